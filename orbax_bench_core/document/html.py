@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NewType, assert_never
 
-from orbax_bench_core.config import presentable
 from orbax_bench_core.document import figures
 from orbax_bench_core.document.elements import (
     Axis,
@@ -42,6 +41,7 @@ from orbax_bench_core.document.elements import (
     Text,
     spans,
 )
+from orbax_bench_core.errors import presentable
 
 _UNBROKEN: Final = re.compile(r"(\d) (?=(?:µs|ms|s|min|h|B|[KMGT]iB|GiB/s|%)(?![\w/]))")
 _SAFE: Final = re.compile(r"(?i)https?://|file://|(?![a-z][a-z0-9+.-]*:)[^/]")

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import MOST_PACKED_BYTES, pack, unpack
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch

@@ -9,7 +9,8 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, UserError, leaves
+from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, leaves
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Host, LocalHost, Output, allocator_settings
 from orbax_bench_core.limits.kept import LimitsCache
 from orbax_bench_core.limits.model import HostLimits, Limits, read, write, write_hosts

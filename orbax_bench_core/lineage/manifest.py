@@ -8,7 +8,8 @@ from typing import Any, Final, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config import Arm, UserError
+from orbax_bench_core.config import Arm
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.lineage.batch_files import read_batch
 from orbax_bench_core.lineage.batches import NotedBatch, lost_batches

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits import read
 from orbax_bench_core.plan.memory import Speeds
 from orbax_bench_core.records import RunDirectory, RunFile

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm, printable, redacted, redacted_deeply
+from orbax_bench_core.config import Arm
+from orbax_bench_core.errors import printable, redacted, redacted_deeply
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample

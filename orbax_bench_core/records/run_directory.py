@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pydantic
 
-from orbax_bench_core.config import Arm, LoadedSuite, Problem, UserError, checked_path
-from orbax_bench_core.files import ResultModel, is_there, read_at_most, write_atomically
+from orbax_bench_core.config import Arm, LoadedSuite
+from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.files import (
+    ResultModel,
+    checked_path,
+    is_there,
+    read_at_most,
+    write_atomically,
+)
 from orbax_bench_core.leases import WHOLE, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import Record

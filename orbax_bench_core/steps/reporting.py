@@ -47,8 +47,8 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_document,
     write_verdicts,
 )
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import EventFiles
 from orbax_bench_core.files import ResultModel, atomic_file, write_atomically

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from etils import epath
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Cluster, LocalHost
 from orbax_bench_core.execute.hosts import Agent, ClusterHosts, Contact, given_token, rendezvous
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous

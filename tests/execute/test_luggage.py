@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.hosts.luggage import differing, pack, unpack
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.cli.hosts import load_for_hosts
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import Launch, unshipped
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.sweep import expand

@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import PLACES, Launch, noted_job, parse_slice, place_settings
 from orbax_bench_core.launchers.vertex import GPUS, Vertex
 from tests.launchers.fake_custom_jobs import FakeCustomJobs, parsed

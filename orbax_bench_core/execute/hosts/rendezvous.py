@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import TOKEN
 from orbax_bench_core.files import read_at_most
 

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import to_html
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
 from orbax_bench_core.exports.site.cards import CARDS
 from orbax_bench_core.records import RunDirectory
