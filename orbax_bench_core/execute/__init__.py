@@ -17,7 +17,6 @@ from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
-    MOST_PACKED_BYTES,
     Host,
     HostsMissing,
     LocalHost,
@@ -25,7 +24,7 @@ from orbax_bench_core.execute.hosts import (
     PortRange,
     equal_everywhere,
     pack,
-    unpack,
+    unpack_file,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.liveness import Patience
@@ -50,7 +49,6 @@ __all__ = [
     "HEAD_PORT",
     "HOST_WAIT_S",
     "LOCK_FILE",
-    "MOST_PACKED_BYTES",
     "NOTIFY",
     "NOTIFY_STATE",
     "TOKEN",
@@ -85,6 +83,6 @@ __all__ = [
     "run_until",
     "serve",
     "silent",
-    "unpack",
+    "unpack_file",
     "without_cluster",
 ]

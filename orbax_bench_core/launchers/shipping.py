@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import MOST_PACKED_BYTES, pack, unpack
+from orbax_bench_core.execute import pack, unpack_file
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch
 
@@ -126,10 +126,9 @@ def unshipped(suite: str) -> str:
     try:
         if not archive.exists():
             return suite
-        data = read_at_most(archive, MOST_PACKED_BYTES)
         copy = Path(tempfile.mkdtemp(prefix="orbax-bench-suite-"))
         atexit.register(shutil.rmtree, copy, ignore_errors=True)
-        unpack(data, copy)
+        unpack_file(archive, copy)
     except Exception as error:  # noqa: BLE001 - every client of a store has its own errors
         raise UserError(
             f"cannot read {archive}: {error}; launch the run again, or name the suite by a path of "

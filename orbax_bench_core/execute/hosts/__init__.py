@@ -14,7 +14,7 @@ from orbax_bench_core.execute.hosts.host import (
     stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
-from orbax_bench_core.execute.hosts.luggage import MOST_PACKED_BYTES, pack, unpack
+from orbax_bench_core.execute.hosts.luggage import pack, unpack_file
 from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.remote import RemoteWorker
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
@@ -23,7 +23,6 @@ from orbax_bench_core.execute.hosts.wire import Contact
 __all__ = [
     "HOST_WAIT_S",
     "MOST_GROUPS",
-    "MOST_PACKED_BYTES",
     "Agent",
     "ClusterHosts",
     "Contact",
@@ -42,5 +41,5 @@ __all__ = [
     "given_token",
     "pack",
     "stop_all",
-    "unpack",
+    "unpack_file",
 ]

@@ -10,11 +10,14 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.sweep import suite_folder
+
+if TYPE_CHECKING:
+    from etils import epath
 
 MOST_BYTES: Final = 10_000_000
 """Most bytes that travel: it is for a suite and its modules, not for data or environments."""
@@ -104,6 +107,20 @@ def unpack(data: bytes, folder: Path, *, digest: str = "") -> None:
             files.extractall(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"not an archive of a suite: {error}") from None
+
+
+def unpack_file(archive: epath.Path, folder: Path) -> None:
+    """Writes the files of an archive into a folder.
+
+    Args:
+        archive: The archive, local or gs://.
+        folder: The folder, which need not exist.
+
+    Raises:
+        ValueError: It is no archive, or more than may travel.
+        OSError: It cannot be read, is larger than any, or a file cannot be written.
+    """
+    unpack(read_at_most(archive, MOST_PACKED_BYTES), folder)
 
 
 def differing(hashes: Mapping[str, str], suite: str) -> str:
