@@ -24,6 +24,7 @@ from orbax_bench_core.execute.hosts import (
     PortRange,
     equal_everywhere,
     pack,
+    unpack_file,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.liveness import Patience
@@ -82,5 +83,6 @@ __all__ = [
     "run_until",
     "serve",
     "silent",
+    "unpack_file",
     "without_cluster",
 ]

@@ -31,7 +31,8 @@ def checked_path(path: str) -> str:
     """Returns `path` in full: a local path is made absolute, a `gs://` URI stays.
 
     Raises:
-        ValueError: The path is empty, or the URI has a scheme that Orbax cannot write to.
+        ValueError: The path is empty or no text, or the URI has a scheme that Orbax cannot write
+            to.
     """
     if not path.strip():
         raise ValueError("the path is empty; name a directory, `.` for the one that this runs in")
@@ -43,7 +44,12 @@ def checked_path(path: str) -> str:
         )
     if path.startswith(_REMOTE):
         return path.rstrip("/")
-    return str(Path(path).expanduser().absolute())
+    full = str(Path(path).expanduser().absolute())
+    if full.encode(errors="replace").decode() != full:
+        raise ValueError(
+            f"cannot use {full!r}: its bytes are no UTF-8, so that no file can name it; rename it"
+        )
+    return full
 
 
 def _understood(named: str) -> tuple[str, str]:

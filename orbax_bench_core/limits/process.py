@@ -132,7 +132,11 @@ def ensure_limits(
         host: Where it is measured: on every host of a run, one after the other.
         anew: Whether to measure even where limits of an earlier run are kept.
     """
-    if read(run) is not None:
+    try:
+        if read(run) is not None:
+            return
+    except UserError as damaged:
+        say(f"no limits: {damaged}")
         return
     largest = max(run.records(), key=_num_bytes, default=None)
     if largest is None or not _num_bytes(largest):

@@ -160,8 +160,15 @@ class RunDirectory(RecordFiles):
         self._run_id = info.run_id
         return info
 
-    def read_result(self, name: RunFile, model: type[Result]) -> Result | None:
+    def read_result(
+        self, name: RunFile, model: type[Result], *, remedy: str = "report the run again"
+    ) -> Result | None:
         """Returns what a file beside the records says; None where there is no such file.
+
+        Args:
+            name: The file.
+            model: What it says.
+            remedy: What makes it anew where it is damaged.
 
         Raises:
             UserError: It is damaged, of another release, or cannot be read.
@@ -176,7 +183,7 @@ class RunDirectory(RecordFiles):
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             what = ": ".join(filter(None, [where, first["msg"]]))
-            said = f"damaged, or of another release: {what}; remove it, and report the run again"
+            said = f"damaged, or of another release: {what}; remove it, and {remedy}"
             raise UserError(Problem(said, file=str(path))) from None
 
     def set_status(self, status: RunStatus) -> None:

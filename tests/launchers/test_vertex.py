@@ -326,6 +326,19 @@ def test_a_job_is_noted_as_components_of_google_cloud_do_it(left_alone, service,
     }
 
 
+@pytest.mark.parametrize("damage", ["pipe", "zeros", "deep"])
+def test_a_file_that_is_damaged_notes_no_job(tmp_path, damage):
+    place = tmp_path / "gcp_resources"
+    if damage == "pipe":
+        os.mkfifo(place)
+    elif damage == "zeros":
+        with place.open("wb") as file:
+            file.truncate(2**40)
+    else:
+        place.write_text("[" * 100_000)
+    assert noted_job(str(place)) is None
+
+
 def test_a_step_that_is_started_again_waits_for_the_job_that_is_there(left_alone, service, noted):
     service.states = ["RUNNING", "SUCCEEDED"]
     assert started(service, noted=str(noted)) == 0
