@@ -139,7 +139,7 @@ def quick_yaml() -> Iterator[None]:
     """Has KFP write its packages by libyaml, whose text is the same, in a third of the time."""
     import yaml
 
-    def dump_all(documents, stream=None, Dumper=yaml.CDumper, **options):  # noqa: N803 - PyYAML's
+    def dump_all(documents, stream=None, Dumper=yaml.CDumper, **options):
         return real(documents, stream, Dumper, **options)
 
     real = yaml.dump_all
