@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
-from orbax_bench_core.config import Problem, UserError, checked_path, shown
+from orbax_bench_core.errors import Problem, UserError, shown
 from orbax_bench_core.files import (
     ResultModel,
+    checked_path,
     create_exclusively,
     names_in,
     read_at_most,

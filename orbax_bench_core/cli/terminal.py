@@ -50,7 +50,7 @@ def new_console(**settings: Any) -> Console:
 
 def _written_out(text: str) -> str:
     if _PERHAPS_SECRET.search(text):
-        from orbax_bench_core.config import redacted  # which takes longer than most help
+        from orbax_bench_core.errors import redacted  # which takes longer than most help
 
         text = redacted(text)
     return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import place, read_json
 from orbax_bench_core.inventory.inventory import file_sizes
 from orbax_bench_core.inventory.keys import Chunk, StoreError, read_store

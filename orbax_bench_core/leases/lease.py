@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pydantic
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import (
     ResultModel,
     create_exclusively,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import errno
 import hashlib
 import json
 import os
@@ -28,6 +29,10 @@ _METADATA_BYTES: Final = 2**24
 """Of a metadata file beyond this only name and size count."""
 
 
+MOST_OF_A_RUN: Final = 2 * 2**30
+"""Bytes of a file or folder that a run has made of its records: none needs a tenth of it."""
+
+
 class PointRecords(pydantic.BaseModel):
     """The records of one sweep point.
 
@@ -43,17 +48,23 @@ class PointRecords(pydantic.BaseModel):
 
 
 def content_digest(data: bytes | str) -> str:
-    """Returns the digest of some content; text counts as UTF-8."""
-    data = data.encode() if isinstance(data, str) else data
+    """Returns the digest of some content; text counts as UTF-8, and names that are no text too."""
+    data = data.encode(errors="surrogateescape") if isinstance(data, str) else data
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def file_digest(path: epath.PathLike) -> str:
+def file_digest(path: epath.PathLike, most: int | None = None) -> str:
     """Returns the digest of a file, read in pieces.
 
+    Args:
+        path: The file, local or gs://.
+        most: Bytes that it may have; None for any number.
+
     Raises:
-        OSError: It cannot be read.
+        OSError: It cannot be read, or is larger (`EFBIG`).
     """
+    if most is not None and _size(path) > most:
+        raise OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", os.fspath(path))
     digest = hashlib.sha256()
     with opened(os.fspath(path)) as file:
         while piece := file.read(_CHUNK):
@@ -217,6 +228,20 @@ def bytes_digest(path: str, most: int | None = None) -> str:
         return UNKNOWN
     lines = (f"{name} {contents[name]}\n" for name in sorted(contents))
     return content_digest("".join(lines)) if files else UNKNOWN
+
+
+def output_digest(path: epath.Path) -> str:
+    """Returns the digest of a file or folder that a run has made of its records.
+
+    Returns:
+        The digest, or `unknown` where it cannot be read, or is larger than any such file.
+    """
+    try:
+        if path.is_dir():
+            return bytes_digest(str(path), MOST_OF_A_RUN)
+        return file_digest(path, MOST_OF_A_RUN)
+    except OSError:
+        return UNKNOWN
 
 
 def baseline_digest(path: str) -> str:

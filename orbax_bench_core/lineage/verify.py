@@ -8,15 +8,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.lineage.batch_files import read_batch
 from orbax_bench_core.lineage.batches import NotedBatch, lost_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
-    bytes_digest,
     config_digest,
-    file_digest,
+    output_digest,
     point_digests,
     records_digest,
 )
@@ -304,14 +303,10 @@ class Verifier:
         return self._manifest.made.get(name, Made(digest=UNKNOWN))
 
     def _digest(self, name: str) -> str:
-        path = self._run.root / name
-        try:
-            if path.is_dir():
-                digest = bytes_digest(str(path))
-                return "" if digest == UNKNOWN else digest
-            return file_digest(path)
-        except OSError:
-            return ""
+        if ".." in name.split("/") or name.startswith("/"):
+            return ""  # nothing that a run has made lies outside of it
+        digest = output_digest(self._run.root / name)
+        return "" if digest == UNKNOWN else digest
 
     @functools.cached_property
     def _loaded(self) -> list[str]:

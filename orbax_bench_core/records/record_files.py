@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import (
     create_exclusively,
     digest,

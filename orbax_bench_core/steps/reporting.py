@@ -47,8 +47,8 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_document,
     write_verdicts,
 )
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import EventFiles
 from orbax_bench_core.files import ResultModel, atomic_file, write_atomically
@@ -91,9 +91,12 @@ MARKDOWN: Final = "async_study.md"
 def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraColumns:
     """Returns columns on how near operations come to the limits that were measured with a run.
 
-    Without `limits.json` there are none.
+    Without `limits.json` there are none; where it is damaged, the legend says so.
     """
-    found, hosts = limits.read(run), limits.read_hosts(run)
+    try:
+        found, hosts = limits.read(run), limits.read_hosts(run)
+    except UserError as damaged:
+        return ExtraColumns(legend=f"Nothing is said of limits: {damaged}.")
     if found is None:
         return limits.with_hosts(ExtraColumns(), hosts)
     # The limits are those of one machine and of the run directory's storage.

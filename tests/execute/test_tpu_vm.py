@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster, metadata
 from orbax_bench_core.execute.cluster import tpu_hosts
 

@@ -6,7 +6,7 @@ import pytest
 import typer.testing
 
 from orbax_bench_core.cli.main import app
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.inspection import inspect_checkpoint
 
 

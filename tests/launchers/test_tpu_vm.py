@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
 
 VM = ("tpu_name=vm", "zone=us-central2-b")

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.leases import LeaseLost, lease
 from orbax_bench_core.leases.lease import PACE
 from orbax_bench_core.records import AlreadyRecorded, RunDirectory

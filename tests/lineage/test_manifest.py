@@ -1,9 +1,16 @@
 """The manifest of a run directory."""
 
+import json
+import os
+from pathlib import Path
+
+import pytest
+
 from orbax_bench_core.analysis.best import LEVEL, Search, Stage, parse_goal
 from orbax_bench_core.lineage import trace
-from orbax_bench_core.lineage.manifest import SAMPLES, ManifestWriter, read_manifest
+from orbax_bench_core.lineage.manifest import SAMPLES, TENSORBOARD, ManifestWriter, read_manifest
 from orbax_bench_core.lineage.verify import Verifier
+from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunFile
 from orbax_bench_core.steps import publish
 
@@ -49,3 +56,36 @@ def test_what_a_search_dropped_is_in_the_lineage_of_the_report(make_run, make_re
 def test_the_search_of_another_run_in_the_same_folder_is_not(make_run, make_record):
     run = make_run([make_record(times={"save": 0.5})])
     assert RunFile.SEARCH not in searched(run, "another")
+
+
+def test_a_file_larger_than_any_is_not_read_for_its_digest(make_run, make_record):
+    run = make_run([make_record()])
+    with Path(run.root / RunFile.LIMITS).open("wb") as file:
+        file.truncate(2**40)
+    ManifestWriter(run).note_report()
+    assert read_manifest(run).made[RunFile.LIMITS].digest == UNKNOWN
+    assert Verifier(run).chain(RunFile.LIMITS).digest == ""
+
+
+def test_a_name_that_is_no_text_counts_for_a_digest(make_run, make_record):
+    run = make_run([make_record()])
+    folder = run.root / TENSORBOARD
+    folder.mkdir()
+    found = set()
+    for name in (b"caf\xe9", b"caf\xe8"):
+        (folder / os.fsdecode(name)).write_text("")
+        ManifestWriter(run).note_report()
+        found.add(read_manifest(run).made[TENSORBOARD].digest)
+    assert len(found - {UNKNOWN}) == 2
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/hostname"])
+def test_nothing_outside_of_a_run_directory_is_read_for_it(make_run, make_record, tmp_path, name):
+    run = make_run([make_record()])
+    (run.root.parent / "secret").write_text("secret")
+    ManifestWriter(run).note_report()
+    made = {"digest": "sha256:1", "inputs": {}, "versions": {}, "image": "unknown"}
+    content = json.loads((run.root / "lineage.json").read_text())
+    content["made"][name] = made
+    (run.root / "lineage.json").write_text(json.dumps(content))
+    assert Verifier(run).chain(name).digest == ""

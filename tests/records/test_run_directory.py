@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
 from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.sweep import Expansion, Pair, ProcessNoise, expand_here

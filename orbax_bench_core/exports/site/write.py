@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import to_html
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site.cards import Cards
 from orbax_bench_core.exports.site.gathering import Site, gather
 from orbax_bench_core.exports.site.view import site_document
