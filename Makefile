@@ -77,9 +77,10 @@ unit-first: setup
 unit-others: setup
 	$(UNIT) -o cache_dir=.pytest_cache/others $(FIRST:%=--ignore tests/%)
 
-# The real worker, a few times each; no root, no Docker, nothing to install.
+# The real worker, a few times each; no root, no Docker, nothing to install. These tests wait a fifth
+# of their time, so there is half a process more for each that computes.
 slow: setup
-	$(BIN)/python -m pytest -m "slow and not nightly and not extended" -n $(JOBS) --dist loadfile --durations 25
+	$(BIN)/python -m pytest -m "slow and not nightly and not extended" -n $$(($(JOBS) * 3 / 2)) --dist loadfile --durations 25
 
 # Images and containers (as root, Docker is installed where it is missing), environments with other
 # releases, every built-in at 2 and 4 processes, and the gate's figures by simulation.
