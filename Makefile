@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 
 # Unit tests are two halves of about the same length; a new folder belongs to the second.
-FIRST := analysis baselines cli components document exports golden launchers pipelines
+FIRST := analysis baselines cli components document exports gate golden launchers pipelines
 UNIT := $(BIN)/python -m pytest -m "not slow and not nightly and not extended" --durations 15
 
 .PHONY: help setup demo test lint typecheck unit unit-first unit-others slow nightly extended floor newest counts chaos lock compile docs clean
