@@ -13,6 +13,7 @@ import pydantic
 from orbax_bench_core.config import Arm, LoadedSuite
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import (
+    MAX_BYTES,
     ResultModel,
     checked_path,
     is_there,
@@ -153,7 +154,7 @@ class RunDirectory(RecordFiles):
         Raises:
             UserError: There is no run here, or one of another schema version, or it cannot be read.
         """
-        data = self._read(self._info_path)
+        data = self._read(self._info_path, MAX_BYTES)
         if data is None:
             raise UserError(f"{self.root} is not a run directory: it has no run.json")
         info = parsed_info(data, str(self._info_path))
@@ -174,7 +175,7 @@ class RunDirectory(RecordFiles):
             UserError: It is damaged, of another release, or cannot be read.
         """
         path = self.root / name
-        data = self._read(path)
+        data = self._read(path, MAX_BYTES)
         if data is None:
             return None
         try:
