@@ -78,7 +78,7 @@ unit-others: setup
 	$(UNIT) -o cache_dir=.pytest_cache/others $(FIRST:%=--ignore tests/%)
 
 # The real worker, a few times each; no root, no Docker, nothing to install. These tests wait a fifth
-# of their time, so there is half a process more for each that computes.
+# of their time, so that three processes keep two cores busy.
 slow: setup
 	$(BIN)/python -m pytest -m "slow and not nightly and not extended" -n $$(($(JOBS) * 3 / 2)) --dist loadfile --durations 25
 
