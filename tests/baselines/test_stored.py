@@ -53,7 +53,6 @@ def test_notes_beside_the_revisions_are_no_captures(captured):
     _, folder = captured
     registry = folder.parent.parent
     (registry / "README.md").write_text("ours")
-    (registry / "notes.json").write_text("{}")
     assert len(stored.load_baseline(str(registry))) == 4
 
 
