@@ -33,7 +33,13 @@ def cut(path):
     file.write_bytes(file.read_bytes()[:1000])
 
 
+def file_for_a_folder(path):
+    shutil.rmtree(path / "state")
+    (path / "state").write_text("")
+
+
 DAMAGE = [
+    ("ocdbt", file_for_a_folder, "state/_METADATA is missing"),
     ("ocdbt", remove("_CHECKPOINT_METADATA"), "_CHECKPOINT_METADATA is missing"),
     ("ocdbt", write("_CHECKPOINT_METADATA", "{"), "_CHECKPOINT_METADATA is damaged: Expecting"),
     ("ocdbt", remove("state/_METADATA"), "state/_METADATA is missing"),
