@@ -294,6 +294,8 @@ def _listed(folder: epath.Path) -> list[str]:
     """Returns the names in a folder as they are now: `glob` on gs:// lists from memory."""
     try:
         return names_in(folder)
+    except NotADirectoryError:  # such as a file of notes beside the revisions
+        return []
     except OSError as error:
         raise UserError(Problem(f"cannot be listed: {error}", file=str(folder))) from None
 

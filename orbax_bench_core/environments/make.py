@@ -223,15 +223,22 @@ def _digest(path: Path) -> str:
     whole = hashlib.sha256()
     if path.is_file():
         whole.update(os.fsencode(path.name))
-        with opened(path) as archive:
-            while piece := archive.read(_PIECE_BYTES):
-                whole.update(piece)
+        for piece in _pieces(path):
+            whole.update(piece)
         return whole.hexdigest()
     for file in _sources(path):
         whole.update(os.fsencode(f"{file.relative_to(path).as_posix()}\0"))
-        with opened(file) as source:
-            whole.update(hashlib.file_digest(source, "sha256").digest())
+        one = hashlib.sha256()
+        for piece in _pieces(file):
+            one.update(piece)
+        whole.update(one.digest())
     return whole.hexdigest()
+
+
+def _pieces(file: Path) -> Iterator[bytes]:
+    with opened(file) as content:
+        while piece := content.read(_PIECE_BYTES):
+            yield piece
 
 
 def _sources(root: Path) -> Iterator[Path]:

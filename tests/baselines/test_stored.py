@@ -49,6 +49,13 @@ def test_the_guides_spellings_are_understood(captured, spelling):
     assert len(stored.load_baseline(path)) == 4
 
 
+def test_notes_beside_the_revisions_are_no_captures(captured):
+    _, folder = captured
+    registry = folder.parent.parent
+    (registry / "README.md").write_text("ours")
+    assert len(stored.load_baseline(str(registry))) == 4
+
+
 def test_files_directly_below_a_revision_are_understood(captured):
     _, folder = captured
     flat = folder.parent.parent / "flat"

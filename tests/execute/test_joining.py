@@ -24,7 +24,7 @@ from tests.support.processes import free_address
 
 TOKEN = "t" * 32
 EQUAL = {"Python": "3.11.7", "jax": "0.10.2"}
-QUICK = Contact(beat_s=0.02, lost_s=2.0, prove_s=0.2, join_s=5.0, retry_s=0.2)
+QUICK = Contact(beat_s=0.02, lost_s=2.0, prove_s=0.2, join_s=5.0, retry_s=0.05)
 
 
 class Gathering:

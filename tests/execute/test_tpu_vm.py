@@ -44,7 +44,7 @@ def machine():
     """Serves the metadata of a machine; returns its variables."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.asked, server.flavor = [], "Google"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
 
         def serve(attributes, **variables):
             server.attributes = attributes

@@ -41,7 +41,7 @@ def shell(host, line, **sets):
 def all_said(host):
     lines, code, deadline = [], None, time.monotonic() + 10
     while code is None and time.monotonic() < deadline:
-        more, code = host.said(0.1)
+        more, code = host.said(0.01)
         lines += more
     return lines, code
 

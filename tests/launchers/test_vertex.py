@@ -15,6 +15,8 @@ from orbax_bench_core.launchers.vertex import GPUS, Vertex
 from tests.launchers.fake_custom_jobs import FakeCustomJobs, parsed
 from tests.support.processes import interrupts
 
+pytestmark = pytest.mark.slow  # Google's client takes a second to import
+
 IMAGE = "europe-docker.pkg.dev/p/r/orbax-bench@sha256:" + "0" * 64
 SUITE = "gs://bucket/suite.yaml"
 RUN = "gs://bucket/run"
@@ -33,7 +35,7 @@ benchmarks: [{generator: save_restore, options: {}}]
 
 @pytest.fixture(autouse=True)
 def types():
-    """Google's client, which no process imports for its collection alone: that takes a second."""
+    """Google's client, which no process imports for its collection alone."""
     return pytest.importorskip("google.cloud.aiplatform_v1").types
 
 
