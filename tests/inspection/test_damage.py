@@ -1,5 +1,6 @@
 """Each damage of a checkpoint is one line, and never a traceback."""
 
+import os
 import shutil
 
 import pytest
@@ -38,7 +39,18 @@ def file_for_a_folder(path):
     (path / "state").write_text("")
 
 
+def pipe(name):
+    def make(path):
+        (path / name).unlink()
+        os.mkfifo(path / name)
+
+    return make
+
+
 DAMAGE = [
+    ("ocdbt", pipe("state/manifest.ocdbt"), "its arrays cannot be listed: manifest.ocdbt is no"),
+    ("zarr2", pipe("state/params.b/.zarray"), ".zarray of params.b is damaged: "),
+    ("zarr2", write("state/params.b/.zarray", "[" * 100_000), "brackets too deep in each other"),
     ("ocdbt", file_for_a_folder, "state/_METADATA is missing"),
     ("ocdbt", remove("_CHECKPOINT_METADATA"), "_CHECKPOINT_METADATA is missing"),
     ("ocdbt", write("_CHECKPOINT_METADATA", "{"), "_CHECKPOINT_METADATA is damaged: Expecting"),
