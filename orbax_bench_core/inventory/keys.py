@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.files import opened, read_at_most
+from orbax_bench_core.files import MAX_BYTES, opened, read_at_most
 from orbax_bench_core.inventory.saved import store_spec
 
 if TYPE_CHECKING:
     from etils import epath
 
 
+_MANIFEST: Final = PurePosixPath("manifest.ocdbt")
 _MOST_READ: Final = 2**24
 """Bytes of the metadata of an array."""
 
@@ -61,6 +62,8 @@ def read_store(
     """
     if not ocdbt:
         return _in_folders(folder, sizes), []
+    if sizes.get(_MANIFEST, 0) > MAX_BYTES:
+        raise StoreError(f"{_MANIFEST} is larger than {MAX_BYTES:,} bytes, which none is")
     _refuse_pipes(folder, sizes)
     keys = dict(_in_database(folder))
     return keys, _lost(keys, sizes)

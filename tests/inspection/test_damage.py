@@ -47,7 +47,20 @@ def pipe(name):
     return make
 
 
+def pipe_of_data(path):
+    file = data_file(path)
+    file.unlink()
+    os.mkfifo(file)
+
+
+def sparse(path):
+    with (path / "state/manifest.ocdbt").open("wb") as file:
+        file.truncate(2**40)
+
+
 DAMAGE = [
+    ("ocdbt", sparse, "manifest.ocdbt is larger than"),
+    ("ocdbt", pipe_of_data, "its arrays cannot be listed: ocdbt.process_0/d/"),
     ("ocdbt", pipe("state/manifest.ocdbt"), "its arrays cannot be listed: manifest.ocdbt is no"),
     ("zarr2", pipe("state/params.b/.zarray"), ".zarray of params.b is damaged: "),
     ("zarr2", write("state/params.b/.zarray", "[" * 100_000), "brackets too deep in each other"),
