@@ -244,7 +244,7 @@ class _Reader:
         below = {
             file.relative_to(self._item) if self._item else file: size
             for file, size in self._sizes.items()
-            if not self._item or file.parts[0] == self._item
+            if not self._item or (file.parts[0] == self._item and len(file.parts) > 1)
         }
         has_manifest = PurePosixPath("manifest.ocdbt") in below
         processes = {f.parts[0] for f in below if f.parts[0].startswith("ocdbt.process_")}

@@ -9,12 +9,12 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline
-from orbax_bench_core.files import opened, read_at_most, read_json
+from orbax_bench_core.files import MAX_BYTES, opened, read_json
 from orbax_bench_core.inventory import ROLES, kinds_of
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunDirectory, unreadable
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
 _CHUNK: Final = 2**16
+_MOST_FILES: Final = 200_000
+"""Files of a checkpoint: a manifest names any path, and a walk from the root takes minutes."""
 _METADATA_BYTES: Final = 2**24
 """Of a metadata file beyond this only name and size count."""
 
@@ -67,9 +69,22 @@ def file_digest(path: epath.PathLike, most: int | None = None) -> str:
         raise OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", os.fspath(path))
     digest = hashlib.sha256()
     with opened(os.fspath(path)) as file:
+        if _is_empty(file):
+            return content_digest(b"")
         while piece := file.read(_CHUNK):
             digest.update(piece)
     return f"sha256:{digest.hexdigest()}"
+
+
+def _is_empty(file: IO[bytes]) -> bool:
+    """Returns whether a local file has no bytes; the kernel makes some that never end as one reads.
+
+    These, below `/proc`, have none by their size.
+    """
+    try:
+        return os.fstat(file.fileno()).st_size == 0
+    except OSError:  # of a store
+        return False
 
 
 class RecordDigests:
@@ -269,6 +284,7 @@ def _files(path: str) -> dict[PurePosixPath, epath.PathLike]:
         for local, _, names in os.walk(directory):
             place = PurePosixPath(os.path.relpath(local, directory))
             files |= {place / name: f"{local}/{name}" for name in names}
+            _refuse_more(files, path)
         return files
     for parent, _, names in directory.walk():
         # On object storage epath gives folders without their scheme, as if they were local.
@@ -277,7 +293,20 @@ def _files(path: str) -> dict[PurePosixPath, epath.PathLike]:
         for name in names:
             file = folder / name
             files[PurePosixPath(file.relative_to(directory).as_posix())] = file
+        _refuse_more(files, path)
     return files
+
+
+def _refuse_more(files: Mapping[PurePosixPath, epath.PathLike], path: str) -> None:
+    """Ends a walk below what is no checkpoint, such as a whole file system.
+
+    Raises:
+        OSError: There are too many files (`EFBIG`).
+    """
+    if len(files) > _MOST_FILES:
+        raise OSError(
+            errno.EFBIG, f"More than {_MOST_FILES:,} files, which no checkpoint has", path
+        )
 
 
 def _size(path: epath.PathLike) -> int:
@@ -287,7 +316,8 @@ def _size(path: epath.PathLike) -> int:
 
 
 def _record_digest(path: epath.Path) -> str:
+    """Returns the SHA-256 of a record, which is not held: of some, none is left but that."""
     try:
-        return hashlib.sha256(read_at_most(path)).hexdigest()
+        return file_digest(path, MAX_BYTES).removeprefix("sha256:")
     except OSError as error:
         raise unreadable(path, error) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import collections
 import concurrent.futures
+import errno
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -250,9 +251,8 @@ class RecordFiles(abc.ABC):
             if place_of(point_id, repeat, "host_0.json") is None:
                 yield None, f"{folder}/{repeat}"
                 continue
-            try:
-                names = self._names(self._under(f"{folder}/{repeat}"))
-            except _NoFolder:
+            names = self._names_or_none(self._under(f"{folder}/{repeat}"))
+            if names is None:
                 yield None, f"{folder}/{repeat}"
                 continue
             for name in names:
@@ -303,17 +303,21 @@ class RecordFiles(abc.ABC):
         """Returns the names in a folder; none when it is not there.
 
         Raises:
-            UserError: It cannot be listed, or is no folder (`_NoFolder`).
+            UserError: It cannot be listed, or is no folder.
         """
+        found = self._names_or_none(folder)
+        if found is None:
+            raise unreadable(folder, NotADirectoryError(errno.ENOTDIR, "Not a folder"))
+        return found
+
+    def _names_or_none(self, folder: epath.Path | str) -> list[str] | None:
+        """Returns the names in a folder; None when what is there is no folder."""
         try:
             return names_in(folder)
+        except NotADirectoryError:
+            return None
         except OSError as error:
-            kind = _NoFolder if isinstance(error, NotADirectoryError) else UserError
-            raise kind(*unreadable(folder, error).problems) from None
-
-
-class _NoFolder(UserError):
-    """A file lies where records of a repeat, a point or a run are looked for."""
+            raise unreadable(folder, error) from None
 
 
 class AlreadyRecorded(Exception):

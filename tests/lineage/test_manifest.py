@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.analysis.best import LEVEL, Search, Stage, parse_goal
-from orbax_bench_core.lineage import trace
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.lineage import digests, trace
 from orbax_bench_core.lineage.manifest import SAMPLES, TENSORBOARD, ManifestWriter, read_manifest
 from orbax_bench_core.lineage.verify import Verifier
 from orbax_bench_core.provenance import UNKNOWN
@@ -89,3 +90,46 @@ def test_nothing_outside_of_a_run_directory_is_read_for_it(make_run, make_record
     content["made"][name] = made
     (run.root / "lineage.json").write_text(json.dumps(content))
     assert Verifier(run).chain(name).digest == ""
+
+
+def planted(run, **inputs):
+    """Has the manifest of a run say that things were made from others."""
+    ManifestWriter(run).note_report()
+    content = json.loads((run.root / "lineage.json").read_text())
+    for name, of in inputs.items():
+        entry = content["made"].setdefault(name, {"digest": "sha256:1", "image": "unknown"})
+        entry["inputs"] = dict.fromkeys(of, "sha256:1")
+    (run.root / "lineage.json").write_text(json.dumps(content))
+
+
+LADDER = {f"a{level}": (f"a{level + 1}", f"b{level + 1}") for level in range(30)}
+LADDER |= {f"b{level}": LADDER[f"a{level}"] for level in range(30)}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"records": ("records",)}, "itself"),
+        ({"a0": ("records",), "records": ("a0",)}, "itself"),
+        ({f"a{level}": (f"a{level + 1}",) for level in range(2000)}, "more than one can follow"),
+        (LADDER, "more than one can follow"),
+    ],
+    ids=["records", "each other", "chain", "ladder"],
+)
+def test_a_manifest_that_leads_nowhere_is_one_message(make_run, make_record, inputs, said):
+    run = make_run([make_record()])
+    planted(run, **inputs)
+    with pytest.raises(UserError, match=rf"lineage\.json: damaged: it says .* from {said}"):
+        Verifier(run).chain(next(iter(inputs)))
+
+
+def test_a_walk_below_what_is_no_checkpoint_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(digests, "_MOST_FILES", 10)
+    for index in range(11):
+        (tmp_path / f"{index}").touch()
+    assert digests.checkpoint_digest(str(tmp_path)) == UNKNOWN
+    assert digests.bytes_digest(str(tmp_path)) == UNKNOWN
+
+
+def test_what_the_kernel_makes_as_one_reads_is_not_waited_for():
+    assert digests.file_digest("/proc/version") == digests.content_digest(b"")
