@@ -156,7 +156,8 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     run, root = Run(directory), directory.root
     manifest = ManifestWriter(directory, run.info, deep=deep)
     observer = Observer(run.info.expansion.plain)
-    summary, lacking = _publish_tables(run, observer, manifest)
+    event_files = EventFiles(run)
+    summary, lacking = _publish_tables(run, observer, manifest, event_files)
     directory.clear_abandoned()
     info = _settle(run, lacking)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
@@ -166,19 +167,19 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
-    manifest.note_report(searched=search is not None)
+    manifest.note_report(searched=search is not None, known=event_files.digests)
     return summary
 
 
 def _publish_tables(
-    run: Run, observer: Observer, manifest: ManifestWriter
+    run: Run, observer: Observer, manifest: ManifestWriter, event_files: EventFiles
 ) -> tuple[RunSummary, list[SweepEntry]]:
     """Writes the tables and TensorBoard's files, for which every record is read once.
 
     Returns:
         What the run found, and the entries that are not finished.
     """
-    root, event_files, open_points = run.directory.root, EventFiles(run), _Unfinished(run)
+    root, open_points = run.directory.root, _Unfinished(run)
 
     def read_once(samples: SamplesFile) -> Iterator[Repeat]:
         """Yields all repeats, and shows each to all that is made of them but the summary."""
