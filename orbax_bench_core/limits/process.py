@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -12,8 +12,16 @@ import pydantic
 from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, UserError, leaves
 from orbax_bench_core.execute import Host, LocalHost, Output, allocator_settings
 from orbax_bench_core.limits.kept import LimitsCache
-from orbax_bench_core.limits.model import HostLimits, Limits, read, write, write_hosts
+from orbax_bench_core.limits.model import (
+    HostLimits,
+    Limits,
+    ProbeName,
+    read,
+    write,
+    write_hosts,
+)
 from orbax_bench_core.limits.scratch import existing_directory, scratch
+from orbax_bench_core.limits.share import unasked
 from orbax_bench_core.records import Record, RunDirectory
 
 _HOST_MEMORY: HostMemory = "reused"
@@ -33,6 +41,7 @@ class LimitsRequest(ConfigModel):
     parallelism: int | None
     dtype: str
     host_memory: HostMemory
+    left_out: tuple[ProbeName, ...] = ()
 
 
 def take_limits(
@@ -73,6 +82,7 @@ def _take(
     parallelism: int | None,
     timeout_s: float,
     dtype: str,
+    left_out: Sequence[ProbeName] = (),
     variables: Mapping[str, str] = _NONE,
 ) -> Iterator[tuple[int, Limits | UserError]]:
     """Yields the limits of each host, or why they cannot be measured."""
@@ -84,6 +94,7 @@ def _take(
             parallelism=parallelism,
             dtype=dtype,
             host_memory=_HOST_MEMORY,
+            left_out=tuple(left_out),
         )
         outputs = host.run_module(
             _MODULE,
@@ -122,7 +133,8 @@ def ensure_limits(
     """Measures the limits of a run's storage, unless the run has them or has measured nothing.
 
     As many bytes are moved as the largest checkpoint of the run has, up to 64 MiB, by as many parts
-    at once as its mesh has devices. Limits that an earlier run measured on this machine and storage
+    at once as its mesh has devices; what TensorStore reaches in a way that no point of the run saves
+    or loads is left out. Limits that an earlier run measured on this machine and storage
     are taken where a short check agrees. A failure is said and otherwise changes nothing.
 
     Args:
@@ -140,6 +152,7 @@ def ensure_limits(
         "num_bytes": min(_num_bytes(largest), _MOST_BYTES),
         "parallelism": largest.measured.num_devices,
         "dtype": _dtype(largest),
+        "left_out": unasked(run.read_info().expansion.plain, str(run.root)),
         "variables": {"JAX_PLATFORMS": "cpu"} if _is_of_a_slice(largest) else {},
     }
     try:
