@@ -133,9 +133,9 @@ def ensure_limits(
     """Measures the limits of a run's storage, unless the run has them or has measured nothing.
 
     As many bytes are moved as the largest checkpoint of the run has, up to 64 MiB, by as many parts
-    at once as its mesh has devices; what TensorStore reaches in a way that no point of the run saves
-    or loads is left out. Limits that an earlier run measured on this machine and storage
-    are taken where a short check agrees. A failure is said and otherwise changes nothing.
+    at once as its mesh has devices; TensorStore does nothing in a way in which no point of the run
+    saves or loads. Limits that an earlier run measured on this machine and storage are taken where
+    a short check agrees. A failure is said and otherwise changes nothing.
 
     Args:
         run: The run directory. Whoever calls this holds the measuring lock.
