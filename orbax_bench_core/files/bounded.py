@@ -33,6 +33,9 @@ def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
     """
     if "://" in str(path):
         with place(path).open("rb") as remote:
+            size = getattr(remote, "size", None)
+            if isinstance(size, int) and size > most:
+                raise _too_large(path, most)  # before all that it may have is fetched
             data: bytes = remote.read(most + 1)
     else:
         data = _local(path, most)

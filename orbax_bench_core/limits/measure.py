@@ -9,13 +9,14 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import jax
 
-from orbax_bench_core.config import HostMemory, UserError
+from orbax_bench_core.config import HostMemory
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
 from orbax_bench_core.limits.probes import PROBES, Probe
 from orbax_bench_core.limits.scratch import (
@@ -34,6 +35,8 @@ from orbax_bench_core.state import available_bytes
 if TYPE_CHECKING:
     from etils import epath
 
+_LEFT_OUT: Final = "left out: nothing in this run is compared with it"
+
 
 def measure_limits(
     path: str,
@@ -43,6 +46,7 @@ def measure_limits(
     dtype: str = "float32",
     repeats: int = 3,
     host_memory: HostMemory = "default",
+    left_out: Sequence[ProbeName] = (),
 ) -> Limits:
     """Measures what this machine can do with some bytes at a path, with and without TensorStore.
 
@@ -55,6 +59,7 @@ def measure_limits(
         dtype: Canonical name of the dtype of the data.
         repeats: How many repeats each probe keeps; one more is run first and discarded.
         host_memory: What this process's allocator does with freed memory, which is only stated.
+        left_out: Probes that nobody asks for; what is found of them is that they were left out.
 
     Raises:
         UserError: The path cannot be used, there is no room, or the bytes are too few.
@@ -79,7 +84,7 @@ def measure_limits(
             dtype=dtype,
             repeats=repeats,
         )
-        found = tuple(_measure_all(workload))
+        found = tuple(_measure_all(workload, left_out))
     writes = [result for result in found if _is_write(PROBES[result.name])]
     if not any(result.seconds for result in writes):
         raise UserError(f"nothing can be written: {writes[-1].reason}")
@@ -98,22 +103,22 @@ def measure_limits(
     )
 
 
-def _measure_all(workload: Workload) -> Iterator[ProbeResult]:
+def _measure_all(workload: Workload, left_out: Sequence[ProbeName]) -> Iterator[ProbeResult]:
     """Yields what each probe found. Probes that share files get a folder, removed after them."""
     for _, group in itertools.groupby(PROBES.items(), _files_of):
         with scratch(workload.directory) as folder:
             own = dataclasses.replace(workload, directory=folder)
             for name, probe in group:
-                yield _measure(name, probe, own)
+                yield _measure(name, probe, own, _LEFT_OUT if name in left_out else "")
 
 
 def _files_of(item: tuple[ProbeName, Probe]) -> tuple[str, bool | None]:
     return item[1].medium, item[1].compressed
 
 
-def _measure(name: ProbeName, probe: Probe, workload: Workload) -> ProbeResult:
+def _measure(name: ProbeName, probe: Probe, workload: Workload, why_not: str) -> ProbeResult:
     seconds: list[float] = []
-    reason = _not_applicable(probe, workload.directory)
+    reason = why_not or _not_applicable(probe, workload.directory)
     if not reason:
         try:
             seconds = probe.measure(workload)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, UserError, leaves
+from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, leaves
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Host, LocalHost, Output, allocator_settings
 from orbax_bench_core.limits.kept import LimitsCache
-from orbax_bench_core.limits.model import HostLimits, Limits, read, write, write_hosts
+from orbax_bench_core.limits.model import (
+    HostLimits,
+    Limits,
+    ProbeName,
+    read,
+    write,
+    write_hosts,
+)
 from orbax_bench_core.limits.scratch import existing_directory, scratch
+from orbax_bench_core.limits.share import unasked
 from orbax_bench_core.records import Record, RunDirectory
 
 _HOST_MEMORY: HostMemory = "reused"
@@ -33,6 +42,7 @@ class LimitsRequest(ConfigModel):
     parallelism: int | None
     dtype: str
     host_memory: HostMemory
+    left_out: tuple[ProbeName, ...] = ()
 
 
 def take_limits(
@@ -73,6 +83,7 @@ def _take(
     parallelism: int | None,
     timeout_s: float,
     dtype: str,
+    left_out: Sequence[ProbeName] = (),
     variables: Mapping[str, str] = _NONE,
 ) -> Iterator[tuple[int, Limits | UserError]]:
     """Yields the limits of each host, or why they cannot be measured."""
@@ -84,6 +95,7 @@ def _take(
             parallelism=parallelism,
             dtype=dtype,
             host_memory=_HOST_MEMORY,
+            left_out=tuple(left_out),
         )
         outputs = host.run_module(
             _MODULE,
@@ -122,8 +134,9 @@ def ensure_limits(
     """Measures the limits of a run's storage, unless the run has them or has measured nothing.
 
     As many bytes are moved as the largest checkpoint of the run has, up to 64 MiB, by as many parts
-    at once as its mesh has devices. Limits that an earlier run measured on this machine and storage
-    are taken where a short check agrees. A failure is said and otherwise changes nothing.
+    at once as its mesh has devices; TensorStore does nothing in a way in which no point of the run
+    saves or loads. Limits that an earlier run measured on this machine and storage are taken where
+    a short check agrees. A failure is said and otherwise changes nothing.
 
     Args:
         run: The run directory. Whoever calls this holds the measuring lock.
@@ -131,7 +144,11 @@ def ensure_limits(
         host: Where it is measured: on every host of a run, one after the other.
         anew: Whether to measure even where limits of an earlier run are kept.
     """
-    if read(run) is not None:
+    try:
+        if read(run) is not None:
+            return
+    except UserError as damaged:
+        say(f"no limits: {damaged}")
         return
     largest = max(run.records(), key=_num_bytes, default=None)
     if largest is None or not _num_bytes(largest):
@@ -140,6 +157,7 @@ def ensure_limits(
         "num_bytes": min(_num_bytes(largest), _MOST_BYTES),
         "parallelism": largest.measured.num_devices,
         "dtype": _dtype(largest),
+        "left_out": unasked(run.read_info().expansion.plain, str(run.root)),
         "variables": {"JAX_PLATFORMS": "cpu"} if _is_of_a_slice(largest) else {},
     }
     try:

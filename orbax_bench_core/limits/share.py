@@ -132,11 +132,11 @@ def compare_with_limits(
     kind = _kind(time.operation)
     if kind is None or not time.median:
         return None
-    raw = next(_probes(kind, point, limits, "tensorstore"))
-    files = _probes(kind, point, limits, "files")
+    raw = next(_probes(kind, point, limits.path, "tensorstore"))
+    files = _probes(kind, point, limits.path, "files")
     # An object store has no files to read and write, so TensorStore is what measures it.
     storage = [probe for probe in files if limits.seconds(probe, 1) is not None] or [raw]
-    others = _probes(kind, point, limits, "memory", "devices")
+    others = _probes(kind, point, limits.path, "memory", "devices")
     moved = dict.fromkeys((*storage, *others), num_bytes)
     moved["first_touch"] = _touched_bytes(kind, point, limits, num_bytes, page_faults)
     shares = [
@@ -154,6 +154,26 @@ def compare_with_limits(
         overhead=time.median / raw_s if raw_s and same_memory else None,
         first_touch=_first_touch_sentence(kind, point, shares, limits),
     )
+
+
+def unasked(points: Iterable[SweepPoint], path: str) -> list[ProbeName]:
+    """Returns the probes of TensorStore that no operation of these points is compared with.
+
+    The others are always of use: a plan takes the speed of files from any run.
+
+    Args:
+        points: Sweep points.
+        path: The storage of their checkpoints.
+    """
+    kinds: tuple[_Kind, ...] = ("save", "load")
+    asked = {
+        name
+        for point in points
+        for kind in kinds
+        for name in _probes(kind, point, path, "tensorstore")
+    }
+    raw = (name for name, probe in PROBES.items() if probe.medium == "tensorstore")
+    return [name for name in raw if name not in asked]
 
 
 def limit_columns(
@@ -231,9 +251,9 @@ def _kind(operation: str) -> _Kind | None:
     return "load" if operation.startswith(("load", "restore")) else None
 
 
-def _probes(kind: _Kind, point: SweepPoint, limits: Limits, *media: str) -> Iterator[ProbeName]:
+def _probes(kind: _Kind, point: SweepPoint, path: str, *media: str) -> Iterator[ProbeName]:
     """Yields the probes of some media for what an operation of a point must do."""
-    is_cold = "://" in limits.path or point.conditions.cache == "cold"
+    is_cold = "://" in path or point.conditions.cache == "cold"
     compressed = bool(point.options.get("use_compression", True))
     for name, probe in PROBES.items():
         if (

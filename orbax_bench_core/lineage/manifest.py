@@ -9,7 +9,8 @@ from typing import Any, Final, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config import Arm, UserError
+from orbax_bench_core.config import Arm
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
@@ -19,7 +20,7 @@ from orbax_bench_core.lineage.digests import (
     bytes_digest,
     checkpoint_digest,
     config_digest,
-    file_digest,
+    output_digest,
     records_digest,
 )
 from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version
@@ -281,9 +282,7 @@ class ManifestWriter:
             path = self._run.root / name
             if path.exists():
                 self._made[name] = Made(
-                    digest=bytes_digest(str(path), known=known)
-                    if path.is_dir()
-                    else file_digest(path),
+                    digest=output_digest(path, known),
                     inputs=inputs,
                     versions=package_versions(),
                     image=current_image(),

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
-from orbax_bench_core.config import redacted
+from orbax_bench_core.errors import redacted
 from orbax_bench_core.records.layout import Columns, Layout, columns_of
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
 from orbax_bench_core.records.store_troubles import flags_of

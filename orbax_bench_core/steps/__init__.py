@@ -1,30 +1,39 @@
-"""Steps of a run: planning, point, comparison, search, report."""
+"""Steps of a run: planning, point, comparison, search, report.
 
-from orbax_bench_core.execute import RunSettings
-from orbax_bench_core.steps.comparison import Judged, compare_arms
-from orbax_bench_core.steps.launching import point_hosts
-from orbax_bench_core.steps.measuring import measure_points
-from orbax_bench_core.steps.outlets import Outlets, comparison_exit_code, stored_exit_code
-from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan
-from orbax_bench_core.steps.point import SAID, PointFailed, run_batch
-from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
-from orbax_bench_core.steps.programs import ab, run
-from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
-from orbax_bench_core.steps.reporting import (
-    PAGE,
-    answer_of,
-    limits_of,
-    load_writers,
-    publish,
-    publish_async_study,
-    publish_recovery,
-    publish_search,
-    publish_soak,
-    publish_verdicts,
-    settle,
-)
-from orbax_bench_core.steps.search import search_points
-from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
+The names below are loaded when they are first used: a run compares, drills and launches nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from orbax_bench_core.execute import RunSettings
+    from orbax_bench_core.steps.comparison import Judged, compare_arms
+    from orbax_bench_core.steps.launching import point_hosts
+    from orbax_bench_core.steps.measuring import measure_points
+    from orbax_bench_core.steps.outlets import Outlets, comparison_exit_code, stored_exit_code
+    from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan
+    from orbax_bench_core.steps.point import SAID, PointFailed, run_batch
+    from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
+    from orbax_bench_core.steps.programs import ab, run
+    from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
+    from orbax_bench_core.steps.reporting import (
+        PAGE,
+        answer_of,
+        limits_of,
+        load_writers,
+        publish,
+        publish_async_study,
+        publish_recovery,
+        publish_search,
+        publish_soak,
+        publish_verdicts,
+        settle,
+    )
+    from orbax_bench_core.steps.search import search_points
+    from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
 __all__ = [
     "MOST_STEPS",
@@ -67,3 +76,52 @@ __all__ = [
     "stored_exit_code",
     "write_shardings",
 ]
+
+_MODULES: Final = {
+    "Judged": "steps.comparison",
+    "MOST_STEPS": "steps.planning",
+    "Outlets": "steps.outlets",
+    "PAGE": "steps.reporting",
+    "PointFailed": "steps.point",
+    "RunSettings": "execute",
+    "SAID": "steps.point",
+    "SoakGoal": "steps.soaking",
+    "ab": "steps.programs",
+    "answer_of": "steps.reporting",
+    "batches": "steps.planning",
+    "check_drilled": "steps.recovering",
+    "check_soak": "steps.soaking",
+    "compare_arms": "steps.comparison",
+    "comparison_exit_code": "steps.outlets",
+    "download": "steps.prepare",
+    "limits_of": "steps.reporting",
+    "load_drilled": "steps.recovering",
+    "load_writers": "steps.reporting",
+    "measure_points": "steps.measuring",
+    "mirror": "steps.prepare",
+    "model_arrays": "steps.prepare",
+    "plan": "steps.planning",
+    "point_hosts": "steps.launching",
+    "publish": "steps.reporting",
+    "publish_async_study": "steps.reporting",
+    "publish_recovery": "steps.reporting",
+    "publish_search": "steps.reporting",
+    "publish_soak": "steps.reporting",
+    "publish_verdicts": "steps.reporting",
+    "recovery": "steps.recovering",
+    "run": "steps.programs",
+    "run_batch": "steps.point",
+    "search_points": "steps.search",
+    "settle": "steps.reporting",
+    "soak": "steps.soaking",
+    "soak_points": "steps.soaking",
+    "stored_exit_code": "steps.outlets",
+    "write_shardings": "steps.prepare",
+}
+"""The module that each name comes from."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"orbax_bench_core.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,12 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from orbax_bench_core import limits
-from orbax_bench_core.analysis.async_study import (
-    AsyncStudy,
-    ParameterCounter,
-    async_study,
-    study_document,
-)
 from orbax_bench_core.analysis.best import (
     Best,
     Observer,
@@ -25,15 +19,6 @@ from orbax_bench_core.analysis.best import (
     read_best,
     read_search,
 )
-from orbax_bench_core.analysis.recovery import (
-    PhaseName,
-    Recovery,
-    recovery_document,
-    recovery_of,
-    recovery_section,
-)
-from orbax_bench_core.analysis.releases import ReleaseSearch, answer, search_document
-from orbax_bench_core.analysis.soak import Soak, soak_document, soak_of, soak_section
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -47,8 +32,8 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_document,
     write_verdicts,
 )
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import EventFiles
 from orbax_bench_core.files import ResultModel, atomic_file, write_atomically
@@ -59,6 +44,10 @@ from orbax_bench_core.sweep import Pair, SweepEntry
 if TYPE_CHECKING:
     from etils import epath
 
+    from orbax_bench_core.analysis.async_study import AsyncStudy
+    from orbax_bench_core.analysis.recovery import PhaseName, Recovery
+    from orbax_bench_core.analysis.releases import ReleaseSearch
+    from orbax_bench_core.analysis.soak import Soak
 
 _WRITERS: Final = ("matplotlib.figure", "scipy.special", "pyarrow.parquet", "jinja2")
 """Libraries that `publish` imports when it needs them, half a second of CPU in all."""
@@ -91,9 +80,12 @@ MARKDOWN: Final = "async_study.md"
 def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraColumns:
     """Returns columns on how near operations come to the limits that were measured with a run.
 
-    Without `limits.json` there are none.
+    Without `limits.json` there are none; where it is damaged, the legend says so.
     """
-    found, hosts = limits.read(run), limits.read_hosts(run)
+    try:
+        found, hosts = limits.read(run), limits.read_hosts(run)
+    except UserError as damaged:
+        return ExtraColumns(legend=f"Nothing is said of limits: {damaged}.")
     if found is None:
         return limits.with_hosts(ExtraColumns(), hosts)
     # The limits are those of one machine and of the run directory's storage.
@@ -241,12 +233,16 @@ def _answers(run: Run, best: Best | None) -> Document | None:
     root, sections = run.directory.root, []
     if best is not None:
         sections.append(best_section(best, str(root)))
-    judged = run.directory.read_result(RunFile.SOAK, Soak)
+    judged = _judged_soak(run)
     # They are computed anew: there may be more records than the conclusion was drawn from.
     with contextlib.suppress(UserError):
         if (root / RunFile.RECOVERY).exists():
+            from orbax_bench_core.analysis.recovery import recovery_of, recovery_section
+
             sections.append(recovery_section(recovery_of(run)))
         if judged is not None:
+            from orbax_bench_core.analysis.soak import soak_of, soak_section
+
             sections.append(soak_section(soak_of(run, judged.limit_mib)))
     found = [section for section in sections if section is not None]
     if not found:
@@ -257,6 +253,14 @@ def _answers(run: Run, best: Best | None) -> Document | None:
         brief=tuple(element for section in found for element in section.brief or ()),
         escape=False,
     )
+
+
+def _judged_soak(run: Run) -> Soak | None:
+    if not (run.directory.root / RunFile.SOAK).exists():
+        return None
+    from orbax_bench_core.analysis.soak import Soak
+
+    return run.directory.read_result(RunFile.SOAK, Soak)
 
 
 def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
@@ -351,6 +355,12 @@ def publish_async_study(directory: RunDirectory) -> AsyncStudy:
         UserError: There is no run, or it saved no checkpoint in both ways.
         OSError: A file cannot be written.
     """
+    from orbax_bench_core.analysis.async_study import (
+        ParameterCounter,
+        async_study,
+        study_document,
+    )
+
     run, root = Run(directory), directory.root
     study = async_study(run, ParameterCounter(run.info.suite_file))
     write_atomically(root / RunFile.STUDY, study.model_dump_json(indent=1).encode())
@@ -373,6 +383,8 @@ def publish_soak(directory: RunDirectory, limit_mib: float) -> Soak:
         UserError: There is no run, or no soak was measured in it.
         OSError: A file cannot be written.
     """
+    from orbax_bench_core.analysis.soak import soak_document, soak_of
+
     soak = soak_of(Run(directory), limit_mib)
     _publish_pages(directory, RunFile.SOAK, soak, soak_document(soak), _SOAK_PLOTS)
     return soak
@@ -394,6 +406,8 @@ def publish_recovery(
         UserError: There is no run, or no drill was measured in it.
         OSError: A file cannot be written.
     """
+    from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
+
     found = recovery_of(Run(directory), added)
     _publish_pages(directory, RunFile.RECOVERY, found, recovery_document(found), _RECOVERY_PLOTS)
     return found
@@ -417,6 +431,8 @@ def publish_search(root: epath.Path, search: ReleaseSearch) -> epath.Path:
     Returns:
         The HTML page, which needs no other file.
     """
+    from orbax_bench_core.analysis.releases import answer, search_document
+
     content = {**search.model_dump(mode="json"), "answer": answer(search)}
     write_atomically(root / "bisect.json", json.dumps(content, indent=1).encode())
     document = search_document(search)

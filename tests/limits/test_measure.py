@@ -1,6 +1,6 @@
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.measure import measure_limits
 from orbax_bench_core.limits.model import Limits
 from orbax_bench_core.limits.probes import PROBES
@@ -31,6 +31,14 @@ def test_all_but_device_copies_are_measured_on_a_cpu(found):
     reasons = {probe.name: probe.reason for probe in found[1].probes if not probe.seconds}
     why = "not applicable: on CPU devices it is a memory copy"
     assert reasons == {"host_to_device": why, "device_to_host": why}
+
+
+def test_what_is_left_out_says_so_and_the_rest_is_measured(tmp_path):
+    plain = [name for name in PROBES if name.endswith("_uncompressed")]
+    limits = take(tmp_path, left_out=plain)
+    said = {probe.name for probe in limits.probes if probe.reason.startswith("left out: ")}
+    assert said == set(plain)
+    assert by_name(limits)["tensorstore_read_warm"].seconds
 
 
 def test_nothing_is_left(found):

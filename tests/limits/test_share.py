@@ -15,6 +15,7 @@ from orbax_bench_core.limits.share import (
     limit_columns,
     operation_limits,
     probe_cells,
+    unasked,
 )
 from orbax_bench_core.measure import PAGE_FAULTS, Sample, all_metrics
 from orbax_bench_core.records import repeats_of
@@ -86,6 +87,17 @@ def compare(make_point, make_record):
 
 def shares(found):
     return {share.probe: pytest.approx(share.share) for share in found.shares}
+
+
+def test_what_no_point_is_compared_with_is_not_asked_of_tensorstore(make_point):
+    plain = make_point(options={"use_compression": False}, conditions=Conditions(cache="cold"))
+    compressed, cold = make_point(), "tensorstore_read_cold"
+    assert unasked([compressed], "/disk") == [
+        cold,
+        *(f"{name}_uncompressed" for name in ("tensorstore_write", cold, "tensorstore_read_warm")),
+    ]
+    assert unasked([compressed, plain], "/disk") == [cold, "tensorstore_read_warm_uncompressed"]
+    assert cold not in unasked([compressed], "gs://bucket")
 
 
 def test_a_save_is_bounded_by_writing_and_costs_more_than_tensorstore(compare):

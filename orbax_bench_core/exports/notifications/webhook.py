@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import http.client
 import json
 import queue
 import threading
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 TIMEOUT_S: Final = 10.0
 """Longest wait for an answer, whatever the other side does in between."""
@@ -90,19 +87,22 @@ def webhook_at(given: str) -> Webhook:
     return Webhook(url, slack=forced == "slack" or (not forced and parts.hostname == _SLACK))
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows none: the message would become a GET, and the other place learn of the address."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
 def _send(url: str, data: bytes, timeout_s: float) -> str:
     """Posts; the words of errors that may hold the address are left out."""
+    import http.client
+    import urllib.error
+    import urllib.request
+
+    class NoRedirects(urllib.request.HTTPRedirectHandler):
+        """Follows none: the message would become a GET, and another place learn of the address."""
+
+        def redirect_request(self, *_: Any, **__: Any) -> None:
+            return None
+
     headers = {"Content-Type": "application/json", "User-Agent": "orbax-bench"}
     request = urllib.request.Request(url, data, headers)  # noqa: S310 - http and https alone
     try:
-        with urllib.request.build_opener(_NoRedirects).open(request, timeout=timeout_s):
+        with urllib.request.build_opener(NoRedirects).open(request, timeout=timeout_s):
             return ""
     except urllib.error.HTTPError as refusal:
         refusal.close()

@@ -7,15 +7,13 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import UserError
-from orbax_bench_core.document import to_html
-from orbax_bench_core.exports.site.cards import Cards
-from orbax_bench_core.exports.site.gathering import Site, gather
-from orbax_bench_core.exports.site.view import site_document
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import place, read_json, write_atomically
 
 if TYPE_CHECKING:
     from etils import epath
+
+    from orbax_bench_core.exports.site.gathering import Site
 
 PAGE: Final = "index.html"
 MOST_RUNS: Final = 60
@@ -41,6 +39,11 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
         UserError: A place is not there, or has no name.
         OSError: A file cannot be written.
     """
+    from orbax_bench_core.document import to_html
+    from orbax_bench_core.exports.site.cards import Cards
+    from orbax_bench_core.exports.site.gathering import gather
+    from orbax_bench_core.exports.site.view import site_document
+
     given, root = list(places), place(folder)
     if not all(given):
         raise UserError("the path of a folder is empty; name one, or `.` for this one")

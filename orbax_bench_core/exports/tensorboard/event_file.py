@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from orbax_bench_core.config import redacted
+from orbax_bench_core.errors import redacted
 
 if TYPE_CHECKING:
     import numpy as np
