@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -11,9 +10,12 @@ from typing import Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
-from orbax_bench_airflow.outcome import check
+from orbax_bench_airflow.outcome import check, returned
 
 _LAST_LINES = 20
+_LONGEST_LINE = 2**24
+"""Characters of a line that are held: what a step returns is one, and has a name for each point."""
+_LONGEST_SHOWN = 2000
 _GRACE_S = 30.0
 """Seconds in which a step that is told to end keeps what it has measured."""
 
@@ -54,6 +56,7 @@ class StepOperator(BaseOperator):
     def execute(self, context: Any) -> Any:
         """Runs the step, and passes its lines on to the log."""
         last: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
+        line = ""
         with subprocess.Popen(
             [self.command, "step", *self.arguments],
             env={**os.environ, **(self.environment or {})},
@@ -64,11 +67,13 @@ class StepOperator(BaseOperator):
             errors="replace",
         ) as self._process:
             assert self._process.stdout is not None
-            for line in self._process.stdout:
-                self.log.info(line.rstrip())
-                last.append(line.rstrip())
+            while line_or_part := self._process.stdout.readline(_LONGEST_LINE):
+                line = line_or_part.rstrip()
+                shown = line[:_LONGEST_SHOWN]
+                self.log.info(shown)
+                last.append(shown)
         check(self._process.returncode, self.arguments[0], "\n".join(last))
-        result = json.loads(last[-1])
+        result = returned(line, self.arguments[0])
         note_on_outlets(context, result)
         return result
 

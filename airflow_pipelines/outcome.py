@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit
+
+
+def returned(line: str, step: str) -> Any:
+    """Returns what a step that ended with 0 says in its last line.
+
+    Raises:
+        AirflowFailException: That is no JSON: another program ran, or the step is not one of ours.
+    """
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        said = f"{step} ended well, and its last line is no JSON: {line[:200]!r}"
+        raise AirflowFailException(said) from None
 
 
 def check(code: int, step: str, said: str = "") -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.analysis.recovery import Recovery
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.gate import Verdict
     from orbax_bench_core.records import Repeat, Run, Series, load_run
     from orbax_bench_core.steps import ab, recovery, run, soak
@@ -52,7 +52,7 @@ _ROOMS: Final = {
     "Series": "records",
     "Soak": "analysis.soak",
     "SweepPoint": "sweep",
-    "UserError": "config",
+    "UserError": "errors",
     "Verdict": "gate",
     "VerdictReport": "analysis.verdicts",
     "ab": "steps",

@@ -14,7 +14,7 @@ import itertools
 import re
 import zoneinfo
 
-from orbax_bench_core.config import UserError, did_you_mean
+from orbax_bench_core.errors import UserError, did_you_mean
 
 _FIELDS = (
     ("minute", "0-59"),

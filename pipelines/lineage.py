@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import Link
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_pipelines.targets import Target, require_extras

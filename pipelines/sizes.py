@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from orbax_bench_core.config import Problem, UserError
 from orbax_bench_core.document import count
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.steps import MOST_STEPS, batches
 from orbax_bench_core.sweep import SweepEntry
 from orbax_bench_pipelines.target import SERVICES

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orbax_bench_core import baselines
-from orbax_bench_core.config import LoadedSuite, Problem, Source, UserError, parse_suite, with_keys
+from orbax_bench_core.config import LoadedSuite, Source, parse_suite, with_keys
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.sweep import SweepPoint, differences, nearest
 from orbax_bench_pipelines.definitions import PIPELINES, Pipeline
 from orbax_bench_pipelines.targets import read_text

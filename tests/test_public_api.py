@@ -9,7 +9,7 @@ import pytest
 
 import orbax_bench_core
 from orbax_bench_core import execute
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from tests.support.fake_worker import MODULE
 
 SUITE = """\

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from orbax_bench_core.baselines.model import Baseline, Capture, CapturedPoint, Promotion, capture_id
 from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
 from orbax_bench_core.baselines.store import Registry, state_after
-from orbax_bench_core.config import ARMS, Arm, UserError, did_you_mean
+from orbax_bench_core.config import ARMS, Arm
+from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.provenance import Source
 from orbax_bench_core.records import Record, Repeat, Run, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.baselines.model import Capture
 from orbax_bench_core.baselines.store import Registry, registry_path
-from orbax_bench_core.config import GateConfig, UserError
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import Record, RunDirectory, RunInfo
 
 if TYPE_CHECKING:

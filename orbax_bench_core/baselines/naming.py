@@ -8,7 +8,7 @@ from typing import Final
 
 from orbax_bench_core.baselines.model import Capture
 from orbax_bench_core.baselines.store import Registry, registry_path
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.provenance import ask_git
 
 LATEST: Final = "latest"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import datetime
 import getpass
 import hashlib
@@ -15,8 +16,15 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.baselines.model import Baseline, Capture, Promotion, is_capture_id
-from orbax_bench_core.config import Problem, UserError, checked_path, shown
-from orbax_bench_core.files import ResultModel, create_exclusively, read_at_most, write_atomically
+from orbax_bench_core.errors import Problem, UserError, shown
+from orbax_bench_core.files import (
+    ResultModel,
+    checked_path,
+    create_exclusively,
+    names_in,
+    read_at_most,
+    write_atomically,
+)
 from orbax_bench_core.provenance import UNKNOWN, package_version
 from orbax_bench_core.records import SCHEMA_VERSION
 
@@ -52,21 +60,27 @@ class Registry:
         self.root: epath.Path = registry_path(root)
 
     def exists(self) -> bool:
-        """Returns whether something was captured here."""
-        return any(is_capture_id(file.stem) for file in self.root.glob("*/*.json"))
+        """Returns whether something was captured here, as far as that can be seen."""
+        with contextlib.suppress(OSError):
+            for name in names_in(self.root):
+                with contextlib.suppress(OSError):
+                    if any(map(_is_capture, names_in(self.root / name))):
+                        return True
+        return False
 
     def captures(self) -> list[Capture]:
         """Returns every finished capture, the oldest first.
 
         Raises:
-            UserError: A file is not what its name says.
+            UserError: A folder cannot be listed, or a file is not what its name says.
         """
-        files = [file for file in self.root.glob("*/*.json") if is_capture_id(file.stem)]
+        found = read_each(json_files, [self.root / name for name in _listed(self.root)])
+        files = [file for folder in found for file in folder if _is_capture(file.name)]
         return _in_order(read_each(_read_capture, files))
 
     def captures_of(self, revision: str) -> list[Capture]:
         """Returns every finished capture of one revision, the oldest first."""
-        files = [file for file in json_files(self.root / revision) if is_capture_id(file.stem)]
+        files = [file for file in json_files(self.root / revision) if _is_capture(file.name)]
         return _in_order(read_each(_read_capture, files))
 
     def baselines(self, wanted: Iterable[tuple[str, str]]) -> list[Baseline]:
@@ -114,7 +128,7 @@ class Registry:
         """Returns every promotion in the order in which they count.
 
         Raises:
-            UserError: A file is not what its name says.
+            UserError: They cannot be listed, or a file is not what its name says.
         """
         found = read_each(_read_promotion, json_files(self.root / _PROMOTIONS))
         return sorted(found, key=lambda promotion: (promotion.number, promotion.id))
@@ -268,9 +282,30 @@ def read_each(read: Callable[[Given], Found], given: Iterable[Given]) -> list[Fo
 
 
 def json_files(folder: epath.Path) -> list[epath.Path]:
-    """Returns the JSON files directly in a folder, by name; none where there is no folder."""
-    found = (file for file in folder.glob("*.json") if not file.name.startswith("."))
-    return sorted(found) if folder.exists() else []
+    """Returns the JSON files directly in a folder, by name; none where there is no folder.
+
+    Raises:
+        UserError: It cannot be listed.
+    """
+    return [folder / name for name in _listed(folder) if _is_json(name)]
+
+
+def _listed(folder: epath.Path) -> list[str]:
+    """Returns the names in a folder as they are now: `glob` on gs:// lists from memory."""
+    try:
+        return names_in(folder)
+    except NotADirectoryError:  # such as a file of notes beside the revisions
+        return []
+    except OSError as error:
+        raise UserError(Problem(f"cannot be listed: {error}", file=str(folder))) from None
+
+
+def _is_json(name: str) -> bool:
+    return name.endswith(".json") and not name.startswith(".")
+
+
+def _is_capture(name: str) -> bool:
+    return _is_json(name) and is_capture_id(name.removesuffix(".json"))
 
 
 def registry_around(baseline: str) -> Registry | None:

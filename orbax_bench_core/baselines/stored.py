@@ -14,7 +14,8 @@ from orbax_bench_core.baselines.store import (
     read_each,
     registry_path,
 )
-from orbax_bench_core.config import Arm, UserError
+from orbax_bench_core.config import Arm
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Pair
 

@@ -149,7 +149,7 @@ def refuse_override(override: Sequence[str] | None) -> None:
     Raises:
         UserError: It was given.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     if override:
         raise UserError("--override changes a suite that is measured: give --output-directory")
@@ -161,7 +161,7 @@ def parse_size(text: str, flag: str = "--size") -> int:
     Raises:
         UserError: It is no such size.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     match = _SIZE.fullmatch(text.strip())
     if match is None:

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config import ARMS, LoadedSuite, UserError, parse_suite, with_keys
+from orbax_bench_core.config import ARMS, LoadedSuite, parse_suite, with_keys
+from orbax_bench_core.errors import UserError
 
 _OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
 

@@ -107,7 +107,7 @@ def _study(directory: str, *, as_json: bool) -> None:
     """Studies a run, writes the pages, and shows what they say."""
     from orbax_bench_core.analysis.async_study import study_document
     from orbax_bench_core.cli.results import show_answer
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import PAGE, publish, publish_async_study
 

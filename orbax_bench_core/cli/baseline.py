@@ -77,7 +77,7 @@ def capture(
     orbax-bench baseline capture baselines results --label v0.12.8 --promote
     """
     from orbax_bench_core.baselines import capture_run, check_revision
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.records import RunDirectory
 
     console = results_console()
@@ -242,8 +242,8 @@ def compare(
         registry_around,
         resolve_baseline,
     )
-    from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.records import RunDirectory
 
     directory = RunDirectory(run)
@@ -303,7 +303,7 @@ def _afterwards(registry: Registry, done: Promoted) -> str:
 def _registry(path: str) -> Registry:
     """Returns a registry to write to, unless the path is that of a run."""
     from orbax_bench_core.baselines import Registry
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     registry = Registry(path)
     if (registry.root / "run.json").exists():
@@ -312,7 +312,7 @@ def _registry(path: str) -> Registry:
 
 
 def _existing(path: str) -> Registry:
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     registry = _registry(path)
     if not registry.exists():

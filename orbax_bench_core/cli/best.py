@@ -52,8 +52,8 @@ def best(
     from orbax_bench_core.analysis.best import best as choose
     from orbax_bench_core.analysis.best import best_document
     from orbax_bench_core.baselines import registry_path
-    from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document, to_html
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import write_atomically
 
     bound = None if peak_memory is None else parse_size(peak_memory, "--peak-memory")

@@ -32,7 +32,7 @@ def check_buckets(words: Iterable[str], environment: Mapping[str, str] = os.envi
     """
     named = next((word for word in words if _SCHEME in word), None)
     if named is not None and not any(map(importlib.util.find_spec, _CLIENTS)):
-        from orbax_bench_core.config import UserError
+        from orbax_bench_core.errors import UserError
 
         raise UserError(f"{named}: Cloud Storage needs gcsfs: pip install 'orbax-bench[gcs]'")
     if named is None or any(environment.get(name) for name in _PROXIES):
@@ -43,7 +43,7 @@ def check_buckets(words: Iterable[str], environment: Mapping[str, str] = os.envi
     try:
         socket.create_connection((address.hostname or "", port), timeout=_WITHIN_S).close()
     except OSError as error:
-        from orbax_bench_core.config import UserError
+        from orbax_bench_core.errors import UserError
 
         raise UserError(
             f"{named}: Cloud Storage cannot be reached at {address.hostname}:{port}: {error}; "

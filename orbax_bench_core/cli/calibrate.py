@@ -82,7 +82,7 @@ def calibrate(
 
     Exit codes: 0; 1 files were left out, for they are not what their place says.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.execute import RunSettings
 
     given = list(places or ())

@@ -63,8 +63,8 @@ def compare(
     finds, which is no verdict of the run.
     """
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
-    from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document, to_html
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import place, write_atomically
     from orbax_bench_core.steps import Outlets, stored_exit_code
 

@@ -92,7 +92,7 @@ def _chosen(names: Sequence[str], builtins: Mapping[str, str]) -> dict[str, str]
     Raises:
         UserError: A name is none of them.
     """
-    from orbax_bench_core.config import UserError, did_you_mean
+    from orbax_bench_core.errors import UserError, did_you_mean
 
     for name in names:
         if name not in builtins:

@@ -145,7 +145,7 @@ def plan_job(
 
 
 def _price(file: str | None, accelerator: str | None) -> tuple[float, str, str] | None:
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.plan.goodput import read_price
 
     if file is None and accelerator is None:
@@ -157,7 +157,7 @@ def _price(file: str | None, accelerator: str | None) -> tuple[float, str, str] 
 
 
 def _write(job: Job, plan: GoodputPlan, file: str | None, hours: float) -> None:
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import place, write_atomically
     from orbax_bench_core.plan.goodput import simulated_log, to_jsonl
 

@@ -51,8 +51,8 @@ def history(
     from orbax_bench_core.analysis.history import LEAST, MOST, history_document
     from orbax_bench_core.analysis.history import history as build
     from orbax_bench_core.baselines import find_runs, registry_path
-    from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document, to_html
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import write_atomically
 
     if not LEAST <= significance <= MOST:

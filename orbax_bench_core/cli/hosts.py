@@ -85,7 +85,7 @@ def for_this_host(command: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @functools.wraps(command)
     def start(*given: _P.args, **flags: _P.kwargs) -> _R:
-        from orbax_bench_core.config import UserError
+        from orbax_bench_core.errors import UserError
         from orbax_bench_core.execute import detect_cluster
 
         try:
@@ -120,7 +120,8 @@ def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) 
 
 def name_in(suite: str) -> str | None:
     """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
-    from orbax_bench_core.config import Source, UserError
+    from orbax_bench_core.config import Source
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import read_at_most
 
     try:

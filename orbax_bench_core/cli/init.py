@@ -75,7 +75,7 @@ def init(
 
     orbax-bench init --nnx my_package.models:make --for compare
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.suite_files import SCHEMA_FILE, Question, Subject, draft_suite
     from orbax_bench_core.sweep import expand
 
@@ -118,7 +118,7 @@ def _target(output: str, *, force: bool) -> Path:
     Raises:
         UserError: It cannot go there, which is better known before questions are asked.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     if "://" in output:
         raise UserError(f"-o: a suite is written to a local file, got {output!r}; -o - prints it")
@@ -133,7 +133,7 @@ def _target(output: str, *, force: bool) -> Path:
 
 
 def _question(given: str) -> Question:
-    from orbax_bench_core.config import UserError, did_you_mean
+    from orbax_bench_core.errors import UserError, did_you_mean
     from orbax_bench_core.suite_files import Question
 
     known = [question.value for question in Question]
@@ -186,7 +186,7 @@ def _devices() -> Devices:
 
 
 def _write_schema(file: Path, *, force: bool) -> None:
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.suite_files import SCHEMA_ID, schema_text
 
     if file.exists() and not force and SCHEMA_ID not in file.read_text(errors="replace"):
@@ -198,7 +198,7 @@ def _write_schema(file: Path, *, force: bool) -> None:
 
 
 def _write(target: Path, text: str, *, force: bool) -> None:
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     try:
         with target.open("w" if force else "x") as file:

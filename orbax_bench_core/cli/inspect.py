@@ -52,7 +52,7 @@ def inspect(
 
     Exit codes: 0; 1 it is damaged or its save has not finished; 2 there is no checkpoint.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.inspection import inspect_checkpoint, inspection_document
 
     limit = restore_concurrent_gb

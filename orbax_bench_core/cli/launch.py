@@ -136,7 +136,7 @@ def _words(
     Raises:
         UserError: A secret would stand in it.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     given = [after for word, after in itertools.pairwise([*more, ""]) if word == "--notify"]
     given += [word.partition("=")[2] for word in more if word.startswith("--notify=")]
@@ -156,7 +156,7 @@ def _hosts(hosts: int | None, shape: SliceShape | None, slices: int) -> int:
     Raises:
         UserError: Both were given and disagree, or neither says how many.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     if shape is None:
         if slices > 1:
@@ -177,7 +177,7 @@ def _name(name: str | None, suite: str) -> str:
     Raises:
         UserError: The name that was given is none.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     if name is None:
         stem = re.sub(r"[^a-z0-9]+", "-", suite.rpartition("/")[2].partition(".")[0].lower())

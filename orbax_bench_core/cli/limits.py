@@ -48,7 +48,8 @@ def limits(
 
     The files are temporary. Each probe runs once to warm up, then three times.
     """
-    from orbax_bench_core.config import UserError, canonical
+    from orbax_bench_core.config import canonical
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.execute import measuring_lock
     from orbax_bench_core.limits import take_limits
 

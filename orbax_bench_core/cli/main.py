@@ -50,7 +50,7 @@ from orbax_bench_core.interrupts import interrupted_when_told
 if TYPE_CHECKING:
     import importlib.metadata
 
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _PLUGINS = "orbax_bench.commands"
@@ -238,7 +238,7 @@ def _run(command: Callable[[], object]) -> None:
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
     except Exception as error:
-        from orbax_bench_core.config import UserError  # help needs no suite
+        from orbax_bench_core.errors import UserError  # help needs no suite
 
         if isinstance(error, MemoryError):
             _end(Exit.FAILED, UserError("out of memory: free some, or take a smaller suite"))

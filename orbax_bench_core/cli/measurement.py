@@ -10,7 +10,8 @@ from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.output import Output
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.cli.results import unwritten
-from orbax_bench_core.config import LoadedSuite, UserError
+from orbax_bench_core.config import LoadedSuite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import (
     AllAlike,
     CannotRecord,

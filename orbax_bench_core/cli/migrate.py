@@ -31,7 +31,7 @@ def migrate(
     """
     from pathlib import Path
 
-    from orbax_bench_core.config import Problem, UserError
+    from orbax_bench_core.errors import Problem, UserError
     from orbax_bench_core.files import read_at_most
     from orbax_bench_core.suite_files import migrate as migrated
 

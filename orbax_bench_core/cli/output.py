@@ -10,7 +10,7 @@ from rich.console import Console
 from orbax_bench_core.cli.arguments import LogFormat
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.terminal import new_console
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.steps import Outlets
 
 

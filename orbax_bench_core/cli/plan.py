@@ -166,7 +166,7 @@ def plan(
 
     Exit codes: 0; 1 the save or the load will fail; 2 the source or the mesh cannot be used.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     _refuse_flags_of_the_other(context, goodput=goodput)
     if goodput:
@@ -247,8 +247,8 @@ def publish(
 
 
 def _write_pages(document: Document, html: str | None, markdown: str | None) -> None:
-    from orbax_bench_core.config import UserError
     from orbax_bench_core.document import to_html, to_markdown
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import place, write_atomically
 
     for flag, file, render in (("--html", html, to_html), ("--markdown", markdown, to_markdown)):
@@ -265,7 +265,7 @@ def _refuse_flags_of_the_other(context: typer.Context, *, goodput: bool) -> None
     Raises:
         UserError: A flag of a job was given without --goodput, or one of a save with it.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     given = {
         parameter.name: parameter.opts[0]
@@ -288,7 +288,7 @@ def _size(flag: str, text: str | None) -> int | None:
 
 
 def _speeds(run: str | None, write: float | None, read: float | None) -> Speeds:
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.plan import Speeds, speeds_of_run
 
     for flag, speed in (("--write-speed", write), ("--read-speed", read)):

@@ -72,7 +72,7 @@ def prepare(
     """
     from orbax_bench_core import steps
     from orbax_bench_core.authoring import UnmetNeed
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.state import absolute
 
     if (repo is None) == (local_dir is None):
@@ -101,7 +101,7 @@ def prepare(
 
 
 def _new_file(path: str, *, overwrite: bool) -> epath.Path:
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.state import absolute
 
     file = absolute(path)

@@ -10,8 +10,8 @@ from rich.console import Console
 from orbax_bench_core.analysis.soak import Soak
 from orbax_bench_core.analysis.summary import RunSummary
 from orbax_bench_core.cli.arguments import results_console
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, print_document
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
 

@@ -123,7 +123,7 @@ def run(
     from orbax_bench_core.analysis.best import parse_goal
     from orbax_bench_core.cli.output import Output
     from orbax_bench_core.cli.sweep_run import Baselines, SearchFor, SweepRun, without_arms
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.execute import RunSettings
 
     if goal is not None and not search:

@@ -33,7 +33,7 @@ def sharding(
 
     orbax-bench sharding /ckpt/items --mesh fsdp=8 > sharding.json
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
 
     # JAX stays out of this process, and off the accelerators.
     process = subprocess.run(

@@ -40,8 +40,8 @@ def site(
 
     Exit codes: 0; 1 something could not be read, which the page names.
     """
-    from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.exports.site import PAGE, site_document, write_site
     from orbax_bench_core.records import RunDirectory
 

@@ -98,7 +98,7 @@ def soak(
     Exit codes: 0 PASS, 3 LEAK, 4 INCONCLUSIVE, 1 a repeat failed, 2 the suite is invalid, 130
     interrupted.
     """
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.execute import RunSettings
     from orbax_bench_core.steps import SoakGoal, check_soak
 

@@ -6,8 +6,8 @@ from orbax_bench_core.analysis.soak import soak_document
 from orbax_bench_core.analysis.summary import notes_document
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
 from orbax_bench_core.cli.results import run_exit_code, show_answer, soak_exit_code
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import print_document
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import worst
 from orbax_bench_core.steps import SoakGoal, publish, publish_soak, soak_points
 

@@ -270,7 +270,7 @@ def enforce_verdict(
     measured apart, as --verdicts tells, only warns; without --verdicts the word counts as it is.
     """
     from orbax_bench_core.analysis.verdicts import NotPassed
-    from orbax_bench_core.config import UserError
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.steps import Outlets
     from orbax_bench_core.steps.pipeline import enforce_verdict, enforcement_exit_code
 
@@ -332,7 +332,7 @@ def _lines(path: str) -> list[str]:
     Raises:
         UserError: It cannot be read, or holds something else.
     """
-    from orbax_bench_core.config import Problem, UserError
+    from orbax_bench_core.errors import Problem, UserError
 
     text = text_of(path)
     try:

@@ -41,7 +41,7 @@ def text_of(path: str) -> str:
     Raises:
         UserError: It cannot be read.
     """
-    from orbax_bench_core.config import Problem, UserError
+    from orbax_bench_core.errors import Problem, UserError
     from orbax_bench_core.files import read_at_most
 
     try:

@@ -10,8 +10,9 @@ from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
 from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
 from orbax_bench_core.cli.results import run_exit_code
-from orbax_bench_core.config import LoadedSuite, UserError
+from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import count, print_document
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.steps import (
     answer_of,
     limits_of,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
+
+_ORDER: Final = re.compile(r"^([ \t]*)(::|##\[)", re.MULTILINE)
+"""What begins a line that GitHub Actions obeys, wherever it is printed."""
 
 _PERHAPS_SECRET: Final = re.compile(r"://[^\s\"'<>]*[@=]")
 
@@ -50,10 +54,17 @@ def new_console(**settings: Any) -> Console:
 
 def _written_out(text: str) -> str:
     if _PERHAPS_SECRET.search(text):
-        from orbax_bench_core.config import redacted  # which takes longer than most help
+        from orbax_bench_core.errors import redacted  # which takes longer than most help
 
         text = redacted(text)
-    return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    text = _CONTROL.sub(lambda found: _written(found.group()), text)
+    if "GITHUB_ACTIONS" in os.environ:
+        text = _ORDER.sub(lambda found: f"{found[1]}{_written(found[2][0])}{found[2][1:]}", text)
+    return text
+
+
+def _written(character: str) -> str:
+    return f"\\u{ord(character):04x}"
 
 
 class _Printable:

@@ -7,8 +7,9 @@ from typing import Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config.base import ConfigModel, checked_path
+from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.files import checked_path
 
 Arm = Literal["baseline", "candidate"]
 

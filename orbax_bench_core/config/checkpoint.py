@@ -10,9 +10,11 @@ from typing import Annotated, Any, Final, Literal
 import pydantic
 
 from orbax_bench_core.config import dtypes
-from orbax_bench_core.config.base import ConfigModel, checked_path
-from orbax_bench_core.config.errors import did_you_mean, explain, shown
+from orbax_bench_core.config.base import ConfigModel
+from orbax_bench_core.config.errors import explain
 from orbax_bench_core.config.execution import MAX_SEED
+from orbax_bench_core.errors import did_you_mean, shown
+from orbax_bench_core.files import checked_path
 
 ShardingEntry = str | tuple[str, ...] | None
 Optimizer = Literal["adamw", "sgd", "none"]

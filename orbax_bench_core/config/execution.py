@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, Self
 import pydantic
 
 from orbax_bench_core.config.base import ConfigModel
-from orbax_bench_core.config.redaction import has_credentials, redacted
+from orbax_bench_core.errors import has_credentials, redacted
 
 Cache = Literal["warm", "cold"]
 HostMemory = Literal["reused", "fresh", "default"]

@@ -11,14 +11,14 @@ import pydantic
 from orbax_bench_core.config.arms import ARMS, ArmConfig, ArmsConfig
 from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.checkpoint import CheckpointConfig, SpecError
-from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean, explain
+from orbax_bench_core.config.errors import SuiteError, explain
 from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
-from orbax_bench_core.config.redaction import CREDENTIALS, has_credentials
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
+from orbax_bench_core.errors import CREDENTIALS, Problem, did_you_mean, has_credentials
 from orbax_bench_core.files import opened
 
 _UNAVAILABLE_KEYS = {

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean, shortened, shown
+from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.source import (
     MAX_DEPTH,
     MAX_VALUES,
@@ -25,6 +25,7 @@ from orbax_bench_core.config.source import (
     dotted,
     read_value,
 )
+from orbax_bench_core.errors import Problem, did_you_mean, shortened, shown
 
 KEY: Final = "overrides"
 """Key of a suite that holds overrides: a list of `KEY.PATH=VALUE`."""

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import pydantic
 
-from orbax_bench_core.config.errors import UserError, did_you_mean, explain, shortened
+from orbax_bench_core.config.errors import explain
 from orbax_bench_core.config.gate import GateConfig, MetricRule
 from orbax_bench_core.config.source import read_value
+from orbax_bench_core.errors import UserError, did_you_mean, shortened
 
 FLAG: Final = "--rule"
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config.errors import Problem, SuiteError, printable, shown
+from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.errors import Problem, printable, shown
 
 KeyPath = tuple[str | int, ...]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pydantic
 
 from orbax_bench_core.config.arms import Arm, ArmConfig, ArmsConfig
-from orbax_bench_core.config.base import ConfigModel, checked_path
+from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.execution import (
     EnvironmentConfig,
@@ -18,6 +18,7 @@ from orbax_bench_core.config.execution import (
 )
 from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig
+from orbax_bench_core.files import checked_path
 
 MAX_REPEATS: Final = 100_000
 """Repeats of a point; at one a second they take more than a day."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
-from orbax_bench_core.config import presentable
 from orbax_bench_core.document.elements import (
     ByWidth,
     Callout,
@@ -32,6 +31,7 @@ from orbax_bench_core.document.elements import (
     plain,
     spans,
 )
+from orbax_bench_core.errors import presentable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.config import presentable, redacted
 from orbax_bench_core.document import labels
 from orbax_bench_core.document.compact import USUAL, compact
+from orbax_bench_core.errors import presentable, redacted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

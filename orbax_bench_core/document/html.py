@@ -9,10 +9,9 @@ import importlib.resources
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NewType, assert_never
 
-from orbax_bench_core.config import presentable
 from orbax_bench_core.document import figures
 from orbax_bench_core.document.elements import (
     Axis,
@@ -42,6 +41,7 @@ from orbax_bench_core.document.elements import (
     Text,
     spans,
 )
+from orbax_bench_core.errors import presentable
 
 _UNBROKEN: Final = re.compile(r"(\d) (?=(?:µs|ms|s|min|h|B|[KMGT]iB|GiB/s|%)(?![\w/]))")
 _SAFE: Final = re.compile(r"(?i)https?://|file://|(?![a-z][a-z0-9+.-]*:)[^/]")
@@ -339,12 +339,17 @@ def _legend(legend: Legend) -> Safe:
 
 def _filter(found: Filter) -> Safe:
     """Returns a place for controls, which the script of the page makes from what is in it."""
-    content = {"what": found.what, "names": {**found.names}, "choices": {**found.choices}}
-    data = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=dict)
+    choices = {name: _presentable(of_each) for name, of_each in found.choices.items()}
+    content = {"what": found.what, "names": _presentable(found.names), "choices": choices}
+    data = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     # No text of the user's ends the element.
     data = data.replace("<", "\\u003c").replace("&", "\\u0026")
     script = f'<script type="application/json">{data}</script>'
     return Safe(f'<div class="filter" role="search" hidden>{script}</div>')
+
+
+def _presentable(texts: Mapping[str, str]) -> dict[str, str]:
+    return {key: presentable(text) for key, text in texts.items()}
 
 
 def _plain(text: str) -> Safe:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, assert_never
 from urllib.parse import quote
 
-from orbax_bench_core.config import presentable
 from orbax_bench_core.document import figures as drawings
 from orbax_bench_core.document.elements import (
     ByWidth,
@@ -37,6 +36,7 @@ from orbax_bench_core.document.elements import (
     spans,
 )
 from orbax_bench_core.document.numbers import table_cell
+from orbax_bench_core.errors import presentable
 
 if TYPE_CHECKING:
     import os

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 
 def seconds(value: float) -> str:
     """Returns a duration with a unit that suits its size, to three digits."""
@@ -30,6 +32,7 @@ def count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+@functools.lru_cache(maxsize=4096)  # tables of many repeats say the same again and again
 def table_cell(text: str) -> str:
     """Returns text as the cell of a Markdown table, which a bar or a new line would end."""
     return " ".join(text.replace("|", "\\|").split())

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.config import shortened
 from orbax_bench_core.environments.asking import NoAnswer, answer_of
 from orbax_bench_core.environments.cache import source_folder
 from orbax_bench_core.environments.errors import EnvironmentFailed
@@ -21,6 +20,7 @@ from orbax_bench_core.environments.supported import (
     WORKER_MODULES,
     WORKER_REQUIREMENTS,
 )
+from orbax_bench_core.errors import shortened
 
 _PROBE = Path(__file__).with_name("probe.py")
 _PROBE_S = 120

@@ -17,6 +17,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Final
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments.cache import cache_folder, only_process
@@ -30,6 +31,7 @@ from orbax_bench_core.environments.interpreter import (
 )
 from orbax_bench_core.environments.resolve import LOCK, resolve
 from orbax_bench_core.environments.uv import run_uv
+from orbax_bench_core.files import opened
 
 _AT_ONCE = 4
 _READY = "ready.json"
@@ -42,6 +44,7 @@ _LOCAL = re.compile(
     r"(?P<name>[\w.-]+(\[[^]]*\])?\s*@\s*)?(?P<url>file://)?(?P<path>[^\[]*)(?P<extras>.*)"
 )
 _SCHEMA = 1
+_PIECE_BYTES: Final = 2**20
 
 
 def make_environments(
@@ -203,6 +206,8 @@ def read_requirement(given: str, folder: Path) -> Requirement:
     path = Path(os.path.normpath(folder / Path(place).expanduser()))
     if not path.exists():
         raise EnvironmentFailed(f"{given!r} names {path}, where there is nothing; build it first")
+    if not path.is_file() and not path.is_dir():
+        raise EnvironmentFailed(f"{given!r} names {path}, which is neither a file nor a folder")
     name, extras = found["name"] or "", found["extras"]
     return Requirement(given, f"{name}{_digest(path)}{extras}", path, name, extras)
 
@@ -217,12 +222,23 @@ def _digest(path: Path) -> str:
     """Returns a digest of a file, or of the names and contents of all source files in a folder."""
     whole = hashlib.sha256()
     if path.is_file():
-        whole.update(path.name.encode() + path.read_bytes())
+        whole.update(os.fsencode(path.name))
+        for piece in _pieces(path):
+            whole.update(piece)
         return whole.hexdigest()
     for file in _sources(path):
-        whole.update(f"{file.relative_to(path).as_posix()}\0".encode())
-        whole.update(hashlib.sha256(file.read_bytes()).digest())
+        whole.update(os.fsencode(f"{file.relative_to(path).as_posix()}\0"))
+        one = hashlib.sha256()
+        for piece in _pieces(file):
+            one.update(piece)
+        whole.update(one.digest())
     return whole.hexdigest()
+
+
+def _pieces(file: Path) -> Iterator[bytes]:
+    with opened(file) as content:
+        while piece := content.read(_PIECE_BYTES):
+            yield piece
 
 
 def _sources(root: Path) -> Iterator[Path]:

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.environments.errors import EnvironmentFailed
+from orbax_bench_core.errors import UserError
 
 if TYPE_CHECKING:
     from packaging.version import Version

@@ -24,11 +24,12 @@ from orbax_bench_core.execute.hosts import (
     PortRange,
     equal_everywhere,
     pack,
+    unpack_file,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.liveness import Patience
 from orbax_bench_core.execute.pairs import run_pairs
-from orbax_bench_core.execute.runner import run_points, run_rounds, run_until
+from orbax_bench_core.execute.points import run_points, run_rounds, run_until
 from orbax_bench_core.execute.session import (
     DEFAULTS,
     Event,
@@ -82,5 +83,6 @@ __all__ = [
     "run_until",
     "serve",
     "silent",
+    "unpack_file",
     "without_cluster",
 ]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import metadata
 
 TOKEN: Final = "ORBAX_BENCH_TOKEN"  # noqa: S105 - the name of a variable

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.config import redacted
+from orbax_bench_core.errors import redacted
 
 _UNSHOWN_FLAG: Final = "--notify"
 """Flag whose value is an address that only those may know who may post there."""

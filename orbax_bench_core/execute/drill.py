@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, Self
 
 from orbax_bench_core.authoring import Killed
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.hosts import ClusterHosts, Host, Inbox, RemoteWorker, WorkerHandle
 from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
 from orbax_bench_core.measure import TIME

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.provenance import UNKNOWN, image_that_runs
 from orbax_bench_core.worker import Ready
 

@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from orbax_bench_core.config import HostMemory, UserError, presentable, printable
+from orbax_bench_core.config import HostMemory
+from orbax_bench_core.errors import UserError, presentable, printable
 from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.held import shared_with_workers
 

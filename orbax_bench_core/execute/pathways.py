@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Mapping
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import on_pathways
 
 _TARGET = "JAX_BACKEND_TARGET"

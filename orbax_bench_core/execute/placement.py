@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.config import ARMS, UserError
+from orbax_bench_core.config import ARMS
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import Cluster, on_pathways, tpu_hosts
 from orbax_bench_core.execute.pathways import check_proxy
 

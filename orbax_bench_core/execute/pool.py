@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade
 from orbax_bench_core.execute.isolation import allocator_settings

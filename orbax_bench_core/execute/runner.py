@@ -4,111 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
-import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm
-from orbax_bench_core.execute.alike import SharedFailure
 from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.outcomes import (
     WarmUpEnded,
     attempts_so_far,
-    began_nothing,
-    peer_failed,
 )
 from orbax_bench_core.execute.pool import WorkerPool
-from orbax_bench_core.execute.schedule import environments, round_order, schedule
-from orbax_bench_core.execute.session import Progress, Retry, Session
-from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
+from orbax_bench_core.execute.schedule import environments
+from orbax_bench_core.execute.session import Session
+from orbax_bench_core.execute.tries import Try, check_there
+from orbax_bench_core.execute.turn import Turn
+from orbax_bench_core.execute.vigil import HostFailed
 from orbax_bench_core.interrupts import raise_if_told
-from orbax_bench_core.leases import LeaseLost
-from orbax_bench_core.records import AlreadyRecorded, ErrorInfo, Record, Repeat
+from orbax_bench_core.records import ErrorInfo, Repeat
 from orbax_bench_core.sweep import (
     Pair,
     SweepEntry,
-    SweepPoint,
     placement,
-    side,
     sides,
     suite_folder,
 )
-from orbax_bench_core.worker import Done, Task
+from orbax_bench_core.worker import Task
 
 _DRILLED: Final = -1
 """The life that is killed, and the one that goes on after it."""
-
-
-def run_points(session: Session, meanwhile: Callable[[], object] | None = None) -> None:
-    """Runs every repeat of the points of a session that has no finished record yet.
-
-    Args:
-        session: What is measured.
-        meanwhile: As `runner_of` takes it.
-
-    Raises:
-        CannotRecord: A record could not be written.
-        AllAlike: Every point so far lacked the same, where the settings give up then.
-    """
-    info = session.info
-    shared = SharedFailure(session.plain) if session.settings.give_up else None
-    with runner_of(session, meanwhile) as runner:
-        for point, index in schedule(session.plain, info.num_repeats, info.execution):
-            repeat = runner.finish(point, index)
-            if shared is not None:
-                shared.look(point, repeat)
-
-
-def run_rounds(session: Session, next_round: Callable[[int], Sequence[SweepPoint]]) -> None:
-    """Runs whole rounds of a session's points, in the order that a run without a search has.
-
-    Args:
-        session: What is measured.
-        next_round: Given the number of a round, from 0, returns the points to measure in it, when
-            all rounds before have records; none ends it.
-
-    Raises:
-        CannotRecord: A record could not be written.
-    """
-    with runner_of(session) as runner:
-        number = 0
-        while points := next_round(number):
-            for point in round_order(points, number, session.info.execution):
-                runner.finish(point, number)
-            number += 1
-
-
-def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:
-    """Runs repeats of each point, one point after the other, until they are enough.
-
-    Every point has workers of its own, so that what one leaves in a process does not count for the
-    next.
-
-    Args:
-        session: What is measured, without arms.
-        ended: Told of each repeat in order, whether it is made now or was there; returns whether it
-            is the last of its point.
-
-    Returns:
-        The fewest repeats that a point has now.
-
-    Raises:
-        CannotRecord: A record could not be written.
-    """
-    made = []
-    for point in session.plain:
-        with runner_of(dataclasses.replace(session, entries=(point,))) as runner:
-            for index in itertools.count():
-                if ended(point, runner.finish(point, index)):
-                    made.append(index + 1)
-                    break
-    return min(made)
 
 
 @contextlib.contextmanager
@@ -176,30 +104,31 @@ class Runner:
         Raises:
             CannotRecord: A record could not be written, or the run directory is gone.
         """
-        slot = _Slot(point, index, arm, block, life)
+        turn = Turn(point, index, arm, block, life)
         raise_if_told()
-        self._check_run()
-        repeat = self._read(slot)
+        check_there(self._run)
+        repeat = self._read(turn)
         if _ended(repeat, arm):
-            self._watch(slot.progress(repeat=repeat, reused=True))
+            self._watch(turn.progress(repeat=repeat, reused=True))
             return repeat
-        tried = _Try()
+        errors: Mapping[int, ErrorInfo] = {}
         for left in range(self._info.execution.retries, -1, -1):
             try:
-                tried = self._try(slot, self._tasks(slot, repeat, tried.errors))
+                tried = self._try(turn, self._tasks(turn, repeat, errors))
             except OSError:
-                self._check_run()
+                check_there(self._run)
                 raise
-            self._check_run()
-            repeat = self._read(slot)
+            check_there(self._run)
+            repeat = self._read(turn)
             if life is not None and repeat.attempts:
                 # What a retry left in its process must not be in the operations that follow.
                 self._pool.end_life(life)
             if repeat.finished or tried.in_vain:
                 break
+            errors = tried.errors
             if left:
-                self._watch(slot.retry(repeat.reason, left))
-        self._watch(slot.progress(repeat=repeat))
+                self._watch(turn.retry(repeat.reason, left))
+        self._watch(turn.progress(repeat=repeat))
         return repeat
 
     @contextlib.contextmanager
@@ -226,19 +155,19 @@ class Runner:
         """Ends the workers of one slot, if there are any."""
         self._pool.end_life(life)
 
-    def _read(self, slot: _Slot) -> Repeat:
-        return self._run.read_repeat(slot.point, slot.repeat, slot.arm, slot.block, slot.life)
+    def _read(self, turn: Turn) -> Repeat:
+        return self._run.read_repeat(turn.point, turn.repeat, turn.arm, turn.block, turn.life)
 
     def _tasks(
         self,
-        slot: _Slot,
+        turn: Turn,
         earlier: Repeat | None = None,
         errors: Mapping[int, ErrorInfo] = MappingProxyType({}),
     ) -> list[Task]:
         """Returns one task per host; without `earlier`, of a warm-up.
 
         Args:
-            slot: What they measure.
+            turn: What they measure.
             earlier: What was recorded of it before.
             errors: How hosts failed in the last try, also those whose record says that they passed.
         """
@@ -249,196 +178,109 @@ class Runner:
                 run_id=self._info.run_id,
                 suite=self._info.suite_name,
                 config_hash=self._info.suite_identity,
-                point=slot.point,
-                repeat=slot.repeat,
+                point=turn.point,
+                repeat=turn.repeat,
                 warmup=earlier is None,
-                arm=slot.arm,
-                block=slot.block,
-                life=slot.life,
+                arm=turn.arm,
+                block=turn.block,
+                life=turn.life,
                 host=host,
-                num_hosts=slot.measured.processes,
-                code=self._code.of(slot.measured),
+                num_hosts=turn.measured.processes,
+                code=self._code.of(turn.measured),
                 verify=self._info.execution.verify == "digest",
                 attempts=attempts.get(host, ()),
                 fence=fence,
-                replaces=self._replaced(slot, earlier, host),
+                replaces=self._replaced(turn, earlier, host),
             )
-            for host in range(slot.measured.processes)
+            for host in range(turn.measured.processes)
         ]
 
-    def _replaced(self, slot: _Slot, earlier: Repeat | None, host: int) -> str:
+    def _replaced(self, turn: Turn, earlier: Repeat | None, host: int) -> str:
         """Returns the seal of the record of a host that passed in a repeat that did not."""
         if earlier is None or host not in earlier.records or not earlier.records[host].finished:
             return ""
-        return self._run.seal(slot.point, slot.repeat, host=host)
+        return self._run.seal(turn.point, turn.repeat, host=host)
 
-    def _try(self, slot: _Slot, tasks: Sequence[Task]) -> _Try:
+    def _try(self, turn: Turn, tasks: list[Task]) -> Try:
         """Runs a repeat in a group that is warm for its point; whatever happens is recorded."""
-        num_hosts = len(tasks)
-        ended: dict[int, Done] = {}
-        errors: dict[int, ErrorInfo] = {}
-        started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
-        group: WorkerGroup | None = None
-
-        def record_missing(errors: dict[int, ErrorInfo], *, skipped: bool = False) -> None:
-            """Records the hosts in `errors`, which could not do it themselves."""
-            for host, error in errors.items():
-                started = None if group is None else group.ready[host]
-                ran_on = self._host.provenance(host) if started is None else started.provenance
-                self._write(
-                    tasks[host].record(
-                        status="skipped" if skipped else "failed",
-                        error=error,
-                        started_at=started_at,
-                        duration_s=time.monotonic() - clock,
-                        samples=() if group is None else tuple(group.measured.get(host, ())),
-                        provenance=tasks[host].provenance(ran_on, str(self._run.root), None),
-                        worker="" if started is None else started.worker,
-                    )
-                )
-
+        tried = Try(self._run, self._host, tasks)
         try:
-            group = self._group(slot)
             if self._drills:
-                self._watch(slot.progress())
-                strike = self._strike(slot)
-                killed = self._kill(group, strike, tasks)
-                if isinstance(killed, Killed):
-                    group, start_s = self._restarted(slot)
-                    after = Drill(killed=dataclasses.replace(killed, start_s=start_s))
-                    tasks = [task.model_copy(update={"drill": after}) for task in tasks]
-                    with strike.restoring():
-                        ended = group.perform(tasks, self._timeout_s)
-                else:
-                    ended = killed
+                self._drill(tried, turn)
             else:
-                self._warm_up(group, slot)
-                self._watch(slot.progress())
-                ended = group.perform(tasks, self._timeout_s)
+                self._measure(tried, turn)
         except WarmUpEnded as warm_up:
-            ended = warm_up.ended
-            record_missing(warm_up.errors(num_hosts), skipped=warm_up.skipped)
+            tried.record_warm_up(warm_up)
         except HostFailed as failure:
-            if group is not None:
+            if tried.group is not None:
                 # A host that still ran would put its own view of the failure over this one.
-                self._pool.discard(group)
-            own = ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
-            peer = peer_failed(failure.host, failure.message)
-            peers = dict.fromkeys(range(num_hosts), peer)
-            errors = {**peers, **failure.others, failure.host: own}
-            record_missing(errors)
+                self._pool.discard(tried.group)
+            tried.record_failure(failure)
         else:
-            late = set(range(num_hosts)) - ended.keys()
-            first = next((host for host, done in ended.items() if done.status == "failed"), None)
-            if late and first is not None:
-                record_missing(dict.fromkeys(late, peer_failed(first, ended[first].reason)))
-        if (
-            group is not None
-            and not self._read(slot).finished
-            and not began_nothing(group, ended, num_hosts)
-        ):
-            self._pool.discard(group)
+            tried.record_late_hosts()
+        if tried.group is not None and tried.began and not self._read(turn).finished:
+            self._pool.discard(tried.group)
         if self._drills:
             self._pool.end_life(_DRILLED)
         if not self._keep_data:
-            self._run.remove_data(slot.point, slot.repeat, warmup=False, arm=slot.arm)
-        return _Try(in_vain=any(done.in_vain for done in ended.values()), errors=errors)
+            self._run.remove_data(turn.point, turn.repeat, warmup=False, arm=turn.arm)
+        return tried
 
-    @staticmethod
-    def _strike(slot: _Slot) -> Strike:
-        """Draws how a repeat is killed; both arms of a block at one step."""
-        seed = f"{slot.point.id}:{slot.repeat if slot.block is None else slot.block}"
-        return Strike.of(slot.measured, seed)
+    def _measure(self, tried: Try, turn: Turn) -> None:
+        group = tried.group = self._group(turn)
+        self._warm_up(group, turn)
+        self._watch(turn.progress())
+        tried.ended = group.perform(tried.tasks, self._timeout_s)
 
-    def _kill(
-        self, group: WorkerGroup, strike: Strike, tasks: Sequence[Task]
-    ) -> Killed | dict[int, Done]:
-        """Has a repeat train in fresh processes and kills it."""
-        first = [task.model_copy(update={"drill": Drill()}) for task in tasks]
+    def _drill(self, tried: Try, turn: Turn) -> None:
+        """Kills a repeat that trains in fresh processes, and has others go on after it."""
+        group = tried.group = self._group(turn)
+        self._watch(turn.progress())
+        strike = self._strike(turn)
+        first = [task.model_copy(update={"drill": Drill()}) for task in tried.tasks]
         try:
-            return group.perform_and_kill(first, strike, self._timeout_s)
+            killed = group.perform_and_kill(first, strike, self._timeout_s)
         finally:
             self._pool.end_life(_DRILLED)
-
-    def _restarted(self, slot: _Slot) -> tuple[WorkerGroup, float]:
-        """Starts the processes that go on after a kill; returns them, and the seconds it took."""
+        if not isinstance(killed, Killed):
+            tried.ended = killed
+            return
         began = time.monotonic()
-        group = self._group(slot)
-        return group, time.monotonic() - began
+        group = tried.group = self._group(turn)
+        after = Drill(killed=dataclasses.replace(killed, start_s=time.monotonic() - began))
+        tried.tasks = [task.model_copy(update={"drill": after}) for task in tried.tasks]
+        with strike.restoring():
+            tried.ended = group.perform(tried.tasks, self._timeout_s)
 
-    def _group(self, slot: _Slot) -> WorkerGroup:
+    @staticmethod
+    def _strike(turn: Turn) -> Strike:
+        """Draws how a repeat is killed; both arms of a block at one step."""
+        seed = f"{turn.point.id}:{turn.repeat if turn.block is None else turn.block}"
+        return Strike.of(turn.measured, seed)
+
+    def _group(self, turn: Turn) -> WorkerGroup:
         if self._drills:
-            return self._pool.life(_DRILLED, slot.measured, self._timeout_s)
-        if slot.life is None:
-            return self._pool.group(slot.measured, self._timeout_s)
-        return self._pool.life(slot.life, slot.measured, self._timeout_s)
+            return self._pool.life(_DRILLED, turn.measured, self._timeout_s)
+        if turn.life is None:
+            return self._pool.group(turn.measured, self._timeout_s)
+        return self._pool.life(turn.life, turn.measured, self._timeout_s)
 
-    def _warm_up(self, group: WorkerGroup, slot: _Slot) -> None:
+    def _warm_up(self, group: WorkerGroup, turn: Turn) -> None:
         """Makes the warm-ups of what a slot measures in a group that has not made them."""
-        if slot.measured.id in group.warm_points:
+        if turn.measured.id in group.warm_points:
             return
         warmups = self._info.execution.warmups
-        for _ in range(warmups if slot.life is None else max(1, warmups)):
-            index = self._run.next_warmup(slot.point)
-            warmup = _Slot(slot.point, index, slot.arm)
+        for _ in range(warmups if turn.life is None else max(1, warmups)):
+            index = self._run.next_warmup(turn.point)
+            warmup = Turn(turn.point, index, turn.arm)
             self._watch(warmup.progress(index=None))
             try:
                 ended = group.perform(self._tasks(warmup), self._timeout_s)
             finally:
-                self._run.remove_data(slot.point, index, warmup=True, arm=slot.arm)
+                self._run.remove_data(turn.point, index, warmup=True, arm=turn.arm)
             if any(done.status != "passed" for done in ended.values()):
                 raise WarmUpEnded(ended)
-        group.warm_points.add(slot.measured.id)
-
-    def _check_run(self) -> None:
-        try:
-            self._run.check_there()
-        except OSError as failure:
-            raise CannotRecord(str(failure)) from None
-
-    def _write(self, record: Record) -> None:
-        self._check_run()
-        try:
-            with contextlib.suppress(AlreadyRecorded):  # it came to its end after all
-                self._run.write_record(record)
-        except (OSError, LeaseLost) as failure:
-            raise CannotRecord(f"cannot write the record: {failure}") from None
-
-
-class _Try(NamedTuple):
-    """How a try ended.
-
-    Attributes:
-        in_vain: Whether it failed for want of something that another try would lack as well.
-        errors: The errors of hosts that could not record them themselves.
-    """
-
-    in_vain: bool = False
-    errors: Mapping[int, ErrorInfo] = MappingProxyType({})
-
-
-class _Slot(NamedTuple):
-    """A repeat that is to be made, and which side of its point it measures."""
-
-    point: SweepEntry
-    repeat: int
-    arm: Arm | None = None
-    block: int | None = None
-    life: int | None = None
-
-    @property
-    def measured(self) -> SweepPoint:
-        return side(self.point, self.arm)
-
-    def progress(self, **fields: Any) -> Progress:
-        return Progress(**{**self._which(), **fields})
-
-    def retry(self, reason: str, left: int) -> Retry:
-        return Retry(**self._which(), reason=reason, left=left)
-
-    def _which(self) -> dict[str, Any]:
-        which = {"point": self.point, "index": self.repeat, "arm": self.arm}
-        return {**which, "block": self.block, "life": self.life}
+        group.warm_points.add(turn.measured.id)
 
 
 def _ended(repeat: Repeat, arm: Arm | None) -> bool:

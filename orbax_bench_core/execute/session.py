@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
-from orbax_bench_core.config import Arm, LoadedSuite, UserError, parse_suite
+from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import Host, LocalHost

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import Cluster, detect_cluster
 from orbax_bench_core.execute.hosts import HOST_WAIT_S, Agent, ClusterHosts, LocalHost, given_token
 from orbax_bench_core.execute.placement import check_placement

@@ -47,12 +47,24 @@ def write_if_changed(path: str, data: bytes) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    if "://" not in path:
-        sweep_once(os.path.dirname(path))
+    folder = os.path.dirname(path)
+    if "://" not in path and not _made(folder):  # in a new one there is nothing to look at
+        sweep_once(folder)
         with contextlib.suppress(OSError):  # there is none, or one that is to be replaced
             if read_at_most(path, len(data)) == data:
                 return
     write_atomically(path, data, durable=False)
+
+
+def _made(folder: str) -> bool:
+    """Returns whether a folder was made, with those above it; False where it is there already."""
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:
+        os.makedirs(folder, exist_ok=True)
+    return True
 
 
 @contextlib.contextmanager

@@ -33,6 +33,9 @@ def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
     """
     if "://" in str(path):
         with place(path).open("rb") as remote:
+            size = getattr(remote, "size", None)
+            if isinstance(size, int) and size > most:
+                raise _too_large(path, most)  # before all that it may have is fetched
             data: bytes = remote.read(most + 1)
     else:
         data = _local(path, most)
@@ -115,7 +118,10 @@ def _status(path: epath.Path | str) -> os.stat_result:
 def _local(path: epath.Path | str, most: int) -> bytes:
     """Returns what a local file holds, or one byte more than it may have."""
     found = _status(path)
-    with open(path, "rb") as file:
-        # Room for all that it may have would take longer than reading what it has.
+    # Room for all that it may have, or a buffer beside it, would take longer than reading it.
+    with open(path, "rb", buffering=0) as file:
         data = file.read(min(found.st_size, most) + 1)
-        return data + file.read(most + 1 - len(data)) if len(data) > found.st_size else data
+    if len(data) == found.st_size:
+        return data
+    with open(path, "rb") as again:  # it grew, or came in parts
+        return again.read(most + 1)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.files.atomic import sync
-from orbax_bench_core.files.bounded import Bounded, read_at_most
+from orbax_bench_core.files.bounded import MAX_BYTES, Bounded, read_at_most
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
@@ -86,18 +86,23 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
     return True
 
 
-def read_if_there(path: epath.Path | str) -> bytes | None:
+def read_if_there(path: epath.Path | str, most: int = MAX_BYTES) -> bytes | None:
     """Returns what a file holds, or None when there is no such file.
+
+    Args:
+        path: Local or gs://.
+        most: Bytes that it may have.
 
     Raises:
         OSError: It is there, perhaps, and cannot be read: whatever else went wrong does not mean
-            that it is missing.
+            that it is missing. Nor does a link to what is missing: nothing can be created there.
     """
     if _remote(path):
-        return _remote_bytes(path)
+        return _remote_bytes(path, most)
     try:
-        return read_at_most(path)
+        return read_at_most(path, most)
     except (FileNotFoundError, NotADirectoryError):
+        _refuse_link(path)
         return None
 
 
@@ -121,16 +126,32 @@ def names_in(folder: epath.Path | str) -> list[str]:
     """Returns the names in a folder, sorted; none when there is no such folder.
 
     Raises:
+        NotADirectoryError: What is there is no folder.
         OSError: It cannot be listed. (`glob` would say that it is empty.)
     """
     if not _remote(folder):
         try:
             return sorted(os.listdir(folder))
-        except (FileNotFoundError, NotADirectoryError):
+        except NotADirectoryError:
+            if os.path.lexists(folder):
+                raise
+            return []
+        except FileNotFoundError:
+            _refuse_link(folder)
             return []
     bucket, prefix = _bucket_and_name(folder)
     pages = _answered(lambda: list(_walk(bucket, f"{prefix}/")), folder)
     return sorted({name for name in pages if name})
+
+
+def _refuse_link(path: epath.Path | str) -> None:
+    """Refuses a link to what is not there, which is no reason to take its place for empty.
+
+    Raises:
+        OSError: There is such a link.
+    """
+    if Path(path).is_symlink():
+        raise OSError(errno.EINVAL, "A link to what is not there", str(path))
 
 
 def digest(data: bytes) -> str:
@@ -249,18 +270,18 @@ def _download(path: epath.Path) -> tuple[bytes, int] | None:
     return found
 
 
-def _remote_bytes(path: epath.Path | str) -> bytes | None:
+def _remote_bytes(path: epath.Path | str, most: int) -> bytes | None:
     bucket, name = _bucket_and_name(path)
     try:
-        data: bytes = _answered(lambda: _content(bucket.blob(name), path), path)
+        data: bytes = _answered(lambda: _content(bucket.blob(name), path, most), path)
     except FileNotFoundError:
         return None
     return data
 
 
-def _content(blob: Any, path: epath.Path | str) -> bytes:
+def _content(blob: Any, path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
     """Returns what an object holds, which is bounded as a file is."""
-    room = Bounded(path)
+    room = Bounded(path, most)
     blob.download_to_file(room)
     return room.getvalue()
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import num_bytes
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.inspection.model import HostReads, Inspection
 from orbax_bench_core.inventory import Inventory, StoredCheckpoint, read_checkpoint, take_inventory
 from orbax_bench_core.plan import (

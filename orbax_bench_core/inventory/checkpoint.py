@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import place, read_json
 from orbax_bench_core.inventory.inventory import file_sizes
 from orbax_bench_core.inventory.keys import Chunk, StoreError, read_store
@@ -244,7 +244,7 @@ class _Reader:
         below = {
             file.relative_to(self._item) if self._item else file: size
             for file, size in self._sizes.items()
-            if not self._item or file.parts[0] == self._item
+            if not self._item or (file.parts[0] == self._item and len(file.parts) > 1)
         }
         has_manifest = PurePosixPath("manifest.ocdbt") in below
         processes = {f.parts[0] for f in below if f.parts[0].startswith("ocdbt.process_")}

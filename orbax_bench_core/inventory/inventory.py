@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pydantic
 
+from orbax_bench_core.files import opened
 from orbax_bench_core.inventory.layout import ROLES, Kind, Role, holds_only_nodes, kinds_of
 
 if TYPE_CHECKING:
@@ -153,10 +155,14 @@ def _files(directory: Folder) -> Iterator[Folder]:
 
 def _is_index(path: Folder, size: int) -> bool:
     try:
-        with path.open("rb") as file:
+        with opened(str(path)) as file:
             return holds_only_nodes(file, size)
     except FileNotFoundError:
         return False
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # a pipe, which would be waited for
+            return False
+        raise
 
 
 def _inventory(

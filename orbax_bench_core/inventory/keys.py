@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import errno
 import functools
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.files import read_at_most
+from orbax_bench_core.files import MAX_BYTES, opened, read_at_most
 from orbax_bench_core.inventory.saved import store_spec
 
 if TYPE_CHECKING:
     from etils import epath
+
+
+_MANIFEST: Final = PurePosixPath("manifest.ocdbt")
+_MOST_READ: Final = 2**24
+"""Bytes of the metadata of an array."""
 
 
 class StoreError(Exception):
@@ -54,8 +62,25 @@ def read_store(
     """
     if not ocdbt:
         return _in_folders(folder, sizes), []
+    if sizes.get(_MANIFEST, 0) > MAX_BYTES:
+        raise StoreError(f"{_MANIFEST} is larger than {MAX_BYTES:,} bytes, which none is")
+    _refuse_pipes(folder, sizes)
     keys = dict(_in_database(folder))
     return keys, _lost(keys, sizes)
+
+
+def _refuse_pipes(folder: epath.Path, files: Iterable[PurePosixPath]) -> None:
+    """Refuses a database with a file that is none: TensorStore would wait for a pipe.
+
+    Raises:
+        StoreError: There is one.
+    """
+    if "://" in str(folder):
+        return
+    for file in files:
+        with contextlib.suppress(OSError):
+            if not stat.S_ISREG(Path(folder / str(file)).stat().st_mode):
+                raise StoreError(f"{file} is no file")
 
 
 def _in_folders(folder: epath.Path, sizes: Mapping[PurePosixPath, int]) -> dict[str, Chunk]:
@@ -105,7 +130,9 @@ def _indirect(folder: epath.Path, key: str, reference: str) -> Chunk:
     file = place.replace(":", "")
 
     def read() -> bytes:
-        with (folder / file).open("rb") as stream:
+        if int(length) > _MOST_READ:
+            raise OSError(errno.EFBIG, f"Larger than {_MOST_READ:,} bytes, which no metadata are")
+        with opened(folder / file) as stream:
             stream.seek(int(offset))
             return bytes(stream.read(int(length)))
 

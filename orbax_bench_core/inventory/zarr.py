@@ -58,7 +58,10 @@ def read_zarr(text: bytes | str) -> ZarrArray:
     Raises:
         ValueError: They are damaged, or not of an array as Orbax writes it.
     """
-    found = json.loads(text)
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError("brackets too deep in each other") from None
     try:
         return _zarr2(found) if found["zarr_format"] == 2 else _zarr3(found)
     except (KeyError, TypeError, IndexError) as error:

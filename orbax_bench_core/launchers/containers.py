@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers.launch import Launch
 
 _DIGEST = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")

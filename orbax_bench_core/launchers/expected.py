@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import ExpectedDevices
 from orbax_bench_core.launchers.gpus import gpu_named
 from orbax_bench_core.launchers.hardware import SliceShape, generation_named

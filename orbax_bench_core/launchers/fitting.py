@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orbax_bench_core.config import Suite, UserError
+from orbax_bench_core.config import Suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers.hardware import SliceShape
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers import statuses
 from orbax_bench_core.launchers.kubernetes import FINGERPRINT, OURS, KubernetesSettings

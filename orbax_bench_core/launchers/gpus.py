@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Final
 
-from orbax_bench_core.config import UserError, did_you_mean
+from orbax_bench_core.errors import UserError, did_you_mean
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GKE_GPU: Final = "cloud.google.com/gke-accelerator"

@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 GKE_ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
 GKE_TOPOLOGY = "cloud.google.com/gke-tpu-topology"

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 import pydantic
 import yaml
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
 from orbax_bench_core.launchers.containers import require_digest, require_pod_names, require_shared
 from orbax_bench_core.launchers.followed import followed

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 Object = dict[str, Any]
 """An object of Kubernetes as JSON has it."""

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from typing import Protocol
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers.hardware import SliceShape
 
 

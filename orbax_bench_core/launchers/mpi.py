@@ -8,7 +8,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from orbax_bench_core.config import ConfigModel, UserError
+from orbax_bench_core.config import ConfigModel
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import TOKEN
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch, require_client

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pydantic
 import yaml
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers.containers import (
     is_digest,
     require_digest,

@@ -8,16 +8,8 @@ from typing import Any, Final
 
 import pydantic
 
-from orbax_bench_core.config import (
-    ConfigModel,
-    Problem,
-    SuiteError,
-    UserError,
-    did_you_mean,
-    explain,
-    read_value,
-    shortened,
-)
+from orbax_bench_core.config import ConfigModel, SuiteError, explain, read_value
+from orbax_bench_core.errors import Problem, UserError, did_you_mean, shortened
 from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.mpi import Mpi, MpiSettings

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import statuses
 from orbax_bench_core.launchers.kubernetes_api import KubernetesApi, Object, Refused
 from orbax_bench_core.launchers.watched import Watched

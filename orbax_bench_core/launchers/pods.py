@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers.hardware import GKE_RESOURCE
 
 _ASKED: Final = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}

@@ -18,7 +18,8 @@ from typing import Annotated, Any, Final
 
 import pydantic
 
-from orbax_bench_core.config import ConfigModel, UserError
+from orbax_bench_core.config import ConfigModel
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import TOKEN
 from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm
 from orbax_bench_core.launchers.ray_host import host_actor

@@ -5,15 +5,13 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import hashlib
-import io
 import shutil
 import tempfile
-import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from orbax_bench_core.config import UserError
-from orbax_bench_core.execute import pack
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.execute import pack, unpack_file
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch
 
@@ -128,15 +126,12 @@ def unshipped(suite: str) -> str:
     try:
         if not archive.exists():
             return suite
-        data = archive.read_bytes()
+        copy = Path(tempfile.mkdtemp(prefix="orbax-bench-suite-"))
+        atexit.register(shutil.rmtree, copy, ignore_errors=True)
+        unpack_file(archive, copy)
     except Exception as error:  # noqa: BLE001 - every client of a store has its own errors
-        raise UserError(f"cannot read {archive}: {error}") from None
-    copy = Path(tempfile.mkdtemp(prefix="orbax-bench-suite-"))
-    atexit.register(shutil.rmtree, copy, ignore_errors=True)
-    _unpack(data, copy)
+        raise UserError(
+            f"cannot read {archive}: {error}; launch the run again, or name the suite by a path of "
+            f"another folder than {_FOLDER}"
+        ) from None
     return str(copy / name)
-
-
-def _unpack(data: bytes, folder: Path) -> None:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        archive.extractall(folder)

@@ -15,7 +15,8 @@ from typing import Annotated, Final
 
 import pydantic
 
-from orbax_bench_core.config import ConfigModel, UserError
+from orbax_bench_core.config import ConfigModel
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import TOKEN
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client

@@ -14,7 +14,8 @@ from typing import Final
 
 import pydantic
 
-from orbax_bench_core.config import ConfigModel, UserError
+from orbax_bench_core.config import ConfigModel
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
 from orbax_bench_core.launchers.containers import require_shared
 from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client

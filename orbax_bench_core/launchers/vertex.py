@@ -12,7 +12,8 @@ from typing import Any, Final, Literal
 import pydantic
 import yaml
 
-from orbax_bench_core.config import ConfigModel, Problem, UserError, did_you_mean
+from orbax_bench_core.config import ConfigModel
+from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.containers import require_digest
 from orbax_bench_core.launchers.kubernetes import Environment

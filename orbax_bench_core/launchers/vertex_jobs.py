@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import read_json
 
 LABEL: Final = "orbax-bench-launch"
 """Label of each job, with a value of its own: whether a request that failed has created it."""
@@ -21,6 +22,9 @@ _STATE: Final = "JOB_STATE_"
 _JOB: Final = "CustomJob"
 _NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[^/]+$")
 _CODE: Final = re.compile(r"non-zero status of (\d+)")
+
+_MOST_NOTED_BYTES: Final = 2**20
+"""Bytes of a file that notes a job."""
 
 _Answer = TypeVar("_Answer")
 
@@ -52,7 +56,7 @@ def noted_job(place: str) -> str | None:
         place: A file that `note_job` has written, by an earlier try of the same step perhaps.
     """
     try:
-        [noted] = json.loads(Path(place).read_bytes())["resources"]
+        [noted] = read_json(place, _MOST_NOTED_BYTES)["resources"]
         named = _NAME.search(noted["resourceUri"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -9,7 +9,8 @@ from typing import Final
 
 import pydantic
 
-from orbax_bench_core.config import ConfigModel, UserError
+from orbax_bench_core.config import ConfigModel
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
 from orbax_bench_core.launchers.containers import require_digest, require_pod_names, require_shared
 from orbax_bench_core.launchers.hardware import SliceShape

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pydantic
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import (
     ResultModel,
     create_exclusively,
@@ -40,6 +40,8 @@ BATCH: Final = "batch-"
 _DIGITS: Final = 12
 
 FOLDER: Final = "leases"
+_MOST_BYTES: Final = 16 * 2**20
+"""Bytes of a lease, which names the points of a batch; it is read several times a second."""
 
 _NAME: Final = re.compile(r"(?P<owner>.+)\.(?P<epoch>[1-9]\d*)\.json")
 
@@ -322,7 +324,7 @@ def _newest(root: epath.Path, owner: str) -> _Kept | None:
     epochs = [int(match["epoch"]) for match in matches if match and match["owner"] == owner]
     if not epochs:
         return None
-    data = read_if_there(_path(root, owner, max(epochs)))
+    data = read_if_there(_path(root, owner, max(epochs)), _MOST_BYTES)
     if data is None:  # deleted since it was listed, for there is a newer one
         return _newest(root, owner)
     try:

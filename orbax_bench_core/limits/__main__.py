@@ -7,7 +7,7 @@ import sys
 
 import pydantic
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.process import LimitsRequest
 from orbax_bench_core.worker import (
     collect_for_the_last_time,

@@ -115,8 +115,10 @@ class LimitsCache:
             return None, ""
         try:
             kept = _Kept.model_validate_json(read_at_most(self._file))
-        except (OSError, pydantic.ValidationError):
+        except FileNotFoundError:
             return None, ""
+        except (OSError, pydantic.ValidationError):
+            return None, f"{self._file} with kept limits is damaged, or of another release"
         if kept.key != self._key:
             return None, ""
         now, since = datetime.datetime.now(datetime.UTC), kept.limits.taken_at

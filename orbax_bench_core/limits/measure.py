@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import jax
 
-from orbax_bench_core.config import HostMemory, UserError
+from orbax_bench_core.config import HostMemory
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
 from orbax_bench_core.limits.probes import PROBES, Probe
 from orbax_bench_core.limits.scratch import (

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 import statistics
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
 
 from orbax_bench_core.config import HostMemory
-from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
+from orbax_bench_core.files import ResultModel, write_atomically
 from orbax_bench_core.records import RunDirectory, RunFile
 
 LIMITS_SCHEMA_VERSION: Final = 1
+
+_REMEDY: Final = "run the suite into this directory again, which measures limits"
 
 ProbeName = Literal[
     "write_fsync",
@@ -33,6 +34,10 @@ ProbeName = Literal[
 _GIB = 2**30
 
 
+_Bytes = Annotated[int, pydantic.Field(ge=0, lt=2**63)]
+_Seconds = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
+
+
 class ProbeResult(ResultModel):
     """What one probe found: times, or why there are none.
 
@@ -44,14 +49,16 @@ class ProbeResult(ResultModel):
     """
 
     name: ProbeName
-    num_bytes: int
-    seconds: tuple[float, ...] = ()
+    num_bytes: _Bytes
+    seconds: tuple[_Seconds, ...] = ()
     reason: str = ""
 
     @pydantic.model_validator(mode="after")
     def _times_or_a_reason(self) -> Self:
         if bool(self.seconds) == bool(self.reason):
             raise ValueError(f"{self.name} needs either seconds or a reason why there are none")
+        if self.seconds and not self.num_bytes:
+            raise ValueError(f"{self.name} has times of no bytes")
         return self
 
     @property
@@ -100,7 +107,7 @@ class Confirmation(ResultModel):
         ratio: How far its times are from those of the check at the measurement, at least 1.
     """
 
-    at: datetime.datetime
+    at: pydantic.AwareDatetime
     ratio: float
 
 
@@ -131,7 +138,7 @@ class Limits(ResultModel):
     capped_by: str = ""
     num_threads: int
     dtype: str
-    taken_at: datetime.datetime
+    taken_at: pydantic.AwareDatetime
     duration_s: float
     surroundings: Surroundings
     provenance: dict[str, Any] = {}
@@ -180,19 +187,21 @@ class HostLimits(ResultModel):
 
 
 def read(run: RunDirectory) -> Limits | None:
-    """Returns what the machine and the storage of a run can do; None where it was not measured."""
-    try:
-        return Limits.model_validate_json(read_at_most(run.root / RunFile.LIMITS))
-    except (OSError, pydantic.ValidationError):
-        return None
+    """Returns what the machine and the storage of a run can do; None where it was not measured.
+
+    Raises:
+        UserError: The file is damaged or cannot be read, which says nothing of what was measured.
+    """
+    return run.read_result(RunFile.LIMITS, Limits, remedy=_REMEDY)
 
 
 def read_hosts(run: RunDirectory) -> HostLimits | None:
-    """Returns what each host of a run can do; None for a run of one host."""
-    try:
-        return HostLimits.model_validate_json(read_at_most(run.root / RunFile.HOST_LIMITS))
-    except (OSError, pydantic.ValidationError):
-        return None
+    """Returns what each host of a run can do; None for a run of one host.
+
+    Raises:
+        UserError: As `read`.
+    """
+    return run.read_result(RunFile.HOST_LIMITS, HostLimits, remedy=_REMEDY)
 
 
 def write_hosts(run: RunDirectory, found: HostLimits) -> None:

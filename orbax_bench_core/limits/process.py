@@ -9,7 +9,8 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, UserError, leaves
+from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, leaves
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Host, LocalHost, Output, allocator_settings
 from orbax_bench_core.limits.kept import LimitsCache
 from orbax_bench_core.limits.model import (
@@ -143,7 +144,11 @@ def ensure_limits(
         host: Where it is measured: on every host of a run, one after the other.
         anew: Whether to measure even where limits of an earlier run are kept.
     """
-    if read(run) is not None:
+    try:
+        if read(run) is not None:
+            return
+    except UserError as damaged:
+        say(f"no limits: {damaged}")
         return
     largest = max(run.records(), key=_num_bytes, default=None)
     if largest is None or not _num_bytes(largest):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbax_bench_core.config import UserError, checked_path
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import checked_path
 from orbax_bench_core.limits.workload import Array, Workload
 from orbax_bench_core.worker import page_cache
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orbax_bench_core.config import ArraySpec, UserError
+from orbax_bench_core.config import ArraySpec
+from orbax_bench_core.errors import UserError
 
 if TYPE_CHECKING:
     from etils import epath

@@ -18,6 +18,7 @@ from orbax_bench_core.lineage.batches import lost_batches, name_batch
 from orbax_bench_core.lineage.digests import (
     baseline_digest,
     config_digest,
+    content_digest,
     file_digest,
     point_digests,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "bounded_metrics",
     "checkpoint_metadata",
     "config_digest",
+    "content_digest",
     "file_digest",
     "lost_batches",
     "name_batch",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pydantic
 
-from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import (
     ResultModel,
     create_exclusively,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import concurrent.futures
+import errno
 import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Final
 
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline
-from orbax_bench_core.files import opened, read_at_most, read_json
+from orbax_bench_core.files import MAX_BYTES, opened, read_json
 from orbax_bench_core.inventory import ROLES, kinds_of
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunDirectory, unreadable
@@ -24,8 +26,14 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
 _CHUNK: Final = 2**16
+_MOST_FILES: Final = 200_000
+"""Files of a checkpoint: a manifest names any path, and a walk from the root takes minutes."""
 _METADATA_BYTES: Final = 2**24
 """Of a metadata file beyond this only name and size count."""
+
+
+MOST_OF_A_RUN: Final = 2 * 2**30
+"""Bytes of a file or folder that a run has made of its records: none needs a tenth of it."""
 
 
 class PointRecords(pydantic.BaseModel):
@@ -43,22 +51,41 @@ class PointRecords(pydantic.BaseModel):
 
 
 def content_digest(data: bytes | str) -> str:
-    """Returns the digest of some content; text counts as UTF-8."""
-    data = data.encode() if isinstance(data, str) else data
+    """Returns the digest of some content; text counts as UTF-8, and names that are no text too."""
+    data = data.encode(errors="surrogateescape") if isinstance(data, str) else data
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def file_digest(path: epath.PathLike) -> str:
+def file_digest(path: epath.PathLike, most: int | None = None) -> str:
     """Returns the digest of a file, read in pieces.
 
+    Args:
+        path: The file, local or gs://.
+        most: Bytes that it may have; None for any number.
+
     Raises:
-        OSError: It cannot be read.
+        OSError: It cannot be read, or is larger (`EFBIG`).
     """
+    if most is not None and _size(path) > most:
+        raise OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", os.fspath(path))
     digest = hashlib.sha256()
     with opened(os.fspath(path)) as file:
+        if _is_empty(file):
+            return content_digest(b"")
         while piece := file.read(_CHUNK):
             digest.update(piece)
     return f"sha256:{digest.hexdigest()}"
+
+
+def _is_empty(file: IO[bytes]) -> bool:
+    """Returns whether a local file has no bytes; the kernel makes some that never end as one reads.
+
+    These, below `/proc`, have none by their size.
+    """
+    try:
+        return os.fstat(file.fileno()).st_size == 0
+    except OSError:  # of a store
+        return False
 
 
 class RecordDigests:
@@ -111,7 +138,7 @@ class RecordDigests:
 
 def _point_records(digests: Mapping[str, str]) -> PointRecords:
     """Returns the digest of a point from those of its files, by `<repeat>/<file>`."""
-    names = sorted(digests, key=lambda name: name.split("/"))
+    names = sorted(digests, key=_parts)
     lines = "\n".join(f"{name} {digests[name]}" for name in names)
     return PointRecords(files=len(names), digest=content_digest(lines))
 
@@ -184,25 +211,31 @@ def checkpoint_digest(path: str) -> str:
         files = _files(path)
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             sizes = dict(zip(files, pool.map(_size, files.values()), strict=True))
+            kinds = kinds_of(map(PurePosixPath, sizes)).values()
             metadata = [
                 name
-                for name, kind in kinds_of(sizes).items()
+                for name, kind in zip(sizes, kinds, strict=True)
                 if ROLES[kind] == "metadata" and sizes[name] <= _METADATA_BYTES
             ]
             digests = pool.map(file_digest, (files[name] for name in metadata))
             contents = dict(zip(metadata, digests, strict=True))
     except OSError:
         return UNKNOWN
-    lines = (f"{name} {sizes[name]} {contents.get(name, '')}\n" for name in sorted(files))
+    lines = (
+        f"{name} {sizes[name]} {contents.get(name, '')}\n" for name in sorted(files, key=_parts)
+    )
     return content_digest("".join(lines)) if files else UNKNOWN
 
 
-def bytes_digest(path: str, most: int | None = None) -> str:
-    """Returns a digest over all bytes of a checkpoint, every file of which is read.
+def bytes_digest(
+    path: str, most: int | None = None, known: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Returns a digest over all bytes of a folder, such as a checkpoint.
 
     Args:
-        path: The checkpoint, local or gs://.
+        path: The folder, local or gs://.
         most: Bytes beyond which it is not read; None reads any.
+        known: Digests of files whose content the caller has at hand, by path: they are not read.
 
     Returns:
         The digest, or `unknown` where it was not read, or cannot be read from here.
@@ -212,11 +245,31 @@ def bytes_digest(path: str, most: int | None = None) -> str:
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             if most is not None and sum(pool.map(_size, files.values())) > most:
                 return UNKNOWN
-            contents = dict(zip(files, pool.map(file_digest, files.values()), strict=True))
+            contents = {name: known.get(str(file), "") for name, file in files.items()}
+            unread = {name: file for name, file in files.items() if not contents[name]}
+            contents |= zip(unread, pool.map(file_digest, unread.values()), strict=True)
     except OSError:
         return UNKNOWN
-    lines = (f"{name} {contents[name]}\n" for name in sorted(contents))
+    lines = (f"{name} {contents[name]}\n" for name in sorted(contents, key=_parts))
     return content_digest("".join(lines)) if files else UNKNOWN
+
+
+def output_digest(path: epath.Path, known: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Returns the digest of a file or folder that a run has made of its records.
+
+    Args:
+        path: The file or folder, local or gs://.
+        known: As `bytes_digest` takes it.
+
+    Returns:
+        The digest, or `unknown` where it cannot be read, or is larger than any such file.
+    """
+    try:
+        if path.is_dir():
+            return bytes_digest(str(path), MOST_OF_A_RUN, known)
+        return file_digest(path, MOST_OF_A_RUN)
+    except OSError:
+        return UNKNOWN
 
 
 def baseline_digest(path: str) -> str:
@@ -234,25 +287,46 @@ def baseline_digest(path: str) -> str:
     return content_digest("\n".join(sorted(digests)))
 
 
-def _files(path: str) -> dict[PurePosixPath, epath.PathLike]:
+def _files(path: str) -> dict[str, epath.PathLike]:
+    """Returns the files below a folder by their path below it, with slashes."""
     from etils import epath
 
     directory = epath.Path(path)
-    scheme, is_remote, _ = str(directory).partition("://")
-    files: dict[PurePosixPath, epath.PathLike] = {}
+    root, is_remote, _ = str(directory).partition("://")
+    files: dict[str, epath.PathLike] = {}
     if not is_remote:
-        for local, _, names in os.walk(directory):
-            place = PurePosixPath(os.path.relpath(local, directory))
-            files |= {place / name: f"{local}/{name}" for name in names}
+        for local, _, names in os.walk(root):
+            below = local[len(root) :].strip("/")
+            place = f"{below}/" if below else ""
+            files |= {f"{place}{name}": f"{local}/{name}" for name in names}
+            _refuse_more(files, path)
         return files
     for parent, _, names in directory.walk():
         # On object storage epath gives folders without their scheme, as if they were local.
         lost = "://" not in str(parent)
-        folder = epath.Path(f"{scheme}://{parent}") if lost else parent
+        folder = epath.Path(f"{root}://{parent}") if lost else parent
         for name in names:
             file = folder / name
-            files[PurePosixPath(file.relative_to(directory).as_posix())] = file
+            files[file.relative_to(directory).as_posix()] = file
+        _refuse_more(files, path)
     return files
+
+
+def _parts(name: str) -> list[str]:
+    """Returns the parts of a path, by which paths are in order: a slash comes before all else."""
+    return name.split("/")
+
+
+def _refuse_more(files: Mapping[str, epath.PathLike], path: str) -> None:
+    """Ends a walk below what is no checkpoint, such as a whole file system.
+
+    Raises:
+        OSError: There are too many files (`EFBIG`).
+    """
+    if len(files) > _MOST_FILES:
+        raise OSError(
+            errno.EFBIG, f"More than {_MOST_FILES:,} files, which no checkpoint has", path
+        )
 
 
 def _size(path: epath.PathLike) -> int:
@@ -262,7 +336,8 @@ def _size(path: epath.PathLike) -> int:
 
 
 def _record_digest(path: epath.Path) -> str:
+    """Returns the SHA-256 of a record, which is not held: of some, none is left but that."""
     try:
-        return hashlib.sha256(read_at_most(path)).hexdigest()
+        return file_digest(path, MAX_BYTES).removeprefix("sha256:")
     except OSError as error:
         raise unreadable(path, error) from None

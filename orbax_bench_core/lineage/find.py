@@ -8,8 +8,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.baselines import Registry, is_capture_id
-from orbax_bench_core.config import UserError, checked_path, did_you_mean
-from orbax_bench_core.files import read_json
+from orbax_bench_core.errors import UserError, did_you_mean
+from orbax_bench_core.files import checked_path, read_json
 from orbax_bench_core.lineage.batch_files import BATCHES
 from orbax_bench_core.lineage.digests import baseline_digest, file_digest
 from orbax_bench_core.lineage.link import Link

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config import Arm, UserError
+from orbax_bench_core.config import Arm
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
@@ -18,7 +20,7 @@ from orbax_bench_core.lineage.digests import (
     bytes_digest,
     checkpoint_digest,
     config_digest,
-    file_digest,
+    output_digest,
     records_digest,
 )
 from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version
@@ -211,10 +213,13 @@ class ManifestWriter:
             if record.state.digest and len(self._contents) < _MOST:
                 self._contents[f"sha256:{record.state.fingerprint}"] = record.state.num_bytes
 
-    def note_report(self, *, searched: bool = False) -> None:
+    def note_report(
+        self, *, searched: bool = False, known: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         """Writes what tables and pages were just made from; all records have been added.
 
         Args:
+            known: Digests of files that were just written, by path, which are not read again.
             searched: Whether a search of this run dropped points, and said so in `search.json`.
         """
         self._made = {RECORDS: self._records()}
@@ -223,7 +228,7 @@ class ManifestWriter:
         self._add(dropped, self._digests(RECORDS))
         self._add(_TABLES, self._digests(RECORDS))
         self._add([RunFile.BEST], self._digests(RECORDS, *dropped))
-        self._add([TENSORBOARD], self._digests(RECORDS))
+        self._add([TENSORBOARD], self._digests(RECORDS), known)
         self._add(_PAGES, self._digests(RECORDS, *dropped, RunFile.LIMITS, RunFile.HOST_LIMITS))
         earlier = read_manifest(self._run)
         # A conclusion keeps what it was made from, so that it shows when there are other records.
@@ -266,13 +271,18 @@ class ManifestWriter:
             self._points = self._read.found()
         return Made(digest=records_digest(self._points), inputs=self._inputs)
 
-    def _add(self, names: Sequence[str], inputs: dict[str, str]) -> None:
+    def _add(
+        self,
+        names: Sequence[str],
+        inputs: dict[str, str],
+        known: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Notes files that this process has just made; one that is not there is left out."""
         for name in names:
             path = self._run.root / name
             if path.exists():
                 self._made[name] = Made(
-                    digest=bytes_digest(str(path)) if path.is_dir() else file_digest(path),
+                    digest=output_digest(path, known),
                     inputs=inputs,
                     versions=package_versions(),
                     image=current_image(),

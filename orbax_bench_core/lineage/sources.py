@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage.digests import baseline_digest, bytes_digest, checkpoint_digest
 from orbax_bench_core.lineage.link import Link
 from orbax_bench_core.lineage.manifest import MeasuredWith

@@ -8,15 +8,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import Problem, UserError, shown
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.lineage.batch_files import read_batch
 from orbax_bench_core.lineage.batches import NotedBatch, lost_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
-    bytes_digest,
     config_digest,
-    file_digest,
+    output_digest,
     point_digests,
     records_digest,
 )
@@ -25,6 +24,7 @@ from orbax_bench_core.lineage.manifest import (
     BASELINE,
     CHECKPOINT,
     CONFIG,
+    LINEAGE_FILE,
     LINEAGE_VERSION,
     RECORDS,
     SAMPLES,
@@ -39,6 +39,9 @@ from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 
 _SHOWN: Final = 3
+_MOST_DEEP: Final = 20
+"""Things that are made from each other; a page is the fifth."""
+_MOST_LINKS: Final = 300_000
 _RECORD: Final = re.compile(r"records/[^/]+/[^/]+/host_\d+\.json")
 
 
@@ -57,6 +60,8 @@ class Verifier:
         self._manifest = manifest or Manifest(
             run_id=self._info.run_id, config_hash=self._info.suite_identity
         )
+        self._above: list[str] = []
+        self._followed = 0
 
     def names(self) -> list[str]:
         """Returns what can be asked for, what is furthest from the records first."""
@@ -78,8 +83,22 @@ class Verifier:
                 noted when it was written.
 
         Raises:
-            UserError: A record cannot be read.
+            UserError: A record cannot be read, or the manifest says of something that it was made
+                from itself, or more than one can follow.
         """
+        self._followed = self._followed + 1 if self._above else 0
+        deep = len(self._above) > _MOST_DEEP or self._followed > _MOST_LINKS
+        if deep or name in self._above:
+            what = "more than one can follow" if deep else "itself"
+            said = f"damaged: it says that {shown(name)} was made from {what}; report the run again"
+            raise UserError(Problem(said, file=f"{self._run.root}/{LINEAGE_FILE}"))
+        self._above.append(name)
+        try:
+            return self._chain(name, recorded)
+        finally:
+            self._above.pop()
+
+    def _chain(self, name: str, recorded: str) -> Link:
         if name == RECORDS:
             return self._records(recorded)
         if name == CONFIG:
@@ -304,14 +323,10 @@ class Verifier:
         return self._manifest.made.get(name, Made(digest=UNKNOWN))
 
     def _digest(self, name: str) -> str:
-        path = self._run.root / name
-        try:
-            if path.is_dir():
-                digest = bytes_digest(str(path))
-                return "" if digest == UNKNOWN else digest
-            return file_digest(path)
-        except OSError:
-            return ""
+        if ".." in name.split("/") or name.startswith("/"):
+            return ""  # nothing that a run has made lies outside of it
+        digest = output_digest(self._run.root / name)
+        return "" if digest == UNKNOWN else digest
 
     @functools.cached_property
     def _loaded(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.inventory import StoredArray, StoredCheckpoint, read_checkpoint
 from orbax_bench_core.plan.meshes import PlanMesh
 from orbax_bench_core.plan.trees import PlannedArray, PlannedTree

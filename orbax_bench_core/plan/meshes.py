@@ -8,7 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import Problem, ShardingEntry, UserError
+from orbax_bench_core.config import ShardingEntry
+from orbax_bench_core.errors import Problem, UserError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 _LOCAL_TARGET: Final = 2 * 2**30
 _GCS_TARGET: Final = 400 * 2**20

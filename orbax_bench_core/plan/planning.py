@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
-from orbax_bench_core.config import CheckpointConfig, MeshConfig, Problem, Spec, UserError, explain
+from orbax_bench_core.config import CheckpointConfig, MeshConfig, Spec, explain
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.plan.layout import Amount, Layout, predict
 from orbax_bench_core.plan.memory import (
     MemoryBounds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, SupportsInt
 
-from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError
 
 if TYPE_CHECKING:
     import jax

@@ -11,15 +11,8 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config import (
-    CheckpointConfig,
-    LoadedSuite,
-    Problem,
-    Source,
-    UserError,
-    explain,
-    load_suite,
-)
+from orbax_bench_core.config import CheckpointConfig, LoadedSuite, Source, explain, load_suite
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.plan.options import StorageOptions, options_of
 from orbax_bench_core.plan.planning import Mesh, Plan, config_of, plan_checkpoint

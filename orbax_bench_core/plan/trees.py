@@ -17,10 +17,10 @@ from orbax_bench_core.config import (
     MeshConfig,
     ShardingEntry,
     Spec,
-    UserError,
     expanded,
     leaves,
 )
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.plan.meshes import PlanMesh, named
 from orbax_bench_core.sweep import benchmark_environment
 

@@ -18,9 +18,9 @@ import pydantic
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.interrupts import uninterrupted
-from orbax_bench_core.measure import Sample
+from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records.layout import Columns, Layout, Samples, layout_of
-from orbax_bench_core.records.record import Record, Status, whole_record
+from orbax_bench_core.records.record import Record, Status, is_duration, whole_record
 
 _VALUE: Final = re.compile(rb'"value": ([^,]*),')
 _SOME_VALUE: Final = b'"value": 0,'
@@ -96,6 +96,8 @@ def _columns(data: bytes) -> Columns:
     values = _VALUES.decode(b"[%b]" % b",".join(around[1::2]))
     if len(values) != len(layout.metrics):
         raise ValueError("what looks like a value is none")
+    if not all(is_duration(values[place]) for place in layout.places(TIME)):
+        raise ValueError("nothing takes such a time")
     return Columns(layout, values)
 
 

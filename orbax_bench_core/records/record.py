@@ -5,14 +5,16 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import math
 from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm, printable, redacted, redacted_deeply
+from orbax_bench_core.config import Arm
+from orbax_bench_core.errors import printable, redacted, redacted_deeply
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
-from orbax_bench_core.measure import Sample
+from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.provenance import Source, recorded_code
 from orbax_bench_core.records.frames import author_place, without_harness
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
@@ -301,8 +303,18 @@ class Record(ResultModel):
 
 
 def whole_record(data: bytes) -> Record | None:
-    """Returns a record by its model alone, or None of what is torn or of another schema version."""
+    """Returns a record by its model alone, or None of what is torn or of another schema version.
+
+    So is one that says of an operation that it took less than no time, or endlessly long.
+    """
     try:
-        return Record.model_validate_json(data)
+        record = Record.model_validate_json(data)
     except pydantic.ValidationError:
         return None
+    times = (sample.value for sample in record.samples if sample.metric == TIME)
+    return record if all(map(is_duration, times)) else None
+
+
+def is_duration(seconds: float) -> bool:
+    """Returns whether something can take so many seconds."""
+    return 0 <= seconds < math.inf

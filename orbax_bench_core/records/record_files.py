@@ -5,12 +5,13 @@ from __future__ import annotations
 import abc
 import collections
 import concurrent.futures
+import errno
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import (
     create_exclusively,
     digest,
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
+_AT_ONCE_HERE: Final = 4
+"""Records that are held at once where a disk has them."""
+MAX_RECORD_BYTES: Final = 64 * 2**20
+"""Bytes of a record: one of 100,000 samples has 15 MB."""
 
 Seen = Callable[[str, bytes | None], None]
 """Told of a file among the records: its path below the run directory, and what it holds; None of a
@@ -121,7 +126,7 @@ class RecordFiles(abc.ABC):
                 right.check(self.root)
             if create_exclusively(path, data):
                 return
-            before = read_if_there(path)
+            before = read_if_there(path, MAX_RECORD_BYTES)
             if before is None:
                 continue
             there = _parsed(before)
@@ -155,14 +160,26 @@ class RecordFiles(abc.ABC):
             for place, _ in self._files(entry.id)
             if place is not None
         ]
-        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            for path, data in zip(paths, pool.map(self._read, paths), strict=True):
-                refuse_other_version(data or b"", str(path))
-                if say is not None and data is not None and _ends_early(data):
+        at_once = _AT_ONCE if "://" in self._folder else _AT_ONCE_HERE
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            for path, aside in zip(paths, pool.map(self._checked, paths), strict=True):
+                if say is not None and aside:
                     say(
                         f"{path} is torn: its repeat is measured again, and the file kept beside "
-                        f"it as {_aside(path, data).name}"
+                        f"it as {aside}"
                     )
+
+    def _checked(self, path: epath.Path) -> str:
+        """Returns the name under which a record is kept if it is torn; empty for a whole one.
+
+        Raises:
+            UserError: It is of a schema version that is not read.
+        """
+        data = self._read(path)
+        if data is None:
+            return ""
+        refuse_other_version(data, str(path))
+        return _aside(path, data).name if _ends_early(data) else ""
 
     def next_warmup(self, point: SweepEntry) -> int:
         """Returns the first warm-up index of `point` after all that have a record."""
@@ -234,7 +251,11 @@ class RecordFiles(abc.ABC):
             if place_of(point_id, repeat, "host_0.json") is None:
                 yield None, f"{folder}/{repeat}"
                 continue
-            for name in self._names(self._under(f"{folder}/{repeat}")):
+            names = self._names_or_none(self._under(f"{folder}/{repeat}"))
+            if names is None:
+                yield None, f"{folder}/{repeat}"
+                continue
+            for name in names:
                 if not name.startswith("."):
                     yield place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
                 elif name.endswith(".tmp"):
@@ -271,17 +292,30 @@ class RecordFiles(abc.ABC):
         """Returns the path of a file in the run directory as text, which takes hardly any time."""
         return f"{self._folder}/{path}"
 
-    def _read(self, path: epath.Path | str) -> bytes | None:
+    def _read(self, path: epath.Path | str, most: int = MAX_RECORD_BYTES) -> bytes | None:
         """Returns what a file holds, or None when it is not there."""
         try:
-            return read_if_there(path)
+            return read_if_there(path, most)
         except OSError as error:
             raise unreadable(path, error) from None
 
     def _names(self, folder: epath.Path | str) -> list[str]:
-        """Returns the names in a folder; none when it is not there."""
+        """Returns the names in a folder; none when it is not there.
+
+        Raises:
+            UserError: It cannot be listed, or is no folder.
+        """
+        found = self._names_or_none(folder)
+        if found is None:
+            raise unreadable(folder, NotADirectoryError(errno.ENOTDIR, "Not a folder"))
+        return found
+
+    def _names_or_none(self, folder: epath.Path | str) -> list[str] | None:
+        """Returns the names in a folder; None when what is there is no folder."""
         try:
             return names_in(folder)
+        except NotADirectoryError:
+            return None
         except OSError as error:
             raise unreadable(folder, error) from None
 

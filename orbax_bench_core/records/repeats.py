@@ -134,7 +134,7 @@ class Repeat:
             return f"no record of host(s) {', '.join(map(str, self.missing))}"
         return ""
 
-    @property
+    @functools.cached_property
     def verified(self) -> Verified:
         """What restored values were compared with on every host; `none` where one compared none."""
         states = [record.state for record in self.records.values()]
@@ -160,12 +160,11 @@ class Repeat:
 
         What cannot be measured, for want of a device or of an option's effect, has not failed.
         """
+        records = self.records.values()
+        if all(record.status != "failed" and not record.attempts for record in records):
+            return False  # as nearly all
         errors = [attempt.error for attempt in self.attempts]
-        errors += [
-            record.error or _UNKNOWN
-            for record in self.records.values()
-            if record.status == "failed"
-        ]
+        errors += [record.error or _UNKNOWN for record in records if record.status == "failed"]
         own = [error for error in errors if error.type != PEER_FAILED]
         return any(error.counts for error in own or errors)
 
@@ -223,6 +222,10 @@ class Repeat:
 
     def seconds(self) -> dict[tuple[str, int], float]:
         """Returns the seconds on the slowest host, by operation and occurrence."""
+        return dict(self._seconds)
+
+    @functools.cached_property
+    def _seconds(self) -> Mapping[tuple[str, int], float]:
         return {block: max(by_host.values()) for block, by_host in self.values().items()}
 
     def labelled_seconds(self) -> dict[str, float]:

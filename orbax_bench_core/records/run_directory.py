@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pydantic
 
-from orbax_bench_core.config import Arm, LoadedSuite, Problem, UserError, checked_path
-from orbax_bench_core.files import ResultModel, is_there, read_at_most, write_atomically
+from orbax_bench_core.config import Arm, LoadedSuite
+from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.files import (
+    MAX_BYTES,
+    ResultModel,
+    checked_path,
+    is_there,
+    read_at_most,
+    write_atomically,
+)
 from orbax_bench_core.leases import WHOLE, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import Record
@@ -146,21 +154,28 @@ class RunDirectory(RecordFiles):
         Raises:
             UserError: There is no run here, or one of another schema version, or it cannot be read.
         """
-        data = self._read(self._info_path)
+        data = self._read(self._info_path, MAX_BYTES)
         if data is None:
             raise UserError(f"{self.root} is not a run directory: it has no run.json")
         info = parsed_info(data, str(self._info_path))
         self._run_id = info.run_id
         return info
 
-    def read_result(self, name: RunFile, model: type[Result]) -> Result | None:
+    def read_result(
+        self, name: RunFile, model: type[Result], *, remedy: str = "report the run again"
+    ) -> Result | None:
         """Returns what a file beside the records says; None where there is no such file.
+
+        Args:
+            name: The file.
+            model: What it says.
+            remedy: What makes it anew where it is damaged.
 
         Raises:
             UserError: It is damaged, of another release, or cannot be read.
         """
         path = self.root / name
-        data = self._read(path)
+        data = self._read(path, MAX_BYTES)
         if data is None:
             return None
         try:
@@ -169,7 +184,7 @@ class RunDirectory(RecordFiles):
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             what = ": ".join(filter(None, [where, first["msg"]]))
-            said = f"damaged, or of another release: {what}; remove it, and report the run again"
+            said = f"damaged, or of another release: {what}; remove it, and {remedy}"
             raise UserError(Problem(said, file=str(path))) from None
 
     def set_status(self, status: RunStatus) -> None:

@@ -14,11 +14,10 @@ from orbax_bench_core.config import (
     ExecutionConfig,
     GateConfig,
     LoadedSuite,
-    Problem,
-    UserError,
     gate_changes,
     gate_edits,
 )
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import SCHEMA_VERSION, SchemaVersion

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
-from orbax_bench_core.config import redacted
+from orbax_bench_core.errors import redacted
 from orbax_bench_core.records.layout import Columns, Layout, columns_of
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
 from orbax_bench_core.records.store_troubles import flags_of
@@ -211,7 +211,7 @@ def _sample_columns(found: Sequence[_Rows]) -> dict[str, pyarrow.Array]:
     parts = [_parts(None if rows.columns is None else rows.columns.layout) for rows in found]
     texts = {
         name: _text_array(
-            np.concatenate([np.zeros(0, np.int64), *(part.lengths[name] for part in parts)]),
+            np.concatenate([np.zeros(0, np.int32), *(part.lengths[name] for part in parts)]),
             b"".join([part.texts[name] for part in parts]),
         )
         for name in _TEXTS
@@ -282,7 +282,7 @@ def _parts(layout: Layout | None) -> _Parts:
     }
     return _Parts(
         {
-            name: np.array([len(text) for text in texts], np.int64)
+            name: np.array([len(text) for text in texts], np.int32)
             for name, texts in encoded.items()
         },
         {name: b"".join(texts) for name, texts in encoded.items()},
@@ -313,7 +313,7 @@ def _column(values: Sequence[Any], kind: str, counts: Sequence[int] | None = Non
     bitmap = None if valid.all() else _buffer(np.packbits(valid, bitorder="little"))
     if kind == "string":
         texts = [(value or "").encode() for value in values]
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        lengths = np.fromiter(map(len, texts), np.int32, len(texts))
         every = b"".join([text * count for text, count in zip(texts, counts, strict=True)])
         return _text_array(lengths.repeat(times), every, bitmap)
     numbers = np.array([0 if value is None else value for value in values], kind).repeat(times)

@@ -93,7 +93,7 @@ class StoreFlagCounter:
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat."""
-        self._total.update({operation for operation, _ in repeat.values()})
+        self._total.update({operation for operation, _ in repeat.seconds()})
         self._flagged.update(repeat.flagged)
         for record in repeat.records.values():
             for trouble in record.store_troubles:

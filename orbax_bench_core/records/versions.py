@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final
 
-from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.records.record import READABLE
 
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d{1,9})\s*[,}]')

@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import refuse_several_hosts
 
 

@@ -18,8 +18,8 @@ from orbax_bench_core.analysis.verdicts import (
     nearest_to_trouble,
     verdicts_document,
 )
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import count, to_markdown
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.exports.ci import STEP_SUMMARY, append_step_summary, junit_xml

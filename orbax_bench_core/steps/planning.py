@@ -7,7 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from orbax_bench_core.config import Source, UserError, parse_suite, with_keys, with_overrides
+from orbax_bench_core.config import Source, parse_suite, with_keys, with_overrides
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Session
 from orbax_bench_core.lineage import write_planned
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint

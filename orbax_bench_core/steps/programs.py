@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orbax_bench_core.config import LoadedSuite, UserError, load_suite, parse_suite, with_keys
+from orbax_bench_core.config import LoadedSuite, load_suite, parse_suite, with_keys
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps.comparison import compare_arms

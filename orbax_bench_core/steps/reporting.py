@@ -32,8 +32,8 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_document,
     write_verdicts,
 )
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import EventFiles
 from orbax_bench_core.files import ResultModel, atomic_file, write_atomically
@@ -80,9 +80,12 @@ MARKDOWN: Final = "async_study.md"
 def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraColumns:
     """Returns columns on how near operations come to the limits that were measured with a run.
 
-    Without `limits.json` there are none.
+    Without `limits.json` there are none; where it is damaged, the legend says so.
     """
-    found, hosts = limits.read(run), limits.read_hosts(run)
+    try:
+        found, hosts = limits.read(run), limits.read_hosts(run)
+    except UserError as damaged:
+        return ExtraColumns(legend=f"Nothing is said of limits: {damaged}.")
     if found is None:
         return limits.with_hosts(ExtraColumns(), hosts)
     # The limits are those of one machine and of the run directory's storage.
@@ -142,7 +145,8 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     run, root = Run(directory), directory.root
     manifest = ManifestWriter(directory, run.info, deep=deep)
     observer = Observer(run.info.expansion.plain)
-    summary, lacking = _publish_tables(run, observer, manifest)
+    event_files = EventFiles(run)
+    summary, lacking = _publish_tables(run, observer, manifest, event_files)
     directory.clear_abandoned()
     info = _settle(run, lacking)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
@@ -152,19 +156,19 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
-    manifest.note_report(searched=search is not None)
+    manifest.note_report(searched=search is not None, known=event_files.digests)
     return summary
 
 
 def _publish_tables(
-    run: Run, observer: Observer, manifest: ManifestWriter
+    run: Run, observer: Observer, manifest: ManifestWriter, event_files: EventFiles
 ) -> tuple[RunSummary, list[SweepEntry]]:
     """Writes the tables and TensorBoard's files, for which every record is read once.
 
     Returns:
         What the run found, and the entries that are not finished.
     """
-    root, event_files, open_points = run.directory.root, EventFiles(run), _Unfinished(run)
+    root, open_points = run.directory.root, _Unfinished(run)
 
     def read_once(samples: SamplesFile) -> Iterator[Repeat]:
         """Yields all repeats, and shows each to all that is made of them but the summary."""

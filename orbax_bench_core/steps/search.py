@@ -20,7 +20,7 @@ from orbax_bench_core.analysis.best import (
     read_search,
     values_for,
 )
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Session, run_rounds
 from orbax_bench_core.files import write_atomically
 from orbax_bench_core.limits import ensure_limits

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.soak import FEWEST, LIMIT_MIB, Soak, lives_of, longest
-from orbax_bench_core.config import LoadedSuite, UserError, load_suite
+from orbax_bench_core.config import LoadedSuite, load_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, run_until, silent
 from orbax_bench_core.records import Record, Repeat, RunDirectory
 from orbax_bench_core.steps.measuring import measuring

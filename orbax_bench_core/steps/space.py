@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import num_bytes
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Session
 from orbax_bench_core.sweep import SweepPoint, sides
 

@@ -15,12 +15,11 @@ from orbax_bench_core.config import (
     CheckpointConfig,
     LoadedSuite,
     MeshConfig,
-    UserError,
-    did_you_mean,
     expanded,
     parse_suite,
 )
 from orbax_bench_core.document import num_bytes
+from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.plan import (
     PlanMesh,
     PlannedTree,

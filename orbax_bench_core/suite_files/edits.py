@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from orbax_bench_core.config import Problem
+from orbax_bench_core.errors import Problem
 
 FRAMEWORK: Final = "orbax.checkpoint._src.testing.benchmarks"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Final
 
-from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.suite_files.edits import Migration
 from orbax_bench_core.suite_files.moved_module import migrate_module
 from orbax_bench_core.suite_files.moved_suite import migrate_suite

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from orbax_bench_core import authoring, measure
-from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.suite_files.edits import FRAMEWORK, MOVED, Edit, Migration, edited
 from orbax_bench_core.sweep import BUILTINS, names_of
 

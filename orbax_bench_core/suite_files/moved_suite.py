@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import yaml
 
-from orbax_bench_core.config import KeyPath, Problem, Source, UserError
+from orbax_bench_core.config import KeyPath, Source
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.suite_files.edits import FRAMEWORK, Edit, Migration, edited
 from orbax_bench_core.sweep import class_path, is_builtin, short_name
 

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.sweep.expansion import expand_here
 
 

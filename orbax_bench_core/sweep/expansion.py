@@ -11,14 +11,8 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config import (
-    BenchmarkEntry,
-    LoadedSuite,
-    Problem,
-    SuiteError,
-    did_you_mean,
-    sharding_conflict,
-)
+from orbax_bench_core.config import BenchmarkEntry, LoadedSuite, SuiteError, sharding_conflict
+from orbax_bench_core.errors import Problem, did_you_mean
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.classes import (
     BenchmarkClassError,

@@ -9,7 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from orbax_bench_core.config import ARMS, KeyPath, LoadedSuite, Problem, SuiteError
+from orbax_bench_core.config import ARMS, KeyPath, LoadedSuite, SuiteError
+from orbax_bench_core.errors import Problem
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.expansion import Expansion, expand_here
 

@@ -15,7 +15,8 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
-from orbax_bench_core.config import CREDENTIALS, did_you_mean, has_credentials, meanings, shown
+from orbax_bench_core.config import meanings
+from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shown
 from orbax_bench_core.sweep.classes import author_line, options_class
 
 _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}

@@ -13,7 +13,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
 from orbax_bench_core.authoring import BenchmarkOptions
-from orbax_bench_core.config import Arm, KeyPath, Suite, did_you_mean
+from orbax_bench_core.config import Arm, KeyPath, Suite
+from orbax_bench_core.errors import did_you_mean
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.catalog import short_name
 from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class, options_class

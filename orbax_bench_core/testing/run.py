@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orbax_bench_core.authoring import BenchmarksGenerator
-from orbax_bench_core.config import LoadedSuite, UserError, parse_suite
+from orbax_bench_core.config import LoadedSuite, parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.provenance import worker_id
 from orbax_bench_core.state import StateCache

@@ -45,7 +45,7 @@ def compile_package(
     import sys
     from pathlib import Path
 
-    from orbax_bench_core.config import Problem, UserError
+    from orbax_bench_core.errors import Problem, UserError
     from orbax_bench_pipelines.cli.preparing import read_flags
     from orbax_bench_pipelines.definitions import find_pipeline
     from orbax_bench_pipelines.targets import Placement, Target, at_submission, require_extras

@@ -11,8 +11,10 @@ from typing import Any
 
 from orbax_bench_core.analysis.async_study import check_points
 from orbax_bench_core.baselines import resolve_baseline
-from orbax_bench_core.config import LoadedSuite, UserError, checked_path, did_you_mean
+from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import count
+from orbax_bench_core.errors import UserError, did_you_mean
+from orbax_bench_core.files import checked_path
 from orbax_bench_core.launchers import named_processes, require_whole_slices
 from orbax_bench_core.sweep import baseline_point, expand
 from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import read_verdicts
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.files import new_scratch_file
 from orbax_bench_core.records import RunDirectory

@@ -67,7 +67,7 @@ def schedule(
 
     Exit codes: 0 it was accepted, 1 the service refused it, 2 something given is wrong.
     """
-    from orbax_bench_core.config import Problem, UserError
+    from orbax_bench_core.errors import Problem, UserError
     from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
     from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
     from orbax_bench_pipelines.targets import as_text, require_extras, service_for

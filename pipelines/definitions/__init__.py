@@ -1,6 +1,6 @@
 """The pipelines by name; kfp is imported when one is built."""
 
-from orbax_bench_core.config import UserError, did_you_mean
+from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_pipelines.definitions.async_study import ASYNC_STUDY
 from orbax_bench_pipelines.definitions.comparisons import (
     CALIBRATION,

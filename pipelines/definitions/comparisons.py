@@ -119,8 +119,8 @@ def conclude_calibration(finished: Finished, console: "Console") -> int:
 def _shown(finished: Finished, console: "Console") -> "VerdictReport | None":
     """Shows the verdicts of a run; None where there are none, and its steps have said why."""
     from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
-    from orbax_bench_core.config import UserError
     from orbax_bench_core.document import print_document
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.records import RunDirectory
 
     try:

@@ -6,7 +6,7 @@ import importlib.util
 import re
 from collections.abc import Iterable
 
-from orbax_bench_core.config import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.launchers import (
     GPU_KINDS,
     Gpus,

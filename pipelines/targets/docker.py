@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from orbax_bench_core.config import UserError, checked_path, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LOCK_FILE
+from orbax_bench_core.files import checked_path
 from orbax_bench_core.provenance import IMAGE, NODE
 from orbax_bench_pipelines.targets.local import PipelineFailed, run_with, steps_at_a_time
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import kfp_server_api
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import count
+from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets.kubeflow_server import KubeflowServer
 
 _POLL_S = 30.0

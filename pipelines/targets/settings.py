@@ -9,15 +9,9 @@ from typing import Annotated, Any, Final
 
 import pydantic
 
-from orbax_bench_core.config import (
-    ConfigModel,
-    Problem,
-    Source,
-    UserError,
-    checked_path,
-    explain,
-)
-from orbax_bench_core.files import read_at_most
+from orbax_bench_core.config import ConfigModel, Source, explain
+from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.files import checked_path, read_at_most
 from orbax_bench_core.launchers import Gpus, SliceShape, parse_gpus, parse_slice
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.values import (

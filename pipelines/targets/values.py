@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config import ConfigModel, UserError, did_you_mean
+from orbax_bench_core.config import ConfigModel
+from orbax_bench_core.errors import UserError, did_you_mean
 
 OTHERS: Final = "others"
 """In place of the name of a step: every step that does not measure."""

@@ -11,8 +11,8 @@ from google.cloud import aiplatform
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import field_mask_pb2
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import count
+from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets.settings import Settings
 from orbax_bench_pipelines.targets.vertex_service import connect, explained
 

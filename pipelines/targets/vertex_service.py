@@ -11,7 +11,7 @@ from google.api_core import exceptions as api_exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import aiplatform
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets.job import SubmissionFailed
 from orbax_bench_pipelines.targets.settings import Settings
 

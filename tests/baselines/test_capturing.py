@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.baselines.capturing import capture_run
 from orbax_bench_core.baselines.stored import load_baseline
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import ErrorInfo, RunDirectory
 
 

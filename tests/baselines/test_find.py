@@ -5,7 +5,7 @@ import pytest
 from orbax_bench_core.baselines.capturing import capture_run
 from orbax_bench_core.baselines.find import find_runs
 from orbax_bench_core.baselines.store import Registry
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.baselines import Registry, load_baseline
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 STORED = Path(__file__).parents[1] / "data" / "registries" / "v1"
 

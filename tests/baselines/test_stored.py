@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.baselines import stored
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import ErrorInfo
 
 
@@ -47,6 +47,13 @@ def test_the_guides_spellings_are_understood(captured, spelling):
     _, folder = captured
     path = spelling.format(capture=folder, revision=folder.parent, registry=folder.parent.parent)
     assert len(stored.load_baseline(path)) == 4
+
+
+def test_notes_beside_the_revisions_are_no_captures(captured):
+    _, folder = captured
+    registry = folder.parent.parent
+    (registry / "README.md").write_text("ours")
+    assert len(stored.load_baseline(str(registry))) == 4
 
 
 def test_files_directly_below_a_revision_are_understood(captured):

@@ -16,7 +16,7 @@ from orbax_bench_core.baselines import (
     load_baseline,
     promote_capture,
 )
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import trace
 from orbax_bench_core.records import RunDirectory
 

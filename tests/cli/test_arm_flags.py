@@ -3,7 +3,8 @@
 import pytest
 
 from orbax_bench_core.cli.arm_flags import with_arms
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 
 SUITE = "suite_name: s\nbenchmarks:\n- {generator: g, options: {}}\n"
 

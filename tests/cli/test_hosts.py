@@ -5,7 +5,7 @@ import json
 import pytest
 
 from orbax_bench_core.cli.hosts import load_for_hosts, measure_on_hosts, place_in_cluster
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Cluster, RunSettings
 
 THREE = Cluster(found="JAX_*", rank=0, size=3, head="10.0.0.1", port=1)

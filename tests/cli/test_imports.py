@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 HEAVY = {"jax", "jaxlib", "kfp", "orbax", "tensorstore"}
 MODULES = {
     "cli": ["orbax_bench_core.cli.main"],
-    "orchestrator": ["orbax_bench_core.execute.runner"],
+    "orchestrator": ["orbax_bench_core.execute.points"],
     "sweep": ["orbax_bench_core.sweep.isolate"],
     "plan": ["orbax_bench_core.plan"],
     "report": ["orbax_bench_core.steps.reporting"],

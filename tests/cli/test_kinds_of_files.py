@@ -82,6 +82,18 @@ def test_a_file_beside_the_records_that_is_damaged_is_named(plain, tmp_path, nam
     assert f"{run / name}: damaged, or of another release" in outcome.err
 
 
+@pytest.mark.parametrize("kind", [pipe, deep], ids=lambda kind: kind.__name__)
+def test_limits_that_are_damaged_are_named_in_a_report(plain, tmp_path, kind):
+    run = tmp_path / "plain"
+    shutil.copytree(plain, run, copy_function=os.link)
+    kind(run / "limits.json")
+    outcome = orbax_bench("report", run)
+    assert outcome.code in (0, 1)
+    for said in (" ".join(outcome.out.split()), (run / "report.md").read_text()):
+        assert "Nothing is said of limits: " in said
+    assert "limits.json" in (run / "report.html").read_text()
+
+
 @pytest.mark.parametrize("kind", [pipe, loop, device], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("command", ["report", "lineage", "best"])
 def test_a_record_that_is_no_file_is_named(plain, tmp_path, command, kind):

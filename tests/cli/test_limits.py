@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from orbax_bench_core.cli.arguments import parse_size
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits import PROBES, Limits
 
 MIB = 1 << 20

@@ -6,7 +6,7 @@ import pytest
 import typer.testing
 
 from orbax_bench_core.cli.main import app
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 SUITE = """
 suite_name: s
@@ -94,7 +94,7 @@ def test_what_cannot_be_planned_is_explained(run, words, message):
 
 
 def test_a_run_without_limits_is_named(run, tmp_path):
-    with pytest.raises(UserError, match=r"has no readable limits\.json"):
+    with pytest.raises(UserError, match=r"has no limits\.json"):
         run("gpt2", "--run", tmp_path)
 
 

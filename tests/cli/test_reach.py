@@ -8,7 +8,7 @@ from orbax_bench_core import execute
 from orbax_bench_core.cli import doctor
 from orbax_bench_core.cli.hosts import Reach
 from orbax_bench_core.cli.main import REACH, app
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.scripted import NAME
 

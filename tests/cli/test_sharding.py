@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from orbax_bench_core.cli.sharding import sharding
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 
 @pytest.fixture

@@ -80,7 +80,13 @@ def another_point(folder):
     return "0123456789ab: no point of this run has this id"
 
 
+def file_for_a_folder(folder):
+    (folder / "repeat_20").write_text("")
+    return "repeat_20: no place of a record has this name"
+
+
 STRAYS = [
+    file_for_a_folder,
     copy_of_a_repeat,
     copy_beside,
     old_folder,

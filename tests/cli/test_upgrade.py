@@ -4,8 +4,8 @@ import pytest
 
 from orbax_bench_core import environments, provenance
 from orbax_bench_core.cli import comparison_run
-from orbax_bench_core.config import UserError
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
+from orbax_bench_core.errors import UserError
 
 RELEASES = ["0.11.12", "0.11.32", "0.12.7", "0.12.8"]
 

@@ -21,7 +21,7 @@ from orbax_bench_components.plan_save import plan_save
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_core.analysis.verdicts import NotPassed
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import baseline_digest, file_digest, trace
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_pipelines.definitions.own import bring_baseline

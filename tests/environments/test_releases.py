@@ -1,8 +1,8 @@
 import pytest
 from packaging.version import Version
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.environments import check_release, releases
+from orbax_bench_core.errors import UserError
 
 pytestmark = pytest.mark.slow  # each asks the index
 

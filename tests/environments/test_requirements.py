@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from orbax_bench_core.environments import EnvironmentFailed
@@ -115,3 +117,15 @@ def test_a_path_without_anything_is_named(tmp_path):
 def test_options_of_pip_are_refused(tmp_path, given):
     with pytest.raises(EnvironmentFailed, match="is an option of pip"):
         read_requirement(given, tmp_path)
+
+
+def test_what_is_neither_a_file_nor_a_folder_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.whl")
+    with pytest.raises(EnvironmentFailed, match="neither a file nor a folder"):
+        read_requirement("./a.whl", tmp_path)
+
+
+def test_a_source_whose_name_is_no_text_counts(project, tmp_path):
+    before = read_requirement("./project", tmp_path)
+    (project / os.fsdecode(b"caf\xe9.py")).write_text("")
+    assert read_requirement("./project", tmp_path).content != before.content

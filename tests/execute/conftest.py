@@ -20,6 +20,13 @@ HERE = Path(__file__).parent
 CHECKPOINT = CheckpointConfig.model_validate({"spec": {"w": {"dtype": "float32", "shape": [8]}}})
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has this process ask more often whether it may join, and whether the machine is free."""
+    monkeypatch.setattr("orbax_bench_core.execute.hosts.agent._PAUSE_S", 0.03)
+    monkeypatch.setattr("orbax_bench_core.execute.isolation._POLL_S", 0.01)
+
+
 class Orchestrated:
     """A run directory, and points that fake workers run as their options say."""
 

@@ -6,8 +6,8 @@ import queue
 
 import pytest
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.environments import Interpreter
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LocalHost, detect_cluster, without_cluster
 from orbax_bench_core.worker import WorkerSetup
 

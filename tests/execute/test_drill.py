@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LocalHost
 from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.vigil import HostFailed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import GENERATIONS, expected_devices
 from orbax_bench_core.worker import Ready
 

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import fcntl
+import os
 import queue
 import socket
 import stat
@@ -10,10 +11,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from etils import epath
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Cluster, LocalHost
-from orbax_bench_core.execute.hosts import Agent, ClusterHosts, Contact, given_token
+from orbax_bench_core.execute.hosts import Agent, ClusterHosts, Contact, given_token, rendezvous
+from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
 from orbax_bench_core.execute.hosts.wire import Wire
 from orbax_bench_core.execute.isolation import measuring_lock
 from orbax_bench_core.records import RunDirectory
@@ -21,7 +24,7 @@ from tests.support.processes import free_address
 
 TOKEN = "t" * 32
 EQUAL = {"Python": "3.11.7", "jax": "0.10.2"}
-QUICK = Contact(beat_s=0.02, lost_s=2.0, prove_s=0.2, join_s=5.0, retry_s=0.2)
+QUICK = Contact(beat_s=0.02, lost_s=2.0, prove_s=0.2, join_s=5.0, retry_s=0.05)
 
 
 class Gathering:
@@ -409,3 +412,27 @@ def test_silence_is_told_apart_from_an_end(wires):
     one.close()
     with pytest.raises(ConnectionError, match="closed the connection"):
         other.receive()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "zeros", "device", "folder"])
+def test_files_of_the_rendezvous_that_are_damaged_are_as_if_not_there(tmp_path, kind):
+    place = tmp_path / "cluster" / "token"
+    place.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "zeros":
+        with place.open("wb") as file:
+            file.truncate(2**40)
+    elif kind == "device":
+        place.symlink_to("/dev/zero")
+    else:
+        place.mkdir()
+    assert Rendezvous(epath.Path(tmp_path)).token() is None
+
+
+def test_a_copy_of_the_suite_that_has_no_end_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(rendezvous, "_SHOWS_S", 0.0)
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "cluster" / "suite.zip").symlink_to("/dev/zero")
+    with pytest.raises(OSError, match="Neither a file nor a folder"):
+        Rendezvous(epath.Path(tmp_path)).luggage(2**20)

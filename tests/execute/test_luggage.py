@@ -1,8 +1,12 @@
 """A suite and its folder on their way to hosts that have no copy."""
 
+import io
+import os
+import zipfile
+
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.hosts.luggage import differing, pack, unpack
 
 
@@ -33,7 +37,7 @@ def test_the_suite_and_what_lies_beside_it_travel_and_nothing_else(folder, tmp_p
     luggage = pack(str(folder / "suite.yaml"), str(folder / "out"))
     assert luggage.name == "suite.yaml"
     there = tmp_path / "there"
-    unpack(luggage.data, luggage.digest, there)
+    unpack(luggage.data, there, digest=luggage.digest)
     arrived = {path.relative_to(there).as_posix() for path in there.rglob("*") if path.is_file()}
     assert arrived == {"suite.yaml", "bench.py", "models/small.json", "notes.txt"}
     assert (there / "bench.py").read_text() == "bench.py"
@@ -58,7 +62,7 @@ def test_a_file_that_another_host_has_otherwise_is_named_and_logs_are_not_looked
 def test_a_copy_that_is_not_the_one_of_process_0_is_not_taken(folder, tmp_path):
     luggage = pack(str(folder / "suite.yaml"), str(folder / "out"))
     with pytest.raises(ValueError, match="not the one that process 0 has written"):
-        unpack(luggage.data + b"x", luggage.digest, tmp_path / "there")
+        unpack(luggage.data + b"x", tmp_path / "there", digest=luggage.digest)
     assert not (tmp_path / "there").exists()
 
 
@@ -79,3 +83,39 @@ def test_a_folder_that_is_too_large_is_refused_with_the_largest_in_it(folder):
 def test_a_suite_in_a_bucket_has_no_folder_that_could_travel():
     assert pack("gs://bucket/suite.yaml", "/tmp/out") is None
     assert pack("", "/tmp/out") is None
+
+
+def bomb(size, count=1):
+    """An archive of `count` files of zeros, a thousandth of what they unpack to."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
+        for index in range(count):
+            files.writestr(f"{index}.py", bytes(size))
+    return archive.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "not an archive"),
+        (b"PK\x03\x04" + bytes(100), "not an archive"),
+        (bomb(11_000_000), r"1 files with 11\.0 MB"),
+        (bomb(0, 10_001), "10001 files"),
+    ],
+    ids=["nothing", "torn", "large", "many"],
+)
+def test_an_archive_that_nobody_packed_is_not_unpacked(tmp_path, data, said):
+    with pytest.raises(ValueError, match=said):
+        unpack(data, tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+
+
+def test_an_archive_that_says_less_than_it_holds_is_one_error(tmp_path):
+    data = bomb(2_000_000)
+    with pytest.raises(ValueError, match="not an archive"):
+        unpack(data.replace((2_000_000).to_bytes(4, "little"), bytes(4)), tmp_path / "there")
+
+
+def test_a_file_whose_name_is_no_text_stays(folder):
+    (folder / os.fsdecode(b"caf\xe9.py")).write_text("")
+    assert set(pack(str(folder / "suite.yaml"), "out").hashes) > {"bench.py"}

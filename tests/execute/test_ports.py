@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LocalHost, PortRange
 
 

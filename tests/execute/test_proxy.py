@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.pathways import check_proxy
 
 PROXY = {"JAX_PLATFORMS": "proxy"}

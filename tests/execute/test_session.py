@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Event, LocalHost, RunSettings, Session, Watcher
 from orbax_bench_core.execute.session import command_line
 from orbax_bench_core.files import temporary_name

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster, metadata
 from orbax_bench_core.execute.cluster import tpu_hosts
 
@@ -44,7 +44,7 @@ def machine():
     """Serves the metadata of a machine; returns its variables."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.asked, server.flavor = [], "Google"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
 
         def serve(attributes, **variables):
             server.attributes = attributes

@@ -1,11 +1,13 @@
 """Files that others wrote: read up to a limit, and never waited for."""
 
+import io
 import os
+import types
 
 import pytest
 from etils import epath
 
-from orbax_bench_core.files import read_at_most
+from orbax_bench_core.files import bounded, read_at_most
 
 
 @pytest.mark.parametrize(
@@ -23,3 +25,16 @@ def test_a_file_that_is_too_large_is_not_read_as_a_whole(tmp_path):
     assert len(read_at_most(epath.Path(tmp_path / "f"), 2**20)) == 2**20
     with pytest.raises(OSError, match="Larger than"):
         read_at_most(epath.Path(tmp_path / "f"), 2**20 - 1)
+
+
+def test_an_object_that_is_too_large_is_not_fetched(monkeypatch):
+    class Remote(io.BytesIO):
+        size = 2**40
+
+        def read(self, *_):
+            raise AssertionError("it is fetched")
+
+    found = types.SimpleNamespace(open=lambda _: Remote())
+    monkeypatch.setattr(bounded, "place", lambda _: found)
+    with pytest.raises(OSError, match="Larger than"):
+        read_at_most("gs://bucket/object")

@@ -7,7 +7,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.files import exclusive
-from orbax_bench_core.files.bounded import Bounded, read_at_most
+from orbax_bench_core.files.bounded import read_at_most
 from orbax_bench_core.files.exclusive import (
     create_exclusively,
     is_there,
@@ -104,8 +104,8 @@ def test_what_the_store_refuses_is_not_missing(bucket, failure):
 def test_an_object_is_bounded_as_a_file_is(folder, monkeypatch):
     path = folder / "file"
     create_exclusively(path, b"four")
-    monkeypatch.setattr(Bounded.__init__, "__defaults__", (3,))
-    monkeypatch.setattr(read_at_most, "__defaults__", (3,))
+    for bounded in (read_at_most, read_if_there, exclusive._content):
+        monkeypatch.setattr(bounded, "__defaults__", (3,))
     for read in (lambda: read_if_there(path), lambda: swap(path, b"four", b"five")):
         with pytest.raises(OSError, match="Larger than 3 bytes") as caught:
             read()
@@ -121,3 +121,20 @@ def test_an_emulator_that_is_named_later_is_asked_from_then_on(monkeypatch):
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
         found.append(exclusive._bucket_and_name(epath.Path("gs://b/n"))[0].client.api_endpoint)
     assert found == ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+
+
+def test_what_is_no_folder_is_not_taken_for_an_empty_one(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    with pytest.raises(NotADirectoryError):
+        names_in(tmp_path / "file")
+    with pytest.raises(OSError, match="A link to what is not there"):
+        names_in(tmp_path / "nowhere")
+    assert names_in(tmp_path / "file" / "below") == names_in(tmp_path / "none") == []
+
+
+def test_a_link_to_nothing_is_not_taken_for_a_file_that_is_missing(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    assert not create_exclusively(epath.Path(tmp_path / "link"), b"")
+    with pytest.raises(OSError, match="A link to what is not there"):
+        read_if_there(tmp_path / "link")

@@ -1,9 +1,11 @@
 """Places by the names that people give them."""
 
+import os
+
 import pytest
 from etils import epath
 
-from orbax_bench_core.files import place, read_at_most
+from orbax_bench_core.files import checked_path, place, read_at_most
 
 
 @pytest.mark.parametrize("uri", ["ftp://host/x", "s3://bucket/x", "http://host/x"])
@@ -18,3 +20,8 @@ def test_a_file_uri_is_a_local_path(tmp_path):
     (tmp_path / "a").write_bytes(b"whole")
     assert place(f"file://{tmp_path}/a") == epath.Path(tmp_path / "a")
     assert read_at_most(f"file://{tmp_path}/a") == b"whole"
+
+
+def test_a_path_that_is_no_text_is_refused():
+    with pytest.raises(ValueError, match=r"cannot use .*caf.udce9.*: its bytes are no UTF-8"):
+        checked_path(os.fsdecode(b"caf\xe9"))

@@ -30,7 +30,7 @@ def component(name, spec):
 def test_components(golden):
     texts = []
     for file in COMPONENTS:
-        document = yaml.safe_load(file.read_text())
+        document = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)
         lines = [f"# {document['pipelineInfo']['name']}"]
         for name, spec in document["components"].items():
             lines += component(name, spec)
@@ -43,7 +43,7 @@ def test_components(golden):
 def test_pipelines(golden, name, target):
     pytest.importorskip("kfp")
     text = support.said("pipeline", "compile", "--pipeline", name, "--target", target, "-o", "-")
-    document = next(iter(yaml.safe_load_all(text)))
+    document = next(yaml.load_all(text, Loader=yaml.CSafeLoader))
     lines = [f"# {document['pipelineInfo']['name']}", *component("root", document["root"])]
     for part, spec in sorted(document["components"].items()):
         lines += component(part, spec)

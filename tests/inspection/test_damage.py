@@ -1,12 +1,13 @@
 """Each damage of a checkpoint is one line, and never a traceback."""
 
+import os
 import shutil
 
 import pytest
 import typer.testing
 
 from orbax_bench_core.cli.main import app
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.inspection import inspect_checkpoint
 
 
@@ -33,7 +34,37 @@ def cut(path):
     file.write_bytes(file.read_bytes()[:1000])
 
 
+def file_for_a_folder(path):
+    shutil.rmtree(path / "state")
+    (path / "state").write_text("")
+
+
+def pipe(name):
+    def make(path):
+        (path / name).unlink()
+        os.mkfifo(path / name)
+
+    return make
+
+
+def pipe_of_data(path):
+    file = data_file(path)
+    file.unlink()
+    os.mkfifo(file)
+
+
+def sparse(path):
+    with (path / "state/manifest.ocdbt").open("wb") as file:
+        file.truncate(2**40)
+
+
 DAMAGE = [
+    ("ocdbt", sparse, "manifest.ocdbt is larger than"),
+    ("ocdbt", pipe_of_data, "its arrays cannot be listed: ocdbt.process_0/d/"),
+    ("ocdbt", pipe("state/manifest.ocdbt"), "its arrays cannot be listed: manifest.ocdbt is no"),
+    ("zarr2", pipe("state/params.b/.zarray"), ".zarray of params.b is damaged: "),
+    ("zarr2", write("state/params.b/.zarray", "[" * 100_000), "brackets too deep in each other"),
+    ("ocdbt", file_for_a_folder, "state/_METADATA is missing"),
     ("ocdbt", remove("_CHECKPOINT_METADATA"), "_CHECKPOINT_METADATA is missing"),
     ("ocdbt", write("_CHECKPOINT_METADATA", "{"), "_CHECKPOINT_METADATA is damaged: Expecting"),
     ("ocdbt", remove("state/_METADATA"), "state/_METADATA is missing"),

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import to_html, to_markdown
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.inspection import inspect_checkpoint, inspection_document
 from orbax_bench_core.plan import plan_checkpoint
 

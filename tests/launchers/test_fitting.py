@@ -2,7 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import named_processes, parse_slice, require_whole_slices
 
 SUITE = """

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import GENERATIONS, parse_slice
 from orbax_bench_core.launchers.hardware import slice_shape, topologies
 

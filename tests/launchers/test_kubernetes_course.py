@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import Launch, followed, place_named, place_settings, pod_logs
 from orbax_bench_core.launchers.kubernetes_api import connected
 from tests.support.kubernetes import Cluster, serving

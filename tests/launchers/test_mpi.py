@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import Launch, place_named, place_settings
 
 MPIRUN = """#!/bin/sh

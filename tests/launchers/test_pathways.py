@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 import yaml
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster
 from orbax_bench_core.launchers import (
     Launch,

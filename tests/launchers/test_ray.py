@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import Launch, place_named, place_settings
 from orbax_bench_core.launchers.hardware import slice_shape
 from orbax_bench_core.launchers.ray_host import host_actor
@@ -41,7 +41,7 @@ def shell(host, line, **sets):
 def all_said(host):
     lines, code, deadline = [], None, time.monotonic() + 10
     while code is None and time.monotonic() < deadline:
-        more, code = host.said(0.1)
+        more, code = host.said(0.01)
         lines += more
     return lines, code
 

@@ -1,5 +1,6 @@
 """A suite on its way to hosts that share nothing but the run directory."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.cli.hosts import load_for_hosts
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import Launch, unshipped
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.sweep import expand
@@ -73,6 +74,30 @@ def test_a_suite_in_a_bucket_or_in_the_image_is_not_sent(folder):
     assert (sent.target, sent.command[2]) == ("", "gs://bucket/tiny.yaml")
     sent = shipment(launch(folder), in_image="/suites/tiny.yaml")
     assert (sent.target, sent.command[2]) == ("", "/suites/tiny.yaml")
+
+
+def pipe(path):
+    os.mkfifo(path)
+
+
+def zeros(path):
+    with path.open("wb") as file:
+        file.truncate(2**40)
+
+
+def torn(path):
+    path.write_bytes(b"PK\x03\x04")
+
+
+@pytest.mark.parametrize("damage", [pipe, zeros, torn, Path.mkdir], ids=lambda one: one.__name__)
+def test_a_suite_whose_copy_is_damaged_is_one_message(folder, damage):
+    sent = shipment(launch(folder))
+    sent.send()
+    archive = folder / "out" / "suite" / ".orbax-bench-suite.zip"
+    archive.unlink()
+    damage(archive)
+    with pytest.raises(UserError, match=r"cannot read .*zip: .*; launch the run again"):
+        unshipped(sent.command[2])
 
 
 def test_more_than_may_travel_is_refused_with_the_largest(folder):

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import Launch, place_named, place_settings
 from orbax_bench_core.launchers.hardware import slice_shape
 

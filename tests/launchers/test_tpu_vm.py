@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
 
 VM = ("tpu_name=vm", "zone=us-central2-b")
@@ -60,6 +60,8 @@ esac
 echo "$ORBAX_BENCH_HOST of $ORBAX_BENCH_NUM_HOSTS, head $ORBAX_BENCH_HEAD, $ORBAX_BENCH_TOKEN: $*"
 exit 3
 """,
+    # It would look once a second whether the command has ended.
+    "tail": 'exec /usr/bin/tail -s 0.01 "$@"\n',
 }
 
 
@@ -70,7 +72,7 @@ def host(tmp_path):
     (home / "bin").mkdir(parents=True)
     for name, text in PROGRAMS.items():
         program = home / "bin" / name
-        program.write_text(f"#!/bin/sh{text}")
+        program.write_text(f"#!/bin/sh\n{text}")
         program.chmod(0o755)
 
     def run(script, rank, endpoints):

@@ -9,11 +9,13 @@ import sys
 import pytest
 import yaml
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import PLACES, Launch, noted_job, parse_slice, place_settings
 from orbax_bench_core.launchers.vertex import GPUS, Vertex
 from tests.launchers.fake_custom_jobs import FakeCustomJobs, parsed
 from tests.support.processes import interrupts
+
+pytestmark = pytest.mark.slow  # Google's client takes a second to import
 
 IMAGE = "europe-docker.pkg.dev/p/r/orbax-bench@sha256:" + "0" * 64
 SUITE = "gs://bucket/suite.yaml"
@@ -33,7 +35,7 @@ benchmarks: [{generator: save_restore, options: {}}]
 
 @pytest.fixture(autouse=True)
 def types():
-    """Google's client, which no process imports for its collection alone: that takes a second."""
+    """Google's client, which no process imports for its collection alone."""
     return pytest.importorskip("google.cloud.aiplatform_v1").types
 
 
@@ -324,6 +326,19 @@ def test_a_job_is_noted_as_components_of_google_cloud_do_it(left_alone, service,
             }
         ]
     }
+
+
+@pytest.mark.parametrize("damage", ["pipe", "zeros", "deep"])
+def test_a_file_that_is_damaged_notes_no_job(tmp_path, damage):
+    place = tmp_path / "gcp_resources"
+    if damage == "pipe":
+        os.mkfifo(place)
+    elif damage == "zeros":
+        with place.open("wb") as file:
+            file.truncate(2**40)
+    else:
+        place.write_text("[" * 100_000)
+    assert noted_job(str(place)) is None
 
 
 def test_a_step_that_is_started_again_waits_for_the_job_that_is_there(left_alone, service, noted):

@@ -7,7 +7,7 @@ import sys
 import pytest
 import yaml
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster
 from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
 

@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.leases import LeaseLost, lease
 from orbax_bench_core.leases.lease import PACE
 from orbax_bench_core.records import AlreadyRecorded, RunDirectory
@@ -136,6 +137,16 @@ def test_a_torn_lease_is_waited_for_like_any_other(run):
     path.write_text("{")
     with own(run):
         assert files(run) == ["run.2.json"]
+
+
+def test_a_lease_larger_than_any_is_one_message(run):
+    with run.owned(None, command="one", say=print):
+        (path,) = (run.root / "leases").iterdir()
+    with Path(path).open("wb") as file:
+        file.truncate(2**30)
+    refused = pytest.raises(UserError, match="Larger than")
+    with refused, run.owned(None, command="two", say=print):
+        pass
 
 
 def test_of_many_newcomers_one_takes_a_stale_lease(run):

@@ -1,6 +1,6 @@
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.scratch import fitting_bytes
 
 MIB = 1 << 20

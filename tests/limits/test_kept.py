@@ -116,3 +116,12 @@ def test_a_check_leaves_nothing_and_finds_times(tmp_path, monkeypatch):
     assert found.apart(found) == 1.0
     assert cache._check(found).apart(found) >= 1.0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_kept_limits_that_are_damaged_are_said_and_measured_anew(machine, tmp_path):
+    machine.run()
+    (file,) = (tmp_path / "kept").iterdir()
+    file.write_text("{")
+    assert machine.run() is not None
+    assert machine.measured == 2
+    assert machine.said[0] == f"{file} with kept limits is damaged, or of another release"

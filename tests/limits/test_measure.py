@@ -1,6 +1,6 @@
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.measure import measure_limits
 from orbax_bench_core.limits.model import Limits
 from orbax_bench_core.limits.probes import PROBES

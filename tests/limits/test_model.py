@@ -1,4 +1,5 @@
 import datetime
+import math
 from typing import get_args
 
 import pydantic
@@ -73,3 +74,26 @@ def test_json_gives_back_the_same(limits):
 def test_every_probe_is_named_once():
     assert sorted(get_args(ProbeName)) == sorted(PROBES)
     assert len({probe.title for probe in PROBES.values()}) == len(PROBES) == 13
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "seconds"),
+    [
+        (GIB, 0.0),
+        (GIB, -1.0),
+        (GIB, math.inf),
+        (GIB, math.nan),
+        (10**300, 1.0),
+        (-1, 1.0),
+        (0, 1.0),
+    ],
+)
+def test_times_and_bytes_that_nothing_can_take_are_refused(num_bytes, seconds):
+    with pytest.raises(pydantic.ValidationError):
+        ProbeResult(name="read_warm", num_bytes=num_bytes, seconds=(seconds,))
+
+
+def test_a_time_without_a_zone_is_refused(limits):
+    content = limits.model_dump() | {"taken_at": datetime.datetime(2026, 1, 2)}  # noqa: DTZ001
+    with pytest.raises(pydantic.ValidationError, match="timezone"):
+        Limits.model_validate(content)

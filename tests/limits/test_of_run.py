@@ -5,6 +5,7 @@ import json
 import pytest
 
 from orbax_bench_core.analysis.summary import ExtraColumns
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LocalHost, Output
 from orbax_bench_core.limits import process, read_hosts, with_hosts
 from orbax_bench_core.limits.model import read
@@ -74,3 +75,25 @@ def test_each_host_has_limits_of_its_own_and_the_slowest_is_named(make_run, make
     assert with_hosts(ExtraColumns(), hosts).legend == (
         "Limits of 2 hosts, each on its own: write + fsync 0.25 to 1 GiB/s, slowest host 1 (node1)."
     )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["", "{}", "null", "[" * 100_000, '{"schema_version": ' + "9" * 5000 + "}"],
+    ids=["empty", "lacking", "null", "deep", "digits"],
+)
+@pytest.mark.parametrize("name", ["limits.json", "limits_of_hosts.json"])
+def test_damaged_limits_are_not_taken_for_none(make_run, make_record, name, damage):
+    run = make_run([make_record()])
+    (run.root / name).write_text(damage)
+    with pytest.raises(UserError, match=f"{name}: damaged, or of another .*; remove it, and run"):
+        (read if name == "limits.json" else read_hosts)(run)
+
+
+def test_damaged_limits_are_said_and_stay(make_run, make_record, said):
+    run = make_run([make_record(state=State(num_bytes=1 << 20, digest={}))])
+    (run.root / "limits.json").write_text("{")
+    ensure_limits(run, said.append, Three())
+    assert len(said) == 1
+    assert said[0].startswith(f"no limits: {run.root}/limits.json: damaged")
+    assert (run.root / "limits.json").read_text() == "{"

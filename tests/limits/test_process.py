@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits import process
 from orbax_bench_core.limits.process import take_limits
 

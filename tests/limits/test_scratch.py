@@ -1,7 +1,7 @@
 import pytest
 from etils import epath
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.scratch import existing_directory, scratch
 
 

@@ -3,7 +3,7 @@ import mmap
 import numpy as np
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 
 def test_pieces_are_equal_in_size_and_make_up_the_bytes(workload):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.lineage import (
     ManifestWriter,

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage.digests import (
     RecordDigests,
+    bytes_digest,
     checkpoint_digest,
     config_digest,
+    content_digest,
     file_digest,
     point_digests,
     records_digest,
@@ -164,3 +166,16 @@ def test_a_pipe_is_not_waited_for(make_run, make_record):
         file_digest(str(path))
     with pytest.raises(UserError, match=f"{path}.*Neither a file nor a folder"):
         point_digests(run.root, [path.parents[1].name])
+
+
+def test_what_was_just_written_is_not_read_for_the_digest_of_its_folder(tmp_path):
+    for name in ("a/b", "a b/c", "a.d"):  # which are in another order by their text
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    read = bytes_digest(str(tmp_path))
+
+    (tmp_path / "a" / "b").write_text("changed since")
+
+    known = {str(tmp_path / "a" / "b"): content_digest("a/b")}
+    assert bytes_digest(str(tmp_path), known=known) == read
+    assert bytes_digest(str(tmp_path)) != read

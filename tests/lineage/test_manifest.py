@@ -1,9 +1,17 @@
 """The manifest of a run directory."""
 
+import json
+import os
+from pathlib import Path
+
+import pytest
+
 from orbax_bench_core.analysis.best import LEVEL, Search, Stage, parse_goal
-from orbax_bench_core.lineage import trace
-from orbax_bench_core.lineage.manifest import SAMPLES, ManifestWriter, read_manifest
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.lineage import digests, trace
+from orbax_bench_core.lineage.manifest import SAMPLES, TENSORBOARD, ManifestWriter, read_manifest
 from orbax_bench_core.lineage.verify import Verifier
+from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunFile
 from orbax_bench_core.steps import publish
 
@@ -49,3 +57,79 @@ def test_what_a_search_dropped_is_in_the_lineage_of_the_report(make_run, make_re
 def test_the_search_of_another_run_in_the_same_folder_is_not(make_run, make_record):
     run = make_run([make_record(times={"save": 0.5})])
     assert RunFile.SEARCH not in searched(run, "another")
+
+
+def test_a_file_larger_than_any_is_not_read_for_its_digest(make_run, make_record):
+    run = make_run([make_record()])
+    with Path(run.root / RunFile.LIMITS).open("wb") as file:
+        file.truncate(2**40)
+    ManifestWriter(run).note_report()
+    assert read_manifest(run).made[RunFile.LIMITS].digest == UNKNOWN
+    assert Verifier(run).chain(RunFile.LIMITS).digest == ""
+
+
+def test_a_name_that_is_no_text_counts_for_a_digest(make_run, make_record):
+    run = make_run([make_record()])
+    folder = run.root / TENSORBOARD
+    folder.mkdir()
+    found = set()
+    for name in (b"caf\xe9", b"caf\xe8"):
+        (folder / os.fsdecode(name)).write_text("")
+        ManifestWriter(run).note_report()
+        found.add(read_manifest(run).made[TENSORBOARD].digest)
+    assert len(found - {UNKNOWN}) == 2
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/hostname"])
+def test_nothing_outside_of_a_run_directory_is_read_for_it(make_run, make_record, tmp_path, name):
+    run = make_run([make_record()])
+    (run.root.parent / "secret").write_text("secret")
+    ManifestWriter(run).note_report()
+    made = {"digest": "sha256:1", "inputs": {}, "versions": {}, "image": "unknown"}
+    content = json.loads((run.root / "lineage.json").read_text())
+    content["made"][name] = made
+    (run.root / "lineage.json").write_text(json.dumps(content))
+    assert Verifier(run).chain(name).digest == ""
+
+
+def planted(run, **inputs):
+    """Has the manifest of a run say that things were made from others."""
+    ManifestWriter(run).note_report()
+    content = json.loads((run.root / "lineage.json").read_text())
+    for name, of in inputs.items():
+        entry = content["made"].setdefault(name, {"digest": "sha256:1", "image": "unknown"})
+        entry["inputs"] = dict.fromkeys(of, "sha256:1")
+    (run.root / "lineage.json").write_text(json.dumps(content))
+
+
+LADDER = {f"a{level}": (f"a{level + 1}", f"b{level + 1}") for level in range(30)}
+LADDER |= {f"b{level}": LADDER[f"a{level}"] for level in range(30)}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"records": ("records",)}, "itself"),
+        ({"a0": ("records",), "records": ("a0",)}, "itself"),
+        ({f"a{level}": (f"a{level + 1}",) for level in range(2000)}, "more than one can follow"),
+        (LADDER, "more than one can follow"),
+    ],
+    ids=["records", "each other", "chain", "ladder"],
+)
+def test_a_manifest_that_leads_nowhere_is_one_message(make_run, make_record, inputs, said):
+    run = make_run([make_record()])
+    planted(run, **inputs)
+    with pytest.raises(UserError, match=rf"lineage\.json: damaged: it says .* from {said}"):
+        Verifier(run).chain(next(iter(inputs)))
+
+
+def test_a_walk_below_what_is_no_checkpoint_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(digests, "_MOST_FILES", 10)
+    for index in range(11):
+        (tmp_path / f"{index}").touch()
+    assert digests.checkpoint_digest(str(tmp_path)) == UNKNOWN
+    assert digests.bytes_digest(str(tmp_path)) == UNKNOWN
+
+
+def test_what_the_kernel_makes_as_one_reads_is_not_waited_for():
+    assert digests.file_digest("/proc/version") == digests.content_digest(b"")

@@ -59,7 +59,7 @@ class FakeServer:
 
     @contextlib.contextmanager
     def serving(self):
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield self

@@ -9,7 +9,7 @@ import yaml
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets import Target, checks
 from tests.pipelines import strict
 from tests.pipelines.conftest import SUITE

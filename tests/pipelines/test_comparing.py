@@ -4,7 +4,8 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.sweep import expand
 from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
 from orbax_bench_pipelines.suites import check_baseline, compared

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("cronsim")
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.cron import for_kubeflow, for_vertex, parse_cron
 
 

@@ -11,7 +11,7 @@ import yaml
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import parse_slice, place_named, place_settings
 from orbax_bench_pipelines.compile import compiled
 from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline

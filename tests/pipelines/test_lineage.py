@@ -11,7 +11,7 @@ pytest.importorskip("google.cloud.aiplatform")
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import artifact_metadata
 from orbax_bench_pipelines.lineage import vertex_chain
 from tests.pipelines import fakes

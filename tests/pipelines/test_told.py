@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.steps import Outlets, publish_verdicts
 from orbax_bench_pipelines.cli.running import Told
 from tests.support.figures import undrawn  # noqa: F401 - fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.plan import StorageOptions, plan_checkpoint
 from orbax_bench_core.plan.chunks import chunk_shape
 from orbax_bench_core.plan.meshes import make_mesh

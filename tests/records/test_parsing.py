@@ -8,6 +8,7 @@ import pytest
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import ErrorInfo, Record, RunDirectory, record_files
 from orbax_bench_core.records.parsing import parsed_record
+from orbax_bench_core.records.record import whole_record
 
 NAN = float("nan")
 CASES = {
@@ -91,3 +92,12 @@ def test_a_record_whose_provenance_has_another_form_is_none(make_record, name):
     content = json.loads(make_record().model_dump_json())
     content["provenance"][name] = ["jax"]
     assert parsed_record(json.dumps(content).encode()) is None
+
+
+@pytest.mark.parametrize("seconds", ["-1.5", "NaN", "Infinity", '"NaN"', "1e999"])
+def test_a_record_of_a_time_that_nothing_takes_is_torn(make_record, seconds):
+    text = make_record(times={"save": 1.5}).model_dump_json(indent=1)
+    data = text.replace('"value": 1.5', f'"value": {seconds}').encode()
+    assert data != text.encode()
+    assert parsed_record(data) is None
+    assert whole_record(data) is None

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.summary import summarize
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import Run, load_run
 from orbax_bench_core.sweep import Pair
 

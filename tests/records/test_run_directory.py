@@ -1,10 +1,12 @@
 """The run directory: who may write into it, and what is read back from it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
 from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.sweep import Expansion, Pair, ProcessNoise, expand_here
@@ -168,6 +170,30 @@ def test_a_record_of_another_schema_version_is_refused_where_it_would_be_resumed
     assert list(run.records()) == records[1:]
     (line,) = run.strays
     assert "written by a newer orbax-bench (schema 3" in line
+
+
+def zeros(path):
+    with path.open("wb") as file:
+        file.truncate(2**28)
+
+
+def link(path):
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("damage", [zeros, link], ids=lambda damage: damage.__name__)
+def test_what_stands_in_the_way_of_a_record_is_one_message(make_run, make_record, damage):
+    run, record = make_run([make_record()]), make_record()
+    path = Path(run.root / "records" / record.point_id / "repeat_0" / "host_0.json")
+    path.unlink()
+    damage(path)
+    for read in (run.point_records, lambda point: run.read_record(point, 0)):
+        with pytest.raises(UserError, match=r"host_0\.json: cannot be read"):
+            read(record.point)
+    with pytest.raises(UserError, match=r"host_0\.json: cannot be read"):
+        run.check_versions([record.point])
+    with pytest.raises(OSError, match=r"Larger than|A link to what is not there"):
+        run.write_record(record)
 
 
 def test_records_come_by_point_then_warm_ups_then_repeats_in_order(

@@ -8,7 +8,8 @@ import signal
 
 import pytest
 
-from orbax_bench_core.config import ConfigModel, UserError
+from orbax_bench_core.config import ConfigModel
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import PLACES, Place
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.records import RunDirectory

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.lineage import read_planned
 from orbax_bench_core.records import RunDirectory

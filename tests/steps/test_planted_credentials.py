@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import redacted
+from orbax_bench_core.errors import redacted
 from orbax_bench_core.lineage import trace
 from orbax_bench_core.records import Attempt, ErrorInfo, OptionEffect, Record
 from orbax_bench_core.steps import publish

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.steps import plan
 from orbax_bench_core.steps.fixture import ensure_checkpoint
 from tests.support.cluster import Hosts

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.cli.prepare import prepare
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.steps import prepare as preparing
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.analysis.best import parse_goal, read_search
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LocalHost, RunSettings, Session, silent
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.steps import publish, search_points

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import ErrorInfo, repeats_of
 from orbax_bench_core.steps import SoakGoal

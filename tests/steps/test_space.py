@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import RunSettings, Session
 from orbax_bench_core.steps.space import check_room, rooms
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core import authoring, measure
-from orbax_bench_core.config import UserError, load_suite, parse_suite
+from orbax_bench_core.config import load_suite, parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.suite_files import migrate
 from orbax_bench_core.sweep import expand_here, load_class
 from orbax_bench_core.testing import run_benchmark

@@ -170,7 +170,7 @@ class FakeWorker:
         seconds |= {"restore": script.load_s, "first_step": script.load_s}
         seconds["recovery"] = sum(seconds.values())
         self._samples += [Sample(name, 0, TIME, value, "s") for name, value in seconds.items()]
-        lost = killed.steps - int(saved.read_text())
+        lost = max(0, killed.steps - int(saved.read_text()))
         self._samples.append(Sample("recovery", 0, STEPS_LOST.name, lost, STEPS_LOST.unit))
         if killed.peers_s is not None:
             value = killed.peers_s

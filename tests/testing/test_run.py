@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.testing import run_benchmark
 
 SPEC = {"spec": {"w": {"dtype": "float32", "shape": [16], "sharding": ["x"]}}}

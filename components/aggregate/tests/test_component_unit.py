@@ -9,7 +9,7 @@ pytest.importorskip("kfp")
 from orbax_bench_components.aggregate import aggregate
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.testing import call, has_interface
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 SUITE = """
 suite_name: small

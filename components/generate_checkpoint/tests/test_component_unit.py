@@ -8,7 +8,7 @@ pytest.importorskip("kfp")
 
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.testing import call, has_interface
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 
 def test_the_compiled_component_is_this_one():

@@ -11,7 +11,7 @@ from kfp import components
 
 from orbax_bench_components.run_sweep_point import run_sweep_point, run_sweep_point_on_hosts
 from orbax_bench_components.testing import call, has_interface
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 
 def test_the_compiled_component_is_this_one():

@@ -8,7 +8,7 @@ pytest.importorskip("kfp")
 
 from orbax_bench_components.soak import soak
 from orbax_bench_components.testing import call, has_interface
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 SUITE = """
 suite_name: small

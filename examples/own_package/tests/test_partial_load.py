@@ -1,7 +1,7 @@
 import pytest
 from my_benchmarks.partial_load import PartialLoad
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core import UserError
 
 ARRAY = {"dtype": "float32", "shape": [64, 64], "sharding": ["fsdp"]}
 CHECKPOINT = {"spec": {"params": {"w": ARRAY}, "opt_state": {"mu": ARRAY, "nu": ARRAY}}}

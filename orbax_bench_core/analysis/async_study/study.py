@@ -11,7 +11,8 @@ from typing import Any, Final
 from orbax_bench_core.analysis.async_study.fit import FEWEST_SIZES, fit_of, ratio_of, seconds_of
 from orbax_bench_core.analysis.async_study.model import AsyncStudy, Kind, Size, SizeSeries
 from orbax_bench_core.analysis.summary import PointStatus, summarize
-from orbax_bench_core.config import LoadedSuite, UserError
+from orbax_bench_core.config import LoadedSuite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import OperationTimes, Repeat, Run
 from orbax_bench_core.sweep import SweepPoint, short_name
 

@@ -38,8 +38,8 @@ from orbax_bench_core.analysis.best.orbax_code import ATTRIBUTES
 from orbax_bench_core.analysis.best.ranking import LEVEL, complete_rounds, rank
 from orbax_bench_core.analysis.best.remarks import not_measured, remarks
 from orbax_bench_core.analysis.best.staging import staging_lines
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import count, num_bytes
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import Run, RunDirectory, RunFile, RunInfo
 
 Values = dict[str, dict[int, float]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from orbax_bench_core.analysis.best.model import Goal
-from orbax_bench_core.config import UserError, did_you_mean
+from orbax_bench_core.errors import UserError, did_you_mean
 
 BLOCKING: Final = "blocking"
 SAVE: Final = "save"

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from orbax_bench_core.analysis.noise.components import Component
 from orbax_bench_core.baselines import read_model, registry_path
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import ResultModel, write_atomically
 from orbax_bench_core.sweep import SweepEntry, baseline_point, sides
 

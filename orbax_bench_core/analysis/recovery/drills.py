@@ -15,7 +15,7 @@ from orbax_bench_core.analysis.recovery.model import (
     RecoverySeries,
 )
 from orbax_bench_core.analysis.verdicts import judge_point
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME, UNCOMMITTED
 from orbax_bench_core.records import Repeat, Run, Series
 from orbax_bench_core.sweep import Pair

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from orbax_bench_core.analysis.soak.model import Growth, Level, Soak, SoakSeries, SoakWord
 from orbax_bench_core.analysis.soak.slope import DROPPED, FEWEST, saves_to_decide, slope_of, word_of
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME
 from orbax_bench_core.records import Record, Repeat, Run, Series
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.summary.model import MetricSummary
-from orbax_bench_core.config import presentable
+from orbax_bench_core.errors import presentable
 from orbax_bench_core.records import Layout
 
 if TYPE_CHECKING:

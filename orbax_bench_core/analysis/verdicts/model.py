@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm, GateConfig, Problem, UserError
+from orbax_bench_core.config import Arm, GateConfig
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts.model import PointVerdict
-from orbax_bench_core.config import GateConfig, did_you_mean
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.errors import did_you_mean
 
 _FIRST: Final = "See to the names under `gate.primary` first."
 

@@ -20,7 +20,8 @@ from orbax_bench_core.analysis.verdicts.names import never_measured, unless_name
 from orbax_bench_core.analysis.verdicts.paired import exploratory, judge_run, together
 from orbax_bench_core.analysis.verdicts.revisions import revision_note, revisions
 from orbax_bench_core.baselines import Past, past_log_ratios, registry_around, resolve_baseline
-from orbax_bench_core.config import Arm, GateConfig, UserError, changed_gate
+from orbax_bench_core.config import Arm, GateConfig, changed_gate
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.provenance import other_surroundings
 from orbax_bench_core.records import (

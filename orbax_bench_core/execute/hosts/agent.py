@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.config import EnvironmentConfig, UserError
+from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
-from orbax_bench_core.execute.hosts.luggage import differing, unpack
+from orbax_bench_core.execute.hosts.luggage import MOST_PACKED_BYTES, differing, unpack
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, machine_id
 from orbax_bench_core.execute.hosts.wire import (
     CONTACT,
@@ -200,7 +201,8 @@ class Agent:
             differ = differing(shown["hashes"], self._suite)
             return differ and f"{differ} is not as on process 0; copy it, or remove it"
         try:
-            unpack(self._rendezvous.luggage(), shown["digest"], folder)
+            data = self._rendezvous.luggage(MOST_PACKED_BYTES)
+            unpack(data, folder, digest=shown["digest"])
         except (OSError, ValueError) as error:
             return f"there is no {self._suite}, and the copy of process 0 cannot be read: {error}"
         self._say(f"{self._suite} is not on this host: taking the copy of process 0")

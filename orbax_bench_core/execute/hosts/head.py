@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.config import EnvironmentConfig, UserError
+from orbax_bench_core.config import EnvironmentConfig
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.host import (
     HostsMissing,

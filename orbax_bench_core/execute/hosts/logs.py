@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
-from orbax_bench_core.config import redacted
+from orbax_bench_core.errors import redacted
 from orbax_bench_core.files import atomic_file
 
 _PIECE: Final = 2**20

@@ -7,18 +7,24 @@ import hashlib
 import io
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.sweep import suite_folder
+
+if TYPE_CHECKING:
+    from etils import epath
 
 MOST_BYTES: Final = 10_000_000
 """Most bytes that travel: it is for a suite and its modules, not for data or environments."""
 
-_MOST_FILES = 10_000
+_MOST_FILES: Final = 10_000
+MOST_PACKED_BYTES: Final = 3 * MOST_BYTES
+"""Bytes of an archive: files that do not shrink, and two entries for each with a name in it."""
 _SHOWN = 5
 _LEFT_OUT = ("__pycache__", "node_modules")
 _MARKS_OF_OTHERS = ("pyvenv.cfg", "run.json")
@@ -52,7 +58,7 @@ def pack(suite: str, run_directory: str) -> Luggage | None:
     """Packs a suite and its folder, without what is hidden, compiled, or a result.
 
     Left out are names that begin with a dot, `__pycache__`, virtual environments, run directories,
-    and files that cannot be read.
+    files that cannot be read, and those whose names are no text, which no archive can have.
 
     Args:
         suite: The suite file.
@@ -78,16 +84,43 @@ def pack(suite: str, run_directory: str) -> Luggage | None:
     return Luggage(Path(suite).name, hashes, archive.getvalue())
 
 
-def unpack(data: bytes, digest: str, folder: Path) -> None:
+def unpack(data: bytes, folder: Path, *, digest: str = "") -> None:
     """Writes packed files into a folder.
 
+    Args:
+        data: The archive.
+        folder: The folder, which need not exist.
+        digest: SHA-256 of the archive, in hex; empty where nobody knows it.
+
     Raises:
-        ValueError: The archive is not the one with this digest.
+        ValueError: It is not the archive with this digest, no archive, or more than may travel.
+        OSError: A file cannot be written.
     """
-    if hashlib.sha256(data).hexdigest() != digest:
+    if digest and hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("the copy of the suite is not the one that process 0 has written")
-    with zipfile.ZipFile(io.BytesIO(data)) as files:
-        files.extractall(folder)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as files:
+            entries = files.infolist()
+            size = sum(entry.file_size for entry in entries)
+            if size > MOST_BYTES or len(entries) > _MOST_FILES:
+                raise ValueError(f"{len(entries)} files with {_megabytes(size)}: none has so much")
+            files.extractall(folder)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"not an archive of a suite: {error}") from None
+
+
+def unpack_file(archive: epath.Path, folder: Path) -> None:
+    """Writes the files of an archive into a folder.
+
+    Args:
+        archive: The archive, local or gs://.
+        folder: The folder, which need not exist.
+
+    Raises:
+        ValueError: It is no archive, or more than may travel.
+        OSError: It cannot be read, is larger than any, or a file cannot be written.
+    """
+    unpack(read_at_most(archive, MOST_PACKED_BYTES), folder)
 
 
 def differing(hashes: Mapping[str, str], suite: str) -> str:
@@ -124,11 +157,19 @@ def _sizes(root: Path, *, without: Path) -> Iterator[tuple[str, int]]:
         )
         for name in sorted(names):
             path = Path(folder, name)
-            if not name.startswith(".") and path.is_file() and os.access(path, os.R_OK):
+            inside = path.relative_to(root).as_posix()
+            if name.startswith(".") or not path.is_file() or not os.access(path, os.R_OK):
+                continue
+            if _is_text(inside):
                 seen += 1
-                yield path.relative_to(root).as_posix(), path.stat().st_size
+                yield inside, path.stat().st_size
                 if seen > _MOST_FILES:
                     return
+
+
+def _is_text(name: str) -> bool:
+    """Returns whether a name is text, and not bytes that Python could not read as such."""
+    return name.encode(errors="replace").decode() == name
 
 
 def _is_of_the_suite(folder: Path, run_directory: Path) -> bool:

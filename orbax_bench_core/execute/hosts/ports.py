@@ -7,7 +7,7 @@ import socket
 import threading
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 MOST_GROUPS: Final = 4
 """How many groups of workers may be alive at once; each takes a port."""

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import TOKEN
+from orbax_bench_core.files import read_at_most
 
 if TYPE_CHECKING:
     from etils import epath
@@ -24,6 +25,8 @@ _FOLDER = "cluster"
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 _PLACE_FILE = "place"
 _LUGGAGE_FILE = "suite.zip"
+_MOST_NOTE_BYTES: Final = 4096
+"""Bytes of the files of the token and of the place."""
 _FEWEST_BITS = 128
 _ALPHABETS: Final = ((string.digits, 10), (string.hexdigits, 16))
 _OTHER_LETTERS = 64
@@ -118,8 +121,11 @@ class Rendezvous:
                 return place_proof(found)
             time.sleep(_POLL_S)
 
-    def luggage(self) -> bytes:
+    def luggage(self, most: int) -> bytes:
         """Returns the archive that process 0 has written, once it shows here.
+
+        Args:
+            most: Bytes that it may have.
 
         Raises:
             OSError: It does not.
@@ -127,7 +133,7 @@ class Rendezvous:
         deadline = time.monotonic() + _SHOWS_S
         while True:
             try:
-                data: bytes = (self._folder / _LUGGAGE_FILE).read_bytes()
+                data = read_at_most(self._folder / _LUGGAGE_FILE, most)
             except OSError:
                 if time.monotonic() > deadline:
                     raise
@@ -186,7 +192,7 @@ def _version(package: str) -> str:
 
 def _read(path: epath.Path) -> str | None:
     try:
-        return path.read_text().strip() or None
+        return read_at_most(path, _MOST_NOTE_BYTES).decode().strip() or None
     except (OSError, ValueError):
         return None
 

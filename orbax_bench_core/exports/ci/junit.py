@@ -18,7 +18,7 @@ from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
     headline,
 )
-from orbax_bench_core.config import presentable
+from orbax_bench_core.errors import presentable
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, not even escaped."""

@@ -10,7 +10,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 TIMEOUT_S: Final = 10.0
 """Longest wait for an answer, whatever the other side does in between."""

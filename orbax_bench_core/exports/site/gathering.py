@@ -15,7 +15,7 @@ from orbax_bench_core.analysis.best import best_line, read_best
 from orbax_bench_core.analysis.history import History, history
 from orbax_bench_core.analysis.verdicts import VerdictReport, headline, read_verdicts
 from orbax_bench_core.baselines import FoundRun, find_runs
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site.cards import Cards
 from orbax_bench_core.files import place
 from orbax_bench_core.records import Record, RunDirectory, RunInfo

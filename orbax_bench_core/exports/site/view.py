@@ -188,7 +188,8 @@ def _address(night: Night, folder: epath.Path, page: str = "") -> str:
     ours, theirs = str(folder), str(night.folder)
     target = f"{theirs}/{page}" if page else theirs
     if "://" not in ours + theirs:
-        return quote(os.path.relpath(os.path.abspath(target), os.path.abspath(ours)))  # noqa: PTH100
+        way = os.path.relpath(os.path.abspath(target), os.path.abspath(ours))  # noqa: PTH100
+        return quote(os.fsencode(way))
     scheme, _, place = target.partition("://")
     if ours.partition("/")[0] == theirs.partition("/")[0]:
         _, _, here = ours.partition("://")

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from orbax_bench_core.config import redacted
+from orbax_bench_core.errors import redacted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,8 @@ _TIME, _STEP = b"\x09", b"\x10"
 """Begin the fields `wall_time` and `step` of an `Event`: numbers 1 and 2."""
 _SUMMARY = b"\x2a"
 """Begins the field `summary` of an `Event`: number 5, with a length."""
+_VALUE, _TENSOR, _STRING = b"\x0a", b"\x42", b"\x42"
+"""Begin a `value` of a `Summary`, its `tensor` and a `string_val` of that: 1, 8 and 8, likewise."""
 
 
 def encode(events: Iterable[bytes]) -> bytes:
@@ -41,17 +43,20 @@ def encode(events: Iterable[bytes]) -> bytes:
 
 def _record(data: bytes) -> bytes:
     # TFRecord: length, masked CRC of the length, data, masked CRC of the data; little-endian.
-    length = struct.pack("<Q", len(data))
-    return b"".join(
-        (length, struct.pack("<I", _masked_crc(length)), data, struct.pack("<I", _masked_crc(data)))
-    )
+    return b"".join((_length(len(data)), data, _masked_crc(data)))
 
 
-def _masked_crc(data: bytes) -> int:
+@functools.lru_cache(maxsize=4096)  # nearly all scalars of a run lie in messages of a few lengths
+def _length(number: int) -> bytes:
+    length = struct.pack("<Q", number)
+    return length + _masked_crc(length)
+
+
+def _masked_crc(data: bytes) -> bytes:
     # Masked, because the CRC of data that contains CRCs is weak. TensorBoard has this in Python
     # too, but five times slower and behind imports that take longer than writing a whole run.
     crc = _crc()(data)
-    return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
+    return struct.pack("<I", (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF)
 
 
 @functools.cache
@@ -223,17 +228,11 @@ class Log:
             step: Step on TensorBoard's axis.
             wall_time: Seconds since the epoch; that of the run when absent.
         """
-        from tensorboard.compat.proto import summary_pb2, types_pb2
-        from tensorboard.plugins.text import plugin_data_pb2
-
-        summary = summary_pb2.Summary()
-        value = summary.value.add(tag=tag)
-        value.tensor.dtype = types_pb2.DT_STRING
-        value.tensor.tensor_shape.SetInParent()
-        value.tensor.string_val.append(redacted(markdown).encode())
-        content = plugin_data_pb2.TextPluginData().SerializeToString()
-        self._describe(value, "text", content)
-        self._add(_message(summary), step, wall_time)
+        before, tensor, after = _text(tag, described=tag not in self._known)
+        self._known.add(tag)
+        tensor += _field(_STRING, redacted(markdown).encode())
+        value = b"".join((before, _field(_TENSOR, tensor), after))
+        self._add(_field(_VALUE, value), step, wall_time)
 
     def hparams(self, tag: str, content: bytes) -> None:
         """Adds a message of the HParams plugin, which lies in the metadata of an empty tensor."""
@@ -243,24 +242,18 @@ class Log:
         value = summary.value.add(tag=tag)
         value.tensor.dtype = types_pb2.DT_FLOAT
         value.tensor.tensor_shape.dim.add(size=0)
-        self._describe(value, "hparams", content)
+        value.metadata.plugin_data.plugin_name = "hparams"
+        value.metadata.plugin_data.content = content
         self._add(_message(summary), 0, None)
 
     def to_bytes(self) -> bytes:
         """Returns the content of the event file."""
         return encode(self._events)
 
-    def _describe(self, value: Any, plugin: str, content: bytes) -> None:
-        if value.tag in self._known:
-            return
-        self._known.add(value.tag)
-        value.metadata.plugin_data.plugin_name = plugin
-        value.metadata.plugin_data.content = content
-
     def _add(self, summary: bytes, step: int, wall_time: float | None) -> None:
         time = self._wall_time if wall_time is None else wall_time
         head = _head(time, step)
-        self._events.append(b"".join((head, _SUMMARY, _varint(len(summary)), summary)))
+        self._events.append(head + _field(_SUMMARY, summary))
 
 
 def _head(wall_time: float, step: int) -> bytes:
@@ -300,6 +293,26 @@ def _scalar_message(tag: str) -> Any:
     return summary
 
 
+@functools.lru_cache(maxsize=256)
+def _text(tag: str, *, described: bool) -> tuple[bytes, bytes, bytes]:
+    """Returns what a value with a text says before its tensor, there before the text, and after.
+
+    Args:
+        tag: Its tag.
+        described: Whether it says that this is text, as the first value of a tag does.
+    """
+    from tensorboard.compat.proto import summary_pb2, tensor_pb2, types_pb2
+    from tensorboard.plugins.text import plugin_data_pb2
+
+    tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING)
+    tensor.tensor_shape.SetInParent()
+    after = summary_pb2.Summary.Value()
+    if described:
+        after.metadata.plugin_data.plugin_name = "text"
+        after.metadata.plugin_data.content = plugin_data_pb2.TextPluginData().SerializeToString()
+    return _message(summary_pb2.Summary.Value(tag=tag)), _message(tensor), _message(after)
+
+
 def _around_value(summary: Any) -> tuple[bytes, bytes]:
     before, after = _message(summary).split(_float_bytes(_MARKER))
     return before, after
@@ -315,6 +328,11 @@ def _float_bytes(value: float) -> bytes:
         return struct.pack("<f", value)
     except OverflowError:  # beyond 32 bits
         return struct.pack("<f", math.copysign(math.inf, value))
+
+
+def _field(begin: bytes, data: bytes) -> bytes:
+    """Returns a field that has a length."""
+    return b"".join((begin, _varint(len(data)), data))
 
 
 def _varint(number: int) -> bytes:

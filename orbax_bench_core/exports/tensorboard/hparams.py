@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from orbax_bench_core.config import redacted
+from orbax_bench_core.errors import redacted
 from orbax_bench_core.records import Series
 from orbax_bench_core.sweep import Pair
 

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
@@ -45,6 +45,11 @@ _COSTS: Mapping[str, Sequence[str]] = MappingProxyType(
     }
 )
 
+ASKED: Final = frozenset(
+    {TIME, BYTES, *_ORBAX_TOTALS, *(metric for metrics in _COSTS.values() for metric in metrics)}
+)
+"""Metrics that operations are made of."""
+
 
 class OneHost(Sequence[Mapping[int, float]]):
     """Values of one metric on the one host of each repeat, as `MetricSeries.repeats` has them.
@@ -53,9 +58,9 @@ class OneHost(Sequence[Mapping[int, float]]):
         values: The value of each repeat.
     """
 
-    def __init__(self, hosts: Sequence[int], values: Sequence[float]) -> None:
+    def __init__(self, hosts: Sequence[int], values: list[float]) -> None:
         """Takes the host of each repeat, and its value."""
-        self._hosts, self.values = hosts, list(values)
+        self._hosts, self.values = hosts, values
 
     def __len__(self) -> int:
         return len(self.values)
@@ -199,14 +204,15 @@ class Alike:
             return None
         return cls(layout=layout, hosts=[host for host, _ in found], values=values)
 
-    def series(self) -> dict[Key, MetricSeries]:
-        """Returns the series of each metric."""
-        columns, layout = self.values.T.tolist(), self.layout
+    def series(self, of: Container[str] | None = None) -> dict[Key, MetricSeries]:
+        """Returns the series of some metrics, by default of all."""
+        keys, units = self.layout.keys, self.layout.units
         return {
-            key: MetricSeries(
-                operation=key[0], metric=key[1], unit=unit, repeats=OneHost(self.hosts, column)
+            keys[place]: MetricSeries(
+                *keys[place], units[place], OneHost(self.hosts, self.values[:, place].tolist())
             )
-            for key, unit, column in zip(layout.keys, layout.units, columns, strict=True)
+            for place, metric in enumerate(self.layout.metrics)
+            if of is None or metric in of
         }
 
     def aggregates(self) -> np.ndarray:
@@ -299,7 +305,10 @@ class Operation:
 
 
 def operations(series: Mapping[Key, MetricSeries]) -> list[Operation]:
-    """Returns the operations among the series of one point, in the order in which they ended."""
+    """Returns the operations among the series of one point, in the order in which they ended.
+
+    Series of metrics that are not `ASKED` need not be there.
+    """
     return [
         Operation(
             name=name,

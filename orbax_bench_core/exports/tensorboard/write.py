@@ -8,7 +8,7 @@ import itertools
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from orbax_bench_core.analysis.summary import short_names
@@ -16,16 +16,16 @@ from orbax_bench_core.exports.tensorboard import cards, hparams
 from orbax_bench_core.exports.tensorboard.cards import glance_card
 from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar, Tags, packed
 from orbax_bench_core.exports.tensorboard.operations import (
+    ASKED,
     THROUGHPUT,
     Alike,
-    Key,
-    MetricSeries,
     Operation,
     aggregates_of_unit,
     collect,
     operations,
 )
 from orbax_bench_core.files import write_if_changed
+from orbax_bench_core.lineage import content_digest
 from orbax_bench_core.measure import TIME, lookup
 from orbax_bench_core.records import Columns, Layout, Record, Repeat, Run, RunInfo, Series
 
@@ -59,17 +59,21 @@ class EventFiles:
 
     The same records give the same files under the same names, so this can be repeated at any time.
     Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
+
+    Attributes:
+        digests: Digest of each file that was written or left as it was to be, by path.
     """
 
     def __init__(self, run: Run) -> None:
         """Begins the files; the points are added one by one."""
         self._info, self._root = run.info, run.directory.root / "tensorboard"
+        self._is_new = not self._root.exists()
         self._created = run.info.created_at.timestamp()
         # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
         self._name = f"events.out.tfevents.{int(self._created)}.{run.info.run_id}.{_OURS}"
         self._rows, self._folders = hparams.columns(run.series()), run_names(run.series())
         self._operations: dict[tuple[str, bool], Operation] = {}
-        self._written: set[str] = set()
+        self.digests: dict[str, str] = {}
 
     def add(self, found: Iterable[Repeat]) -> None:
         """Writes the files of a point, or of the arms of a pair.
@@ -101,12 +105,14 @@ class EventFiles:
         content = hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
         top.hparams(hparams.EXPERIMENT_TAG, content)
         self._write(f"{self._root}/{SUMMARY}", top)
-        _remove_others(self._root, self._written)
+        if not self._is_new:
+            _remove_others(self._root, self.digests)
 
     def _write(self, folder: str, log: Log) -> None:
         path = f"{folder}/{self._name}"
-        write_if_changed(path, log.to_bytes())
-        self._written.add(path)
+        data = log.to_bytes()
+        write_if_changed(path, data)
+        self.digests[path] = content_digest(data)
 
 
 def run_names(every: Sequence[Series]) -> dict[str, str]:
@@ -125,7 +131,7 @@ def run_names(every: Sequence[Series]) -> dict[str, str]:
     }
 
 
-def _remove_others(root: epath.Path, written: set[str]) -> None:
+def _remove_others(root: epath.Path, written: Container[str]) -> None:
     for folders in ("*", "*/*"):
         for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
             if str(path) not in written:
@@ -156,14 +162,13 @@ def series_log(
     of_one = [record for record in records if record.host == first]
     ended = max(map(record_end, of_one))
     alike = Alike.of([repeat for repeat in repeats if repeat.counts])
-    values = collect(repeats) if alike is None else alike.series()
-    found = operations(values)
+    found = operations(collect(repeats) if alike is None else alike.series(ASKED))
     log = Log(ended)
     log.scalars(
         Scalar(f"{TIMES}/{operation.name}_s", statistics.median(operation.seconds), _MEDIAN)
         for operation in found
     )
-    _add_aggregates(log, values, alike)
+    _add_aggregates(log, repeats, alike)
     log.scalars(
         Scalar(_throughput_tag(operation), operation.throughput)
         for operation in found
@@ -185,14 +190,14 @@ def series_log(
     return log, found
 
 
-def _add_aggregates(log: Log, values: Mapping[Key, MetricSeries], alike: Alike | None) -> None:
+def _add_aggregates(log: Log, repeats: Sequence[Repeat], alike: Alike | None) -> None:
     tags = None if alike is None else _aggregate_tags(alike.layout)
     if alike is not None and tags is not None and log.takes(tags):
         log.row(tags, packed(alike.aggregates()))
         return
     log.scalars(
         Scalar(f"{metric.tag}_{suffix}", value)
-        for metric in values.values()
+        for metric in collect(repeats).values()
         for suffix, value in metric.aggregates().items()
     )
 

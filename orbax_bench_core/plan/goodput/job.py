@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any, Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 _UNITS: Final = {
     "": 1.0,

@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from orbax_bench_core.config import Problem, UserError, shown
+from orbax_bench_core.errors import Problem, UserError, shown
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.plan.goodput.job import Job
 from orbax_bench_core.plan.goodput.simulation import waits_of

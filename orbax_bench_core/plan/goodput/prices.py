@@ -7,7 +7,8 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config import ConfigModel, Problem, Source, UserError, did_you_mean, explain
+from orbax_bench_core.config import ConfigModel, Source, explain
+from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.files import read_at_most
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.plan.checkpoints import saved_mesh, tree_of_stored
 from orbax_bench_core.plan.goodput.job import Job, LocalTier
 from orbax_bench_core.plan.goodput.log import JobLog

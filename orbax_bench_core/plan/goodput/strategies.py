@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.plan.goodput import formulas
 from orbax_bench_core.plan.goodput.job import Job
 from orbax_bench_core.plan.goodput.simulation import simulate, simulate_two_tiers, waits_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts import NotPassed, enforce, read_verdicts_file
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.steps.outlets import Outlets
 from orbax_bench_core.steps.pipeline.outputs import Outputs

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HOST_WAIT_S, RunSettings
 from orbax_bench_core.launchers import expected_devices
 from orbax_bench_core.leases import batch_name

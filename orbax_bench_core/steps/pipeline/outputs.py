@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 import pydantic
 from etils import epath
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import Document, to_html, to_markdown
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import write_atomically
 from orbax_bench_core.lineage import artifact_metadata, file_digest, output_metadata, point_at
 from orbax_bench_core.records import RunDirectory

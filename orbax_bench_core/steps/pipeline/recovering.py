@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orbax_bench_core.config import LoadedSuite, UserError, parse_suite, with_overrides
+from orbax_bench_core.config import LoadedSuite, parse_suite, with_overrides
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
 from orbax_bench_core.records import RunDirectory, RunFile
 from orbax_bench_core.steps.pipeline.outputs import Outputs, conclusion

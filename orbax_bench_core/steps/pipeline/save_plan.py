@@ -7,7 +7,8 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config import UserError, read_value, shortened, shown
+from orbax_bench_core.config import read_value
+from orbax_bench_core.errors import UserError, shortened, shown
 from orbax_bench_core.plan import Speeds, StorageOptions, plan_source, plans_document, speeds_of_run
 from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
 

@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from orbax_bench_core.analysis.releases import Conclusion, Outcome, Purpose
-from orbax_bench_core.config import (
-    EnvironmentConfig,
-    LoadedSuite,
-    UserError,
-    did_you_mean,
-    parse_suite,
-)
+from orbax_bench_core.config import EnvironmentConfig, LoadedSuite, parse_suite
+from orbax_bench_core.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     from packaging.version import Version

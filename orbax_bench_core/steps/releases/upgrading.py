@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import EnvironmentConfig, LoadedSuite, UserError
+from orbax_bench_core.config import EnvironmentConfig, LoadedSuite
 from orbax_bench_core.document import count
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Say
 from orbax_bench_core.steps.releases.search import comparing_releases, kept_requirements
 from orbax_bench_core.sweep import suite_folder

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.async_study.model import AsyncStudy
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import read_manifest
 from orbax_bench_core.steps import publish_async_study
 

@@ -9,9 +9,9 @@ from orbax_bench_core.config import (
     Conditions,
     ExecutionConfig,
     MeshConfig,
-    UserError,
     parse_suite,
 )
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.sweep import Pair
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401

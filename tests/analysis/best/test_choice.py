@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from orbax_bench_core.analysis.best import best
-from orbax_bench_core.config import UserError, parse_suite
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import RESIDENT_SHARE, Sample
 from orbax_bench_core.records import ErrorInfo, RunDirectory, State, StoreTrouble
 from orbax_bench_core.sweep import expand

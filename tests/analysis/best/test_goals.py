@@ -6,7 +6,7 @@ import pytest
 
 from orbax_bench_core.analysis.best import best, parse_goal
 from orbax_bench_core.analysis.best.goals import goal_value
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 
 def test_weights_add_up_to_one():

@@ -5,7 +5,7 @@ import pytest
 from orbax_bench_core.analysis.noise import find, load, save
 from orbax_bench_core.analysis.noise.measure import from_records
 from orbax_bench_core.analysis.noise.passport import default_path
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 
 from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
 from orbax_bench_core.analysis.recovery.drills import median_interval
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import to_html, to_markdown
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED, Sample
 from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.steps import publish_recovery

@@ -3,8 +3,8 @@
 import pytest
 
 from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import to_html, to_markdown
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps import publish_soak

@@ -100,3 +100,15 @@ def test_repeats_that_passed_when_tried_again_are_counted(make_run, make_record,
         said = " ".join(text.split())
         assert "1 of 2 repeats passed only when they were tried again" in said
         assert "OSError: the storage is gone" in said
+
+
+@pytest.mark.parametrize(
+    "provenance",
+    [{}, {"host": None, "devices": [], "git": {}}, {"host": {"memory_bytes": 10**400}}],
+    ids=["nothing", "no mappings", "no machine"],
+)
+def test_what_a_record_does_not_say_of_its_machine_is_unknown(make_run, make_record, provenance):
+    run = make_run([record := make_record(provenance=provenance)])
+    document = summary_document(run.read_info(), summarize(repeats_of(run.records())), record)
+    assert "unknown, unknown, unknown CPUs, unknown memory" in to_markdown(document)
+    assert "unknown, dirty: unknown" in to_html(document)

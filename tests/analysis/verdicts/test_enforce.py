@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.verdicts.model import NotPassed, enforce
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import threading
 import pytest
 from etils import epath
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.notifications import News, announce, last_state, webhook_at
 from orbax_bench_core.files import read_if_there
 from tests.support.bucket import bucket, served_bucket  # noqa: F401 - fixtures

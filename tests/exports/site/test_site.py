@@ -1,13 +1,14 @@
 """The morning page of past runs."""
 
 import json
+import os
 import re
 import shutil
 
 import pytest
 
-from orbax_bench_core.config import UserError
 from orbax_bench_core.document import to_html
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
 from orbax_bench_core.exports.site.cards import CARDS
 from orbax_bench_core.records import RunDirectory
@@ -173,3 +174,20 @@ def test_addresses_are_relative_where_they_can_be(page_at, run_at, link, site):
 
     night = dataclasses.replace(site.nights[0], folder=At(run_at))
     assert _address(night, At(page_at)) == link
+
+
+def test_a_run_whose_path_is_no_text_is_named_and_hides_no_other(nights, tmp_path):
+    one, page = next(path.parent for path in nights.glob("*/report.html")), tmp_path / "page"
+    for name in ("one", os.fsdecode(b"caf\xe9")):
+        shutil.copytree(one, tmp_path / "runs" / name)
+    found = write_site([str(tmp_path / "runs")], str(page))
+    assert len(found.nights) == 1
+    assert any("its bytes are no UTF-8" in line for line in found.unread)
+    assert "no UTF-8" in (page / "index.html").read_text()
+
+
+def test_a_name_that_turns_text_around_is_written_out(nights, tmp_path):
+    one = next(path.parent for path in nights.glob("*/report.html"))
+    shutil.copytree(one, tmp_path / "runs" / "\u202eemit")
+    write_site([str(tmp_path / "runs")], str(tmp_path / "page"))
+    assert "\u202e" not in (tmp_path / "page" / "index.html").read_text()

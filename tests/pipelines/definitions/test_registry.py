@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
 from orbax_bench_pipelines.targets import Placement
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets import Settings, Target, check_settings, read_settings
 from orbax_bench_pipelines.targets.honoured import HONOURED, REASONS
 from orbax_bench_pipelines.targets.values import num_bytes, num_cpus

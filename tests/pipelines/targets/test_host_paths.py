@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets.docker import host_paths
 
 SUITE = (

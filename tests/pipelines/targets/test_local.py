@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets.local import (
     PipelineFailed,
     run_with,
@@ -84,7 +84,7 @@ def test_the_message_of_a_step_that_failed_is_handed_on(tmp_path):
     from kfp import local
 
     def pipeline():
-        print("    orbax_bench_core.config.errors.UserError: the suite is a teapot")
+        print("    orbax_bench_core.errors.user_error.UserError: the suite is a teapot")
         raise RuntimeError("Task failed")
 
     runner = local.SubprocessRunner(use_venv=False)

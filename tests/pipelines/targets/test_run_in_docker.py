@@ -9,7 +9,7 @@ pytest.importorskip("kfp")
 pytest.importorskip("docker", reason="run `make setup`: the package docker is missing")
 
 from orbax_bench_components.image import IMAGE
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LOCK_FILE
 from orbax_bench_pipelines.definitions import find_pipeline
 from orbax_bench_pipelines.targets import Placement, Target, read_settings

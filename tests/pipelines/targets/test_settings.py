@@ -1,6 +1,6 @@
 import pytest
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.cli.options import SETTINGS
 from orbax_bench_pipelines.targets.settings import Settings, Toleration, read_settings
 

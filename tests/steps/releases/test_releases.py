@@ -3,7 +3,7 @@
 import pytest
 from packaging.version import Version
 
-from orbax_bench_core.config import UserError
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.steps.releases.search import find_releases
 
 

@@ -17,7 +17,8 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config import LoadedSuite, UserError, printable
+from orbax_bench_core.config import LoadedSuite
+from orbax_bench_core.errors import UserError, printable
 from tests.golden import made
 from tests.golden.support import Outcome, orbax_bench
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config.base import checked_path
+from orbax_bench_core.files import checked_path
 
 
 @pytest.mark.parametrize(

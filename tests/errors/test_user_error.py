@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config.errors import Problem, SuiteError, did_you_mean
+from orbax_bench_core.errors import Problem, UserError, did_you_mean
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_a_problem_names_file_line_and_key(problem, text):
 
 
 def test_an_error_lists_every_problem_on_a_line():
-    assert str(SuiteError("first", Problem("second", key="k"))) == "first\nk: second"
+    assert str(UserError("first", Problem("second", key="k"))) == "first\nk: second"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,24 @@
+"""What people are told of their mistakes: user errors, and text that is safe to show."""
+
+from orbax_bench_core.errors.redaction import (
+    CREDENTIALS,
+    has_credentials,
+    redacted,
+    redacted_deeply,
+)
+from orbax_bench_core.errors.text import presentable, printable, shortened, shown
+from orbax_bench_core.errors.user_error import Problem, UserError, did_you_mean
+
+__all__ = [
+    "CREDENTIALS",
+    "Problem",
+    "UserError",
+    "did_you_mean",
+    "has_credentials",
+    "presentable",
+    "printable",
+    "redacted",
+    "redacted_deeply",
+    "shortened",
+    "shown",
+]

@@ -1,0 +1,56 @@
+"""Text that may be shown: no control characters, no credentials, no more than a screen."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from orbax_bench_core.errors.redaction import redacted
+
+LONGEST_MESSAGE: Final = 1_900
+"""Characters of all that is said of one command line or file: nobody reads more than a screen."""
+_LONGEST_VALUE: Final = 200
+_END: Final = 300
+"""Characters of the end of a long message, which says what to do."""
+_CONTROL: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What moves a cursor, ends a line or turns text around, and halves of characters, which no file
+can hold."""
+
+
+def printable(text: str) -> str:
+    """Returns a text in which characters that a terminal obeys are written out.
+
+    An escape becomes a backslash, x1b; line feeds and tabs stay.
+    """
+    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def presentable(text: str) -> str:
+    """Returns a text of others for people: printable, and without credentials."""
+    return redacted(printable(text))
+
+
+def shown(value: object) -> str:
+    """Returns a value as a message shows it: as Python writes it, and not all of a long one."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return f"a {type(value).__name__} of more digits than can be shown"
+    return shortened(text)
+
+
+def shortened(text: str) -> str:
+    """Returns a text as part of a message, cut where it is long."""
+    if len(text) <= _LONGEST_VALUE:
+        return text
+    return f"{text[:_LONGEST_VALUE]}... ({len(text):,} characters)"
+
+
+def on_a_screen(text: str) -> str:
+    """Returns a message whose middle is left out where it is long."""
+    if len(text) <= LONGEST_MESSAGE:
+        return text
+    kept = LONGEST_MESSAGE - _END
+    return f"{text[:kept]}... ({len(text):,} characters) ...{text[-_END:]}"

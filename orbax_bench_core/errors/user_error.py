@@ -1,0 +1,65 @@
+"""User errors: mistakes that the user can mend, with their place and remedy."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable
+
+from orbax_bench_core.errors.text import LONGEST_MESSAGE, on_a_screen, presentable
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        message: What was given, what is allowed, what to do.
+        key: Dotted path of the key at fault; empty for the file as a whole.
+        file: The file it is in; empty when the suite did not come from a file.
+        line: 1-based line in that file; None where there is none to name.
+    """
+
+    message: str
+    key: str = ""
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line is not None else self.file
+        return ": ".join(part for part in (place, self.key, self.message) if part)
+
+
+class UserError(Exception):
+    """A mistake that the user can mend: a suite, a flag, a path or a file (exit code 2).
+
+    Attributes:
+        problems: One per mistake, so that all of them can be mended at once.
+    """
+
+    def __init__(self, *problems: Problem | str) -> None:
+        self.problems = tuple(
+            Problem(problem) if isinstance(problem, str) else problem for problem in problems
+        )
+        super().__init__("\n".join(self.said))
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The problems as people read them: the first ones, and how many there are more."""
+        lines = [on_a_screen(presentable(str(problem))) for problem in self.problems]
+        kept = lines[:1]
+        for line in lines[1:]:
+            if sum(map(len, kept)) + len(line) > LONGEST_MESSAGE:
+                break
+            kept.append(line)
+        more = len(lines) - len(kept)
+        return (*kept, f"and {more:,} more") if more else tuple(kept)
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Returns a hint for an unknown name: the nearest known one, or all of them."""
+    known = list(known)
+    nearest = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
+    if nearest:
+        return f"did you mean {nearest[0]!r}?"
+    return f"known: {', '.join(sorted(known))}" if known else "nothing is known here"

@@ -1,0 +1,80 @@
+"""Orders of repeats: all points of a schedule, whole rounds, or each point until it is enough."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+
+from orbax_bench_core.execute.alike import SharedFailure
+from orbax_bench_core.execute.runner import runner_of
+from orbax_bench_core.execute.schedule import round_order, schedule
+from orbax_bench_core.execute.session import Session
+from orbax_bench_core.records import Repeat
+from orbax_bench_core.sweep import SweepPoint
+
+
+def run_points(session: Session, meanwhile: Callable[[], object] | None = None) -> None:
+    """Runs every repeat of the points of a session that has no finished record yet.
+
+    Args:
+        session: What is measured.
+        meanwhile: As `runner_of` takes it.
+
+    Raises:
+        CannotRecord: A record could not be written.
+        AllAlike: Every point so far lacked the same, where the settings give up then.
+    """
+    info = session.info
+    shared = SharedFailure(session.plain) if session.settings.give_up else None
+    with runner_of(session, meanwhile) as runner:
+        for point, index in schedule(session.plain, info.num_repeats, info.execution):
+            repeat = runner.finish(point, index)
+            if shared is not None:
+                shared.look(point, repeat)
+
+
+def run_rounds(session: Session, next_round: Callable[[int], Sequence[SweepPoint]]) -> None:
+    """Runs whole rounds of a session's points, in the order that a run without a search has.
+
+    Args:
+        session: What is measured.
+        next_round: Given the number of a round, from 0, returns the points to measure in it, when
+            all rounds before have records; none ends it.
+
+    Raises:
+        CannotRecord: A record could not be written.
+    """
+    with runner_of(session) as runner:
+        number = 0
+        while points := next_round(number):
+            for point in round_order(points, number, session.info.execution):
+                runner.finish(point, number)
+            number += 1
+
+
+def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:
+    """Runs repeats of each point, one point after the other, until they are enough.
+
+    Every point has workers of its own, so that what one leaves in a process does not count for the
+    next.
+
+    Args:
+        session: What is measured, without arms.
+        ended: Told of each repeat in order, whether it is made now or was there; returns whether it
+            is the last of its point.
+
+    Returns:
+        The fewest repeats that a point has now.
+
+    Raises:
+        CannotRecord: A record could not be written.
+    """
+    made = []
+    for point in session.plain:
+        with runner_of(dataclasses.replace(session, entries=(point,))) as runner:
+            for index in itertools.count():
+                if ended(point, runner.finish(point, index)):
+                    made.append(index + 1)
+                    break
+    return min(made)

@@ -1,0 +1,72 @@
+"""What an operator makes of the lines of a step; Airflow itself is a stand-in here."""
+
+import importlib
+import json
+import sys
+import types
+
+import pytest
+
+LOGGED = []
+
+
+class Operator:
+    """Stands for Airflow's."""
+
+    def __init__(self, **_):
+        self.log = types.SimpleNamespace(info=LOGGED.append)
+
+
+class Failed(Exception):
+    """Stands for what is tried again, and for what is not."""
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Runs a step that is a script of Python."""
+    errors = types.ModuleType("airflow.sdk.exceptions")
+    errors.AirflowException = errors.AirflowFailException = Failed
+    sdk = types.ModuleType("airflow.sdk")
+    sdk.BaseOperator, sdk.exceptions = Operator, errors
+    modules = {"airflow": types.ModuleType("airflow"), "airflow.sdk": sdk}
+    for name, module in {**modules, "airflow.sdk.exceptions": errors}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    package = types.ModuleType("orbax_bench_airflow")
+    package.__path__ = importlib.util.find_spec("orbax_bench_airflow").submodule_search_locations
+    monkeypatch.setitem(sys.modules, "orbax_bench_airflow", package)
+    for name in ("outcome", "operators"):
+        monkeypatch.delitem(sys.modules, f"orbax_bench_airflow.{name}", raising=False)
+    operators = importlib.import_module("orbax_bench_airflow.operators")
+
+    def start(script):
+        file = tmp_path / "step"
+        file.write_text(f"#!{sys.executable}\nimport sys\n{script}\n")
+        file.chmod(0o755)
+        step = operators.StepOperator(arguments=["aggregate"], command=str(file))
+        return step.execute({"task": types.SimpleNamespace(outlets=())})
+
+    yield start
+    for name in ("outcome", "operators"):
+        sys.modules.pop(f"orbax_bench_airflow.{name}", None)
+
+
+def test_the_last_line_is_returned_however_long(run):
+    result = ["x" * 100_000]
+    assert run(f"print('hello'); print({json.dumps(result)!r})") == result
+
+
+@pytest.mark.parametrize("script", ["pass", "print('done')", "print('[' * 100_000)"])
+def test_a_step_that_returns_nothing_is_one_message(run, script):
+    with pytest.raises(
+        Failed, match="aggregate ended well, and its last line is no JSON"
+    ) as caught:
+        run(script)
+    assert len(str(caught.value)) < 2000
+
+
+def test_a_failure_says_no_more_than_people_read(run):
+    LOGGED.clear()
+    with pytest.raises(Failed, match="aggregate ended with exit code 1") as caught:
+        run("print('y' * 3_000_000); sys.exit(1)")
+    assert len(str(caught.value)) < 3000
+    assert max(map(len, LOGGED)) == 2000
