@@ -2,6 +2,7 @@
 
 import ast
 import fnmatch
+import importlib
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,6 +96,12 @@ def test_a_door_has_at_most_forty_names():
 def test_a_door_has_what_it_names():
     lacking = {str(door): missing for door in DOORS if (missing := names(door) - bound(door))}
     assert not lacking
+
+
+@pytest.mark.parametrize("room", ["steps", "exports.site"])
+def test_a_door_that_loads_late_finds_all_that_it_names(room):
+    door = importlib.import_module(f"{CORE}.{room}")
+    assert not [name for name in door.__all__ if not hasattr(door, name)]
 
 
 def names(door: Path) -> set[str]:
