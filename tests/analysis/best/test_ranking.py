@@ -1,9 +1,12 @@
 """Points are ranked by their medians, and paired by round to say which tie."""
 
+import statistics
+
 import numpy as np
 import pytest
 
 from orbax_bench_core.analysis.best import rank
+from orbax_bench_core.analysis.best.ranking import deviation
 
 ROUNDS = 8
 
@@ -69,3 +72,12 @@ def test_values_that_never_vary_need_no_test():
 def test_points_without_values_are_left_out():
     assert [each.point for each in rank({"a": {0: 1.0}, "b": {}})] == ["a"]
     assert rank({}) == ()
+
+
+def test_a_deviation_is_that_of_exact_arithmetic_to_the_last_bit():
+    draw = np.random.default_rng(7)
+    for _ in range(150):
+        scale = 10.0 ** draw.uniform(-200, 100)
+        values = (draw.normal(size=draw.integers(2, 12)) * scale).tolist()
+        for some in (values, [0.0, *values], [1e-9, *values], [values[0]] * 3):
+            assert deviation(some) == statistics.stdev(some)
