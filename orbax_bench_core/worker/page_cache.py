@@ -32,24 +32,11 @@ def drop(directory: Path) -> None:
 
 
 def fill(directory: Path) -> None:
-    """Has all pages of every file below `directory` resident, and reads what is not.
-
-    The kernel says of a file that this process cannot write that all of it is, so that is read.
-    """
+    """Reads every file below `directory` once, so that its pages are resident."""
     for path in _files(directory):
-        if os.access(path, os.W_OK) and _is_resident(path):
-            continue
         with _opened(path) as descriptor:
             while os.read(descriptor, _READ_SIZE):
                 pass
-
-
-def _is_resident(path: str) -> bool:
-    try:
-        found = _residency(path)
-    except OSError:  # a file system that maps no files
-        return False
-    return found.translate(_LOWEST_BIT).count(1) == len(found)
 
 
 def make_durable(directory: Path) -> None:

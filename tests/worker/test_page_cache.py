@@ -31,15 +31,6 @@ def test_filling_makes_every_page_resident(folder):
     assert page_cache.resident_share(folder) == 1.0
 
 
-def test_what_the_kernel_says_of_files_that_are_not_ours_is_not_believed(folder, monkeypatch):
-    page_cache.drop(folder)
-    with monkeypatch.context() as patched:
-        patched.setattr(page_cache, "_residency", lambda _: b"\x01")
-        patched.setattr(page_cache.os, "access", lambda *_: False)
-        page_cache.fill(folder)
-    assert page_cache.resident_share(folder) == 1.0
-
-
 def test_half_of_the_files_is_half_of_the_pages(folder):
     page_cache.drop(folder)
     (folder / "a").read_bytes()
