@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import shlex
 import sys
 import types
 
@@ -39,8 +40,9 @@ def run(monkeypatch, tmp_path):
     operators = importlib.import_module("orbax_bench_airflow.operators")
 
     def start(script):
-        file = tmp_path / "step"
-        file.write_text(f"#!{sys.executable}\nimport sys\n{script}\n")
+        program, file = tmp_path / "step.py", tmp_path / "step"
+        program.write_text(f"import sys\n{script}\n")
+        file.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} {program}\n")
         file.chmod(0o755)
         step = operators.StepOperator(arguments=["aggregate"], command=str(file))
         return step.execute({"task": types.SimpleNamespace(outlets=())})
