@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import re
@@ -68,7 +69,7 @@ def _class(name: str, value: type) -> Iterator[str]:
         function = given.__func__ if isinstance(given, staticmethod | classmethod) else given
         if method.startswith("_") or not inspect.getdoc(function):
             continue
-        if isinstance(function, property):
+        if isinstance(function, property | functools.cached_property):
             yield from (f"`{name}.{method}`: {_first_line(function)}", "")
         elif inspect.isfunction(function):
             yield from _callable(f"{name}.{method}", function)

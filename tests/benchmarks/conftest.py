@@ -1,6 +1,8 @@
 """Running one repeat of a benchmark in this process, on eight simulated devices."""
 
 import itertools
+import time
+import tracemalloc
 
 import pytest
 from etils import epath
@@ -115,3 +117,16 @@ def run(tmp_path, make_mesh, make_tree):
         return outcome
 
     return repeat
+
+
+@pytest.fixture
+def traced_to_the_end(monkeypatch):
+    """Has tracing of allocations stop after the test.
+
+    Where threads of others are at work meanwhile, Python before 3.12.9 can crash (gh-128679).
+    """
+    stop = tracemalloc.stop
+    monkeypatch.setattr(tracemalloc, "stop", lambda: None)
+    yield
+    time.sleep(0.05)
+    stop()

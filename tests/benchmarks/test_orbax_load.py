@@ -131,6 +131,7 @@ def test_restore_concurrent_gb(run, checkpoint):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("traced_to_the_end")
 def test_metric_tracemalloc_enabled(run, checkpoint):
     given = {"spec": ARRAYS, "checkpoint_path": str(checkpoint)}
     metric = "load_7_memory/tracemalloc_peak_diff_mb"

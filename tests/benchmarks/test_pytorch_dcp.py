@@ -106,9 +106,9 @@ def test_enable_gcs_connector_is_refused(dcp):
         dcp(enable_gcs_connector=True)
 
 
+@pytest.mark.usefixtures("traced_to_the_end")
 def test_metric_tracemalloc_enabled(dcp):
     metric = "save_7_memory/tracemalloc_peak_diff_mb"
-    # Without threads that end just then: before 3.12.9 they can crash Python (gh-128679).
     assert metric in dcp(metric_tracemalloc_enabled=True, async_enabled=False).metrics.results
     assert metric not in dcp(async_enabled=False).metrics.results
 

@@ -54,6 +54,7 @@ def test_what_the_format_cannot_hold_is_refused(save, spec, said):
         save(spec=spec)
 
 
+@pytest.mark.usefixtures("traced_to_the_end")
 def test_metric_tracemalloc_enabled(save):
     metric = "save_7_memory/tracemalloc_peak_diff_mb"
     assert metric in save(metric_tracemalloc_enabled=True).metrics.results

@@ -93,6 +93,7 @@ def test_save_device_host_concurrent_gb(run):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("traced_to_the_end")
 def test_metric_tracemalloc_enabled(run):
     metric = "save_7_memory/tracemalloc_peak_diff_mb"
     assert metric in run(PyTreeCheckpoint, metric_tracemalloc_enabled=True).metrics.results

@@ -98,6 +98,7 @@ def test_digests_paths(run, model, tmp_path):
     assert (tmp_path / "digests" / "digests.json").exists()
 
 
+@pytest.mark.usefixtures("traced_to_the_end")
 def test_metric_tracemalloc_enabled(run):
     metric = "load_7_memory/tracemalloc_peak_diff_mb"
     outcome = run(SafetensorsLoad, spec=ARRAYS, metric_tracemalloc_enabled=True)
