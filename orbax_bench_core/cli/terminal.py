@@ -18,9 +18,8 @@ _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
-
 _ORDER: Final = re.compile(r"^([ \t]*)(::|##\[)", re.MULTILINE)
-"""What begins a line that GitHub Actions obeys, wherever it is printed."""
+"""Beginning of a line that GitHub Actions obeys, wherever it is printed."""
 
 _PERHAPS_SECRET: Final = re.compile(r"://[^\s\"'<>]*[@=]")
 

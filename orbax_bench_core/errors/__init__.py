@@ -1,4 +1,4 @@
-"""What people are told of their mistakes: user errors, and text that is safe to show."""
+"""User errors, and text that is safe to show: no control characters, no credentials."""
 
 from orbax_bench_core.errors.redaction import (
     CREDENTIALS,

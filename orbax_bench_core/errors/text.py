@@ -15,8 +15,8 @@ _END: Final = 300
 _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""What moves a cursor, ends a line or turns text around, and halves of characters, which no file
-can hold."""
+"""Characters that move a cursor, end a line or turn text around, and halves of characters, which no
+file can hold."""
 
 
 def printable(text: str) -> str:

@@ -13,7 +13,7 @@ _DIGEST = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
 _LABEL: Final = 63
 """Most characters of a label of the domain name system, and of a pod's name as a host name."""
 _SUFFIX = "-abcde"
-"""What a job appends to the names of its pods."""
+"""Suffix that a job appends to the names of its pods."""
 
 
 def is_digest(image: str) -> bool:

@@ -33,7 +33,7 @@ _REMEDY: Final = (
     "package openmpi-bin"
 )
 _TAG: Final = re.compile(r"\[[^\]]*\b(\d+)\]<std(?:out|err)>: ?")
-"""What `--tag-output` puts before a line: `[1,RANK]<stdout>:`, with more before it in release 5."""
+"""Prefix of a line by `--tag-output`: `[1,RANK]<stdout>:`, with more before it in release 5."""
 
 
 class MpiSettings(ConfigModel):

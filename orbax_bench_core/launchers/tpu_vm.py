@@ -43,7 +43,7 @@ echo "$run" > {pid}
 if [ "$rank" = 0 ]; then tail -n +1 --pid="$run" -f {log}; fi
 wait "$run"
 """
-"""What every host does, in bash. The token is read from a file of this user, which is removed. The
+"""Program of every host, in bash. The token is read from a file of this user, which is removed. The
 list of addresses has been written as `ADDRESS,...` and as `NAME:ID:ADDRESS,...`."""
 
 

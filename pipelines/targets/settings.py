@@ -72,7 +72,7 @@ _MODELS: Final[Mapping[str, type[ConfigModel]]] = {
     "steps": StepSettings,
     "tolerations": Toleration,
 }
-"""What is below a key, where that has keys itself."""
+"""Keys below a key, where it has some itself."""
 _NESTED: Final = 2
 """Length of the path to such a key at least."""
 

@@ -10,7 +10,7 @@ from typing import Final
 from orbax_bench_core.errors import UserError
 
 MOST_GROUPS: Final = 4
-"""How many groups of workers may be alive at once; each takes a port."""
+"""Groups of workers that may be alive at once; each takes a port."""
 
 _LAST = 65535
 
