@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
 _CHUNK: Final = 2**16
-_MOST_FILES: Final = 200_000
-"""Files of a checkpoint: a manifest names any path, and a walk from the root takes minutes."""
+_MOST_FILES: Final = 1_000_000
+"""Files of a checkpoint that is digested: a manifest names any path, such as that of the root."""
 _METADATA_BYTES: Final = 2**24
 """Of a metadata file beyond this only name and size count."""
 
@@ -324,9 +324,7 @@ def _refuse_more(files: Mapping[str, epath.PathLike], path: str) -> None:
         OSError: There are too many files (`EFBIG`).
     """
     if len(files) > _MOST_FILES:
-        raise OSError(
-            errno.EFBIG, f"More than {_MOST_FILES:,} files, which no checkpoint has", path
-        )
+        raise OSError(errno.EFBIG, f"More than {_MOST_FILES:,} files, which are not digested", path)
 
 
 def _size(path: epath.PathLike) -> int:
