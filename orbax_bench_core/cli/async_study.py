@@ -109,7 +109,7 @@ def _study(directory: str, *, as_json: bool) -> None:
     from orbax_bench_core.cli.results import show_answer
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import PAGE, publish, publish_async_study
+    from orbax_bench_core.steps import publish, publish_async_study
 
     run = RunDirectory(directory)
     try:
@@ -117,4 +117,4 @@ def _study(directory: str, *, as_json: bool) -> None:
         publish(run)  # the report links to the study
     except OSError as failure:
         raise UserError(f"cannot write into {run.root}: {failure}") from None
-    show_answer(study, study_document(study), str(run.root / PAGE), as_json=as_json)
+    show_answer(study, study_document(study), f"{run.root}/async_study.html", as_json=as_json)

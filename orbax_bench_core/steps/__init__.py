@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from orbax_bench_core.execute import RunSettings
     from orbax_bench_core.steps.comparison import Judged, compare_arms
+    from orbax_bench_core.steps.conclusions import (
+        publish_async_study,
+        publish_recovery,
+        publish_search,
+        publish_soak,
+        publish_verdicts,
+    )
     from orbax_bench_core.steps.launching import point_hosts
     from orbax_bench_core.steps.measuring import measure_points
     from orbax_bench_core.steps.outlets import Outlets, comparison_exit_code, stored_exit_code
@@ -19,25 +26,13 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
     from orbax_bench_core.steps.programs import ab, run
     from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
-    from orbax_bench_core.steps.reporting import (
-        PAGE,
-        answer_of,
-        limits_of,
-        load_writers,
-        publish,
-        publish_async_study,
-        publish_recovery,
-        publish_search,
-        publish_soak,
-        publish_verdicts,
-        settle,
-    )
+    from orbax_bench_core.steps.reporting import answer_of, limits_of, load_writers, publish
     from orbax_bench_core.steps.search import search_points
+    from orbax_bench_core.steps.settling import settle
     from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
 __all__ = [
     "MOST_STEPS",
-    "PAGE",
     "SAID",
     "Judged",
     "Outlets",
@@ -81,7 +76,6 @@ _MODULES: Final = {
     "Judged": "steps.comparison",
     "MOST_STEPS": "steps.planning",
     "Outlets": "steps.outlets",
-    "PAGE": "steps.reporting",
     "PointFailed": "steps.point",
     "RunSettings": "execute",
     "SAID": "steps.point",
@@ -103,16 +97,16 @@ _MODULES: Final = {
     "plan": "steps.planning",
     "point_hosts": "steps.launching",
     "publish": "steps.reporting",
-    "publish_async_study": "steps.reporting",
-    "publish_recovery": "steps.reporting",
-    "publish_search": "steps.reporting",
-    "publish_soak": "steps.reporting",
-    "publish_verdicts": "steps.reporting",
+    "publish_async_study": "steps.conclusions",
+    "publish_recovery": "steps.conclusions",
+    "publish_search": "steps.conclusions",
+    "publish_soak": "steps.conclusions",
+    "publish_verdicts": "steps.conclusions",
     "recovery": "steps.recovering",
     "run": "steps.programs",
     "run_batch": "steps.point",
     "search_points": "steps.search",
-    "settle": "steps.reporting",
+    "settle": "steps.settling",
     "soak": "steps.soaking",
     "soak_points": "steps.soaking",
     "stored_exit_code": "steps.outlets",

@@ -10,8 +10,9 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps.comparison import compare_arms
+from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.measuring import measure_points
-from orbax_bench_core.steps.reporting import load_writers, publish, publish_verdicts
+from orbax_bench_core.steps.reporting import load_writers, publish
 
 
 def run(

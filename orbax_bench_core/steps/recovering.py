@@ -10,8 +10,9 @@ from orbax_bench_core.config import LoadedSuite, load_suite
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, Strike, silent
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.comparison import compare_arms
+from orbax_bench_core.steps.conclusions import publish_recovery, publish_verdicts
 from orbax_bench_core.steps.measuring import measure_points
-from orbax_bench_core.steps.reporting import publish, publish_recovery, publish_verdicts
+from orbax_bench_core.steps.reporting import publish
 from orbax_bench_core.sweep import sides
 
 

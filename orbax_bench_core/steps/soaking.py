@@ -11,8 +11,9 @@ from orbax_bench_core.config import LoadedSuite, load_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, run_until, silent
 from orbax_bench_core.records import Record, Repeat, RunDirectory
+from orbax_bench_core.steps.conclusions import publish_soak
 from orbax_bench_core.steps.measuring import measuring
-from orbax_bench_core.steps.reporting import publish, publish_soak
+from orbax_bench_core.steps.reporting import publish
 from orbax_bench_core.sweep import SweepPoint
 
 _HOUR_S: Final = 3600.0

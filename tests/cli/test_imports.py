@@ -17,7 +17,7 @@ MODULES = {
     "orchestrator": ["orbax_bench_core.execute.points"],
     "sweep": ["orbax_bench_core.sweep.isolate"],
     "plan": ["orbax_bench_core.plan"],
-    "report": ["orbax_bench_core.steps.reporting"],
+    "report": ["orbax_bench_core.steps.reporting", "orbax_bench_core.steps.conclusions"],
     "results": [
         found.name for found in pkgutil.iter_modules(records.__path__, f"{records.__name__}.")
     ],

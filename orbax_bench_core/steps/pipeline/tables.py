@@ -18,7 +18,8 @@ from orbax_bench_core.lineage import (
 )
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
-from orbax_bench_core.steps.reporting import publish, unfinished
+from orbax_bench_core.steps.reporting import publish
+from orbax_bench_core.steps.settling import unfinished
 from orbax_bench_core.sweep import Pair
 
 _SHOWN: Final = 20

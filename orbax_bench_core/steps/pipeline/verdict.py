@@ -6,9 +6,10 @@ from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.outlets import Outlets, stored_exit_code
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
-from orbax_bench_core.steps.reporting import publish_verdicts, unfinished
+from orbax_bench_core.steps.settling import unfinished
 
 
 def state_exit_code(found: VerdictReport, output_directory: str) -> int:

@@ -1,0 +1,151 @@
+"""Conclusions of a run as files: verdicts, async study, soak, drills and release search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from orbax_bench_core.analysis.verdicts import VerdictReport, verdicts_document, write_verdicts
+from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
+from orbax_bench_core.exports.ci import junit_xml
+from orbax_bench_core.files import ResultModel, write_atomically
+from orbax_bench_core.lineage import ManifestWriter
+from orbax_bench_core.records import Run, RunDirectory, RunFile
+from orbax_bench_core.steps.settling import settle
+
+if TYPE_CHECKING:
+    from etils import epath
+
+    from orbax_bench_core.analysis.async_study import AsyncStudy
+    from orbax_bench_core.analysis.recovery import PhaseName, Recovery
+    from orbax_bench_core.analysis.releases import ReleaseSearch
+    from orbax_bench_core.analysis.soak import Soak
+
+
+def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
+    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`.
+
+    `run` is the run directory of the candidate.
+
+    Returns:
+        The HTML page, which needs no other file.
+    """
+    write_verdicts(run, verdicts)
+    page = _write_pages(run.root, "verdicts", verdicts_document(verdicts))
+    write_atomically(run.root / "junit.xml", junit_xml(verdicts))
+    unpaired = any(point.mode == "unpaired" for point in verdicts.points)
+    baseline = verdicts.baseline if unpaired else None
+    if run.exists():
+        settle(Run(run))  # before its digest is noted
+    ManifestWriter(run).note_conclusion(RunFile.VERDICTS, baseline=baseline)
+    return page
+
+
+def publish_async_study(directory: RunDirectory) -> AsyncStudy:
+    """Writes `async_study.json`, `async_study.md` and `async_study.html` from the records of a run.
+
+    Only records are read, so this can be repeated at any time.
+
+    Returns:
+        What the study found.
+
+    Raises:
+        UserError: There is no run, or it saved no checkpoint in both ways.
+        OSError: A file cannot be written.
+    """
+    from orbax_bench_core.analysis.async_study import (
+        ParameterCounter,
+        async_study,
+        study_document,
+    )
+
+    run = Run(directory)
+    study = async_study(run, ParameterCounter(run.info.suite_file))
+    _conclude(directory, RunFile.STUDY, study, study_document(study), plots=False)
+    return study
+
+
+def publish_soak(directory: RunDirectory, limit_mib: float) -> Soak:
+    """Writes `soak.json`, `soak.md` with its plots, and `soak.html` from the records of a run.
+
+    Only records are read, so this can be repeated at any time, also with another limit.
+
+    Returns:
+        The verdict, and what it rests on.
+
+    Raises:
+        UserError: There is no run, or no soak was measured in it.
+        OSError: A file cannot be written.
+    """
+    from orbax_bench_core.analysis.soak import soak_document, soak_of
+
+    soak = soak_of(Run(directory), limit_mib)
+    _conclude(directory, RunFile.SOAK, soak, soak_document(soak))
+    return soak
+
+
+def publish_recovery(
+    directory: RunDirectory, added: Mapping[PhaseName, float] | None = None
+) -> Recovery:
+    """Writes `recovery.json`, `recovery.md` with its plots, and `recovery.html` from the records.
+
+    Args:
+        directory: The run directory.
+        added: Seconds of what this machine cannot show, by phase.
+
+    Returns:
+        What the drills found.
+
+    Raises:
+        UserError: There is no run, or no drill was measured in it.
+        OSError: A file cannot be written.
+    """
+    from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
+
+    found = recovery_of(Run(directory), added)
+    _conclude(directory, RunFile.RECOVERY, found, recovery_document(found))
+    return found
+
+
+def publish_search(root: epath.Path, search: ReleaseSearch) -> epath.Path:
+    """Writes `bisect.json`, `bisect.html` and `bisect.md` with its plots.
+
+    Returns:
+        The HTML page, which needs no other file.
+    """
+    from orbax_bench_core.analysis.releases import answer, search_document
+
+    content = {**search.model_dump(mode="json"), "answer": answer(search)}
+    write_atomically(root / "bisect.json", json.dumps(content, indent=1).encode())
+    return _write_pages(root, "bisect", search_document(search))
+
+
+def _conclude(
+    directory: RunDirectory,
+    file: str,
+    found: ResultModel,
+    document: Document,
+    *,
+    plots: bool = True,
+) -> None:
+    """Writes a conclusion as data and as pages, and notes what it was made from."""
+    write_atomically(directory.root / file, found.model_dump_json(indent=1).encode())
+    _write_pages(directory.root, file.removesuffix(".json"), document, plots=plots)
+    ManifestWriter(directory).note_conclusion(file)
+
+
+def _write_pages(
+    root: epath.Path, name: str, document: Document, *, plots: bool = True
+) -> epath.Path:
+    """Writes `<name>.html` and `<name>.md`, whose plots lie in the folder `<name>`.
+
+    Returns:
+        The HTML page.
+    """
+    if plots:
+        write_figures(document, root / name)
+    markdown, page = root / f"{name}.md", root / f"{name}.html"
+    write_atomically(markdown, to_markdown(document, figures=name if plots else None).encode())
+    write_atomically(page, to_html(document).encode())
+    return page
