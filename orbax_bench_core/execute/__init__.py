@@ -10,9 +10,9 @@ from orbax_bench_core.execute.cluster import (
     NOTIFY_STATE,
     TOKEN,
     Cluster,
-    detect_cluster,
     without_cluster,
 )
+from orbax_bench_core.execute.detection import detect_cluster
 from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import (

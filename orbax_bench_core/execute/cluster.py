@@ -1,4 +1,4 @@
-"""Cluster that this process was started in, as its launcher tells it.
+"""Place of this process among the hosts of a cluster, as the variables of its launcher tell it.
 
 A launcher starts the same command on every host, and tells each of them by its variables which one
 it is. JAX reads them too, but only a process that imports JAX can ask it.
@@ -18,10 +18,13 @@ from orbax_bench_core.execute import metadata
 TOKEN: Final = "ORBAX_BENCH_TOKEN"  # noqa: S105 - the name of a variable
 """Variable of the secret that hosts of one run share; without it, a file in the run directory."""
 
-_SWITCH = "ORBAX_BENCH_CLUSTER"
-_HEAD_HOST = "ORBAX_BENCH_HEAD_HOST"
+SWITCH: Final = "ORBAX_BENCH_CLUSTER"
+"""Variable that says whether there is a cluster: `none`, or the value below."""
+TPU_VM: Final = "tpu-vm"
+HEAD_HOST: Final = "ORBAX_BENCH_HEAD_HOST"
 """Variable of the name or address of host 0, where that of the launcher cannot be reached."""
-_OWN = ("ORBAX_BENCH_HEAD", "ORBAX_BENCH_HOST", "ORBAX_BENCH_NUM_HOSTS")
+OWN: Final = ("ORBAX_BENCH_HEAD", "ORBAX_BENCH_HOST", "ORBAX_BENCH_NUM_HOSTS")
+"""Variables of the address of host 0, of the rank of this host, and of the number of hosts."""
 _HOSTS_PER_JOB = "ORBAX_BENCH_HOSTS_PER_JOB"
 _JOB = "ORBAX_BENCH_JOB_INDEX"
 _POD = "JOB_COMPLETION_INDEX"
@@ -46,10 +49,6 @@ HEAD_PORT: Final = 8463
 """Port of process 0 when the launcher names none; libtpu takes 8431, 8471 and 8482."""
 _FIRST_DYNAMIC_PORT = 61440
 _SPREAD = 4096
-
-
-_TPU_VM = "tpu-vm"
-_OFF = ("none", "off", "0")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,53 +87,9 @@ Source = Callable[[Mapping[str, str]], Cluster | None]
 """Reads the place of this process from the variables of one launcher."""
 
 
-def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
-    """Returns the cluster that the variables of a launcher tell of.
-
-    Those of orbax-bench come first, then JAX's own, Vertex AI, TPUs on Google Kubernetes Engine,
-    Open MPI, Slurm, and the metadata server of a TPU VM, which is asked only where there are
-    devices that may be TPUs. TPUs come before Slurm because their hosts know their order.
-
-    Args:
-        environment: Environment variables of this process.
-
-    Returns:
-        The place of this process; None for one host on its own.
-
-    Raises:
-        UserError: Variables are missing, malformed, or disagree.
-    """
-    switch = environment.get(_SWITCH, "").lower()
-    if switch not in ("", *_OFF, _TPU_VM):
-        raise _wrong(f"{_SWITCH}={switch}: give none for this host alone, or {_TPU_VM}")
-    # The one process of Pathways has all devices: there is nobody to join.
-    if switch in _OFF or on_pathways(environment):
-        return None
-    for source in _SOURCES:
-        cluster = source(environment)
-        if cluster is not None:
-            if not 0 <= cluster.rank < cluster.size:
-                raise _wrong(
-                    f"{cluster.found} says that this is host {cluster.rank} of {cluster.size}; "
-                    f"hosts are numbered from 0 to {cluster.size - 1}"
-                )
-            _check_expected(cluster, environment)
-            if cluster.size == 1:
-                return None
-            _check_tpu_order(cluster, environment)
-            _check_size(cluster, source, environment)
-            return dataclasses.replace(
-                cluster,
-                head=environment.get(_HEAD_HOST) or cluster.head,
-                tpu_hosts=cluster.tpu_hosts or tpu_hosts(environment),
-            )
-    _check_expected(None, environment)
-    return None
-
-
 def on_pathways(environment: Mapping[str, str]) -> bool:
     """Returns whether JAX is told to run on Pathways, where one process has the devices of all."""
-    return "proxy" in _platforms(environment)
+    return "proxy" in jax_platforms(environment)
 
 
 def without_cluster(environment: Mapping[str, str]) -> dict[str, str]:
@@ -142,19 +97,8 @@ def without_cluster(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if _PRIVATE.fullmatch(name) is None}
 
 
-def tpu_hosts(environment: Mapping[str, str]) -> int:
-    """Returns how many hosts have the TPUs that a process here would open; 0 where none are told.
-
-    All of them must open them together: libtpu waits for the others.
-    """
-    names, platforms = _tpu_hosts(environment), _platforms(environment)
-    if not names or (platforms and "tpu" not in platforms):
-        return 0
-    return len(names) * _slices(environment)
-
-
 def _own(environment: Mapping[str, str]) -> Cluster | None:
-    return _named("ORBAX_BENCH_*", _OWN, _numbered_by_jobs(environment))
+    return _named("ORBAX_BENCH_*", OWN, _numbered_by_jobs(environment))
 
 
 def _numbered_by_jobs(environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -162,11 +106,11 @@ def _numbered_by_jobs(environment: Mapping[str, str]) -> Mapping[str, str]:
 
     Kubernetes numbers the pods of each job from 0 on, and a set of jobs has one for each slice.
     """
-    rank = _OWN[1]
+    rank = OWN[1]
     if rank in environment or not environment.get(_HOSTS_PER_JOB):
         return environment
     each, job, pod = (
-        _number(name, environment.get(name, "")) for name in (_HOSTS_PER_JOB, _JOB, _POD)
+        number(name, environment.get(name, "")) for name in (_HOSTS_PER_JOB, _JOB, _POD)
     )
     return {**environment, rank: str(job * each + pod)}
 
@@ -184,17 +128,17 @@ def _named(
         return None
     missing = [name for name in names if not environment.get(name)]
     if missing:
-        raise _wrong(f"{names[0]} is set, and {' and '.join(missing)} not")
+        raise wrong_variables(f"{names[0]} is set, and {' and '.join(missing)} not")
     head, own_port = _split(address)
     if not (port or own_port):
         also = f", or set {_JAX_PORT}" if names is _JAX else ""
-        raise _wrong(f"{names[0]}={address} has no port: write it as host:port{also}")
+        raise wrong_variables(f"{names[0]}={address} has no port: write it as host:port{also}")
     return Cluster(
         found=found,
-        rank=_number(names[1], rank),
-        size=_number(names[2], size),
+        rank=number(names[1], rank),
+        size=number(names[2], size),
         head=head,
-        port=_number(_JAX_PORT if port else names[0], port or own_port),
+        port=number(_JAX_PORT if port else names[0], port or own_port),
     )
 
 
@@ -208,7 +152,7 @@ def _vertex(environment: Mapping[str, str]) -> Cluster | None:
         kind, index = given["task"]["type"], int(given["task"]["index"])
         head = str(pools[0][0])
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        raise _wrong(f"CLUSTER_SPEC cannot be read: {text[:200]}") from None
+        raise wrong_variables(f"CLUSTER_SPEC cannot be read: {text[:200]}") from None
     size = sum(map(len, pools))
     # A slice of TPUs is one replica to Vertex AI; parameter servers and evaluators are no hosts.
     if size == 1 or kind not in ("workerpool0", "workerpool1"):
@@ -218,11 +162,11 @@ def _vertex(environment: Mapping[str, str]) -> Cluster | None:
 
 
 def _tpu(environment: Mapping[str, str]) -> Cluster | None:
-    names, slices = _tpu_hosts(environment), _slices(environment)
+    names, slices = tpu_host_names(environment), num_slices(environment)
     if not names or not environment.get("TPU_WORKER_ID"):
         return None
     head = environment.get("MEGASCALE_COORDINATOR_ADDRESS") or names[0]
-    rank, size = _tpu_rank(environment, len(names)), len(names) * slices
+    rank, size = tpu_rank(environment, len(names)), len(names) * slices
     return Cluster(found="TPU slice", rank=rank, size=size, head=_split(head)[0], port=HEAD_PORT)
 
 
@@ -233,18 +177,18 @@ def _open_mpi(environment: Mapping[str, str]) -> Cluster | None:
         return None
     uri = environment.get("OMPI_MCA_orte_hnp_uri", "")
     address = re.search(r"tcp6?://\[?([^,:;\]]+(?::[^,;\]]+(?=\]))?)", uri)
-    head = environment.get(_HEAD_HOST) or (address[1] if address else "")
+    head = environment.get(HEAD_HOST) or (address[1] if address else "")
     if not head:
-        raise _wrong(
+        raise wrong_variables(
             "Open MPI does not say on which host rank 0 runs; name it with "
-            f"`mpirun -x {_HEAD_HOST}=...`"
+            f"`mpirun -x {HEAD_HOST}=...`"
         )
     job = re.match(r"\d+", uri)
     port = _FIRST_DYNAMIC_PORT + (int(job[0]) // _SPREAD % _SPREAD if job else 0)
     return Cluster(
         found="Open MPI",
-        rank=_number("OMPI_COMM_WORLD_RANK", rank),
-        size=_number("OMPI_COMM_WORLD_SIZE", size),
+        rank=number("OMPI_COMM_WORLD_RANK", rank),
+        size=number("OMPI_COMM_WORLD_SIZE", size),
         head=head,
         port=port,
     )
@@ -258,20 +202,20 @@ def _slurm(environment: Mapping[str, str]) -> Cluster | None:
         return None
     first = re.match(r"([^,\[]+)(?:\[([^,\-\]]+))?", nodes)
     if first is None:
-        raise _wrong(f"SLURM_STEP_NODELIST={nodes} names no node")
+        raise wrong_variables(f"SLURM_STEP_NODELIST={nodes} names no node")
     job = environment.get("SLURM_JOB_ID", "")
     return Cluster(
         found="Slurm",
-        rank=_number("SLURM_PROCID", rank),
-        size=_number("SLURM_NTASKS", size),
+        rank=number("SLURM_PROCID", rank),
+        size=number("SLURM_NTASKS", size),
         head=first[1] + (first[2] or ""),
         port=_FIRST_DYNAMIC_PORT + (int(job) % _SPREAD if job.isdigit() else 0),
     )
 
 
 def _tpu_vm(environment: Mapping[str, str]) -> Cluster | None:
-    asked = environment.get(_SWITCH, "").lower() == _TPU_VM
-    platforms = _platforms(environment)
+    asked = environment.get(SWITCH, "").lower() == TPU_VM
+    platforms = jax_platforms(environment)
     if not asked and (
         environment.get("TPU_SKIP_MDS_QUERY")
         or not metadata.has_tpu_devices()
@@ -286,24 +230,26 @@ def _tpu_vm(environment: Mapping[str, str]) -> Cluster | None:
         if not asked:
             return None  # a machine elsewhere, whose devices are others
         where = metadata.server(environment)
-        raise _wrong(
-            f"{_SWITCH}={_TPU_VM}, and the metadata server at {where} does not tell the place of "
+        raise wrong_variables(
+            f"{SWITCH}={TPU_VM}, and the metadata server at {where} does not tell the place of "
             f"this host: {error}"
         ) from None
     if not worker or not endpoints:
         if asked:
-            raise _wrong(f"{_SWITCH}={_TPU_VM}, and the metadata of this host name no TPU worker")
+            raise wrong_variables(
+                f"{SWITCH}={TPU_VM}, and the metadata of this host name no TPU worker"
+            )
         return None
     names = ("MEGASCALE_NUM_SLICES", "MEGASCALE_SLICE_ID", "MEGASCALE_COORDINATOR_ADDRESS")
     slices, slice_, coordinator = (
         environment.get(name) or metadata.setting(name, tpu_env) for name in names
     )
     addresses = metadata.worker_addresses(endpoints)
-    size = len(addresses) * _number(names[0], slices or "1")
-    before = len(addresses) * _number(names[1], slice_ or "0")
+    size = len(addresses) * number(names[0], slices or "1")
+    before = len(addresses) * number(names[1], slice_ or "0")
     return Cluster(
         found="TPU VM",
-        rank=before + _number("agent-worker-number", worker),
+        rank=before + number("agent-worker-number", worker),
         size=size,
         head=_split(coordinator or addresses[0])[0],
         port=HEAD_PORT,
@@ -311,83 +257,38 @@ def _tpu_vm(environment: Mapping[str, str]) -> Cluster | None:
     )
 
 
-_SOURCES: Final[tuple[Source, ...]] = (
-    _own,
-    _jax,
-    _vertex,
-    _tpu,
-    _open_mpi,
-    _slurm,
-    _tpu_vm,
-)
+STATED: Final[tuple[Source, ...]] = (_own, _jax)
+"""Sources of variables that somebody may set by hand."""
+
+LAUNCHERS: Final[tuple[Source, ...]] = (_vertex, _tpu, _open_mpi, _slurm)
+"""Sources of variables that a launcher alone sets."""
+
+SOURCES: Final[tuple[Source, ...]] = (*STATED, *LAUNCHERS, _tpu_vm)
+"""All sources, in the order in which they are asked: the first that tells counts."""
 
 
-def _check_size(cluster: Cluster, source: Source, environment: Mapping[str, str]) -> None:
-    """Checks that variables of somebody's own name as many hosts as the launcher has started."""
-    if source not in (_own, _jax):
-        return
-    for launcher in (_vertex, _tpu, _open_mpi, _slurm):
-        try:
-            started = launcher(environment)
-        except UserError:
-            continue  # what it would need beside them
-        if started is not None and started.size not in (1, cluster.size):
-            raise _wrong(
-                f"{cluster.found} says that there are {cluster.size} hosts, and {started.found} "
-                f"that there are {started.size}: start the command on as many hosts as it is told"
-            )
-
-
-def _platforms(environment: Mapping[str, str]) -> list[str]:
+def jax_platforms(environment: Mapping[str, str]) -> list[str]:
+    """Returns the platforms that JAX is told to use, in order; empty where it may choose."""
     given = environment.get("JAX_PLATFORMS", "").split(",")
     return [platform.strip() for platform in given if platform.strip()]
 
 
-def _check_expected(cluster: Cluster | None, environment: Mapping[str, str]) -> None:
-    """Checks that there are as many hosts as a launcher says that leaves the rest to its place."""
-    name = _OWN[2]
-    expected = environment.get(name, "")
-    if not expected or environment.get(_OWN[0]):
-        return
-    size = 1 if cluster is None else cluster.size
-    if _number(name, expected) == size:
-        return
-    told = "no variables tell of others" if cluster is None else f"{cluster.found} says {size}"
-    raise _wrong(
-        f"{name}={expected}, and {told}: a host that knows nothing of others would measure alone"
-    )
-
-
-def _check_tpu_order(cluster: Cluster, environment: Mapping[str, str]) -> None:
-    """Checks that a slice of TPUs numbers its hosts as the launcher does."""
-    names = _tpu_hosts(environment)
-    hosts = len(names) * _slices(environment)
-    if not environment.get("TPU_WORKER_ID") or hosts == 1:
-        return
-    if not names and environment.get("MEGASCALE_SLICE_ID"):
-        return  # how many hosts the slices before this one have is not known
-    rank = _tpu_rank(environment, len(names))
-    if rank != cluster.rank:
-        raise _wrong(
-            f"{cluster.found} says that this is host {cluster.rank}, and TPU_WORKER_ID="
-            f"{environment['TPU_WORKER_ID']} that it is host {rank} of the slice: start each host "
-            "with the rank that its TPU has"
-        )
-
-
-def _tpu_rank(environment: Mapping[str, str], hosts_per_slice: int) -> int:
+def tpu_rank(environment: Mapping[str, str], hosts_per_slice: int) -> int:
+    """Returns the rank of this host among those of all slices."""
     slice_ = environment.get("MEGASCALE_SLICE_ID") or "0"
-    before = hosts_per_slice * _number("MEGASCALE_SLICE_ID", slice_)
-    return before + _number("TPU_WORKER_ID", environment["TPU_WORKER_ID"])
+    before = hosts_per_slice * number("MEGASCALE_SLICE_ID", slice_)
+    return before + number("TPU_WORKER_ID", environment["TPU_WORKER_ID"])
 
 
-def _tpu_hosts(environment: Mapping[str, str]) -> list[str]:
+def tpu_host_names(environment: Mapping[str, str]) -> list[str]:
+    """Returns the names of the hosts of the TPU slice that this host is in."""
     names = environment.get("TPU_PROCESS_ADDRESSES") or environment.get("TPU_WORKER_HOSTNAMES", "")
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _slices(environment: Mapping[str, str]) -> int:
-    return _number("MEGASCALE_NUM_SLICES", environment.get("MEGASCALE_NUM_SLICES") or "1")
+def num_slices(environment: Mapping[str, str]) -> int:
+    """Returns the number of TPU slices of the job."""
+    return number("MEGASCALE_NUM_SLICES", environment.get("MEGASCALE_NUM_SLICES") or "1")
 
 
 def _split(address: str) -> tuple[str, str]:
@@ -401,11 +302,17 @@ def _split(address: str) -> tuple[str, str]:
     return head, port
 
 
-def _number(name: str, text: str) -> int:
+def number(name: str, text: str) -> int:
+    """Returns the number that a variable holds.
+
+    Raises:
+        UserError: It is none.
+    """
     if not text.strip().isdecimal():
-        raise _wrong(f"{name}: expected a number, got {text!r}")
+        raise wrong_variables(f"{name}: expected a number, got {text!r}")
     return int(text)
 
 
-def _wrong(message: str) -> UserError:
+def wrong_variables(message: str) -> UserError:
+    """Returns the error of what variables say, with the way to do without them."""
     return UserError(f"{message}; or measure on this host alone with --no-cluster")

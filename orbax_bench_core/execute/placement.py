@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import ARMS
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import Cluster, on_pathways, tpu_hosts
+from orbax_bench_core.execute.cluster import Cluster, on_pathways
+from orbax_bench_core.execute.detection import tpu_hosts
 from orbax_bench_core.execute.pathways import check_proxy
 
 if TYPE_CHECKING:
