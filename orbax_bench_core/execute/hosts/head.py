@@ -1,15 +1,12 @@
-"""Process 0 of a cluster: it waits for the agents of the other hosts, and hands them workers."""
+"""Process 0 of a cluster: all hosts of a run as one, to which it hands workers."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import functools
-import ipaddress
 import secrets
-import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,32 +23,16 @@ from orbax_bench_core.execute.hosts.host import (
     stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
-from orbax_bench_core.execute.hosts.luggage import pack
+from orbax_bench_core.execute.hosts.reception import Reception
 from orbax_bench_core.execute.hosts.remote import RemoteHost
-from orbax_bench_core.execute.hosts.rendezvous import (
-    Rendezvous,
-    differences,
-    machine_id,
-    place_proof,
-)
-from orbax_bench_core.execute.hosts.wire import (
-    CONTACT,
-    Contact,
-    Message,
-    Refused,
-    Wire,
-    prove_as_head,
-    refuse,
-)
+from orbax_bench_core.execute.hosts.rendezvous import machine_id
+from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.provenance import host_provenance
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.worker import WorkerSetup
 
 HOST_WAIT_S = 120.0
-
-_SAY_AGAIN_S = 30.0
-_NEWCOMERS = 64
 
 
 class ClusterHosts:
@@ -90,20 +71,16 @@ class ClusterHosts:
         self.code = int(Exit.FAILED)
         self._cluster = cluster
         self._directory = directory
-        self._equal = dict(equal)
-        self._suite = suite
         self._own = own
-        self._say = say
         self._host_wait_s = host_wait_s
-        self._contact = contact
-        self._rendezvous = Rendezvous(directory.root, part)
-        self._others: dict[int, RemoteHost] = {}
-        self._refused: dict[str, float] = {}
+        self._join_s = contact.join_s
+        self._reception = Reception(
+            cluster, directory, equal=equal, suite=suite, contact=contact, part=part, say=say
+        )
+        self._others: Mapping[int, RemoteHost] = self._reception.hosts
         self._environments: dict[str, EnvironmentConfig] = {}
         self._run = secrets.token_hex(16)
         self._is_alone = False
-        self._changed = threading.Condition()
-        self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
 
     @contextlib.contextmanager
     def listening(self, token: str | None) -> Iterator[None]:
@@ -116,26 +93,13 @@ class ClusterHosts:
             UserError: This process cannot listen, the run directory cannot be written, or the
                 suite's folder is too large to travel.
         """
-        luggage = pack(self._suite, str(self._directory.root))
-        data = None if luggage is None else luggage.data
-        with self._listen() as server, self._rendezvous.offered(token, data) as (secret, place):
-            address = str(server.getsockname()[0])
+        with self._reception.open(token) as address:
             self._own = dataclasses.replace(self._own, address=address)
-            shown: Message = {"place": place_proof(place), "suite": None}
-            if luggage is not None:
-                shown["suite"] = {
-                    "name": luggage.name,
-                    "digest": luggage.digest,
-                    "hashes": dict(luggage.hashes),
-                }
-            welcome = (server, secret, shown)
-            threading.Thread(target=self._accept, args=welcome, daemon=True).start()
             try:
                 yield
             finally:
-                self._dismiss()
-                with contextlib.suppress(OSError):
-                    server.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+                present = self._reception.present()
+                _at_once([functools.partial(host.dismiss, self.code) for host in present])
 
     def await_all(self) -> None:
         """Waits until every host has joined, and names those that are missing meanwhile.
@@ -144,10 +108,11 @@ class ClusterHosts:
             UserError: Some have not joined in time.
         """
         hosts = range(1, self._cluster.size)
-        if not self._await(hosts, self._contact.join_s, "to join"):
+        if not self._reception.wait(hosts, self._join_s, "to join"):
+            missing = self._reception.names(self._reception.missing(hosts))
             raise UserError(
-                f"{self._names(self._missing(hosts))} of {self._cluster.size} did not join within "
-                f"{self._contact.join_s:g} s: start the same command on every host"
+                f"{missing} of {self._cluster.size} did not join within {self._join_s:g} s: start the "
+                "same command on every host"
             )
 
     def provenance(self, worker: int) -> dict[str, Any]:
@@ -255,7 +220,7 @@ class ClusterHosts:
             self._await_contact(hosts)
             present = [self._others[host] for host in hosts]
             _at_once([functools.partial(self._equip, host) for host in present])
-            if not self._missing(hosts):
+            if not self._reception.missing(hosts):
                 return
 
     def _equip(self, host: RemoteHost) -> None:
@@ -272,145 +237,13 @@ class ClusterHosts:
         return self._others[host].machine if host else machine_id()
 
     def _await_contact(self, hosts: Sequence[int]) -> None:
-        with self._changed:
-            why = [self._others[host].lost for host in self._missing(hosts) if host in self._others]
-        if not self._await(hosts, self._host_wait_s, "to come back"):
+        why = "; ".join(self._reception.losses(hosts))
+        if not self._reception.wait(hosts, self._host_wait_s, "to come back"):
+            missing = self._reception.names(self._reception.missing(hosts))
             raise HostsMissing(
-                f"{'; '.join(why)}; {self._names(self._missing(hosts))} did not come back within "
-                f"{self._host_wait_s:g} s; start the same command on every host again"
+                f"{why}; {missing} did not come back within {self._host_wait_s:g} s; start the "
+                "same command on every host again"
             )
-
-    def _await(self, hosts: Sequence[int], within_s: float, what: str) -> bool:
-        """Returns whether there is contact with all of some hosts, at the latest in `within_s`."""
-        deadline, told_at = time.monotonic() + within_s, -_SAY_AGAIN_S
-        with self._changed:
-            while missing := self._missing(hosts):
-                now = time.monotonic()
-                if now >= deadline:
-                    return False
-                if now - told_at >= _SAY_AGAIN_S:
-                    names, size = self._names(missing), self._cluster.size
-                    self._say(f"waiting for {names} of {size} {what} at {self._cluster.address}")
-                    told_at = now
-                self._changed.wait(min(deadline - now, 1.0))
-        return True
-
-    def _missing(self, hosts: Sequence[int]) -> list[int]:
-        return [host for host in hosts if host not in self._others or self._others[host].lost]
-
-    def _names(self, hosts: Sequence[int]) -> str:
-        names = [
-            f"{host} ({self._others[host].name})" if host in self._others else str(host)
-            for host in hosts
-        ]
-        return f"host{'s' if len(names) > 1 else ''} {', '.join(names)}"
-
-    def _listen(self) -> socket.socket:
-        """Listens at the one address that the others were told, not at all of this machine."""
-        cluster = self._cluster
-        try:
-            found = socket.getaddrinfo(cluster.head, cluster.port, type=socket.SOCK_STREAM)
-            # Many machines have a name of their own at an address that no other machine can reach.
-            family, _, _, _, address = min(found, key=lambda one: _is_loopback(one[4][0]))
-            server = socket.create_server(address[:2], family=family)
-        except OSError as error:
-            raise UserError(
-                f"process 0 cannot listen at {cluster.address} ({cluster.found}): {error}; it runs "
-                "on the host that this address names"
-            ) from None
-        if _is_loopback(address[0]) and cluster.head not in ("localhost", address[0]):
-            self._say(
-                f"{cluster.head} is {address[0]} on this host, which no other machine can reach; "
-                "on several machines set ORBAX_BENCH_HEAD_HOST to an address that they can"
-            )
-        return server
-
-    def _accept(self, server: socket.socket, token: str, shown: Message) -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:  # closed: the run has ended
-                return
-            if not self._newcomers.acquire(blocking=False):
-                connection.close()
-                continue
-            threading.Thread(
-                target=self._welcome, args=(connection, token, shown), daemon=True
-            ).start()
-
-    def _welcome(self, connection: socket.socket, token: str, shown: Message) -> None:
-        wire: Wire | None = None
-        try:
-            wire = Wire(connection, self._contact.lost_s)
-            self._admit(wire, token, shown)
-        except (OSError, Refused, KeyError, ValueError, TypeError) as error:
-            peer = "somebody" if wire is None else wire.peer
-            self._say_refused(f"refused an agent from {peer}: {error}")
-            connection.close()
-        finally:
-            self._newcomers.release()
-
-    def _say_refused(self, line: str) -> None:
-        """Says why somebody was refused; one that comes again and again is told of now and then."""
-        now = time.monotonic()
-        with self._changed:
-            told = {one: at for one, at in self._refused.items() if now - at < _SAY_AGAIN_S}
-            self._refused = {line: now, **told}
-        if line not in told:
-            self._say(line)
-
-    def _admit(self, wire: Wire, token: str, shown: Message) -> None:
-        rank = prove_as_head(wire, token, self._cluster.size, self._contact.prove_s)
-        wire.send(shown)
-        joining = wire.receive()
-        name, root = str(joining["name"]), str(joining["root"])
-        who = f"host {rank} ({name})"
-        if joining["size"] != self._cluster.size:
-            refuse(
-                wire,
-                f"{who} was told that there are {joining['size']} hosts, and process 0 that there "
-                f"are {self._cluster.size}: give every host the same number",
-            )
-        different = differences(self._equal, joining["equal"])
-        if different:
-            refuse(wire, f"{who} has {different}")
-        if joining["place"] != shown["place"]:
-            refuse(
-                wire,
-                f"{root} on {who} is not the run directory {self._directory.root} of process 0: "
-                "every host must see the same folder",
-            )
-        if joining["suite"]:
-            refuse(wire, f"{who} has another suite: {joining['suite']}")
-        with self._changed:
-            earlier = self._others.get(rank)
-            if earlier is not None and not earlier.lost:
-                refuse(wire, f"another agent is host {rank} already ({earlier.name})", again=True)
-            wire.send({"welcome": rank})
-            self._others[rank] = RemoteHost(
-                wire,
-                index=rank,
-                name=name,
-                machine=str(joining["machine"]),
-                provenance=dict(joining["provenance"]),
-                rejoined=0 if earlier is None else earlier.rejoined + 1,
-                root=str(self._directory.root),
-                contact=self._contact,
-                on_loss=self._lost,
-                say=self._say,
-            )
-            self._changed.notify_all()
-        self._say(f"{who} has {'come back' if earlier else 'joined'} from {wire.peer}")
-
-    def _lost(self, line: str) -> None:
-        self._say(line)
-        with self._changed:
-            self._changed.notify_all()
-
-    def _dismiss(self) -> None:
-        with self._changed:
-            others = [host for host in self._others.values() if not host.lost]
-        _at_once([functools.partial(host.dismiss, self.code) for host in others])
 
 
 def _at_once(calls: Sequence[Callable[[], object]]) -> None:
@@ -433,7 +266,3 @@ def _at_once(calls: Sequence[Callable[[], object]]) -> None:
         thread.join()
     if failures:
         raise failures[0]
-
-
-def _is_loopback(address: object) -> bool:
-    return ipaddress.ip_address(str(address).partition("%")[0]).is_loopback

@@ -1,0 +1,237 @@
+"""Reception of agents at process 0: who is let in, who is refused and why, and who is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.execute.cluster import Cluster
+from orbax_bench_core.execute.hosts.luggage import pack
+from orbax_bench_core.execute.hosts.remote import RemoteHost
+from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, differences, place_proof
+from orbax_bench_core.execute.hosts.wire import (
+    Contact,
+    Message,
+    Refused,
+    Wire,
+    prove_as_head,
+    refuse,
+)
+from orbax_bench_core.records import RunDirectory
+
+_SAY_AGAIN_S: Final = 30.0
+_NEWCOMERS: Final = 64
+"""Connections at once of agents that have not been let in yet."""
+
+
+class Reception:
+    """Lets agents join process 0, and knows which of the other hosts are there.
+
+    Attributes:
+        hosts: Hosts that have joined, by index; those too with which contact was lost since.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        directory: RunDirectory,
+        *,
+        equal: Mapping[str, str],
+        suite: str,
+        contact: Contact,
+        part: str,
+        say: Callable[[str], None],
+    ) -> None:
+        """Describes a reception; the arguments are those of `ClusterHosts`."""
+        self.hosts: dict[int, RemoteHost] = {}
+        self._cluster = cluster
+        self._directory = directory
+        self._equal = dict(equal)
+        self._suite = suite
+        self._contact = contact
+        self._say = say
+        self._rendezvous = Rendezvous(directory.root, part)
+        self._refused: dict[str, float] = {}
+        self._changed = threading.Condition()
+        self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
+
+    @contextlib.contextmanager
+    def open(self, token: str | None) -> Iterator[str]:
+        """Lets agents join meanwhile.
+
+        Args:
+            token: The token that every host was given; None writes one into the run directory.
+
+        Yields:
+            The address at which this process listens.
+
+        Raises:
+            UserError: This process cannot listen, the run directory cannot be written, or the
+                suite's folder is too large to travel.
+        """
+        luggage = pack(self._suite, str(self._directory.root))
+        data = None if luggage is None else luggage.data
+        with self._listen() as server, self._rendezvous.offered(token, data) as (secret, place):
+            shown: Message = {"place": place_proof(place), "suite": None}
+            if luggage is not None:
+                shown["suite"] = {
+                    "name": luggage.name,
+                    "digest": luggage.digest,
+                    "hashes": dict(luggage.hashes),
+                }
+            welcome = (server, secret, shown)
+            threading.Thread(target=self._accept, args=welcome, daemon=True).start()
+            try:
+                yield str(server.getsockname()[0])
+            finally:
+                with contextlib.suppress(OSError):
+                    server.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+
+    def wait(self, hosts: Sequence[int], within_s: float, what: str) -> bool:
+        """Returns whether there is contact with all of some hosts, at the latest in `within_s`."""
+        deadline, told_at = time.monotonic() + within_s, -_SAY_AGAIN_S
+        with self._changed:
+            while missing := self.missing(hosts):
+                now = time.monotonic()
+                if now >= deadline:
+                    return False
+                if now - told_at >= _SAY_AGAIN_S:
+                    names, size = self.names(missing), self._cluster.size
+                    self._say(f"waiting for {names} of {size} {what} at {self._cluster.address}")
+                    told_at = now
+                self._changed.wait(min(deadline - now, 1.0))
+        return True
+
+    def missing(self, hosts: Sequence[int]) -> list[int]:
+        """Returns those of some hosts with which there is no contact."""
+        return [host for host in hosts if host not in self.hosts or self.hosts[host].lost]
+
+    def present(self) -> list[RemoteHost]:
+        """Returns the hosts with which there is contact."""
+        with self._changed:
+            return [host for host in self.hosts.values() if not host.lost]
+
+    def losses(self, hosts: Sequence[int]) -> list[str]:
+        """Returns how contact was lost with those of some hosts that had joined."""
+        with self._changed:
+            return [self.hosts[host].lost for host in self.missing(hosts) if host in self.hosts]
+
+    def names(self, hosts: Sequence[int]) -> str:
+        """Returns some hosts by index and name, for people."""
+        names = [
+            f"{host} ({self.hosts[host].name})" if host in self.hosts else str(host)
+            for host in hosts
+        ]
+        return f"host{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+    def _listen(self) -> socket.socket:
+        """Listens at the one address that the others were told, not at all of this machine."""
+        cluster = self._cluster
+        try:
+            found = socket.getaddrinfo(cluster.head, cluster.port, type=socket.SOCK_STREAM)
+            # Many machines have a name of their own at an address that no other machine can reach.
+            family, _, _, _, address = min(found, key=lambda one: _is_loopback(one[4][0]))
+            server = socket.create_server(address[:2], family=family)
+        except OSError as error:
+            raise UserError(
+                f"process 0 cannot listen at {cluster.address} ({cluster.found}): {error}; it runs "
+                "on the host that this address names"
+            ) from None
+        if _is_loopback(address[0]) and cluster.head not in ("localhost", address[0]):
+            self._say(
+                f"{cluster.head} is {address[0]} on this host, which no other machine can reach; "
+                "on several machines set ORBAX_BENCH_HEAD_HOST to an address that they can"
+            )
+        return server
+
+    def _accept(self, server: socket.socket, token: str, shown: Message) -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:  # closed: the run has ended
+                return
+            if not self._newcomers.acquire(blocking=False):
+                connection.close()
+                continue
+            threading.Thread(
+                target=self._welcome, args=(connection, token, shown), daemon=True
+            ).start()
+
+    def _welcome(self, connection: socket.socket, token: str, shown: Message) -> None:
+        wire: Wire | None = None
+        try:
+            wire = Wire(connection, self._contact.lost_s)
+            self._admit(wire, token, shown)
+        except (OSError, Refused, KeyError, ValueError, TypeError) as error:
+            peer = "somebody" if wire is None else wire.peer
+            self._say_refused(f"refused an agent from {peer}: {error}")
+            connection.close()
+        finally:
+            self._newcomers.release()
+
+    def _say_refused(self, line: str) -> None:
+        """Says why somebody was refused; one that comes again and again is told of now and then."""
+        now = time.monotonic()
+        with self._changed:
+            told = {one: at for one, at in self._refused.items() if now - at < _SAY_AGAIN_S}
+            self._refused = {line: now, **told}
+        if line not in told:
+            self._say(line)
+
+    def _admit(self, wire: Wire, token: str, shown: Message) -> None:
+        rank = prove_as_head(wire, token, self._cluster.size, self._contact.prove_s)
+        wire.send(shown)
+        joining = wire.receive()
+        name, root = str(joining["name"]), str(joining["root"])
+        who = f"host {rank} ({name})"
+        if joining["size"] != self._cluster.size:
+            refuse(
+                wire,
+                f"{who} was told that there are {joining['size']} hosts, and process 0 that there "
+                f"are {self._cluster.size}: give every host the same number",
+            )
+        different = differences(self._equal, joining["equal"])
+        if different:
+            refuse(wire, f"{who} has {different}")
+        if joining["place"] != shown["place"]:
+            refuse(
+                wire,
+                f"{root} on {who} is not the run directory {self._directory.root} of process 0: "
+                "every host must see the same folder",
+            )
+        if joining["suite"]:
+            refuse(wire, f"{who} has another suite: {joining['suite']}")
+        with self._changed:
+            earlier = self.hosts.get(rank)
+            if earlier is not None and not earlier.lost:
+                refuse(wire, f"another agent is host {rank} already ({earlier.name})", again=True)
+            wire.send({"welcome": rank})
+            self.hosts[rank] = RemoteHost(
+                wire,
+                index=rank,
+                name=name,
+                machine=str(joining["machine"]),
+                provenance=dict(joining["provenance"]),
+                rejoined=0 if earlier is None else earlier.rejoined + 1,
+                root=str(self._directory.root),
+                contact=self._contact,
+                on_loss=self._lost,
+                say=self._say,
+            )
+            self._changed.notify_all()
+        self._say(f"{who} has {'come back' if earlier else 'joined'} from {wire.peer}")
+
+    def _lost(self, line: str) -> None:
+        self._say(line)
+        with self._changed:
+            self._changed.notify_all()
+
+
+def _is_loopback(address: object) -> bool:
+    return ipaddress.ip_address(str(address).partition("%")[0]).is_loopback
