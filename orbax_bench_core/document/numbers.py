@@ -27,9 +27,9 @@ def num_bytes(value: float) -> str:
     return f"{digits(value)} TiB"
 
 
-def count(number: int, what: str) -> str:
-    """Returns a number of things: `1 point`, `2 points`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def count(number: int, what: str, several: str = "") -> str:
+    """Returns a number of things: `1 point`, `2 points`, or `2 lives` where that is given."""
+    return f"{number} {what if number == 1 else several or f'{what}s'}"
 
 
 @functools.lru_cache(maxsize=4096)  # tables of many repeats say the same again and again

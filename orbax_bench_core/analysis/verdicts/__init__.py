@@ -1,6 +1,7 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
 from orbax_bench_core.analysis.verdicts.findings import attempts
+from orbax_bench_core.analysis.verdicts.headlines import headline
 from orbax_bench_core.analysis.verdicts.model import (
     NotPassed,
     OperationVerdict,
@@ -21,9 +22,10 @@ from orbax_bench_core.analysis.verdicts.paired import (
     version_differences,
 )
 from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
+from orbax_bench_core.analysis.verdicts.ranking import nearest_to_trouble
 from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST, compare_stored, compare_unpaired
 from orbax_bench_core.analysis.verdicts.view import verdicts_document
-from orbax_bench_core.analysis.verdicts.words import headline, nearest_to_trouble, share
+from orbax_bench_core.analysis.verdicts.words import share
 
 __all__ = [
     "NO_PAST",

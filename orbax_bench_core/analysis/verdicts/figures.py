@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.plots import draw_blocks, draw_intervals
+from orbax_bench_core.analysis.verdicts.ranking import (
+    nearest_to_trouble,
+    primary_first,
+    worst_first,
+)
 from orbax_bench_core.analysis.verdicts.series_plot import draw_series
-from orbax_bench_core.analysis.verdicts.words import nearest_to_trouble, primary_first, worst_first
 from orbax_bench_core.document import Figure, figures
 
 if TYPE_CHECKING:

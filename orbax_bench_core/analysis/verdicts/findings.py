@@ -7,6 +7,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.config import ARMS, Arm
+from orbax_bench_core.document import count
 from orbax_bench_core.gate import Endpoint, FailureVerdict, StallVerdict, Verdict
 
 NOT_LOOKED_AT: Final = "not looked at"
@@ -70,7 +71,7 @@ def attempts(point: PointVerdict) -> list[str]:
             first = f", first in {found.example}" if found.failed else ""
             bound = f" ({_up_to(point.failures, found.failed)})" if arm == "candidate" else ""
             lines.append(
-                f"{arm}: {found.failed or 'none'} of {_count(found.count, 'first attempt')} "
+                f"{arm}: {found.failed or 'none'} of {count(found.count, 'first attempt')} "
                 f"failed{bound}{first}"
             )
     return lines
@@ -127,12 +128,12 @@ def _counted(found: StallVerdict | None) -> str:
     if found is None:
         return f"stalls were {NOT_LOOKED_AT}"
     if not _some(found):
-        return f"no stalls in {_count(found.operations, 'operation')}"
+        return f"no stalls in {count(found.operations, 'operation')}"
     means = (
         "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
     )
     return (
-        f"{found.candidate} of {_count(found.operations, 'operation')} stalled, and "
+        f"{found.candidate} of {count(found.operations, 'operation')} stalled, and "
         f"{found.baseline} of the baseline{means}"
     )
 
@@ -155,7 +156,3 @@ def _up_to(found: FailureVerdict, failed: int) -> str:
 
 def _share(value: float) -> str:
     return f"{100 * value:.2g} %" if value < 0.995 else "100 %"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

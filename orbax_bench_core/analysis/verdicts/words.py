@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
-from orbax_bench_core.analysis.verdicts.findings import (
-    ENDPOINTS,
-    attempts,
-    finding,
-    open_shares,
-    seconds_of,
-)
-from orbax_bench_core.analysis.verdicts.model import (
-    OperationVerdict,
-    PointVerdict,
-    Unmatched,
-    VerdictReport,
-)
+from orbax_bench_core.analysis.verdicts.findings import ENDPOINTS, attempts, finding, seconds_of
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, Unmatched
 from orbax_bench_core.config import ARMS, MAX_PRIMARY, PER_ARM, GateConfig
+from orbax_bench_core.document import count
 from orbax_bench_core.gate import Verdict, Word
 
 MARKS: Final[dict[Word, str]] = {"REGRESSION": "✗", "INCONCLUSIVE": "?", "PASS": "✓"}
@@ -82,8 +71,6 @@ READING: Final = (
     "Arms that are `unpaired` were run apart: whatever else changed shows as a difference too.",
 )
 """Reading aid of a table of verdicts, one sentence each."""
-
-_RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 
 def ratio(value: float | None) -> str:
@@ -178,14 +165,14 @@ def processes(point: PointVerdict) -> str:
         return said if bound is None else f"{said} Options may still interact with it{known}."
     if point.design.workers == "one_per_arm":
         return f"One process per arm: an offset of a process counts as a difference{known}."
-    return f"{_count(point.blocks * PER_ARM, 'life', 'lives')} per arm, each a process of its own."
+    return f"{count(point.blocks * PER_ARM, 'life', 'lives')} per arm, each a process of its own."
 
 
 def continued(point: PointVerdict) -> str:
     """Returns how many lives an interruption cut in two, as a sentence; empty without one."""
     if not point.continued:
         return ""
-    lives = _count(point.continued, "life was", "lives were")
+    lives = count(point.continued, "life was", "lives were")
     return f"{lives} continued in a new process after an interruption."
 
 
@@ -260,51 +247,11 @@ def _plain(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 9.9995 else f"{value:.4g}"
 
 
-def worst_first(points: Sequence[PointVerdict]) -> list[PointVerdict]:
-    """Returns points by verdict; among equals paired ones first, then those that failed."""
-    return sorted(
-        points,
-        key=lambda point: (_RANKS[point.word], point.mode == "unpaired", not point.failed),
-    )
-
-
 def _otherwise(gate: GateConfig) -> str:
     """Returns what is primary where none of the default operations was measured."""
     if gate.names_primary:
         return ""
     return f"; of a class that has none of them, the first {MAX_PRIMARY} that it measures"
-
-
-def primary_first(point: PointVerdict) -> list[OperationVerdict]:
-    """Returns the operations of a point, primary ones first, otherwise as they were."""
-    return sorted(point.operations, key=lambda operation: not operation.primary)
-
-
-def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
-    """Returns the primary operation with the worst verdict and then the highest ratio, if any."""
-    primary = [operation for operation in point.operations if operation.primary]
-    return min(primary, key=_trouble, default=None)
-
-
-def headline(report: VerdictReport) -> str:
-    """Returns the result of a report in one sentence or two, without its word."""
-    if report.exploratory:
-        return f"{report.exploratory}. {_said(report)}"
-    return _said(report)
-
-
-def _said(report: VerdictReport) -> str:
-    if not report.points:
-        return "No point is in both arms, so that nothing was compared."
-    if report.word == "REGRESSION":
-        said = _regressed(report)
-    elif report.word == "PASS":
-        said = _passed(report)
-    else:
-        said = _undecided(report)
-    if all(point.mode == "unpaired" for point in report.points):
-        said += " The arms were run apart from each other: this is a warning, no proof."
-    return said
 
 
 def unmatched_line(point: Unmatched) -> str:
@@ -313,98 +260,3 @@ def unmatched_line(point: Unmatched) -> str:
     if not point.differs:
         return said
     return f"{said} (the nearest point of the other side differs in {'; '.join(point.differs)})"
-
-
-def _trouble(operation: OperationVerdict) -> tuple[int, float]:
-    value = operation.verdict.ratio
-    # What has no ratio could be anything, and comes first among its equals.
-    high = math.inf if value is None or math.isnan(value) else value
-    return _RANKS[operation.verdict.word], -high
-
-
-def _regressed(report: VerdictReport) -> str:
-    """Returns the worst regression; a proof is told before a warning, a failure before a time."""
-    regressed = [
-        (point, operation)
-        for point in worst_first(report.points)
-        for operation in point.operations
-        if operation.primary and operation.verdict.word == "REGRESSION"
-    ]
-    failing = [
-        point
-        for point in report.points
-        if point.word == "REGRESSION" and point.endpoint == "failures"
-    ]
-    if failing:
-        said = f"Attempts fail in {failing[0].point}: {failing[0].reason}."
-    elif regressed:
-        point, worst = min(regressed, key=lambda one: (one[0].mode == "unpaired", _trouble(one[1])))
-        said = _worst(point, worst)
-    else:
-        return "A point has regressed."
-    if len(regressed) + bool(failing) <= 1:
-        return said
-    count = _count(len(regressed), "primary operation")
-    said += f" In all, {count} regressed"
-    if len(report.points) == 1:
-        return f"{said}."
-    return f"{said}, in {len({at.point_id for at, _ in regressed})} of {len(report.points)} points."
-
-
-def _worst(point: PointVerdict, operation: OperationVerdict) -> str:
-    verdict = operation.verdict
-    if verdict.endpoint == "stalls":
-        return f"{operation.operation} stalls in {point.point}: {verdict.reason}."
-    between, guess = interval(verdict), ratio(verdict.ratio)
-    if between == "–":
-        return f"{operation.operation} takes {guess} as long in {point.point}."
-    return (
-        f"{operation.operation} takes {between} times as long in {point.point}, best guess {guess}."
-    )
-
-
-def _passed(report: VerdictReport) -> str:
-    primary = [
-        operation.operation
-        for point in report.points
-        for operation in point.operations
-        if operation.primary
-    ]
-    margins = {report.gate.rule(operation).margin for operation in primary}
-    large = f"of {share(margins.pop())} or more" if len(margins) == 1 else "as large as its margin"
-    floors = {report.gate.rule(operation).min_effect_s for operation in primary} - {0.0}
-    if len(floors) == 1:
-        large += f" that is {seconds_of(floors.pop())} or more as well"
-    return (
-        f"A slow-down {large} is ruled out for {_count(len(primary), 'primary operation')} "
-        f"of {_count(len(report.points), 'point')}. {open_shares(report.points)}"
-    )
-
-
-def _undecided(report: VerdictReport) -> str:
-    open_points = [point for point in worst_first(report.points) if point.word == "INCONCLUSIVE"]
-    said = (
-        f"{len(open_points)} of {_count(len(report.points), 'point')} "
-        f"{'has' if len(open_points) == 1 else 'have'} no verdict, which is not a pass."
-    )
-    failed = sum(point.failed for point in report.points)
-    if failed:
-        said += f" In {_count(failed, 'point')} an arm failed."
-    why = {ENDPOINTS[point.endpoint] for point in open_points if point.endpoint != "time"}
-    if why:
-        said += f" Decided by {' and by '.join(sorted(why))}."
-    lacking = [point.reason for point in open_points if point.endpoint == "missing"]
-    if lacking:
-        return f"{said} {lacking[0]}."
-    nearest = [found for point in open_points if (found := nearest_to_trouble(point))]
-    judged = [operation for operation in nearest if operation.verdict.ratio is not None]
-    if judged:
-        worst = min(judged, key=_trouble)
-        between = interval(worst.verdict)
-        within = "" if between == "–" else f" within {between}, best guess"
-        said += f" The highest ratio is{within} {ratio(worst.verdict.ratio)} ({worst.operation})."
-    return said
-
-
-def _count(number: int, what: str, several: str = "") -> str:
-    return f"{number} {what if number == 1 else several or f'{what}s'}"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbax_bench_core.analysis.verdicts.headlines import headline
 from orbax_bench_core.analysis.verdicts.paired import (
     judge_point,
     judge_run,
@@ -10,7 +11,6 @@ from orbax_bench_core.analysis.verdicts.paired import (
     report,
     together,
 )
-from orbax_bench_core.analysis.verdicts.words import headline
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import ErrorInfo, RunInfo, repeats_of
 from orbax_bench_core.sweep import Expansion, Pair, PairDesign

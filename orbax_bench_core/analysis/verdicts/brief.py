@@ -1,0 +1,175 @@
+"""Verdicts in a terminal: tables with advice where it is wide, and lines where it is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orbax_bench_core.analysis.verdicts import words
+from orbax_bench_core.analysis.verdicts.cells import (
+    EXPLORATORY,
+    advice_on,
+    numbers_of,
+    operation_word,
+    particulars,
+    verdict_word,
+)
+from orbax_bench_core.analysis.verdicts.headlines import headline
+from orbax_bench_core.analysis.verdicts.metrics import NOTE, MetricsShown, metric_lines
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
+from orbax_bench_core.analysis.verdicts.ranking import (
+    nearest_to_trouble,
+    primary_first,
+    worst_first,
+)
+from orbax_bench_core.analysis.verdicts.words import unmatched_line
+from orbax_bench_core.document import (
+    BLANK,
+    ByWidth,
+    Cell,
+    Column,
+    Element,
+    Paragraph,
+    Role,
+    Row,
+    Span,
+    Table,
+    Text,
+)
+
+MANY: Final = 8
+"""Number of points above which those that pass have one line each."""
+
+_WIDE: Final = 110
+"""Columns from which on a terminal has room for advice beside the numbers."""
+
+_HEADINGS: Final = ("operation", "95 % interval", "ratio", "verdict")
+_SAID_ALREADY: Final = "exploratory: "
+
+
+def brief_elements(report: VerdictReport, metrics: MetricsShown) -> tuple[Element, ...]:
+    """Returns what a terminal shows of verdicts, with the metrics that `metrics` says."""
+    points = worst_first(report.points)
+    short = [point for point in points if len(points) > MANY and point.word == "PASS"]
+    long = points[: len(points) - len(short)]
+    rows = [_cells(operation, point) for point in long for operation in primary_first(point)]
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
+    elements: list[Element] = []
+    for point in long:
+        elements += _point(point, widths, metrics)
+    if short:
+        stamp = EXPLORATORY if report.exploratory else ""
+        passed = Span(f"{len(short)} points pass{stamp}", strong=True)
+        elements.append(_hanging((passed, ", each with its highest ratio:")))
+        elements += _passes(short)
+    elements += [
+        _hanging(Span(unmatched_line(point)), mark=Span("!", "unsure"))
+        for point in report.unmatched
+    ]
+    elements += [_hanging(Span(note), mark=Span("note:", "unsure")) for note in report.remarks]
+    if not all(operation.primary for point in long for operation in point.operations):
+        aside = "In (parentheses): operations that are not primary; they decide nothing."
+        elements.append(_hanging(Span(aside, "dim")))
+    noted = metrics != "none" and any(point.metrics for point in long)
+    ratio = (
+        f"Ratio: candidate ({report.candidate}) over baseline ({report.baseline}); above 1 is "
+        "slower."
+    )
+    return (
+        *elements,
+        *((_hanging(Span(NOTE, "dim")),) if noted else ()),
+        _hanging(Span(ratio, "dim")),
+        _hanging((verdict_word(report), Span(f": {headline(report).removeprefix(_SAID_ALREADY)}"))),
+    )
+
+
+def _point(point: PointVerdict, widths: Sequence[int], metrics: MetricsShown) -> list[Element]:
+    """Returns the name and verdict of a point, then its operations in columns of all points."""
+    about = Span(particulars(point), "dim")
+    title = (Span(point.point, strong=True), " ", about)
+    elements: list[Element] = [_hanging(title, mark=verdict_word(point))]
+    mark = Span("failed:", "bad") if point.failed else Span("note:", "dim")
+    for remark in words.remarks(point):
+        elements.append(_hanging((mark, " ", Span(remark)), indent=2))
+        mark = Span("note:", "dim")
+    operations = primary_first(point)
+    wide = (_wide_table(point, widths),) if operations else ()
+    narrow = (*_lines(point, widths), *_advice(point))
+    table = ByWidth(_WIDE, wide, narrow, terminal=True)
+    return [*elements, table, *metric_lines(point, metrics), BLANK]
+
+
+def _wide_table(point: PointVerdict, widths: Sequence[int]) -> Table:
+    columns = (
+        Column(heading, "number" if heading == "ratio" else "text", width=width)
+        for heading, width in zip(_HEADINGS, widths, strict=True)
+    )
+    rows = (
+        Row(
+            (
+                *map(Span, numbers_of(operation)),
+                operation_word(operation, point),
+                Cell(Span(advice_on(operation, point)), tuple(words.flags(operation))),
+            ),
+            dim=not operation.primary,
+        )
+        for operation in primary_first(point)
+    )
+    return Table((*columns, Column("what to do")), tuple(rows), indented=True, ruled=False)
+
+
+def _lines(point: PointVerdict, widths: Sequence[int]) -> list[Element]:
+    elements: list[Element] = []
+    for operation in primary_first(point):
+        name, interval, ratio = numbers_of(operation)
+        numbers = f"{name:{widths[0]}}  {interval:{widths[1]}}  {ratio:>{widths[2]}}  "
+        role: Role = "plain" if operation.primary else "dim"
+        elements.append(_hanging((numbers, operation_word(operation, point)), role, indent=2))
+        elements += [
+            _hanging(Span(flag), role, indent=4, mark=Span("!", "unsure"))
+            for flag in words.flags(operation)
+        ]
+    return elements
+
+
+def _advice(point: PointVerdict) -> list[Element]:
+    """Returns each advice with the operations that it is for, primary ones only if they pass."""
+    given: dict[str, list[str]] = {}
+    for operation in primary_first(point):
+        advice = advice_on(operation, point)
+        if advice and (operation.primary or operation.verdict.word != "PASS"):
+            given.setdefault(advice, []).append(operation.operation)
+    return [
+        _hanging(Span(f"{', '.join(names)}: {advice}"), indent=2, mark="→")
+        for advice, names in given.items()
+    ]
+
+
+def _passes(points: Sequence[PointVerdict]) -> list[Element]:
+    """Returns points that pass on one line each, with their numbers in columns."""
+    cells = [_nearest_cells(point) for point in points]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    elements: list[Element] = []
+    for point, numbers in zip(points, cells, strict=True):
+        padded = (cell.ljust(width) for cell, width in zip(numbers, widths, strict=True))
+        flagged = sum(len(words.flags(operation)) for operation in point.operations)
+        flags = f" ! {flagged} flag{'' if flagged == 1 else 's'}" if flagged else ""
+        name = (Span(point.point), " ", Span(point.point_id, "dim"), Span(flags, "unsure"))
+        mark = (verdict_word(point), Span(f" {'  '.join(padded)}".rstrip()))
+        elements.append(_hanging(name, indent=2, mark=mark))
+    return elements
+
+
+def _nearest_cells(point: PointVerdict) -> tuple[str, ...]:
+    nearest = nearest_to_trouble(point)
+    unpaired = "unpaired" if point.mode == "unpaired" else ""
+    return (*(("", "", "") if nearest is None else numbers_of(nearest)), unpaired)
+
+
+def _cells(operation: OperationVerdict, point: PointVerdict) -> tuple[str, ...]:
+    """Returns an operation as cells with the columns of `_HEADINGS`."""
+    return (*numbers_of(operation), operation_word(operation, point).text)
+
+
+def _hanging(text: Text, role: Role = "plain", *, indent: int = 0, mark: Text = "") -> Paragraph:
+    return Paragraph(text, role, mark=mark, indent=indent, fold="hanging")

@@ -1,0 +1,113 @@
+"""Headlines of reports: the result in a sentence or two."""
+
+from __future__ import annotations
+
+from orbax_bench_core.analysis.verdicts.findings import ENDPOINTS, open_shares, seconds_of
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
+from orbax_bench_core.analysis.verdicts.ranking import nearest_to_trouble, trouble, worst_first
+from orbax_bench_core.analysis.verdicts.words import interval, ratio, share
+from orbax_bench_core.document import count
+
+
+def headline(report: VerdictReport) -> str:
+    """Returns the result of a report in one sentence or two, without its word."""
+    if report.exploratory:
+        return f"{report.exploratory}. {_said(report)}"
+    return _said(report)
+
+
+def _said(report: VerdictReport) -> str:
+    if not report.points:
+        return "No point is in both arms, so that nothing was compared."
+    if report.word == "REGRESSION":
+        said = _regressed(report)
+    elif report.word == "PASS":
+        said = _passed(report)
+    else:
+        said = _undecided(report)
+    if all(point.mode == "unpaired" for point in report.points):
+        said += " The arms were run apart from each other: this is a warning, no proof."
+    return said
+
+
+def _regressed(report: VerdictReport) -> str:
+    """Returns the worst regression; a proof is told before a warning, a failure before a time."""
+    regressed = [
+        (point, operation)
+        for point in worst_first(report.points)
+        for operation in point.operations
+        if operation.primary and operation.verdict.word == "REGRESSION"
+    ]
+    failing = [
+        point
+        for point in report.points
+        if point.word == "REGRESSION" and point.endpoint == "failures"
+    ]
+    if failing:
+        said = f"Attempts fail in {failing[0].point}: {failing[0].reason}."
+    elif regressed:
+        point, worst = min(regressed, key=lambda one: (one[0].mode == "unpaired", trouble(one[1])))
+        said = _worst(point, worst)
+    else:
+        return "A point has regressed."
+    if len(regressed) + bool(failing) <= 1:
+        return said
+    said += f" In all, {count(len(regressed), 'primary operation')} regressed"
+    if len(report.points) == 1:
+        return f"{said}."
+    return f"{said}, in {len({at.point_id for at, _ in regressed})} of {len(report.points)} points."
+
+
+def _worst(point: PointVerdict, operation: OperationVerdict) -> str:
+    verdict = operation.verdict
+    if verdict.endpoint == "stalls":
+        return f"{operation.operation} stalls in {point.point}: {verdict.reason}."
+    between, guess = interval(verdict), ratio(verdict.ratio)
+    if between == "–":
+        return f"{operation.operation} takes {guess} as long in {point.point}."
+    return (
+        f"{operation.operation} takes {between} times as long in {point.point}, best guess {guess}."
+    )
+
+
+def _passed(report: VerdictReport) -> str:
+    primary = [
+        operation.operation
+        for point in report.points
+        for operation in point.operations
+        if operation.primary
+    ]
+    margins = {report.gate.rule(operation).margin for operation in primary}
+    large = f"of {share(margins.pop())} or more" if len(margins) == 1 else "as large as its margin"
+    floors = {report.gate.rule(operation).min_effect_s for operation in primary} - {0.0}
+    if len(floors) == 1:
+        large += f" that is {seconds_of(floors.pop())} or more as well"
+    return (
+        f"A slow-down {large} is ruled out for {count(len(primary), 'primary operation')} "
+        f"of {count(len(report.points), 'point')}. {open_shares(report.points)}"
+    )
+
+
+def _undecided(report: VerdictReport) -> str:
+    open_points = [point for point in worst_first(report.points) if point.word == "INCONCLUSIVE"]
+    said = (
+        f"{len(open_points)} of {count(len(report.points), 'point')} "
+        f"{'has' if len(open_points) == 1 else 'have'} no verdict, which is not a pass."
+    )
+    failed = sum(point.failed for point in report.points)
+    if failed:
+        said += f" In {count(failed, 'point')} an arm failed."
+    why = {ENDPOINTS[point.endpoint] for point in open_points if point.endpoint != "time"}
+    if why:
+        said += f" Decided by {' and by '.join(sorted(why))}."
+    lacking = [point.reason for point in open_points if point.endpoint == "missing"]
+    if lacking:
+        return f"{said} {lacking[0]}."
+    nearest = [found for point in open_points if (found := nearest_to_trouble(point))]
+    judged = [operation for operation in nearest if operation.verdict.ratio is not None]
+    if judged:
+        worst = min(judged, key=trouble)
+        between = interval(worst.verdict)
+        within = "" if between == "–" else f" within {between}, best guess"
+        said += f" The highest ratio is{within} {ratio(worst.verdict.ratio)} ({worst.operation})."
+    return said
