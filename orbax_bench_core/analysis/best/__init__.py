@@ -1,18 +1,11 @@
 """Choice of options: rankings with ties, effects, Pareto front, recommendation, and the search."""
 
-from orbax_bench_core.analysis.best.build import (
-    best,
-    best_of,
-    default_goal,
-    read_best,
-    read_search,
-    values_for,
-)
+from orbax_bench_core.analysis.best.build import best, best_of, default_goal, read_best, read_search
 from orbax_bench_core.analysis.best.factorial import Layout, analyse
 from orbax_bench_core.analysis.best.goals import parse_goal
 from orbax_bench_core.analysis.best.halving import FIRST_ROUNDS, NEAR, look, separation
 from orbax_bench_core.analysis.best.model import Best, Goal, Search, Stage
-from orbax_bench_core.analysis.best.observations import Observed, Observer
+from orbax_bench_core.analysis.best.observations import Observed, Observer, values_for
 from orbax_bench_core.analysis.best.ranking import LEVEL, complete_rounds, rank
 from orbax_bench_core.analysis.best.view import best_document, best_section
 from orbax_bench_core.analysis.best.words import best_line

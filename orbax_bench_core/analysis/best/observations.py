@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from orbax_bench_core import measure
-from orbax_bench_core.analysis.best.goals import BYTES, MEMORY, OPERATIONS, STEP_MAX, STEP_P99
+from orbax_bench_core.analysis.best.goals import (
+    BYTES,
+    MEMORY,
+    OPERATIONS,
+    STEP_MAX,
+    STEP_P99,
+    goal_value,
+)
+from orbax_bench_core.analysis.best.model import Goal
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
 from orbax_bench_core.records import Repeat, Verified, weakest
 from orbax_bench_core.sweep import SweepPoint, short_name
@@ -16,6 +24,9 @@ from orbax_bench_core.sweep import SweepPoint, short_name
 _PEAK: Final = "7_memory/host_peak_rss_mb"
 _MIB: Final = 2**20
 _STEPS: Final = {STEP_P99: measure.STEP_P99.name, STEP_MAX: measure.STEP_MAX.name}
+
+Values = dict[str, dict[int, float]]
+"""Values of a goal by point, then by round."""
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -181,3 +192,17 @@ def _flag(repeat: Repeat) -> str:
     if shares and cache == "warm" and min(shares) < 1 - TOLERATED_SHARE:
         flags.append("pages of the checkpoint were not cached before a warm load")
     return ", ".join(flags)
+
+
+def values_for(points: Sequence[Observed], goal: Goal) -> Values:
+    """Returns the values of a goal by point and round."""
+    found: Values = {}
+    for observed in points:
+        measured = {name: observed.values.get(name, {}) for name in goal.weights}
+        with_all = set.intersection(*map(set, measured.values()))
+        by_round = {
+            at: goal_value(goal, {name: of[at] for name, of in measured.items()})
+            for at in sorted(with_all)
+        }
+        found[observed.point.id] = {at: v for at, v in by_round.items() if v is not None}
+    return found
