@@ -5,11 +5,8 @@ from orbax_bench_core.analysis.summary.csv_file import SummaryTable
 from orbax_bench_core.analysis.summary.model import MetricSummary, PointStatus, RunSummary
 from orbax_bench_core.analysis.summary.series_names import short_names
 from orbax_bench_core.analysis.summary.tables import ExtraColumns
-from orbax_bench_core.analysis.summary.view import (
-    notes_document,
-    summary_document,
-    terminal_document,
-)
+from orbax_bench_core.analysis.summary.terminal import notes_document, terminal_document
+from orbax_bench_core.analysis.summary.view import summary_document
 
 __all__ = [
     "ExtraColumns",

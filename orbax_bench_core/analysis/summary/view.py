@@ -1,49 +1,42 @@
-"""Document of a run's summary: tables of operations, remarks, problems, provenance."""
+"""Page of a run's summary: tables of operations, remarks, problems, provenance."""
 
 from __future__ import annotations
 
-import collections
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.summary.charts import charts
-from orbax_bench_core.analysis.summary.effects import effects_elements, effects_line
+from orbax_bench_core.analysis.summary.effects import effects_elements
 from orbax_bench_core.analysis.summary.model import Failure, PointStatus, RunSummary
+from orbax_bench_core.analysis.summary.operations import not_alone, operations_table, retried_lines
+from orbax_bench_core.analysis.summary.provenance_facts import provenance_facts
 from orbax_bench_core.analysis.summary.tables import (
     NO_EXTRA,
     ExtraColumns,
     PointTable,
-    headings,
     point_tables,
 )
 from orbax_bench_core.analysis.summary.verification import verification_lines
 from orbax_bench_core.document import (
-    ByWidth,
     Code,
     Column,
     Details,
     Document,
     Element,
     Facts,
-    Group,
     Heading,
     Items,
     Only,
     Paragraph,
-    Role,
     Row,
     Section,
     Span,
     Table,
     count,
-    num_bytes,
 )
-from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import Record, RunInfo, Series
 
 _MOST_REPEATS: Final = 10
-_NARROW: Final = 80
-"""Columns of a terminal that has not been made wider."""
 
 
 def summary_document(
@@ -72,73 +65,6 @@ def summary_document(
     )
 
 
-def terminal_document(
-    info: RunInfo,
-    summary: RunSummary,
-    extra: ExtraColumns = NO_EXTRA,
-    answer: Document | None = None,
-) -> Document:
-    """Returns what a terminal shows of the summary of a run; `summary_document` has the page too.
-
-    Args:
-        info: The run.
-        summary: Its summary.
-        extra: Columns for the tables of operations.
-        answer: What stands above the tables; None for nothing.
-    """
-    above = () if answer is None else answer.brief or answer.elements
-    elements = (*above, *summary_elements(summary, extra))
-    return Document(title=info.suite_name, elements=elements, escape=False)
-
-
-def notes_document(info: RunInfo) -> Document:
-    """Returns what a reader of the suite should know: notes, and combinations that are skipped."""
-    notes = [_wrapped("note:", "unsure", note) for note in info.expansion.notes]
-    notes += [
-        _wrapped("skipped:", "unsure", f"{skip.point.name}: {skip.reason}")
-        for skip in info.expansion.skipped
-    ]
-    return Document(title=info.suite_name, elements=tuple(notes))
-
-
-def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tuple[Element, ...]:
-    """Returns what a terminal shows: every operation, then what failed or was skipped."""
-    elements: list[Element] = []
-    tables = point_tables(summary, extra)
-    if tables:
-        legend = (
-            "Median, interquartile spread over the median, fastest and slowest of n repeats, each "
-            "on its slowest host; GiB/s is all bytes over all seconds."
-        )
-        elements.append(_fitting(tables, extra))
-        elements += [
-            Paragraph(said, "dim", fold="wrapped") for said in (legend, extra.legend) if said
-        ]
-    if not summary.points:
-        elements.append(Paragraph("No repeat has a record yet."))
-    for line, serious in verification_lines(summary.points):
-        mark = Span("!", "bad") if serious else ""
-        elements.append(Paragraph(Span(line), "plain" if serious else "dim", mark=mark))
-    options = effects_line(summary.points)
-    if options:
-        elements.append(Paragraph(Span(options), "dim", fold="wrapped"))
-    for point in summary.points:
-        name = f"{point.point} {point.point_id}"
-        if point.flag is not None:
-            elements.append(Paragraph(Span(f"{name}: {point.flag}"), mark=Span("!", "bad")))
-        if point.not_alone:
-            elements.append(Paragraph(Span(f"{name}: {_beside(point)}"), mark=Span("!", "bad")))
-        if point.failed:
-            total = point.failed + point.passed + point.skipped
-            said = f"{name}: {point.failed} of {total} repeats: {point.reason}"
-            elements.append(_wrapped("failed:", "bad", said))
-        elif point.skipped:
-            elements.append(_wrapped("skipped:", "unsure", f"{name}: {point.reason}"))
-    elements += _retries(summary.points)
-    elements += [_wrapped("left out:", "bad", line) for line in summary.left_out]
-    return tuple(elements)
-
-
 def _page(
     info: RunInfo,
     summary: RunSummary,
@@ -160,17 +86,22 @@ def _page(
         *answer,
         Only("html", charts(info, summary, tables, extra)),
         Only("markdown", (Heading("Time per operation"), Paragraph(computed))),
-        Only("markdown", (_operations(tables, extra),)),
+        Only("markdown", (operations_table(tables, extra),)),
         Only("markdown", (*_legend(extra), *_remarks(tables))),
         Section(
             "What did not pass",
-            (*(_problems(problems) if problems else ()), *_retries(summary.points)),
+            (*(_problems(problems) if problems else ()), *retried_lines(summary.points)),
         ),
         Section("Verification", _verification(summary.points)),
         Section("Options in effect", effects_elements(summary.points)),
         Section("Notes", _notes(info, summary)),
         Heading("What it ran on"),
-        Facts(tuple((label, Span(fact)) for label, fact in _facts(example, summary.hosts).items())),
+        Facts(
+            tuple(
+                (label, Span(fact))
+                for label, fact in provenance_facts(example, summary.hosts).items()
+            )
+        ),
         Only("html", (Section("Files beside this page", _files(files)),)),
     )
 
@@ -222,60 +153,6 @@ def _range(numbers: Sequence[int], what: str) -> str:
     return count(high, what) if low == high else f"{low} to {count(high, what)}"
 
 
-def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
-    """Returns the operations of all points for a terminal: where it is narrow, in fewer columns."""
-    every = headings(extra)
-    lines = [every, *(row for table in tables for row in table.rows)]
-    wide = {
-        heading: 2 + max(map(len, column))
-        for heading, column in zip(every, zip(*lines, strict=True), strict=True)
-    }
-    kept = list(every)
-    for heading in ("min", "max", *extra.headings):
-        if sum(wide[one] for one in kept) > _NARROW:
-            kept.remove(heading)
-    whole = _operations(tables, extra)
-    if len(kept) == len(every):
-        return whole
-    rest = ", ".join(one for one in every if one not in kept)
-    told = Paragraph(f"Not shown for want of columns: {rest}; report.html has all.", "dim")
-    return ByWidth(sum(wide.values()), (whole,), (_operations(tables, extra, kept), told))
-
-
-def _operations(
-    tables: Sequence[PointTable], extra: ExtraColumns, kept: Container[str] | None = None
-) -> Table:
-    """Returns the operations of all points; of the columns only those `kept`, None for all."""
-    every = headings(extra)
-    operation, *numbers = (one for one in every if kept is None or one in kept)
-
-    def cells(row: Sequence[str]) -> Iterator[str]:
-        return (
-            cell for heading, cell in zip(every, row, strict=True) if not kept or heading in kept
-        )
-
-    groups = (
-        Group(
-            label=(Span(table.name, strong=True), " ", Span(table.point_id, "dim")),
-            keys=(Span(table.name), Span(table.point_id)),
-            rows=tuple(Row(tuple(map(Span, cells(row)))) for row in table.rows),
-            remarks=tuple(
-                Paragraph(Span(said.text), mark=Span("!", "bad"), indent=2)
-                if said.serious
-                else Paragraph(Span(said.text), "dim", indent=2)
-                for said in table.remarks
-            ),
-        )
-        for table in tables
-    )
-    return Table(
-        (Column(operation), *(Column(heading, "number") for heading in numbers)),
-        groups=tuple(groups),
-        keys=("point", "id"),
-        empty="No repeat has passed.",
-    )
-
-
 def _remarks(tables: Sequence[PointTable]) -> tuple[Element, ...]:
     """Returns remarks for below a table, which has no room for them in Markdown."""
     elements: list[Element] = []
@@ -312,28 +189,6 @@ def _problems(points: Sequence[PointStatus]) -> tuple[Element, ...]:
     )
 
 
-def _retries(points: Sequence[PointStatus]) -> tuple[Element, ...]:
-    return tuple(
-        _wrapped("retried:", "unsure", f"{point.point} {point.point_id}: {_retried(point)}")
-        for point in points
-        if point.retried
-    )
-
-
-def _retried(point: PointStatus) -> str:
-    return (
-        f"{point.retried} of {point.passed} repeats passed only when they were tried again, and "
-        f"are among these times; the first attempt of the first: {point.retried_for}"
-    )
-
-
-def _beside(point: PointStatus) -> str:
-    return (
-        f"{point.not_alone} of {point.passed} repeats were not alone: another point of the run was "
-        "measured on the same machine meanwhile, and both have part in these times"
-    )
-
-
 def _failure(point: PointStatus, failure: Failure) -> Element:
     """Returns one way in which repeats failed, with what is known of it below."""
     repeats = ", ".join(map(str, failure.repeats[:_MOST_REPEATS]))
@@ -353,7 +208,7 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
         if point.flag is not None
     ]
     flags += [
-        f"{point.point} {point.point_id}: {_beside(point)}"
+        f"{point.point} {point.point_id}: {not_alone(point)}"
         for point in summary.points
         if point.not_alone
     ]
@@ -366,40 +221,3 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
         Only("html", (Items(tuple(map(Span, html))),)),
         Only("markdown", (Items(tuple(map(Span, markdown))),)),
     )
-
-
-def _facts(example: Record | None, hosts: Sequence[str]) -> dict[str, str]:
-    """Returns what the run ran on, as label and text."""
-    if example is None:
-        return {}
-    provenance = example.provenance
-    host, devices, git = (_mapping(provenance.get(name)) for name in ("host", "devices", "git"))
-    versions = _mapping(provenance.get("versions"))
-    facts = {
-        "host": f"{host['name']}, {host['cpu']}, {host['cpu_count']} CPUs, "
-        f"{_memory(host['memory_bytes'])} memory",
-        **({"hosts": "; ".join(hosts)} if hosts else {}),
-        "kernel": str(host["kernel"]),
-        "versions": ", ".join(f"{name} {v}" for name, v in versions.items()) or UNKNOWN,
-        "code under test": example.code.words,
-        "orbax-bench": f"{git['commit']}, dirty: {git['dirty']}",
-    }
-    if devices:
-        facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"
-    if example.state is not None:
-        facts["checkpoint size"] = num_bytes(example.state.num_bytes)
-    return facts
-
-
-def _memory(said: object) -> str:
-    return num_bytes(said) if isinstance(said, int) and 0 <= said < 2**63 else UNKNOWN
-
-
-def _mapping(part: object) -> collections.defaultdict[str, object]:
-    """Returns a part of a provenance, in which what it does not say is unknown."""
-    said = part if isinstance(part, dict) else {}
-    return collections.defaultdict(lambda: UNKNOWN, said)
-
-
-def _wrapped(mark: str, role: Role, text: str) -> Paragraph:
-    return Paragraph(Span(text), mark=Span(mark, role), fold="wrapped")

@@ -1,0 +1,115 @@
+"""Summary of a run in a terminal: every operation, then what failed or was skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from orbax_bench_core.analysis.summary.effects import effects_line
+from orbax_bench_core.analysis.summary.model import RunSummary
+from orbax_bench_core.analysis.summary.operations import (
+    not_alone,
+    operations_table,
+    retried_lines,
+    wrapped,
+)
+from orbax_bench_core.analysis.summary.tables import (
+    NO_EXTRA,
+    ExtraColumns,
+    PointTable,
+    headings,
+    point_tables,
+)
+from orbax_bench_core.analysis.summary.verification import verification_lines
+from orbax_bench_core.document import ByWidth, Document, Element, Paragraph, Span
+from orbax_bench_core.records import RunInfo
+
+_NARROW: Final = 80
+"""Columns of a terminal that has not been made wider."""
+
+
+def terminal_document(
+    info: RunInfo,
+    summary: RunSummary,
+    extra: ExtraColumns = NO_EXTRA,
+    answer: Document | None = None,
+) -> Document:
+    """Returns what a terminal shows of the summary of a run; `summary_document` has the page too.
+
+    Args:
+        info: The run.
+        summary: Its summary.
+        extra: Columns for the tables of operations.
+        answer: What stands above the tables; None for nothing.
+    """
+    above = () if answer is None else answer.brief or answer.elements
+    elements = (*above, *summary_elements(summary, extra))
+    return Document(title=info.suite_name, elements=elements, escape=False)
+
+
+def notes_document(info: RunInfo) -> Document:
+    """Returns what a reader of the suite should know: notes, and combinations that are skipped."""
+    notes = [wrapped("note:", "unsure", note) for note in info.expansion.notes]
+    notes += [
+        wrapped("skipped:", "unsure", f"{skip.point.name}: {skip.reason}")
+        for skip in info.expansion.skipped
+    ]
+    return Document(title=info.suite_name, elements=tuple(notes))
+
+
+def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tuple[Element, ...]:
+    """Returns what a terminal shows: every operation, then what failed or was skipped."""
+    elements: list[Element] = []
+    tables = point_tables(summary, extra)
+    if tables:
+        legend = (
+            "Median, interquartile spread over the median, fastest and slowest of n repeats, each "
+            "on its slowest host; GiB/s is all bytes over all seconds."
+        )
+        elements.append(_fitting(tables, extra))
+        elements += [
+            Paragraph(said, "dim", fold="wrapped") for said in (legend, extra.legend) if said
+        ]
+    if not summary.points:
+        elements.append(Paragraph("No repeat has a record yet."))
+    for line, serious in verification_lines(summary.points):
+        mark = Span("!", "bad") if serious else ""
+        elements.append(Paragraph(Span(line), "plain" if serious else "dim", mark=mark))
+    options = effects_line(summary.points)
+    if options:
+        elements.append(Paragraph(Span(options), "dim", fold="wrapped"))
+    for point in summary.points:
+        name = f"{point.point} {point.point_id}"
+        if point.flag is not None:
+            elements.append(Paragraph(Span(f"{name}: {point.flag}"), mark=Span("!", "bad")))
+        if point.not_alone:
+            elements.append(Paragraph(Span(f"{name}: {not_alone(point)}"), mark=Span("!", "bad")))
+        if point.failed:
+            total = point.failed + point.passed + point.skipped
+            said = f"{name}: {point.failed} of {total} repeats: {point.reason}"
+            elements.append(wrapped("failed:", "bad", said))
+        elif point.skipped:
+            elements.append(wrapped("skipped:", "unsure", f"{name}: {point.reason}"))
+    elements += retried_lines(summary.points)
+    elements += [wrapped("left out:", "bad", line) for line in summary.left_out]
+    return tuple(elements)
+
+
+def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
+    """Returns the operations of all points for a terminal: where it is narrow, in fewer columns."""
+    every = headings(extra)
+    lines = [every, *(row for table in tables for row in table.rows)]
+    wide = {
+        heading: 2 + max(map(len, column))
+        for heading, column in zip(every, zip(*lines, strict=True), strict=True)
+    }
+    kept = list(every)
+    for heading in ("min", "max", *extra.headings):
+        if sum(wide[one] for one in kept) > _NARROW:
+            kept.remove(heading)
+    whole = operations_table(tables, extra)
+    if len(kept) == len(every):
+        return whole
+    rest = ", ".join(one for one in every if one not in kept)
+    told = Paragraph(f"Not shown for want of columns: {rest}; report.html has all.", "dim")
+    return ByWidth(sum(wide.values()), (whole,), (operations_table(tables, extra, kept), told))
