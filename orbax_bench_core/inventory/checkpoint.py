@@ -10,19 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import place, read_json
+from orbax_bench_core.files import read_json
 from orbax_bench_core.inventory.inventory import file_sizes
 from orbax_bench_core.inventory.keys import Chunk, StoreError, read_store
 from orbax_bench_core.inventory.layout import TREE, UNFINISHED
+from orbax_bench_core.inventory.location import MARKER_FILE, ROOT_FILE, locate
 from orbax_bench_core.inventory.zarr import ZarrArray, read_zarr
 
 if TYPE_CHECKING:
     from etils import epath
 
-_ROOT: Final = "_CHECKPOINT_METADATA"
-_MARKER: Final = "commit_success.txt"
-_USUAL: Final = ("state", "pytree", "default", "items")
 _LISTED: Final = 3
 
 
@@ -110,64 +107,8 @@ def read_checkpoint(path: str) -> StoredCheckpoint:
     Raises:
         UserError: There is nothing at the path, or no checkpoint of Orbax, or several.
     """
-    root, item = _locate(path)
+    root, item = locate(path)
     return _Reader(path, root, item).read()
-
-
-def _open(path: str) -> epath.Path:
-
-    found = place(path)
-    return found if "://" in str(found) else found.expanduser().resolve()
-
-
-def _locate(path: str) -> tuple[epath.Path, str]:
-    """Returns the root of a checkpoint and the name of its item, empty where the root is one."""
-    directory = _open(path)
-    if not directory.exists():
-        raise UserError(f"{path!r} does not exist; give the directory of an Orbax checkpoint")
-    if not directory.is_dir():
-        raise UserError(f"{path!r} is a file; give the directory of an Orbax checkpoint")
-    children = sorted(child for child in directory.iterdir() if child.is_dir())
-    if _is_item(directory):
-        is_below = (directory.parent / _ROOT).exists()
-        return (directory.parent, directory.name) if is_below else (directory, "")
-    items = [child.name for child in children if _is_item(child)]
-    if items:
-        usual = [name for name in _USUAL if name in items]
-        if len(items) > 1 and not usual:
-            example = str(directory / items[0])
-            raise UserError(f"{path!r} holds the items {items}; give one, such as {example!r}")
-        return directory, (usual or items)[0]
-    steps = [child for child in children if (child / _ROOT).exists() or UNFINISHED in child.name]
-    if steps:
-        number = len(steps)
-        raise UserError(
-            f"{path!r} holds {number} checkpoint{'s' * (number > 1)}; give one, such as "
-            f"{str(max(steps, key=_by_step))!r}"
-        )
-    if (directory / _ROOT).exists() or (directory / _MARKER).exists():
-        return directory, children[0].name if children else _USUAL[0]
-    raise UserError(
-        f"{path!r} is not an Orbax checkpoint: neither it nor a directory in it has {TREE}, "
-        "manifest.ocdbt or Zarr arrays; give the root of a checkpoint or the directory of one item"
-    )
-
-
-def _is_item(directory: epath.Path) -> bool:
-    names = (TREE, "manifest.ocdbt", "ocdbt.process_0", "array_metadatas")
-    if any((directory / name).exists() for name in names):
-        return True
-    return any(
-        (child / name).exists()
-        for child in sorted(directory.iterdir())[:_LISTED]
-        for name in ("zarr.json", ".zarray")
-        if not (directory / _ROOT).exists()
-    )
-
-
-def _by_step(directory: epath.Path) -> tuple[int, str]:
-    name = directory.name
-    return int(name) if name.isdecimal() else -1, name
 
 
 class _Reader:
@@ -183,7 +124,7 @@ class _Reader:
         """Arrays of which a problem says all that there is to say."""
 
     def read(self) -> StoredCheckpoint:
-        root = self._json(self._root / _ROOT, needed=bool(self._item)) or {}
+        root = self._json(self._root / ROOT_FILE, needed=bool(self._item)) or {}
         tree = self._json(self._folder / TREE, needed=True) or {}
         is_committed, commit = self._commit(root)
         ocdbt, keys = self._keys(tree)
@@ -225,14 +166,17 @@ class _Reader:
         if UNFINISHED in str(self._root):
             self._problems.append(f"its save has not finished: its name has {UNFINISHED}")
             return False, f"no: its name has {UNFINISHED}"
-        if PurePosixPath(_MARKER) in self._sizes:
-            return True, f"yes: {_MARKER} is there"
+        if PurePosixPath(MARKER_FILE) in self._sizes:
+            return True, f"yes: {MARKER_FILE} is there"
         if "://" in str(self._root):
-            self._problems.append(f"its save has not finished: {_MARKER} is missing")
-            return False, f"no: {_MARKER} is missing, and object storage cannot rename"
+            self._problems.append(f"its save has not finished: {MARKER_FILE} is missing")
+            return False, f"no: {MARKER_FILE} is missing, and object storage cannot rename"
         if root.get("commit_timestamp_nsecs"):
-            return True, f"yes: {_ROOT} has the time of its commit, though {_MARKER} is missing"
-        return None, f"unknown: neither {_MARKER} nor the time of a commit is there"
+            return (
+                True,
+                f"yes: {ROOT_FILE} has the time of its commit, though {MARKER_FILE} is missing",
+            )
+        return None, f"unknown: neither {MARKER_FILE} nor the time of a commit is there"
 
     def _siblings(self) -> tuple[str, ...]:
         if "://" in str(self._root):
