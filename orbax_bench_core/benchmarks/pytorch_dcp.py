@@ -13,10 +13,11 @@ from orbax_bench_core.authoring import (
     UnmetNeed,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support import pytorch
+from orbax_bench_core.benchmarks.support import torch_storage
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
 from orbax_bench_core.benchmarks.support.pytorch import TorchData, TorchOptions
 from orbax_bench_core.benchmarks.support.saving import await_result, measure_parts
+from orbax_bench_core.benchmarks.support.torch_group import join_ranks, synchronize
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -84,14 +85,12 @@ class PyTorchDcp(BenchmarksGenerator[PyTorchDcpOptions]):
 
     def test_fn(self, context: TestContext[PyTorchDcpOptions]) -> TestResult:
         """Runs one save and one load."""
-        from orbax_bench_core.benchmarks.support import pytorch
-
         metrics, options = Metrics(), context.options
         path = context.path / "ckpt"
         reference = options.reference_checkpoint_path
         data = TorchData.of(context, _NAME, reference)
         _check(options, data.device.type)
-        pytorch.join_ranks(data.device)
+        join_ranks(data.device)
         state = data.layout.distribute(data.local())
         saver = _Saver(options, path, state)
         await_all_hosts("pytorch_dcp_save")
@@ -107,11 +106,11 @@ class PyTorchDcp(BenchmarksGenerator[PyTorchDcpOptions]):
         saver.close()
         del state, saver
         data.free_if_scarce()
-        reader = pytorch.reader(path)
+        reader = torch_storage.reader(path)
         context.prepare_load("load", path)
         with metrics.measure("load", options.collectors, num_bytes=data.num_bytes):
             loaded = _load(data, reader)
-            pytorch.synchronize(data.device)
+            synchronize(data.device)
         data.verify(context, loaded)
         return TestResult(metrics=metrics)
 
@@ -124,12 +123,12 @@ class _Saver:
 
         self._options = options
         self._state = state
-        self._writer = pytorch.writer(
+        self._writer = torch_storage.writer(
             path,
             single_file_per_rank=options.single_file_per_rank,
             thread_count=options.save_thread_count,
             per_thread_copy_ahead=options.save_per_thread_copy_ahead_mb * _MIB,
-            sync_files=options.sync_files and pytorch.is_local(path),
+            sync_files=options.sync_files and torch_storage.is_local(path),
         )
         if options.cache_staged_state_dict:
             self._writer.cache_staged_state_dict = True

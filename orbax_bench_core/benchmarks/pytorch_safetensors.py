@@ -15,6 +15,7 @@ from orbax_bench_core.authoring import (
 from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.support.pytorch import TorchOptions
 from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, check_holds
+from orbax_bench_core.benchmarks.support.torch_storage import is_local
 
 if TYPE_CHECKING:
     import torch
@@ -48,7 +49,7 @@ class PyTorchSafetensors(BenchmarksGenerator[PyTorchSafetensorsOptions]):
 def _write(file: epath.Path, tensors: pytorch.Tensors) -> None:
     from safetensors import torch as safetensors
 
-    if pytorch.is_local(file):
+    if is_local(file):
         safetensors.save_file(dict(tensors), str(file))
     else:
         file.write_bytes(safetensors.save(dict(tensors)))
@@ -57,7 +58,7 @@ def _write(file: epath.Path, tensors: pytorch.Tensors) -> None:
 def _read(file: epath.Path, device: torch.device) -> dict[str, Any]:
     from safetensors import torch as safetensors
 
-    if pytorch.is_local(file):
+    if is_local(file):
         return pytorch.in_memory(safetensors.load_file(str(file), device=str(device)))
     return {name: one.to(device) for name, one in safetensors.load(file.read_bytes()).items()}
 

@@ -15,6 +15,7 @@ from orbax_bench_core.authoring import (
 )
 from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.support.pytorch import TorchOptions
+from orbax_bench_core.benchmarks.support.torch_storage import is_local
 
 if TYPE_CHECKING:
     import torch
@@ -45,7 +46,7 @@ class TorchSave(BenchmarksGenerator[TorchSaveOptions]):
         """Runs one save and one load."""
         options = context.options
         mmap = options.mmap
-        if mmap and not pytorch.is_local(context.path):
+        if mmap and not is_local(context.path):
             raise UnmetNeed(f"mmap: true needs local storage; this is {context.path}")
         return pytorch.round_trip(
             context,
@@ -59,7 +60,7 @@ class TorchSave(BenchmarksGenerator[TorchSaveOptions]):
 def _write(file: epath.Path, tensors: pytorch.Tensors) -> None:
     import torch
 
-    if pytorch.is_local(file):
+    if is_local(file):
         torch.save(dict(tensors), str(file))
         return
     with file.open("wb") as opened:
@@ -69,7 +70,7 @@ def _write(file: epath.Path, tensors: pytorch.Tensors) -> None:
 def _read(file: epath.Path, device: torch.device, mmap: bool) -> dict[str, Any]:
     import torch
 
-    if pytorch.is_local(file):
+    if is_local(file):
         found = torch.load(str(file), map_location=device, weights_only=True, mmap=mmap)
         return pytorch.in_memory(found) if mmap else dict(found)
     with file.open("rb") as opened:

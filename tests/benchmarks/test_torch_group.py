@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.benchmarks.support.pytorch import device_of_rank, import_torch, join_ranks
+from orbax_bench_core.benchmarks.support.torch_group import device_of_rank, import_torch, join_ranks
 
 pytestmark = pytest.mark.slow  # PyTorch takes a second to import
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
-from orbax_bench_core.benchmarks.support.pytorch import join_ranks
 from orbax_bench_core.benchmarks.support.saving import load_target
+from orbax_bench_core.benchmarks.support.torch_group import join_ranks
 from orbax_bench_core.config import CheckpointConfig, MeshConfig
 from orbax_bench_core.state import build_mesh, digest, generate
 from orbax_bench_core.state.torch import TorchLayout

@@ -1,15 +1,11 @@
-"""PyTorch side of the benchmarks: options, data, process group, file formats and storage."""
+"""PyTorch side of the benchmarks: options, data, and round trips of one file per process."""
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import dataclasses
 import functools
-import os
-from collections.abc import Callable, Iterator, Mapping
-from types import ModuleType
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
     Sweepable,
@@ -26,6 +22,8 @@ from orbax_bench_core.benchmarks.support.options import (
 )
 from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
 from orbax_bench_core.benchmarks.support.saving import load_target, measure_parts
+from orbax_bench_core.benchmarks.support.torch_group import device_of_rank, synchronize
+from orbax_bench_core.benchmarks.support.torch_storage import sync_file
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from orbax_bench_core.state.torch import TorchLayout
 
 
-PACKAGE = "torch==2.13.0"
 Tensors = Mapping[str, Any]
 
 
@@ -123,101 +120,6 @@ class TorchData:
             context.verify(self.layout.to_jax(tensors), self.expected, against="saved")
 
 
-def import_torch(benchmark: str) -> ModuleType:
-    """Returns PyTorch.
-
-    Raises:
-        UnmetNeed: It is not installed, or too old.
-    """
-    try:
-        import torch
-        import torch.distributed.checkpoint
-        import torch.distributed.tensor
-    except ImportError as error:
-        raise UnmetNeed(
-            f"{benchmark} needs PyTorch 2.7 or later: pip install {PACKAGE} ({error})"
-        ) from None
-    found: ModuleType = torch
-    return found
-
-
-def device_of_rank(benchmark: str) -> torch.device:
-    """Returns where the tensors of this process go: where JAX has its arrays.
-
-    Raises:
-        UnmetNeed: PyTorch is missing, or cannot use the devices that JAX uses.
-    """
-    import jax
-
-    torch = import_torch(benchmark)
-    platform = jax.default_backend()
-    if platform == "cpu":
-        return torch.device("cpu")
-    if platform != "gpu":
-        raise UnmetNeed(
-            f"{benchmark} needs CPUs or GPUs: JAX runs on {platform} here, which PyTorch "
-            "cannot use; set JAX_PLATFORMS=cpu"
-        )
-    if not torch.cuda.is_available():
-        raise UnmetNeed(
-            f"{benchmark} needs a PyTorch with CUDA where JAX runs on GPUs; here is "
-            f"{torch.__version__}, which finds none"
-        )
-    device = torch.device("cuda", jax.local_devices()[0].local_hardware_id or 0)
-    torch.cuda.set_device(device)
-    return device
-
-
-def join_ranks(device: torch.device) -> None:
-    """Makes the default process group, once per process; every process must call.
-
-    Ranks are the indices of JAX's processes. They meet where `MASTER_ADDR` and `MASTER_PORT` say
-    when both are set, as `torchrun` does, and otherwise on the host of JAX's process 0.
-    """
-    import jax
-    import torch.distributed as dist
-
-    if dist.is_initialized():
-        return
-    rank, world = jax.process_index(), jax.process_count()
-    backend = "gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl"
-    if {"MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys() and world > 1:
-        dist.init_process_group(backend, init_method="env://", rank=rank, world_size=world)
-    else:
-        dist.init_process_group(backend, store=_store(rank, world), rank=rank, world_size=world)
-    atexit.register(dist.destroy_process_group)
-
-
-def synchronize(device: torch.device) -> None:
-    """Waits until a device has done all that it was given."""
-    import torch
-
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-
-
-def _store(rank: int, world: int) -> Any:
-    import numpy as np
-    import torch.distributed as dist
-    from jax.experimental import multihost_utils
-
-    if world == 1:
-        return dist.HashStore()
-    host = os.environ.get("MASTER_ADDR") or _host_of_process_0()
-    server = dist.TCPStore(host, 0, is_master=True, wait_for_workers=False) if rank == 0 else None
-    # Host 0 takes a free port and tells the others.
-    port = int(multihost_utils.broadcast_one_to_all(np.int32(server.port if server else 0)))
-    return server or dist.TCPStore(host, port, is_master=False)
-
-
-def _host_of_process_0() -> str:
-    """Returns the name or address at which JAX's coordinator, process 0, is reached."""
-    from jax._src import distributed
-
-    address = distributed.global_state.coordinator_address or "127.0.0.1:0"
-    return str(address).rpartition(":")[0].strip("[]")
-
-
 def round_trip(
     context: TestContext[TorchOptions],
     benchmark: str,
@@ -254,7 +156,7 @@ def round_trip(
     def save() -> None:
         write(file, tensors)
         if options.sync_files:
-            _sync(file)
+            sync_file(file)
         await_all_hosts(f"{benchmark}_save")
 
     await_all_hosts(f"{benchmark}_ready")
@@ -289,16 +191,6 @@ def in_memory(tensors: Tensors) -> dict[str, Any]:
         name: one.clone() if isinstance(one, torch.Tensor) and one.device.type == "cpu" else one
         for name, one in tensors.items()
     }
-
-
-def _sync(file: epath.Path) -> None:
-    if not is_local(file):
-        return
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def reference_tree(directory: str) -> Any:
@@ -350,61 +242,3 @@ def _bfloat16(part: Any, index: Any) -> Any:
 
     values = part[index].to(torch.bfloat16).contiguous()
     return values.view(torch.int16).numpy().view(bfloat16)
-
-
-def is_local(path: epath.Path) -> bool:
-    """Says whether a path lies on a file system of this machine."""
-    return "://" not in str(path)
-
-
-def writer(path: epath.Path, **settings: Any) -> Any:
-    """Returns PyTorch's own writer."""
-    from torch.distributed.checkpoint import FileSystemWriter
-
-    return _reaching(path, FileSystemWriter(str(path), **settings))
-
-
-def reader(path: epath.Path) -> Any:
-    """Returns PyTorch's own reader."""
-    from torch.distributed.checkpoint import FileSystemReader
-
-    return _reaching(path, FileSystemReader(str(path)))
-
-
-def _reaching(path: epath.Path, storage: Any) -> Any:
-    if not is_local(path):
-        storage.fs, storage.path = ObjectStore(), path
-    return storage
-
-
-class ObjectStore:
-    """The functions of PyTorch's `FileSystem`, by the library that all else here reaches gs:// by.
-
-    PyTorch has an implementation of its own over fsspec, which is private.
-    """
-
-    @contextlib.contextmanager
-    def create_stream(self, path: epath.Path, mode: str) -> Iterator[IO[Any]]:
-        """Opens a file."""
-        with path.open(mode) as stream:
-            yield stream
-
-    def concat_path(self, path: epath.Path, suffix: str) -> epath.Path:
-        """Returns a path within another."""
-        return path / suffix
-
-    def rename(self, path: epath.Path, new_path: epath.Path) -> None:
-        """Gives a file another name: that of the metadata, which is small."""
-        new_path.write_bytes(path.read_bytes())
-        path.unlink()
-
-    def mkdir(self, path: epath.Path) -> None:
-        """Makes a directory, which an object store does not have."""
-
-    def exists(self, path: epath.Path) -> bool:
-        """Says whether there is such a file."""
-        return bool(path.exists())
-
-    def rm_file(self, path: epath.Path) -> None:
-        """Removes a file."""
-        path.unlink()
