@@ -6,10 +6,11 @@ from orbax_bench_core.errors.redaction import (
     redacted,
     redacted_deeply,
 )
-from orbax_bench_core.errors.text import presentable, printable, shortened, shown
+from orbax_bench_core.errors.text import CONTROL, presentable, printable, shortened, shown
 from orbax_bench_core.errors.user_error import Problem, UserError, did_you_mean
 
 __all__ = [
+    "CONTROL",
     "CREDENTIALS",
     "Problem",
     "UserError",

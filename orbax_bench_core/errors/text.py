@@ -12,7 +12,7 @@ LONGEST_MESSAGE: Final = 1_900
 _LONGEST_VALUE: Final = 200
 _END: Final = 300
 """Characters of the end of a long message, which says what to do."""
-_CONTROL: Final = re.compile(
+CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 """Characters that move a cursor, end a line or turn text around, and halves of characters, which no
@@ -24,7 +24,7 @@ def printable(text: str) -> str:
 
     An escape becomes a backslash, x1b; line feeds and tabs stay.
     """
-    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+    return CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def presentable(text: str) -> str:

@@ -12,6 +12,7 @@ from rich.live import Live
 
 from orbax_bench_core.cli.main import run_command_line
 from orbax_bench_core.cli.terminal import new_console, printable_streams
+from orbax_bench_core.errors import CONTROL
 
 PLANTED = "a\x1b[2J\x9b2J\u202eb\x07"
 SHOWN = "a\\u001b[2J\\u009b2J\\u202eb\\u0007"
@@ -96,3 +97,14 @@ def test_a_name_that_is_no_text_can_be_printed():
         run_command_line(lambda: print("a\udcffé"))
     assert os.read(reader, 100) == b"a\\udcff\\xe9\r\n"
     os.close(reader)
+
+
+def test_every_character_that_a_terminal_obeys_is_written_out(capsys):
+    obeyed = [char for char in map(chr, range(0x11000)) if CONTROL.match(char) and char != "\r"]
+    run_command_line(lambda: print("".join(obeyed)))
+    assert capsys.readouterr().out == "".join(f"\\u{ord(char):04x}" for char in obeyed) + "\n"
+
+
+def test_what_lays_out_our_own_output_stays(capsys):
+    run_command_line(lambda: print("a\tb\rc\nd\x07"))
+    assert capsys.readouterr().out == "a\tb\rc\nd\\u0007\n"
