@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NewType, assert_never
+from typing import Final, assert_never
 
 from orbax_bench_core.document import figures
 from orbax_bench_core.document.elements import (
@@ -36,16 +36,22 @@ from orbax_bench_core.document.elements import (
     Plot,
     Row,
     Section,
-    Span,
     Table,
     Text,
-    spans,
+)
+from orbax_bench_core.document.markup import (
+    NOTHING,
+    Safe,
+    escaped,
+    inline,
+    joined,
+    piece,
+    plain,
+    role_class,
+    sentence,
+    tag,
 )
 from orbax_bench_core.errors import presentable
-
-_UNBROKEN: Final = re.compile(r"(\d) (?=(?:µs|ms|s|min|h|B|[KMGT]iB|GiB/s|%)(?![\w/]))")
-_SAFE: Final = re.compile(r"(?i)https?://|file://|(?![a-z][a-z0-9+.-]*:)[^/]")
-"""Addresses that are linked to: of web pages and files, and relative ones."""
 
 _USUAL_HEIGHT: Final = Plot("", ()).height
 _FEWEST_STACKED: Final = 3
@@ -67,14 +73,6 @@ _TONES: Final = {
     "bar": "--bar",
     **{name.strip("-"): name for name in figures.SERIES},
 }
-
-
-Safe = NewType("Safe", str)
-"""Text of a page in which everything that is not ours is escaped."""
-
-_NOTHING: Final = Safe("")
-_ENTITIES: Final = {"&": "&amp;", ">": "&gt;", "<": "&lt;", "'": "&#39;", '"': "&#34;"}
-_QUOTED: Final = re.compile(r"`([^`]+)`")
 
 
 def to_html(document: Document) -> str:
@@ -150,20 +148,6 @@ def _name(table: Table) -> str:
     return f"h{hashlib.sha256(headings.encode()).hexdigest()[:6]}"
 
 
-def _tag(name: str, inside: Safe, **attributes: str) -> Safe:
-    """Returns an element; an attribute `class_` is a class, and an empty one is left out."""
-    given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_escaped(value)}"'
-        for key, value in attributes.items()
-        if value
-    )
-    return Safe(f"<{name}{given}>{inside}</{name}>")
-
-
-def _join(parts: Iterable[Safe], between: str = "") -> Safe:
-    return Safe(between.join(parts))
-
-
 def _body(elements: Iterable[Element]) -> Safe:
     """Returns elements below each other; figures that follow each other are put together."""
     shown = []
@@ -171,34 +155,34 @@ def _body(elements: Iterable[Element]) -> Safe:
         elements, key=lambda element: isinstance(element, Figure)
     ):
         parts = [part for element in group if (part := _element(element))]
-        shown += [_tag("div", _join(parts, "\n"), class_="figures")] if drawn else parts
-    return _join(shown, "\n")
+        shown += [tag("div", joined(parts, "\n"), class_="figures")] if drawn else parts
+    return joined(shown, "\n")
 
 
 def _element(element: Element) -> Safe:
     match element:
         case Heading():
-            return _tag(f"h{element.level}", _line(element.text))
+            return tag(f"h{element.level}", inline(element.text))
         case Paragraph():
-            return _tag("p", _sentence(element), class_=_role(element.role))
+            return tag("p", sentence(element), class_=role_class(element.role))
         case Items():
-            return _tag("ul", _join((_tag("li", _line(item)) for item in element.items), "\n"))
+            return tag("ul", joined((tag("li", inline(item)) for item in element.items), "\n"))
         case Code():
-            return _tag("pre", _escaped(presentable(element.text).rstrip()))
+            return tag("pre", escaped(presentable(element.text).rstrip()))
         case Facts():
             pairs = (
-                _join((_tag("dt", _line(name)), _tag("dd", _line(fact))))
+                joined((tag("dt", inline(name)), tag("dd", inline(fact))))
                 for name, fact in element.pairs
             )
-            return _tag("dl", _join(pairs, "\n"))
+            return tag("dl", joined(pairs, "\n"))
         case Table():
-            inside = _join(_parts(element), "\n")
-            return _tag("div", _tag("table", inside, class_=_classes(element)), class_="wide")
+            inside = joined(_parts(element), "\n")
+            return tag("div", tag("table", inside, class_=_classes(element)), class_="wide")
         case Figure():
             with figures.style():
                 drawing = element.draw()
             # Nothing of the user's is in it that was not escaped when it was drawn.
-            return _tag("div", Safe(figures.svg(drawing, title=element.title)))
+            return tag("div", Safe(figures.svg(drawing, title=element.title)))
         case Plot():
             return _plot(element)
         case Legend():
@@ -206,21 +190,21 @@ def _element(element: Element) -> Safe:
         case Filter():
             return _filter(element)
         case Callout():
-            inside = _join((_tag("b", _piece(element.word)), _tag("p", _line(element.text))))
-            return _tag("div", inside, class_=f"callout {_role(element.word.role)}")
+            inside = joined((tag("b", piece(element.word)), tag("p", inline(element.text))))
+            return tag("div", inside, class_=f"callout {role_class(element.word.role)}")
         case Details():
             summary, given = (
-                _tag("summary", _line(element.summary)),
+                tag("summary", inline(element.summary)),
                 " open" if element.open else "",
             )
             return Safe(f"<details{given}>\n{summary}\n{_body(element.elements)}\n</details>")
         case Section():
             shown = _body(element.elements)
-            heading = _tag("h2", _line(element.heading))
+            heading = tag("h2", inline(element.heading))
             parts = filter(None, (heading, _body(element.lead), shown))
-            return _join(parts, "\n") if shown else _NOTHING
+            return joined(parts, "\n") if shown else NOTHING
         case Only():
-            return _body(element.elements) if element.page == "html" else _NOTHING
+            return _body(element.elements) if element.page == "html" else NOTHING
         case ByWidth():
             return _body(element.wide)
         case _:
@@ -233,27 +217,27 @@ def _classes(table: Table) -> str:
 
 
 def _parts(table: Table) -> Iterator[Safe]:
-    headings = [_tag("th", _line(c.heading), scope="col", class_=c.kind) for c in table.columns]
+    headings = [tag("th", inline(c.heading), scope="col", class_=c.kind) for c in table.columns]
     if table.plots:
-        headings.append(_tag("th", _line(table.plots), scope="col", class_="range"))
+        headings.append(tag("th", inline(table.plots), scope="col", class_="range"))
     across = len(headings)
-    yield _tag("thead", _tag("tr", _join(headings)))
+    yield tag("thead", tag("tr", joined(headings)))
     rows = [_row(table.columns, row) for row in table.rows]
     if table.empty and not table.rows and not table.groups:
-        cell = _tag("td", _line(table.empty), colspan=str(across))
-        rows = [_tag("tr", cell, class_="remark")]
+        cell = tag("td", inline(table.empty), colspan=str(across))
+        rows = [tag("tr", cell, class_="remark")]
     if rows:
-        yield _tag("tbody", _join(rows, "\n"))
+        yield tag("tbody", joined(rows, "\n"))
     for group in table.groups:
         rows = list(_group(table.columns, group, across))
-        yield _tag("tbody", _join(rows, "\n"), data_k=group.key, style=_grid(group.axis))
+        yield tag("tbody", joined(rows, "\n"), data_k=group.key, style=_grid(group.axis))
 
 
 def _group(columns: tuple[Column, ...], group: Group, across: int) -> Iterator[Safe]:
-    axis = _tag("td", _axis(group.axis), class_="range") if group.axis else _join(())
+    axis = tag("td", _axis(group.axis), class_="range") if group.axis else joined(())
     span = str(across - 1 if group.axis else across)
-    label = _tag("th", _line(group.label), scope="rowgroup", colspan=span)
-    yield _tag("tr", _join((label, axis)), class_="point")
+    label = tag("th", inline(group.label), scope="rowgroup", colspan=span)
+    yield tag("tr", joined((label, axis)), class_="point")
     for remark in group.intro:
         yield _remark(remark, across)
     for row in group.rows:
@@ -263,33 +247,33 @@ def _group(columns: tuple[Column, ...], group: Group, across: int) -> Iterator[S
 
 
 def _remark(remark: Paragraph, across: int) -> Safe:
-    cell = _tag("td", _sentence(remark), class_=_role(remark.role), colspan=str(across))
-    return _tag("tr", cell, class_="remark")
+    cell = tag("td", sentence(remark), class_=role_class(remark.role), colspan=str(across))
+    return tag("tr", cell, class_="remark")
 
 
 def _row(columns: tuple[Column, ...], row: Row) -> Safe:
     first, *others = columns
-    cells = [_tag("th", _cell(row.cells[0]), scope="row", class_=first.kind)]
+    cells = [tag("th", _cell(row.cells[0]), scope="row", class_=first.kind)]
     for _, cell in zip(others, row.cells[1:], strict=True):
-        cells.append(_tag("td", _cell(cell)))
+        cells.append(tag("td", _cell(cell)))
     if row.plot is not None:
-        cells.append(_tag("td", _plot(row.plot), class_="range"))
-    return _tag("tr", _join(cells), class_="dim" if row.dim else "", data_k=row.key)
+        cells.append(tag("td", _plot(row.plot), class_="range"))
+    return tag("tr", joined(cells), class_="dim" if row.dim else "", data_k=row.key)
 
 
 def _cell(cell: Text | Cell) -> Safe:
     if not isinstance(cell, Cell):
-        return _line(cell)
-    flags = (_tag("span", _plain(flag), class_="flag") for flag in cell.flags)
-    notes = (_tag("span", _line(note), class_="note") for note in cell.notes)
-    return _join((_line(cell.text), *flags, *notes), " ")
+        return inline(cell)
+    flags = (tag("span", plain(flag), class_="flag") for flag in cell.flags)
+    notes = (tag("span", inline(note), class_="note") for note in cell.notes)
+    return joined((inline(cell.text), *flags, *notes), " ")
 
 
 def _axis(axis: Axis) -> Safe:
     ticks = (
-        Safe(f'<span style="left:{place:.4g}%">{_line(label)}</span>') for place, label in axis
+        Safe(f'<span style="left:{place:.4g}%">{inline(label)}</span>') for place, label in axis
     )
-    return _tag("div", _join(ticks), class_="axis", aria_hidden="true")
+    return tag("div", joined(ticks), class_="axis", aria_hidden="true")
 
 
 def _grid(axis: Axis) -> str:
@@ -306,7 +290,7 @@ def _plot(plot: Plot) -> Safe:
     """Returns a plot that is stretched to its place; strokes keep their width."""
     usual = plot.height == _USUAL_HEIGHT
     height = "" if usual else f' style="height:{plot.height:g}em"'
-    title, marks = _tag("title", _plain(plot.title)), _join(map(_mark, plot.marks))
+    title, marks = tag("title", plain(plot.title)), joined(map(_mark, plot.marks))
     return Safe(
         '<svg class="plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img"'
         f"{height}>{title}{marks}</svg>"
@@ -329,12 +313,14 @@ def _mark(mark: Mark) -> Safe:
     given = f'<path class="{shape} t-{mark.tone}" d="{path}"'
     if not mark.title:
         return Safe(f"{given}/>")
-    return Safe(f"{given}><title>{_plain(mark.title)}</title></path>")
+    return Safe(f"{given}><title>{plain(mark.title)}</title></path>")
 
 
 def _legend(legend: Legend) -> Safe:
-    items = (Safe(f'<li><i class="t-{tone}"></i>{_line(text)}</li>') for tone, text in legend.tones)
-    return _tag("ul", _join(items), class_="key")
+    items = (
+        Safe(f'<li><i class="t-{tone}"></i>{inline(text)}</li>') for tone, text in legend.tones
+    )
+    return tag("ul", joined(items), class_="key")
 
 
 def _filter(found: Filter) -> Safe:
@@ -350,36 +336,3 @@ def _filter(found: Filter) -> Safe:
 
 def _presentable(texts: Mapping[str, str]) -> dict[str, str]:
     return {key: presentable(text) for key, text in texts.items()}
-
-
-def _plain(text: str) -> Safe:
-    return _escaped(_UNBROKEN.sub("\\1\u00a0", presentable(text)))
-
-
-def _escaped(text: str) -> Safe:
-    """Returns text that stands for itself between tags and within quotes."""
-    for char, entity in _ENTITIES.items():
-        text = text.replace(char, entity)
-    return Safe(text)
-
-
-def _sentence(paragraph: Paragraph) -> Safe:
-    parts = [_line(paragraph.mark), _line(paragraph.text)]
-    return _join(filter(None, parts), " ")
-
-
-def _line(text: Text) -> Safe:
-    return _join(map(_piece, spans(text)))
-
-
-def _piece(piece: str | Span) -> Safe:
-    if isinstance(piece, str):
-        return Safe(_QUOTED.sub(r"<code>\1</code>", _plain(piece)))
-    text = _tag("code", _plain(piece.text)) if piece.code else _plain(piece.text)
-    looks = f"{_role(piece.role)} {'strong' if piece.strong else ''}".strip()
-    text = _tag("span", text, class_=looks) if looks else text
-    return _tag("a", text, href=piece.href) if _SAFE.match(piece.href) else text
-
-
-def _role(role: str) -> str:
-    return "" if role == "plain" else role
