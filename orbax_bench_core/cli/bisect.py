@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,15 +15,17 @@ from orbax_bench_core.cli.arguments import (
     SuiteFile,
 )
 from orbax_bench_core.cli.hosts import (
+    ClusterFlags,
     HostWait,
     NoCluster,
     PortRangeOption,
-    load_for_hosts,
-    measure_on_hosts,
-    place_in_cluster,
-    serve_without_suite,
+    measure_suite,
 )
 from orbax_bench_core.cli.terminal import new_console
+
+if TYPE_CHECKING:
+    from orbax_bench_core.config import LoadedSuite
+    from orbax_bench_core.execute import RunSettings
 
 
 def bisect(
@@ -82,12 +84,9 @@ def bisect(
     from orbax_bench_core.cli.output import Output
     from orbax_bench_core.execute import RunSettings
 
-    cluster = place_in_cluster(no_cluster=no_cluster)
-    serve_without_suite(cluster, suite, output_directory)
-    loaded = load_for_hosts(suite, (), cluster)
     known = passports.find(passport)
 
-    def measure(settings: RunSettings) -> int:
+    def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
         run = BisectRun(
             loaded,
             output_directory,
@@ -104,13 +103,11 @@ def bisect(
         )
         return run.run()
 
-    code = measure_on_hosts(
-        cluster,
-        loaded,
+    measure_suite(
+        suite,
+        (),
         output_directory,
+        flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
         settings=RunSettings(devices=devices),
-        host_wait=host_wait,
-        port_range=port_range,
         measure=measure,
     )
-    raise typer.Exit(code)

@@ -11,18 +11,17 @@ import typer
 
 from orbax_bench_core.cli.arguments import Devices, NoLock, Quiet, results_console
 from orbax_bench_core.cli.hosts import (
+    ClusterFlags,
     HostWait,
     NoCluster,
     PortRangeOption,
-    load_for_hosts,
-    measure_on_hosts,
-    place_in_cluster,
-    serve_without_suite,
+    measure_suite,
 )
 from orbax_bench_core.cli.terminal import new_console
 
 if TYPE_CHECKING:
     from orbax_bench_core.cli.output import Output
+    from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import RunSettings
 
 
@@ -92,11 +91,9 @@ def calibrate(
         if not given:
             raise UserError("nothing to read: give run directories, or measure some with --suite")
         raise typer.Exit(_read(given, save, as_json=as_json))
-    cluster = place_in_cluster(no_cluster=no_cluster)
-    serve_without_suite(cluster, suite, output_directory)
-    loaded, directory = load_for_hosts(suite, (), cluster), output_directory
+    directory = output_directory
 
-    def measure(settings: RunSettings) -> int:
+    def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
         from orbax_bench_core.cli.calibrate_run import CalibrationRun
 
         run = CalibrationRun(
@@ -110,16 +107,14 @@ def calibrate(
         stopped = run.run()
         return stopped or _read([*given, directory], save, as_json=as_json)
 
-    code = measure_on_hosts(
-        cluster,
-        loaded,
+    measure_suite(
+        suite,
+        (),
         directory,
+        flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
         settings=RunSettings(devices=devices),
-        host_wait=host_wait,
-        port_range=port_range,
         measure=measure,
     )
-    raise typer.Exit(code)
 
 
 def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:

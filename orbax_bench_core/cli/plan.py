@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from orbax_bench_core.cli import goodput as jobs
+from orbax_bench_core.cli import save_options as saves
 from orbax_bench_core.cli.arguments import Override, results_console
 from orbax_bench_core.exit_codes import Exit
 
@@ -38,86 +39,24 @@ def plan(
             "llama-8b@0.1+adamw; a Flax NNX factory, module:factory; or a checkpoint.",
         ),
     ] = None,
-    mesh: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AXIS=SIZE,...",
-            help="The mesh that is saved from, such as data=16,fsdp=16. By default that of the "
-            "suite or the checkpoint.",
-        ),
-    ] = None,
-    devices_per_host: Annotated[
-        int | None,
-        typer.Option(
-            "--devices-per-host", min=1, help="Devices of one process; needed above 8 devices."
-        ),
-    ] = None,
-    onto: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AXIS=SIZE,...", help="The mesh that is loaded onto; by default the same."
-        ),
-    ] = None,
-    onto_devices_per_host: Annotated[
-        int | None,
-        typer.Option("--onto-devices-per-host", min=1, help="Devices of one process of that mesh."),
-    ] = None,
-    ocdbt: Annotated[
-        bool | None, typer.Option("--ocdbt/--no-ocdbt", help="Store arrays in OCDBT.")
-    ] = None,
-    zarr3: Annotated[bool | None, typer.Option("--zarr3/--zarr2", help="Version of Zarr.")] = None,
-    compression: Annotated[
-        bool | None, typer.Option("--compression/--no-compression", help="Compress with zstd.")
-    ] = None,
-    replica_parallel: Annotated[
-        bool | None,
-        typer.Option(
-            "--replica-parallel/--no-replica-parallel", help="Have each replica write a part."
-        ),
-    ] = None,
-    separate_folder: Annotated[
-        bool | None,
-        typer.Option(
-            "--separate-folder/--no-separate-folder",
-            help="Give these parts folders of their own.",
-        ),
-    ] = None,
-    chunk_bytes: Annotated[
-        str | None, typer.Option("--chunk-bytes", help="Largest chunk, such as 1MiB.")
-    ] = None,
-    target_file_bytes: Annotated[
-        str | None,
-        typer.Option(
-            "--target-file-bytes", help="Size from which on OCDBT begins another data file."
-        ),
-    ] = None,
-    on_gcs: Annotated[
-        bool, typer.Option("--on-gcs", help="The checkpoint goes to Cloud Storage.")
-    ] = False,
-    save_concurrent_gb: Annotated[
-        float | None, typer.Option("--save-concurrent-gb", help="Most GiB in flight while saving.")
-    ] = None,
-    restore_concurrent_gb: Annotated[
-        float | None,
-        typer.Option("--restore-concurrent-gb", help="Most GiB in flight while loading."),
-    ] = None,
-    compression_ratio: Annotated[
-        float | None,
-        typer.Option(
-            "--compression-ratio",
-            help="Stored bytes over array bytes, as 5_inventory/save_compression_ratio of a run.",
-        ),
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option("--run", metavar="DIR", help="A run whose limits say what the storage can."),
-    ] = None,
-    write_speed: Annotated[
-        float | None, typer.Option("--write-speed", help="Storage of one host, GiB/s.")
-    ] = None,
-    read_speed: Annotated[
-        float | None, typer.Option("--read-speed", help="Storage of one host, GiB/s.")
-    ] = None,
+    mesh: saves.Mesh = None,
+    devices_per_host: saves.DevicesPerHost = None,
+    onto: saves.Onto = None,
+    onto_devices_per_host: saves.OntoDevicesPerHost = None,
+    ocdbt: saves.Ocdbt = None,
+    zarr3: saves.Zarr3 = None,
+    compression: saves.Compression = None,
+    replica_parallel: saves.ReplicaParallel = None,
+    separate_folder: saves.SeparateFolder = None,
+    chunk_bytes: saves.ChunkBytes = None,
+    target_file_bytes: saves.TargetFileBytes = None,
+    on_gcs: saves.OnGcs = False,
+    save_concurrent_gb: saves.SaveConcurrentGb = None,
+    restore_concurrent_gb: saves.RestoreConcurrentGb = None,
+    compression_ratio: saves.CompressionRatio = None,
+    run: saves.LimitsOfRun = None,
+    write_speed: saves.WriteSpeed = None,
+    read_speed: saves.ReadSpeed = None,
     override: Override = None,
     goodput: jobs.Goodput = False,
     mtbf: jobs.Mtbf = None,

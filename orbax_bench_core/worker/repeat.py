@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import Against, TestContext, TestResult, UnmetNeed
+from orbax_bench_core.authoring import Against, BenchmarkOptions, TestContext, TestResult, UnmetNeed
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.measure import (
     RESIDENT_SHARE,
@@ -122,37 +122,12 @@ class _Repeat:
 
     def execute(self) -> None:
         point = self._task.measured
-        mesh = None if point.mesh is None else build_mesh(point.mesh)
         with importing(point.benchmark.rpartition(".")[0]):
             generator = load_class(point.benchmark)
         self.code = loaded_code(self.code, source_file(generator))
         self.effects = colocated_effect(asked=point.checkpoint.load_with_colocated_python)
         require_effects(self.effects, point.given)
-        made = self._states.get(point.checkpoint, point.mesh, mesh)
-        self.state = State(num_bytes=made.num_bytes, digest=made.digest)
-        resumes = self._task.drill is not None and self._task.drill.killed is not None
-        if self._task.host == 0 and not resumes:
-            _make_empty(self._path)
-        if self._trains_until_killed:
-            self._empty_local_disk()
-        _await_all_hosts(self._task)
-        context = TestContext(
-            pytree=made.tree,
-            path=self._path,
-            options=options_class(generator).from_dict(point.given_options),
-            mesh=mesh,
-            repeat_index=None if self._task.warmup else self._task.repeat,
-            local_path=self._local_path(),
-            output_dir=self._run.root,
-            name=self._task.point.directory,
-            conditioner=PageCacheConditioner(
-                point.conditions, self._observe, lambda: _await_all_hosts(self._task)
-            ),
-            verifier=self._verify if self._task.verify else None,
-            checkpoint=point.checkpoint,
-            on_verified=self._note_verified,
-            drill=self._task.drill,
-        )
+        context = self._ready_context(options_class(generator))
         traces, witness = _Traces(context), Witness(point.options)
         context.tracer = traces.claim
         if self._task.block is not None:
@@ -177,6 +152,36 @@ class _Repeat:
             self.inventory = take_inventory(result.inventory_path or self._path)
             self.effects += witness.effects(point, self._path, self.samples)
             require_effects(self.effects, point.given)
+
+    def _ready_context(self, options: type[BenchmarkOptions]) -> TestContext:
+        """Makes the state and an empty folder, and waits until every host has; returns both."""
+        point = self._task.measured
+        mesh = None if point.mesh is None else build_mesh(point.mesh)
+        made = self._states.get(point.checkpoint, point.mesh, mesh)
+        self.state = State(num_bytes=made.num_bytes, digest=made.digest)
+        resumes = self._task.drill is not None and self._task.drill.killed is not None
+        if self._task.host == 0 and not resumes:
+            _make_empty(self._path)
+        if self._trains_until_killed:
+            self._empty_local_disk()
+        _await_all_hosts(self._task)
+        return TestContext(
+            pytree=made.tree,
+            path=self._path,
+            options=options.from_dict(point.given_options),
+            mesh=mesh,
+            repeat_index=None if self._task.warmup else self._task.repeat,
+            local_path=self._local_path(),
+            output_dir=self._run.root,
+            name=self._task.point.directory,
+            conditioner=PageCacheConditioner(
+                point.conditions, self._observe, lambda: _await_all_hosts(self._task)
+            ),
+            verifier=self._verify if self._task.verify else None,
+            checkpoint=point.checkpoint,
+            on_verified=self._note_verified,
+            drill=self._task.drill,
+        )
 
     @property
     def _trains_until_killed(self) -> bool:

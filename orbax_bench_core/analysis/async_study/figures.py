@@ -95,16 +95,26 @@ def draw_shares(axes: Axes, series: SizeSeries, documented: Sequence[Documented]
     reference = [float(figure.num_parameters) for figure in shown]
     _draw_curve(axes, series, [*places, *reference])
     if shown:
-        axes.plot(
-            reference,
-            [figure.saved for figure in shown],
-            "D",
-            color=figures.INCONCLUSIVE,
-            markerfacecolor="none",
-            markersize=7,
-            label="documented, on machines not named",
-        )
-    for figure in shown:
+        _draw_documented(axes, shown)
+    _size_axis(axes, series, [*places, *reference])
+    axes.set_ylim(bottom, 1.04)
+    axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.set_title("Share of the blocked time that saving in the background saves")
+    axes.figure.legend(loc="outside lower center", ncols=4)
+
+
+def _draw_documented(axes: Axes, documented: Sequence[Documented]) -> None:
+    axes.plot(
+        [float(figure.num_parameters) for figure in documented],
+        [figure.saved for figure in documented],
+        "D",
+        color=figures.INCONCLUSIVE,
+        markerfacecolor="none",
+        markersize=7,
+        label="documented, on machines not named",
+    )
+    for figure in documented:
         axes.annotate(
             f"documented: {words.percent(figure.saved)} at {words.count(figure.num_parameters)}",
             (figure.num_parameters, figure.saved),
@@ -114,12 +124,6 @@ def draw_shares(axes: Axes, series: SizeSeries, documented: Sequence[Documented]
             fontsize=8.5,
             color=figures.INCONCLUSIVE,
         )
-    _size_axis(axes, series, [*places, *reference])
-    axes.set_ylim(bottom, 1.04)
-    axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    axes.set_title("Share of the blocked time that saving in the background saves")
-    axes.figure.legend(loc="outside lower center", ncols=4)
 
 
 def _draw_kind(

@@ -111,8 +111,8 @@ class ClusterHosts:
         if not self._reception.wait(hosts, self._join_s, "to join"):
             missing = self._reception.names(self._reception.missing(hosts))
             raise UserError(
-                f"{missing} of {self._cluster.size} did not join within {self._join_s:g} s: start the "
-                "same command on every host"
+                f"{missing} of {self._cluster.size} did not join within {self._join_s:g} s: "
+                "start the same command on every host"
             )
 
     def provenance(self, worker: int) -> dict[str, Any]:
