@@ -16,6 +16,7 @@ from orbax_bench_core.authoring import (
 from orbax_bench_core.benchmarks.support.existing import Reference, describe, measure_load
 from orbax_bench_core.benchmarks.support.load_options import LoadOptions
 from orbax_bench_core.benchmarks.support.safetensors import write_arrays
+from orbax_bench_core.files import absolute
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class SafetensorsLoad(BenchmarksGenerator[SafetensorsLoadOptions]):
 
     def test_fn(self, context: TestContext[SafetensorsLoadOptions]) -> TestResult:
         """Runs one load."""
-        from orbax_bench_core.state import Location, absolute
+        from orbax_bench_core.state import Location
 
         metrics, options = Metrics(), context.options
         path = options.checkpoint_path

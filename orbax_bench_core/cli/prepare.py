@@ -73,7 +73,7 @@ def prepare(
     from orbax_bench_core import steps
     from orbax_bench_core.authoring import UnmetNeed
     from orbax_bench_core.errors import UserError
-    from orbax_bench_core.state import absolute
+    from orbax_bench_core.files import absolute
 
     if (repo is None) == (local_dir is None):
         raise UserError("give --repo or --local-dir, one of them")
@@ -102,7 +102,7 @@ def prepare(
 
 def _new_file(path: str, *, overwrite: bool) -> epath.Path:
     from orbax_bench_core.errors import UserError
-    from orbax_bench_core.state import absolute
+    from orbax_bench_core.files import absolute
 
     file = absolute(path)
     if file.is_dir():

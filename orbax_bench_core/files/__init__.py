@@ -12,7 +12,7 @@ from orbax_bench_core.files.exclusive import (
 )
 from orbax_bench_core.files.holders import is_gone, started, this_machine
 from orbax_bench_core.files.model import ResultModel
-from orbax_bench_core.files.places import checked_path, place
+from orbax_bench_core.files.places import absolute, checked_path, place
 from orbax_bench_core.files.temporary import (
     clear_own,
     is_abandoned,
@@ -25,6 +25,7 @@ from orbax_bench_core.files.temporary import (
 __all__ = [
     "MAX_BYTES",
     "ResultModel",
+    "absolute",
     "atomic_file",
     "checked_path",
     "clear_own",

@@ -27,6 +27,12 @@ def place(named: epath.Path | str) -> epath.Path:
     return epath.Path(path)
 
 
+def absolute(path: str) -> epath.Path:
+    """Makes a local path absolute, which Orbax requires; addresses stay as they are."""
+    found = place(path)
+    return found if "://" in str(found) else found.expanduser().resolve()
+
+
 def checked_path(path: str) -> str:
     """Returns `path` in full: a local path is made absolute, a `gs://` URI stays.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import place
+from orbax_bench_core.files import absolute
 from orbax_bench_core.inventory.layout import TREE, UNFINISHED
 
 if TYPE_CHECKING:
@@ -19,18 +19,13 @@ _LOOKED_AT: Final = 3
 _USUAL: Final = ("state", "pytree", "default", "items")
 
 
-def _directory(path: str) -> epath.Path:
-    found = place(path)
-    return found if "://" in str(found) else found.expanduser().resolve()
-
-
 def locate(path: str) -> tuple[epath.Path, str]:
     """Returns the root of a checkpoint and the name of its item, empty where the root is one.
 
     Raises:
         UserError: There is nothing at the path, or no checkpoint of Orbax, or several.
     """
-    directory = _directory(path)
+    directory = absolute(path)
     if not directory.exists():
         raise UserError(f"{path!r} does not exist; give the directory of an Orbax checkpoint")
     if not directory.is_dir():

@@ -34,7 +34,6 @@ class Generation:
         topologies: The slices by name; those of several hosts included.
         largest_cube: Most chips of a three-dimensional slice beyond `topologies`, whose sides are
             multiples of 4 in ascending order; 0 when there is none.
-        cores_per_chip: TensorCores, which names such as `v5p-8` count.
         devices_per_chip: JAX devices.
         device_kinds: What JAX calls such a device, in `jax/_src/pallas/mosaic/tpu_info.py`.
         vertex: Whether a Vertex AI custom job can ask for it by machine type and topology.
@@ -47,7 +46,6 @@ class Generation:
     slice_machine: int
     topologies: tuple[str, ...]
     largest_cube: int
-    cores_per_chip: int
     devices_per_chip: int
     device_kinds: tuple[str, ...]
     vertex: bool
@@ -62,7 +60,6 @@ GENERATIONS = (
         slice_machine=4,
         topologies=_DEEP,
         largest_cube=4096,
-        cores_per_chip=2,
         devices_per_chip=1,
         device_kinds=("TPU v4",),
         vertex=False,
@@ -75,7 +72,6 @@ GENERATIONS = (
         slice_machine=4,
         topologies=_FLAT,
         largest_cube=0,
-        cores_per_chip=1,
         devices_per_chip=1,
         device_kinds=("TPU v5 lite", "TPU v5e"),
         vertex=True,
@@ -88,7 +84,6 @@ GENERATIONS = (
         slice_machine=4,
         topologies=_DEEP,
         largest_cube=8960,
-        cores_per_chip=2,
         devices_per_chip=1,
         device_kinds=("TPU v5", "TPU v5p"),
         vertex=True,
@@ -101,7 +96,6 @@ GENERATIONS = (
         slice_machine=4,
         topologies=_FLAT,
         largest_cube=0,
-        cores_per_chip=1,
         devices_per_chip=1,
         device_kinds=("TPU v6 lite", "TPU v6e"),
         vertex=True,
@@ -114,7 +108,6 @@ GENERATIONS = (
         slice_machine=4,
         topologies=("1x1x1", *_DEEP),
         largest_cube=9216,
-        cores_per_chip=2,
         devices_per_chip=2,
         device_kinds=("TPU7x", "TPU v7"),
         vertex=True,
@@ -153,11 +146,6 @@ class SliceShape:
     def devices(self) -> int:
         """JAX devices of the whole slice."""
         return self.chips * self.generation.devices_per_chip
-
-    @property
-    def cores(self) -> int:
-        """TensorCores of the whole slice."""
-        return self.chips * self.generation.cores_per_chip
 
     @property
     def hosts(self) -> int:

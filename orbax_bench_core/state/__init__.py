@@ -4,7 +4,7 @@ from orbax_bench_core.state.cache import StateCache
 from orbax_bench_core.state.digests import Digest, check_digest, digest, start_digest
 from orbax_bench_core.state.jax_api import join_processes
 from orbax_bench_core.state.layout import check_dtype, split_axes, spread
-from orbax_bench_core.state.loading import Location, absolute, locate, save_fixture
+from orbax_bench_core.state.loading import Location, locate, save_fixture
 from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh, first_devices
 from orbax_bench_core.state.orbax_api import make_context
 from orbax_bench_core.state.pathways import initialize_if_used
@@ -28,7 +28,6 @@ __all__ = [
     "MeshDoesNotFit",
     "StateCache",
     "StateError",
-    "absolute",
     "available_bytes",
     "build_mesh",
     "check_digest",

@@ -12,7 +12,7 @@ from etils import epath
 from jax.experimental import multihost_utils
 
 from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.files import place
+from orbax_bench_core.files import absolute
 from orbax_bench_core.state import layout, orbax_api, pathways, sharding_file
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.recorded import record_digest
@@ -116,12 +116,6 @@ class Location:
 
     root: epath.Path
     item: str | None
-
-
-def absolute(path: str) -> epath.Path:
-    """Makes a local path absolute, which Orbax requires; addresses stay as they are."""
-    found = place(path)
-    return found if "://" in str(found) else found.expanduser().resolve()
 
 
 def locate(path: str) -> Location:

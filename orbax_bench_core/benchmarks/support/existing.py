@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.needs import require_arrays_of_all
 from orbax_bench_core.benchmarks.support.options import await_all_hosts, delete, delete_if_scarce
+from orbax_bench_core.files import absolute
 
 if TYPE_CHECKING:
     import jax
@@ -234,7 +235,7 @@ def verify(
 
 def _same_bytes(context: TestContext, reference: Reference) -> bool:
     """Says whether the repeat's data were loaded from the very checkpoint that is measured."""
-    from orbax_bench_core.state import absolute, locate
+    from orbax_bench_core.state import locate
 
     source = None if context.checkpoint is None else context.checkpoint.path
     if source is None:

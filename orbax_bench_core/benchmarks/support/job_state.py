@@ -7,6 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Self
 
 from orbax_bench_core.authoring import TestContext, VerificationError
+from orbax_bench_core.files import absolute
 
 if TYPE_CHECKING:
     from etils import epath
@@ -236,8 +237,6 @@ class _Replicator(_LocalDisks):
 def _local(context: TestContext[TrainingJobOptions]) -> epath.Path:
     """Returns the directory on the local disk of this process."""
     import jax
-
-    from orbax_bench_core.state import absolute
 
     host = f"process_{jax.process_index()}"
     return absolute(str(context.local_path or context.path / "local")) / host

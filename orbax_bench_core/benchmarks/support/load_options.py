@@ -13,6 +13,7 @@ from orbax_bench_core.benchmarks.support.options import (
     gib_to_bytes,
 )
 from orbax_bench_core.benchmarks.support.replicas import REPLICA, check_broadcast, check_replicas
+from orbax_bench_core.files import absolute
 
 if TYPE_CHECKING:
     from orbax_bench_core.state import Digest
@@ -113,7 +114,7 @@ def capture(directory: str, found: Digest) -> None:
         directory: Where `digests.json` goes, local or gs://.
         found: Digest of what was loaded; every process must call.
     """
-    from orbax_bench_core.state import absolute, record_digest
+    from orbax_bench_core.state import record_digest
 
     record_digest(absolute(directory), found)
 
@@ -124,7 +125,7 @@ def captured(directory: str) -> Digest:
     Raises:
         StateError: There is no such file: a check that cannot be made has not passed.
     """
-    from orbax_bench_core.state import DIGESTS_FILE, StateError, absolute, recorded_digest
+    from orbax_bench_core.state import DIGESTS_FILE, StateError, recorded_digest
 
     found = recorded_digest(absolute(directory))
     if found is None:

@@ -16,6 +16,7 @@ from orbax_bench_core.benchmarks.support.needs import (
 )
 from orbax_bench_core.benchmarks.support.options import BoundedOptions, await_all_hosts
 from orbax_bench_core.benchmarks.support.v0 import restore_target
+from orbax_bench_core.files import absolute
 
 if TYPE_CHECKING:
     import jax
@@ -95,8 +96,6 @@ def make_directories(context: TestContext, name: str) -> tuple[epath.Path, epath
         The directory of this host, and that of all hosts.
     """
     import jax
-
-    from orbax_bench_core.state import absolute
 
     host = f"process_{jax.process_index()}"
     # Orbax wants paths in full, and a --local-directory may be relative.

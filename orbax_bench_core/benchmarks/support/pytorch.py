@@ -24,6 +24,7 @@ from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
 from orbax_bench_core.benchmarks.support.saving import load_target, measure_parts
 from orbax_bench_core.benchmarks.support.torch_group import device_of_rank, synchronize
 from orbax_bench_core.benchmarks.support.torch_storage import sync_file
+from orbax_bench_core.files import absolute
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -208,8 +209,6 @@ def reference_tree(directory: str) -> Any:
     import jax
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
-    from orbax_bench_core.state import absolute
 
     safetensors = optional_module("safetensors", "torch", "reference_checkpoint_path")
     folder = absolute(directory)

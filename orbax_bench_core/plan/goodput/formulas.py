@@ -41,14 +41,6 @@ def daly(cost: float, mtbf: float) -> float:
     return math.sqrt(2 * cost * mtbf) * (1 + math.sqrt(ratio) / 3 + ratio / 9) - cost
 
 
-def daly_goodput(tau: float, cost: float, mtbf: float, recovery: float) -> float:
-    """Returns the goodput of saves that block, exact for exponential failures."""
-    exponent = (tau + cost) / mtbf
-    if exponent > 500:
-        return 0.0
-    return tau / (mtbf * math.exp(recovery / mtbf) * math.expm1(exponent))
-
-
 def availability_interval(cost: float, mtbf: float, recovery: float) -> float:
     """Returns the interval that is best for availability: T_s + sqrt(2 (T_f + T_r) T_s + T_s^2)."""
     return cost + math.sqrt(2 * (mtbf + recovery) * cost + cost**2)

@@ -4,8 +4,6 @@ import numpy as np
 
 from orbax_bench_core.analysis.best import look, separation
 
-RNG = np.random.default_rng(0)
-
 
 def logs(means, rounds, cv=0.05):
     noise = np.random.default_rng(1).normal(0, cv, (rounds, len(means)))
