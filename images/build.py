@@ -37,7 +37,7 @@ class Refused(Exception):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What is asked for.
+    """Request for an image.
 
     Attributes:
         target: Name of the image in the bake file.

@@ -91,7 +91,7 @@ LANDSCAPES: Final[dict[str, Callable[[np.random.Generator], Floats]]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of one search.
+    """Outcome of one search.
 
     Attributes:
         near: Whether the point that it ends with is within 5 % of the planted best.

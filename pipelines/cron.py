@@ -32,7 +32,7 @@ _PREFIX = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(.*)", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True)
 class Cron:
-    """When a schedule fires.
+    """Times at which a schedule fires.
 
     Attributes:
         fields: Minute, hour, day of month, month, day of week.

@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Target(enum.StrEnum):
-    """Where a pipeline runs."""
+    """Place where a pipeline runs."""
 
     LOCAL = "local"
     DOCKER = "docker"
@@ -20,7 +20,7 @@ SERVICES: Final = (Target.KFP, Target.VERTEX)
 
 
 class Package(enum.StrEnum):
-    """What a pipeline is compiled for: two documents for GKE, one for anything else."""
+    """Kind of a compiled package: two documents for GKE, one for anything else."""
 
     GKE = "gke"
     KFP = "kfp"

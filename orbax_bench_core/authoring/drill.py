@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Killed:
-    """What is known of the end of the life before, by the clock of the process that watched it.
+    """End of the life before, by the clock of the process that watched it.
 
     Attributes:
         steps: Training steps that were done.

@@ -214,7 +214,7 @@ def measure_on_hosts(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClusterFlags:
-    """What a command line says of the hosts of a measurement.
+    """Flags on the hosts of a measurement.
 
     Attributes:
         no_cluster: Whether it is measured on this host alone.

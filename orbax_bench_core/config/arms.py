@@ -17,7 +17,7 @@ ARMS: Final[tuple[Arm, Arm]] = ("baseline", "candidate")
 
 
 class ArmConfig(ConfigModel):
-    """What one arm has different from the suite. Every key is optional.
+    """Differences of one arm from the suite. Every key is optional.
 
     Attributes:
         options: Values of options, one each.

@@ -89,7 +89,7 @@ class EnvironmentConfig(ConfigModel):
 
 
 class Conditions(ConfigModel):
-    """What is controlled while a sweep point is measured.
+    """Conditions that are controlled while a sweep point is measured.
 
     Attributes:
         cache: Whether a checkpoint's pages are in the page cache when a load begins.
@@ -118,7 +118,7 @@ def _one_or_more(value: object) -> object:
 
 
 class ExecutionConfig(ConfigModel):
-    """How a suite is executed. Every key is optional.
+    """Execution of a suite. Every key is optional.
 
     Attributes:
         warmups: Repeats of each point that a fresh worker makes and discards first.

@@ -35,7 +35,7 @@ _CONFIDENCE: Final = 0.95
 
 
 class GateRule(ConfigModel):
-    """When one metric has regressed, and when it has not.
+    """Rule by which one metric has regressed, or has not.
 
     Attributes:
         tolerance: Largest relative slow-down that nobody minds: REGRESSION says that the true one
@@ -107,7 +107,7 @@ class GateRule(ConfigModel):
 
 
 class MetricRule(ConfigModel):
-    """What one metric has different from the rule for all; None takes that.
+    """Differences of one metric from the rule for all; None takes that.
 
     Attributes:
         tolerance: Largest relative slow-down that nobody minds.
@@ -121,7 +121,7 @@ class MetricRule(ConfigModel):
 
 
 class GateConfig(GateRule):
-    """How arms are compared. Every key is optional.
+    """Rules by which arms are compared. Every key is optional.
 
     Attributes:
         primary: Operations whose times decide the verdict, at most 3; those that a benchmark does

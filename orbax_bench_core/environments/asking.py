@@ -24,7 +24,7 @@ class NoAnswer(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a program said until its end.
+    """Output of a program until its end.
 
     Attributes:
         code: Its exit code.

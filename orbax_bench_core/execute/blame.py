@@ -29,7 +29,7 @@ _LOST_PEER = re.compile(
 
 
 class Cause(enum.IntEnum):
-    """What a host shows of a failure; the smaller one caused the larger.
+    """Sign of a failure on a host; the smaller one caused the larger.
 
     A process that was killed or frozen can end its peers, and nothing that a peer does kills or
     freezes it. `OWN` is an exception or a crash. `LOST_PEER` is one that tells of another host: JAX
@@ -48,7 +48,7 @@ class Cause(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is known of one host when its group has failed.
+    """Evidence on one host when its group has failed.
 
     Attributes:
         judgement: What its signs say.

@@ -24,7 +24,7 @@ tell of it. Nothing else sleeps there; a kernel with another name leaves the wor
 
 
 class Liveness(enum.StrEnum):
-    """What the signs of a worker say.
+    """Condition of a worker, by its signs.
 
     `ALIVE`: it runs, which does not mean that its operation gets anywhere. `FROZEN`: somebody has
     stopped it, and it goes on only if somebody lets it. `STALLED`: it is in uninterruptible sleep,
@@ -74,7 +74,7 @@ class Signs:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long signs are watched before they count, in seconds.
+    """Times for which signs are watched before they count, in seconds.
 
     Attributes:
         look_s: Between two looks at the signs. A look reads two small files a worker.
@@ -104,7 +104,7 @@ PATIENCE: Final = Patience()
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What the signs of a worker say, and since when.
+    """Condition of a worker by its signs, and since when.
 
     Attributes:
         liveness: What they say.

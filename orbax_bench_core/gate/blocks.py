@@ -26,7 +26,7 @@ _FEWEST_BLOCKS: Final = 2
 
 
 class Missing(str):
-    """What is wrong with blocks in which an arm lacks the operation."""
+    """Fault of blocks in which an arm lacks the operation."""
 
     __slots__ = ()
 

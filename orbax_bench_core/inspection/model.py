@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostReads:
-    """What hosts read to load a checkpoint, for one number of them.
+    """Reads of hosts that load a checkpoint, for one number of them.
 
     Attributes:
         mesh: The mesh and its hosts.

@@ -15,7 +15,7 @@ _KINDS: Final = {"f": "float", "i": "int", "u": "uint", "c": "complex", "b": "bo
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ZarrArray:
-    """What `zarr.json` or `.zarray` say.
+    """Metadata of an array, from `zarr.json` or `.zarray`.
 
     Attributes:
         zarr_format: 2 or 3.

@@ -18,7 +18,7 @@ from orbax_bench_core.launchers.hardware import SliceShape
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Launch:
-    """What is started, and on how many hosts.
+    """Command to start, and the hosts that it is started on.
 
     Attributes:
         name: Name of the job: lower case letters, digits and dashes.

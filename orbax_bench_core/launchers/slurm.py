@@ -91,7 +91,7 @@ class SlurmSettings(ConfigModel):
 
 @dataclasses.dataclass(frozen=True)
 class _State:
-    """What Slurm says of a job.
+    """State of a job, as Slurm tells it.
 
     Attributes:
         name: Such as RUNNING; FORGOTTEN where Slurm knows no such job any more.

@@ -43,7 +43,7 @@ JOBSET: Final = Kind(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Watched:
-    """What is created, and what is looked at.
+    """Objects that are created, and those that are looked at.
 
     Attributes:
         kind: Kind of the object.

@@ -48,7 +48,7 @@ _NAME: Final = re.compile(r"(?P<owner>.+)\.(?P<epoch>[1-9]\d*)\.json")
 
 @dataclasses.dataclass
 class Pace:
-    """How fast leases beat, and how patient newcomers are; tests are in a hurry.
+    """Pace of leases, and patience of newcomers; tests are in a hurry.
 
     Attributes:
         beat_s: Seconds between two beats of a holder.
@@ -73,11 +73,11 @@ def batch_name(point_ids: Sequence[str]) -> str:
 
 
 class LeaseLost(Exception):
-    """What is about to be written belongs to another command by now."""
+    """Loss of a lease: another command owns by now what is about to be written."""
 
 
 class Lease(ResultModel):
-    """What a lease file says; only its holder writes it, and nobody deletes the newest of an owner.
+    """Content of a lease file; its holder alone writes it, and the newest of an owner stays.
 
     Attributes:
         owner: What is held: `run`, or the id of a point.

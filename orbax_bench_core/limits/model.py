@@ -39,7 +39,7 @@ _Seconds = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 
 
 class ProbeResult(ResultModel):
-    """What one probe found: times, or why there are none.
+    """Result of one probe: times, or the reason for which there are none.
 
     Attributes:
         name: The probe.

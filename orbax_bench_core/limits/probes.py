@@ -293,7 +293,7 @@ def _metadata(pieces: Sequence[Array], *, compressed: bool) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """What is known of one probe.
+    """Definition of one probe.
 
     Attributes:
         title: What people call it.

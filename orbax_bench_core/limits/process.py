@@ -35,7 +35,7 @@ _MOST_BYTES = 64 << 20
 
 
 class LimitsRequest(ConfigModel):
-    """What a process of its own is asked to measure: the arguments of `measure_limits`."""
+    """Request to a process that measures limits: the arguments of `measure_limits`."""
 
     path: str
     num_bytes: int

@@ -51,7 +51,7 @@ class LimitShare:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OperationLimits:
-    """How near one operation comes to its limits.
+    """Limits of one operation, and how near it comes to them.
 
     Attributes:
         shares: The operation against all that the machine must do for it, the tightest first.

@@ -29,7 +29,7 @@ _NAME: Final = re.compile(r"(?P<name>.+)\.(?P<number>[1-9]\d*)\.json")
 
 
 class Batch(ResultModel):
-    """What a step says when it has measured its points.
+    """Report of a step that has measured its points.
 
     Attributes:
         name: The batch.

@@ -106,7 +106,7 @@ class Block:
 
 
 class ThreadClock:
-    """What the blocks of one thread share.
+    """State that the blocks of one thread share.
 
     An enclosing block's time is its wall time less the growth of `overhead_ns` while it was open.
     A running total, rather than an amount handed from child to parent, stays right when blocks

@@ -13,7 +13,7 @@ _NO_LIMIT: Final = 1 << 60
 
 
 class _Files(NamedTuple):
-    """Where a version of control groups says it, and which pages of the page cache can be dropped.
+    """Files of one version of control groups, and the names of droppable pages in them.
 
     What lies in a tmpfs counts as page cache as well, and cannot.
     """

@@ -33,7 +33,7 @@ _COMMITS_PER_NUMBER: Final = 4
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ArrayLayout:
-    """How one array is saved.
+    """Layout of one array on storage.
 
     Attributes:
         name: Its name in the store.

@@ -59,7 +59,7 @@ def load_bound(reading: ReadCost, limit: int | None) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Speeds:
-    """What the storage of one host can do at best.
+    """Best speeds of the storage of one host.
 
     Attributes:
         write: In GiB/s, until data are on stable storage; None where nothing tells.

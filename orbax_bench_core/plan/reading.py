@@ -46,7 +46,7 @@ class ReadArray:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReadCost:
-    """What each host of a mesh reads to load a tree; all in bytes before compression.
+    """Reads of each host of a mesh that loads a tree; all in bytes before compression.
 
     Attributes:
         need: Bytes of the distinct shards of each host, of shape (hosts,).

@@ -17,7 +17,7 @@ and lengths from one that is not."""
 
 
 class _Interval(NamedTuple):
-    """When a machine was busy with a repeat.
+    """Time in which a machine was busy with a repeat.
 
     Attributes:
         begun: When it began.

@@ -58,7 +58,7 @@ SchemaVersion = Annotated[Literal[2], pydantic.BeforeValidator(_as_this_version)
 
 
 class ErrorInfo(ResultModel):
-    """Why a repeat failed, or was skipped.
+    """Reason for which a repeat failed, or was skipped.
 
     Attributes:
         type: Name of the exception, or `WorkerDied`, `HostLost`, `Frozen`, `Stalled`, `Timeout`,
@@ -125,7 +125,7 @@ class Attempt(ResultModel):
 
 
 class State(ResultModel):
-    """What was saved and loaded.
+    """Size and digest of the tree that was saved and loaded.
 
     Attributes:
         num_bytes: Logical size of all arrays, in bytes.
@@ -170,7 +170,7 @@ Effect = Literal["in effect", "not in effect", "not decidable"]
 
 
 class OptionEffect(ResultModel):
-    """Whether one option did what it says.
+    """Effect of one option: proven, disproven, or not decidable.
 
     Attributes:
         option: Name of the option.

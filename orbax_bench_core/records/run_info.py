@@ -37,7 +37,7 @@ RunStatus = Literal["running", "complete", "incomplete"]
 
 
 class RunInfo(ResultModel):
-    """What `run.json` says: the expanded suite and how far it is.
+    """Content of `run.json`: the expanded suite and how far it is.
 
     Attributes:
         schema_version: Version of this layout.

@@ -255,7 +255,7 @@ _TEXTS = ("operation", "metric", "unit")
 
 
 class _Parts(NamedTuple):
-    """What the rows of a layout add to its columns.
+    """Columns that the rows of a layout add to its own.
 
     Attributes:
         lengths: Length of each text in bytes, by column.

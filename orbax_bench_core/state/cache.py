@@ -22,7 +22,7 @@ _Key = tuple[str, str | None, Mesh | None]
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """What a benchmark checkpoints.
+    """Tree that a benchmark checkpoints, with its size and digest.
 
     Attributes:
         tree: The arrays, ready; None when the benchmark makes its own.

@@ -107,7 +107,7 @@ class _Place:
 
 @dataclasses.dataclass(frozen=True)
 class _Option:
-    """Where releases keep an option, and what those without it do.
+    """Place of an option in each release, and the behaviour of those without it.
 
     Attributes:
         places: Newest first.

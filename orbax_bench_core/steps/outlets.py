@@ -63,7 +63,7 @@ def stored_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = Fals
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Outlets:
-    """Where a command tells what it found, beside its run directory and its terminal.
+    """Places where a command tells what it found, beside its run directory and its terminal.
 
     Whatever goes wrong with one of them is a warning on standard error, and never the exit code.
 

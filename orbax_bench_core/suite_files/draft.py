@@ -42,7 +42,7 @@ _USUAL_AXIS: Final = "fsdp"
 
 
 class Question(enum.StrEnum):
-    """What a suite is to answer."""
+    """Question that a suite is to answer."""
 
     OPTIONS = "options"
     COMPARE = "compare"
@@ -50,7 +50,7 @@ class Question(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What is saved and loaded: one of a preset, a model and a checkpoint; synthetic without any.
+    """Data to save and load: one of a preset, a model and a checkpoint; synthetic without any.
 
     Attributes:
         preset: Name of a model preset.

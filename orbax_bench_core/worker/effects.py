@@ -54,7 +54,7 @@ class _Finding(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Evidence:
-    """What a repeat left.
+    """Traces that a repeat left.
 
     Attributes:
         options: Every option of the point.

@@ -31,7 +31,7 @@ _CLUSTER = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 
 
 class WorkerSetup(ResultModel):
-    """How a worker is set up; points that agree on it share a warm worker.
+    """Setup of a worker; points that agree on it share a warm worker.
 
     Attributes:
         root: The run directory.

@@ -148,7 +148,7 @@ class Place:
 
 
 class Undisturbed:
-    """What a scenario leaves when nothing disturbs it, kept for all trials.
+    """Leavings of a scenario that nothing disturbs, kept for all trials.
 
     Attributes:
         found: Its results.

@@ -21,7 +21,7 @@ OPERATIONS: Final = "operations"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What a cell must show.
+    """Claim about a cell.
 
     Attributes:
         group: What kind of figure it is.

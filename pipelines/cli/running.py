@@ -93,7 +93,7 @@ def run_job(job: Job, suite: str, console: Console) -> str | None:
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """Where a run is told of, beside the console.
+    """Places where a run is told of, beside the console.
 
     Attributes:
         outlets: The outlets.

@@ -281,7 +281,7 @@ Variables = Annotated[Pairs, pydantic.AfterValidator(_variables)]
 
 
 class StepSettings(ConfigModel):
-    """What is set for one step alone, in place of what is set for all.
+    """Settings for one step alone, in place of those for all.
 
     Attributes:
         image: What it runs in.

@@ -40,7 +40,7 @@ _SAME_BYTES: Final = 1.01
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What a recommendation is chosen from.
+    """Facts that a recommendation is chosen from.
 
     Attributes:
         goal: The goal.

@@ -30,7 +30,7 @@ from orbax_bench_core.records import RunInfo
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a choice was asked for.
+    """Request for a choice: its run, its goal, and the bounds on it.
 
     Attributes:
         info: The run.

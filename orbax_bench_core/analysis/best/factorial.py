@@ -107,7 +107,7 @@ class Fit:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Factorial:
-    """What the options do.
+    """Factorial analysis of a layout: effects, interactions, and the fit of both.
 
     Attributes:
         effects: Main effects, option by option; of an option that cannot be told from others none.

@@ -29,7 +29,7 @@ MOST_ROUNDS: Final = 100_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Separation:
-    """How surely one point is within 5 % of the fastest.
+    """Chances of a point to be within 5 % of the fastest, and rounds that would settle it.
 
     Attributes:
         risk: Chance that another one is over 5 % faster, an upper bound; None where noise is

@@ -106,7 +106,7 @@ class FittedPlace(ResultModel):
 
 
 class Effects(ResultModel):
-    """What the options do to a goal.
+    """Effects of the options on a goal.
 
     Attributes:
         goal: The goal.
@@ -132,7 +132,7 @@ class Effects(ResultModel):
 
 
 class Confidence(ResultModel):
-    """How surely the recommended point is within 5 % of the best.
+    """Confidence that the recommended point is within 5 % of the best.
 
     Attributes:
         risk: Chance that another is over 5 % better, an upper bound; None where it is unknown.
@@ -330,7 +330,7 @@ class Best(ResultModel):
 
 
 class Stage(ResultModel):
-    """What a search decided after a round.
+    """Decision of a search after a round.
 
     Attributes:
         after: Rounds that were complete.

@@ -31,7 +31,7 @@ Values = dict[str, dict[int, float]]
 
 @dataclasses.dataclass(kw_only=True)
 class Observed:
-    """What was seen of one point.
+    """Observations of one point.
 
     Attributes:
         point: The point.

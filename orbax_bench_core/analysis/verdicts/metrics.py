@@ -42,7 +42,7 @@ _REDUCED: Final[Mapping[Better, Callable[[Sequence[float]], float]]] = {
 
 
 class _Kind(NamedTuple):
-    """What is known of a metric of an operation."""
+    """Definition of a metric of an operation, as far as it is known."""
 
     unit: str
     better: Better

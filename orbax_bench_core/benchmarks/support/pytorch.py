@@ -56,7 +56,7 @@ class TorchOptions(CollectorOptions):
 
 @dataclasses.dataclass(frozen=True)
 class TorchData:
-    """What one repeat saves and loads.
+    """Data that one repeat saves and loads.
 
     Attributes:
         tree: As JAX has it; the repeat's own data, or those of a reference checkpoint.

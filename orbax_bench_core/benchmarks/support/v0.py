@@ -71,7 +71,7 @@ class Policy:
 
 @dataclasses.dataclass(frozen=True)
 class Policies:
-    """What a manager saves and what it keeps.
+    """Policies of a manager: which steps it saves, and which of them it keeps.
 
     Attributes:
         preservation_policies: A checkpoint is kept if any of these wants it.

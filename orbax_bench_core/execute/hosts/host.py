@@ -43,7 +43,7 @@ class HostsMissing(Exception):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Output:
-    """What a process on a host has printed, and how it ended.
+    """Output of a process on a host, and its end.
 
     Attributes:
         host: Which host of the run.

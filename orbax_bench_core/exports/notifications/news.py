@@ -17,7 +17,7 @@ _MOST_CHARACTERS: Final = 500
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class News:
-    """What a run says of its suite.
+    """State of a suite, as a run has found it.
 
     Attributes:
         suite: Name of the suite.

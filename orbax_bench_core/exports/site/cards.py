@@ -28,7 +28,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 class _Card(ResultModel):
-    """What the records of a run say, and the state of the run in which they said it."""
+    """Facts from the records of a run, and the state of the run in which they were read."""
 
     state: str
     measured: tuple[Measured, ...]

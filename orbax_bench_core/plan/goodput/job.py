@@ -51,7 +51,7 @@ class LocalTier:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
-    """What decides the goodput of a job.
+    """Facts of a job that decide its goodput.
 
     Attributes:
         mtbf_s: Mean seconds between failures of the whole job.

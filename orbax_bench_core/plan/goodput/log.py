@@ -30,7 +30,7 @@ _LONG: Final = 2.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobLog:
-    """What a log says of a job; None stands for what it does not say.
+    """Facts of a job from its log; None stands for what the log does not say.
 
     Attributes:
         name: The job.

@@ -24,7 +24,7 @@ _LOCAL_FLAGS: Final = ("--local-save", "--local-recovery", "--local-share")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """What a checkpoint says of the job that saved it; None stands for what it does not say.
+    """Facts of a job from its checkpoint; None stands for what that does not say.
 
     Attributes:
         num_bytes: Bytes of its arrays.

@@ -51,7 +51,7 @@ class Strategy:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GoodputPlan:
-    """What a job makes of its time.
+    """Goodput of a job by each way to save.
 
     Attributes:
         job: The job.

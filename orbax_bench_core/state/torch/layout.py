@@ -18,7 +18,7 @@ Box = tuple[slice, ...]
 
 @dataclasses.dataclass(frozen=True)
 class Ranks:
-    """How an array is spread over the processes.
+    """Spread of an array over the processes.
 
     Attributes:
         grid: Index of the process at each place of the mesh.

@@ -32,7 +32,7 @@ StateDict = dict[str, Any]
 
 
 class TorchLayout:
-    """How PyTorch lays out a tree: which part of each array this process has as a tensor."""
+    """Layout of a tree in PyTorch: the part of each array that this process has as a tensor."""
 
     def __init__(self, target: PyTree, device: torch.device, *, join: bool) -> None:
         """Finds out the part of each array.
