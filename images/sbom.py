@@ -38,10 +38,12 @@ def bill(name: str, version: str, *, debian: Path = DEBIAN) -> dict[str, Any]:
 
 def python_packages() -> Iterator[dict[str, Any]]:
     """Yields what this Python can import."""
-    for one in importlib.metadata.distributions():
-        name = re.sub(r"[-_.]+", "-", one.metadata["Name"]).lower()
-        found = _component(name, one.version, f"pkg:pypi/{name}@{quote(one.version)}")
-        if expression := one.metadata.get("License-Expression"):
+    for distribution in importlib.metadata.distributions():
+        name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()
+        found = _component(
+            name, distribution.version, f"pkg:pypi/{name}@{quote(distribution.version)}"
+        )
+        if expression := distribution.metadata.get("License-Expression"):
             found["licenses"] = [{"expression": expression}]
         yield found
 

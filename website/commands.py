@@ -38,7 +38,9 @@ def _section(command: Any, name: str, parent: Any, level: int) -> Iterator[str]:
     usage = " ".join(command.collect_usage_pieces(context))
     yield from ("```text", f"{name} {usage}", "```", "")
     rows = [
-        record for one in command.get_params(context) if (record := one.get_help_record(context))
+        record
+        for parameter in command.get_params(context)
+        if (record := parameter.get_help_record(context))
     ]
     yield from ("| argument or option | meaning |", "|---|---|")
     for flag, text in rows:

@@ -26,7 +26,7 @@ def rewritten(text: str, change: Callable[[str], str]) -> str:
         return f"{mark}[{shown}]({change(target)})"
 
     prose, code = _without_code(text)
-    return re.sub("\0(\\d+)\0", lambda one: code[int(one.group(1))], _LINK.sub(replace, prose))
+    return re.sub("\0(\\d+)\0", lambda mark: code[int(mark.group(1))], _LINK.sub(replace, prose))
 
 
 def anchors(text: str) -> set[str]:

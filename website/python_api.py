@@ -64,7 +64,7 @@ def _class(name: str, value: type) -> Iterator[str]:
     text = docstring_parser.parse(inspect.getdoc(value) or "", style=docstring_parser.Style.GOOGLE)
     yield from _described(text)
     if not issubclass(value, BaseException) and (fields := _fields_without_words(value, text)):
-        yield from (f"Also has {', '.join(f'`{one}`' for one in fields)}.", "")
+        yield from (f"Also has {', '.join(f'`{field}`' for field in fields)}.", "")
     for method, given in vars(value).items():
         function = given.__func__ if isinstance(given, staticmethod | classmethod) else given
         if method.startswith("_") or not inspect.getdoc(function):
@@ -79,7 +79,7 @@ def _fields_without_words(value: type, text: docstring_parser.Docstring) -> list
     """Returns the public fields of a dataclass of which its docstring says nothing."""
     if not dataclasses.is_dataclass(value):
         return []
-    known = {one.arg_name for one in text.params}
+    known = {parameter.arg_name for parameter in text.params}
     return [
         field.name
         for field in dataclasses.fields(value)
@@ -99,11 +99,11 @@ def _described(text: docstring_parser.Docstring) -> Iterator[str]:
     yield from _prose(text.short_description or "")
     yield from _prose(text.long_description or "")
     rows = [
-        (f"`{one.arg_name}`", one.description or "")
-        for one in text.params
-        if not one.arg_name.startswith("_")
+        (f"`{parameter.arg_name}`", parameter.description or "")
+        for parameter in text.params
+        if not parameter.arg_name.startswith("_")
     ]
-    rows += [(f"raises `{one.type_name}`", one.description or "") for one in text.raises]
+    rows += [(f"raises `{error.type_name}`", error.description or "") for error in text.raises]
     if text.returns and text.returns.description:
         rows.append(("returns", text.returns.description))
     if rows:
@@ -140,8 +140,12 @@ def _signature(function: Any) -> str:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return "(...)"
-    shown = [_parameter(one) for name, one in signature.parameters.items() if name not in _OWN]
-    kinds = [one.kind for name, one in signature.parameters.items() if name not in _OWN]
+    shown = [
+        _parameter(parameter)
+        for name, parameter in signature.parameters.items()
+        if name not in _OWN
+    ]
+    kinds = [parameter.kind for name, parameter in signature.parameters.items() if name not in _OWN]
     if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
         shown.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
     result = signature.return_annotation

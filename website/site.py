@@ -38,7 +38,7 @@ _LANGUAGES: Final = {
 
 def problems() -> list[str]:
     """Returns what is wrong with the links of all pages of the checkout."""
-    return [one for page in written_pages() for one in links.faults(page, ROOT)]
+    return [fault for page in written_pages() for fault in links.faults(page, ROOT)]
 
 
 def written_pages() -> list[Path]:
@@ -105,11 +105,11 @@ def _lay(source: Path, target: Path) -> list[Path]:
     """Makes the page of a folder or of a file that is no page; returns what the page links to."""
     inside = source.relative_to(ROOT)
     if source.is_dir():
-        files = [one for one in sorted(source.iterdir()) if one.is_file() and one.name[0] != "."]
-        lines = [
-            f"* [`{one.name}`]({os.path.relpath(place_of(one), target.relative_to(PAGES).parent)})"
-            for one in files
+        files = [
+            file for file in sorted(source.iterdir()) if file.is_file() and file.name[0] != "."
         ]
+        folder = target.relative_to(PAGES).parent
+        lines = [f"* [`{file.name}`]({os.path.relpath(place_of(file), folder)})" for file in files]
         target.write_text("\n".join([f"# `{inside}`", "", *lines, ""]))
         return files
     if inside.parts[0] == "docs":

@@ -120,7 +120,7 @@ def _type(key: _Json, *, swept: bool = False) -> str:
         return {"Spec": "tree", "ArraySpec": "array"}.get(key["$ref"].rpartition("/")[2], "block")
     if "enum" in key or "const" in key:
         values = key.get("enum", [key.get("const")])
-        shown = [f"`{one if isinstance(one, str) else json.dumps(one)}`" for one in values]
+        shown = [f"`{value if isinstance(value, str) else json.dumps(value)}`" for value in values]
         return ", ".join(shown[:_MOST_VALUES]) + (", ..." if len(shown) > _MOST_VALUES else "")
     if key.get("type") == "array":
         items = _type(key.get("items", {}))
@@ -132,12 +132,12 @@ def _type(key: _Json, *, swept: bool = False) -> str:
 
 def _one_of(kinds: list[_Json], *, swept: bool) -> str:
     """Returns alternatives in words; "or a list" stands for the list of what stands before it."""
-    lists = [one for one in kinds if one.get("type") == "array"]
-    others = list(dict.fromkeys(filter(None, (_type(one) for one in kinds if one not in lists))))
-    for one in lists:
-        items = one.get("items", {})
+    lists = [kind for kind in kinds if kind.get("type") == "array"]
+    others = list(dict.fromkeys(filter(None, (_type(kind) for kind in kinds if kind not in lists))))
+    for kind in lists:
+        items = kind.get("items", {})
         if _type(items) not in (", ".join(others), *others):
-            others.append(_type(one))
+            others.append(_type(kind))
         elif not swept:
             others.append("or a list of them")
     return ", ".join(others)

@@ -96,5 +96,5 @@ def _on_one_replica(array: Any, mesh: Any, axis: int, *, is_source: bool) -> Any
     return jax.make_array_from_single_device_arrays(
         array.shape,
         sharding,
-        [jnp.copy(one.data) if is_source else jnp.zeros_like(one.data) for one in held],
+        [jnp.copy(shard.data) if is_source else jnp.zeros_like(shard.data) for shard in held],
     )

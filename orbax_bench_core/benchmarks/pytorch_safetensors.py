@@ -60,13 +60,13 @@ def _read(file: epath.Path, device: torch.device) -> dict[str, Any]:
 
     if is_local(file):
         return pytorch.in_memory(safetensors.load_file(str(file), device=str(device)))
-    return {name: one.to(device) for name, one in safetensors.load(file.read_bytes()).items()}
+    return {name: tensor.to(device) for name, tensor in safetensors.load(file.read_bytes()).items()}
 
 
 def _check(tensors: pytorch.Tensors) -> None:
     import torch
 
-    for name, one in tensors.items():
-        array = isinstance(one, torch.Tensor)
-        dtype = str(one.dtype).removeprefix("torch.") if array else type(one).__name__
+    for name, tensor in tensors.items():
+        array = isinstance(tensor, torch.Tensor)
+        dtype = str(tensor.dtype).removeprefix("torch.") if array else type(tensor).__name__
         check_holds(name, dtype, array=array)

@@ -145,7 +145,9 @@ class _Beside(contextlib.AbstractContextManager[None]):
 def _summarize(
     metrics: Metrics, before: list[float], during: list[float], after: list[float]
 ) -> None:
-    seconds = {one.operation: one.value for one in metrics.samples if one.metric == TIME}
+    seconds = {
+        sample.operation: sample.value for sample in metrics.samples if sample.metric == TIME
+    }
     _record(metrics, "steps_before", measure.interference_of_steps(before))
     _record(metrics, "steps_during", measure.interference_of_steps(during, beside=before))
     _record(metrics, "steps_after", measure.interference_of_steps(after, beside=before))

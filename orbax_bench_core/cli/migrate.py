@@ -42,18 +42,18 @@ def migrate(
         except UnicodeDecodeError:
             raise UserError(Problem("is no text file", file=file)) from None
         found.append(migrated(text, file))
-    for one in found:
-        if write and one.after != one.before:
-            Path(one.file).write_bytes(one.after.encode())  # its mode and links stay
-            print(f"{one.file}: changed")
-        elif one.after == one.before:
-            print(f"{one.file}: nothing to change")
+    for migration in found:
+        if write and migration.after != migration.before:
+            Path(migration.file).write_bytes(migration.after.encode())  # its mode and links stay
+            print(f"{migration.file}: changed")
+        elif migration.after == migration.before:
+            print(f"{migration.file}: nothing to change")
         else:
-            print(one.diff, end="")
-        for problem in one.notes:
+            print(migration.diff, end="")
+        for problem in migration.notes:
             print(f"note: {problem}", file=sys.stderr)
-        for problem in one.left:
+        for problem in migration.left:
             print(f"left: {problem}", file=sys.stderr)
-    if not write and any(one.after != one.before for one in found):
+    if not write and any(migration.after != migration.before for migration in found):
         print("Nothing is written yet: --write does it.", file=sys.stderr)
-    raise typer.Exit(Exit.FAILED if any(one.left for one in found) else Exit.OK)
+    raise typer.Exit(Exit.FAILED if any(migration.left for migration in found) else Exit.OK)

@@ -182,11 +182,13 @@ class Vigil:
             raise self._unsaid(host, cause)
         # Of those that could tell only of a lost peer, the failed peer is what is to be recorded.
         dropped = {
-            one
-            for one in hosts
-            if evidence[one].cause is Cause.LOST_PEER > cause and self._failure(one)
+            each
+            for each in hosts
+            if evidence[each].cause is Cause.LOST_PEER > cause and self._failure(each)
         }
-        return {one: self._answers[one] for one in hosts if one in self._answers.keys() - dropped}
+        return {
+            each: self._answers[each] for each in hosts if each in self._answers.keys() - dropped
+        }
 
     def _look_for_the_last_time(self) -> None:
         pulses = [self._pulses[host] for host in self._waiting()]

@@ -184,7 +184,7 @@ def _write_shapes(folder: Folder) -> dict[str, Any]:
         try:
             file = place / name
             found = [entry["array_metadata"] for entry in read_json(file)[_KEY]]
-            return {one["param_name"]: one["write_shape"] for one in found}
+            return {array["param_name"]: array["write_shape"] for array in found}
         except (ValueError, KeyError, TypeError):
             return {}
     return {}

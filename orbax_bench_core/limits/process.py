@@ -194,8 +194,8 @@ def _keep(
     run: RunDirectory, found: Mapping[int, Limits | UserError], say: Callable[[str], None]
 ) -> None:
     """Writes the limits of host 0 and, of a run of several hosts, those of all."""
-    hosts = {host: one for host, one in found.items() if isinstance(one, Limits)}
-    missing = {host: str(one) for host, one in found.items() if isinstance(one, UserError)}
+    hosts = {host: answer for host, answer in found.items() if isinstance(answer, Limits)}
+    missing = {host: str(answer) for host, answer in found.items() if isinstance(answer, UserError)}
     for host, reason in missing.items():
         say(f"no limits{f' of host {host}' if len(found) > 1 else ''}: {reason}")
     if len(found) > 1:

@@ -119,7 +119,7 @@ def _artifact_metadata(path: epath.Path) -> dict[str, str] | None:
             continue
         with contextlib.suppress(AttributeError, TypeError):  # another program's file of this name
             listed = output.get("artifacts", {}).values()
-            for artifact in (each for one in listed for each in one.get("artifacts", [])):
+            for artifact in (each for run in listed for each in run.get("artifacts", [])):
                 metadata = artifact.get("metadata", {})
                 here = str(artifact.get("uri", "")) in (str(path), str(path.resolve()))
                 if here and "orbax_bench_type" in metadata:

@@ -85,7 +85,9 @@ def as_markdown() -> Iterator[str]:
         ),
     )
     for namespace, meaning in known_metrics.NAMESPACES.items():
-        metrics = [one for one in known_metrics.all_metrics() if one.namespace == namespace]
+        metrics = [
+            metric for metric in known_metrics.all_metrics() if metric.namespace == namespace
+        ]
         yield from ("", f"## {namespace}", "", f"{meaning}.")
         if metrics:
             yield ""
@@ -94,28 +96,32 @@ def as_markdown() -> Iterator[str]:
     yield from _table(
         ("Name", "Unit", "Collector", "What it says"),
         (
-            (f"`{one.pattern}`", one.units, f"`{one.collector}`", one.description)
-            for one in known_metrics.FAMILIES
+            (f"`{family.pattern}`", family.units, f"`{family.collector}`", family.description)
+            for family in known_metrics.FAMILIES
         ),
     )
 
 
 def _metric_table(metrics: Sequence[Metric]) -> Iterator[str]:
     """A table whose columns are those that the metrics of one namespace need."""
-    events = any(one.event for one in metrics)
+    events = any(metric.event for metric in metrics)
     yield from _table(
         ("Name", "Unit", "Better", "Collector", "What it says")
         + (("Event", "Repeated") if events else ()),
         (
             (
-                f"`{one.name.partition('/')[2]}`",
-                one.unit or "–",
-                one.better.replace("none", "–"),
-                f"`{one.collector}`",
-                one.description,
+                f"`{metric.name.partition('/')[2]}`",
+                metric.unit or "–",
+                metric.better.replace("none", "–"),
+                f"`{metric.collector}`",
+                metric.description,
             )
-            + ((f"`{one.event}`" if one.event else "–", one.aggregate or "–") if events else ())
-            for one in metrics
+            + (
+                (f"`{metric.event}`" if metric.event else "–", metric.aggregate or "–")
+                if events
+                else ()
+            )
+            for metric in metrics
         ),
     )
 

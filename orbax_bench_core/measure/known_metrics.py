@@ -96,7 +96,9 @@ def lookup(name: str) -> Metric:
 def all_metrics() -> tuple[Metric, ...]:
     """Every registered metric, in the order of the namespaces, then by name."""
     order = {namespace: position for position, namespace in enumerate(NAMESPACES)}
-    return tuple(sorted(_metrics.values(), key=lambda one: (order[one.namespace], one.name)))
+    return tuple(
+        sorted(_metrics.values(), key=lambda metric: (order[metric.namespace], metric.name))
+    )
 
 
 @functools.lru_cache(maxsize=1024)  # readers of samples ask for one unknown name again and again

@@ -146,7 +146,9 @@ class Metrics:
 
     def _keep(self, samples: Sequence[Sample]) -> None:
         self.samples.extend(samples)
-        self._taken.update((one.operation, one.occurrence, one.metric) for one in samples)
+        self._taken.update(
+            (sample.operation, sample.occurrence, sample.metric) for sample in samples
+        )
 
 
 def _check_name(operation: str) -> None:

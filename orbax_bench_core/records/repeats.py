@@ -129,7 +129,9 @@ class Repeat:
     def reason(self) -> str:
         """Why it did not pass: the first error, or which hosts have no record; empty if passed."""
         if self.error is not None:
-            return self._said({host: one.error for host, one in self.records.items() if one.error})
+            return self._said(
+                {host: record.error for host, record in self.records.items() if record.error}
+            )
         if self.missing:
             return f"no record of host(s) {', '.join(map(str, self.missing))}"
         return ""

@@ -97,4 +97,4 @@ def _existing(place: str) -> Path | None:
     """Returns the nearest folder above a local place that is there; None for a bucket."""
     if "://" in place:
         return None
-    return next((one for one in (Path(place), *Path(place).parents) if one.is_dir()), None)
+    return next((folder for folder in (Path(place), *Path(place).parents) if folder.is_dir()), None)

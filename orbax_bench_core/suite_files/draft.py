@@ -162,7 +162,7 @@ def _of_preset(name: str, scale: float | None, mesh: PlanMesh) -> _Part:
         return found
 
     if scale is None:
-        scale = next((one for one in _SCALES if size(one) <= _MOST_BYTES), _SCALES[-1])
+        scale = next((factor for factor in _SCALES if size(factor) <= _MOST_BYTES), _SCALES[-1])
     at_scale, full = num_bytes(size(scale)), num_bytes(size(1.0))
     others = ", ".join(model for model in MODELS if model != name)
     lines = (

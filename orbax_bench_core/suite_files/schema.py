@@ -172,9 +172,9 @@ def _name_singular_keys(keys: Json, definitions: Json) -> None:
 
 def _least_one(schema: Json) -> None:
     """Refuses an empty list, also where null is allowed beside it."""
-    for one in (schema, *schema.get("anyOf", ())):
-        if one.get("type") == "array":
-            one["minItems"] = 1
+    for branch in (schema, *schema.get("anyOf", ())):
+        if branch.get("type") == "array":
+            branch["minItems"] = 1
 
 
 def _exclude_one_of_two(schema: Json, first: str, second: str) -> None:
@@ -197,7 +197,7 @@ def _ref(name: str) -> Json:
 def _without_noise(schema: Any) -> Any:
     """Returns a schema without the titles that pydantic makes of names, in the words of YAML."""
     if isinstance(schema, list):
-        return [_without_noise(one) for one in schema]
+        return [_without_noise(item) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
     return {

@@ -336,7 +336,7 @@ def _limit(key: str) -> _Rule:
         if not found:
             return _unknown(f"Orbax's log line on {key} was not seen")
         # Releases and interfaces of Orbax differ in what a GB is.
-        wanted = {"None"} if asked is None else {str(int(asked * one)) for one in (_GIB, _GB)}
+        wanted = {"None"} if asked is None else {str(int(asked * unit)) for unit in (_GIB, _GB)}
         said = f"Orbax's log says {key}: {', '.join(sorted(found))}"
         if found & wanted:
             return _Finding("in effect", said)

@@ -74,7 +74,8 @@ def check_results(place: Place, undisturbed: dict[str, Any]) -> None:
         raise NotHeld(f"doubled: {again[:_SHOWN]}")
     if found != undisturbed:
         lines = (
-            json.dumps(one, indent=1, sort_keys=True).split("\n") for one in (undisturbed, found)
+            json.dumps(results, indent=1, sort_keys=True).split("\n")
+            for results in (undisturbed, found)
         )
         differs = difflib.unified_diff(*lines, "undisturbed", "found", n=0, lineterm="")
         raise NotHeld(f"other results: {' '.join(list(differs)[: _SHOWN * 4])}")

@@ -74,9 +74,15 @@ def _run(run: Path, *, seconds: bool) -> dict[str, Any]:
     verdicts = run / "verdicts.json"
     if verdicts.exists():
         found["verdicts"] = [
-            [point["point_id"], point["word"], point["blocks"], one["operation"], one["verdict"]]
+            [
+                point["point_id"],
+                point["word"],
+                point["blocks"],
+                operation["operation"],
+                operation["verdict"],
+            ]
             for point in json.loads(verdicts.read_text())["points"]
-            for one in point["operations"]
+            for operation in point["operations"]
         ]
     return found
 
@@ -95,11 +101,11 @@ def _registry(registry: Path) -> dict[str, Any]:
     """Returns captures and promotions, which have ids and times of their own."""
     captures = [json.loads(path.read_text()) for path in sorted(registry.glob("*/*.json"))]
     promotions = [json.loads(path.read_text()) for path in sorted(registry.glob("promotions/*"))]
-    captures = [one for one in captures if "captured_at" in one]
+    captures = [capture for capture in captures if "captured_at" in capture]
     return {
-        "captures": [[point["point_id"] for point in one["points"]] for one in captures],
+        "captures": [[point["point_id"] for point in capture["points"]] for capture in captures],
         "baselines": sorted(path.name for path in registry.glob("*/*/*.json")),
-        "promotions": [sorted(one["points"]) for one in promotions],
+        "promotions": [sorted(promotion["points"]) for promotion in promotions],
     }
 
 

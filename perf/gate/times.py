@@ -147,7 +147,7 @@ def _lives_length(sources: Sources, series: int, design: Design) -> list[Claim]:
             )
         )
     for operation in OPERATIONS_REPLAYED:
-        replayed = [one for one in sources.real if one.name.endswith(operation)]
+        replayed = [source for source in sources.real if source.name.endswith(operation)]
         first, *others = (time_cell(source, 1.0, series, design) for source in replayed)
         found.append(
             Claim(

@@ -116,7 +116,7 @@ def _paired(run: FoundRun, pair: Pair, records: Sequence[Record]) -> Iterator[Me
                 series=("ratio", pair.baseline.id, candidate.id, operation),
                 point=pair,
                 past=PastRun(
-                    **_identity(run, [one for one in records if one.arm == "candidate"]),
+                    **_identity(run, [each for each in records if each.arm == "candidate"]),
                     value=value,
                     low=min(low, value),
                     high=max(high, value),
@@ -276,7 +276,7 @@ def _identity(run: FoundRun, records: Sequence[Record]) -> dict[str, Any]:
 def _code(records: Iterable[Record]) -> str:
     """Returns the revisions of the code under test, in words; all of a night that had several."""
     found = dict.fromkeys(record.code for record in records)
-    words = (one.words if one.known or one.package else UNKNOWN for one in found)
+    words = (code.words if code.known or code.package else UNKNOWN for code in found)
     return " and ".join(dict.fromkeys(words))
 
 

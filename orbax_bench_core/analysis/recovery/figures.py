@@ -20,13 +20,13 @@ def phases_figure(series: Sequence[RecoverySeries]) -> Figure:
     """Returns the drawing of the medians of each phase, as bars end to end."""
     figure = figures.new_figure(_WIDTH, 1.6 + _ROW * len(series))
     axes = figure.subplots()
-    for row, one in enumerate(series):
+    for row, drilled in enumerate(series):
         end = 0.0
-        for phase, colour in zip(one.phases[:-1], _COLOURS, strict=True):
+        for phase, colour in zip(drilled.phases[:-1], _COLOURS, strict=True):
             label = phase.phase if row == 0 else None
             axes.barh(row, phase.total, left=end, color=colour, height=0.6, label=label)
             end += phase.total
-    axes.set_yticks(range(len(series)), [figures.label(one.name) for one in series])
+    axes.set_yticks(range(len(series)), [figures.label(drilled.name) for drilled in series])
     axes.invert_yaxis()
     axes.set_xlabel("seconds from the kill")
     axes.figure.legend(loc="outside lower center", ncols=4)

@@ -31,9 +31,9 @@ MOST_DRAWN: Final = 40
 def recovery_document(recovery: Recovery) -> Document:
     """Returns drills for people; a terminal reads the result last."""
     result = Paragraph(Span(words.headline(recovery), strong=True))
-    series = [element for one in recovery.series for element in _series(one)]
-    verdicts = [element for one in recovery.verdicts for element in _verdict(one)]
-    drawn = tuple(one for one in recovery.series if one.phases)[:MOST_DRAWN]
+    series = [element for drilled in recovery.series for element in _series(drilled)]
+    verdicts = [element for verdict in recovery.verdicts for element in _verdict(verdict)]
+    drawn = tuple(drilled for drilled in recovery.series if drilled.phases)[:MOST_DRAWN]
     figure = Figure(
         "Phases of a recovery, end to end", functools.partial(phases_figure, drawn), "phases.png"
     )
@@ -55,8 +55,8 @@ def recovery_document(recovery: Recovery) -> Document:
 def recovery_section(recovery: Recovery) -> Document:
     """Returns what the report of a run says of its drills, above the tables."""
     result = Paragraph(words.headline(recovery))
-    series = [_below(element) for one in recovery.series for element in _series(one)]
-    verdicts = [_below(element) for one in recovery.verdicts for element in _verdict(one)]
+    series = [_below(element) for drilled in recovery.series for element in _series(drilled)]
+    verdicts = [_below(element) for verdict in recovery.verdicts for element in _verdict(verdict)]
     more = Paragraph("Figure and explanations are in recovery.html.", "dim")
     elements = (Heading("Recovery"), result, *series, *verdicts, more)
     return Document(title=recovery.suite, elements=elements, brief=(result,))

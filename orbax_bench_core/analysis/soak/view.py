@@ -30,7 +30,7 @@ _ROLES: Final[dict[SoakWord, Role]] = {"LEAK": "bad", "PASS": "good", "INCONCLUS
 def soak_document(soak: Soak) -> Document:
     """Returns a soak for people; a terminal reads the verdict last."""
     verdict = Callout(Span(soak.word, _ROLES[soak.word]), words.headline(soak))
-    series = [element for one in soak.series for element in _series(one, soak.limit_mib)]
+    series = [element for each in soak.series for element in _series(each, soak.limit_mib)]
     return Document(
         title=f"Soak: {soak.suite}",
         elements=(
@@ -54,7 +54,7 @@ def soak_document(soak: Soak) -> Document:
 def soak_section(soak: Soak) -> Document:
     """Returns what the report of a run says of its soak, above the tables."""
     verdict = Callout(Span(soak.word, _ROLES[soak.word]), words.headline(soak))
-    series = [element for one in soak.series for element in _series(one, soak.limit_mib)]
+    series = [element for each in soak.series for element in _series(each, soak.limit_mib)]
     tables = (
         Paragraph(element.text) if isinstance(element, Heading) else element
         for element in series

@@ -109,7 +109,9 @@ def _level(growth: Growth, value: float) -> str:
 def _slope(growth: Growth, slope: Slope) -> str:
     # Seconds per save are shown in microseconds: a drift is a small part of a save.
     factor, unit = (1e6, " µs") if growth.unit == "s" else (1.0, "")
-    value, low, high = (_signed(factor * one) for one in (slope.per_save, slope.low, slope.high))
+    value, low, high = (
+        _signed(factor * growth) for growth in (slope.per_save, slope.low, slope.high)
+    )
     return f"{value}{unit} [{low}, {high}]"
 
 

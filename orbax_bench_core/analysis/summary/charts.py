@@ -50,9 +50,9 @@ def charts(
     info: RunInfo, summary: RunSummary, tables: Sequence[PointTable], extra: ExtraColumns
 ) -> tuple[Element, ...]:
     """Returns every operation over the points, with a dot per repeat, and where its time went."""
-    series = [one for entry in info.expansion.points for one in Series.all_of(entry)]
+    series = [each for entry in info.expansion.points for each in Series.all_of(entry)]
     shown = {table.point_id for table in tables}
-    series = [one for one in series if one.id in shown]
+    series = [each for each in series if each.id in shown]
     short = short_names(series)
     rows = _chart_rows(tables, summary, short)
     columns = (
@@ -69,8 +69,8 @@ def charts(
     stages = tuple(stage_elements(summary, rows))
     kept = {row.key for found in rows.values() for row in found}
     left = len(series) - len(kept)
-    series = [one for one in series if one.id in kept]
-    names = {one.id: f"{one.name} {one.id}" for one in series}
+    series = [each for each in series if each.id in kept]
+    names = {each.id: f"{each.name} {each.id}" for each in series}
     more = f"{count(left, 'more point')} of this run, slower ones, are in summary.csv alone."
     bar = (Filter("points", names, varying(series)),) if len(series) > 1 else ()
     return (
@@ -88,8 +88,8 @@ def charts(
 def _points(series: Sequence[Series], names: Mapping[str, str]) -> Element:
     """Returns the names that the page leaves short, in full and with the ids of their records."""
     rows = (
-        Row((Span(names[one.id]), Span(one.name), Span(one.id, code=True)), key=one.id)
-        for one in series
+        Row((Span(names[each.id]), Span(each.name), Span(each.id, code=True)), key=each.id)
+        for each in series
     )
     columns = (Column("point"), Column("name"), Column("id", "fixed"))
     return Details("Names and ids of the points", (Table(columns, tuple(rows)),))

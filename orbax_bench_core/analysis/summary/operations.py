@@ -14,7 +14,7 @@ def operations_table(
 ) -> Table:
     """Returns the operations of all points; of the columns only those `kept`, None for all."""
     every = headings(extra)
-    operation, *numbers = (one for one in every if kept is None or one in kept)
+    operation, *numbers = (heading for heading in every if kept is None or heading in kept)
 
     def cells(row: Sequence[str]) -> Iterator[str]:
         return (

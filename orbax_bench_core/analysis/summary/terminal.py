@@ -105,11 +105,11 @@ def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
     }
     kept = list(every)
     for heading in ("min", "max", *extra.headings):
-        if sum(wide[one] for one in kept) > _NARROW:
+        if sum(wide[shown] for shown in kept) > _NARROW:
             kept.remove(heading)
     whole = operations_table(tables, extra)
     if len(kept) == len(every):
         return whole
-    rest = ", ".join(one for one in every if one not in kept)
+    rest = ", ".join(heading for heading in every if heading not in kept)
     told = Paragraph(f"Not shown for want of columns: {rest}; report.html has all.", "dim")
     return ByWidth(sum(wide.values()), (whole,), (operations_table(tables, extra, kept), told))

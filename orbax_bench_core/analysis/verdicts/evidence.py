@@ -48,7 +48,7 @@ def with_evidence(
         per_life: Operations of one slot, whose label is drawn once for all of them.
     """
     counted = [repeat for repeat in repeats if repeat.counts]
-    arms = {arm: [one for one in counted if one.series.arm == arm] for arm in ARMS}
+    arms = {arm: [repeat for repeat in counted if repeat.series.arm == arm] for arm in ARMS}
     return with_evidence_of(verdict, arms, per_life)
 
 
@@ -57,9 +57,13 @@ def with_evidence_of(
 ) -> PointVerdict:
     """Returns what `with_evidence` does, of repeats that are told apart already."""
     troubles = tuple(_troubles(arms, per_life))
-    primary = {one.operation for one in verdict.operations if one.primary}
-    bad = [one for one in troubles if one.operation in primary and one.share > MOST_FLAGGED]
-    undecided = [one for one in bad if one.more is None]
+    primary = {operation.operation for operation in verdict.operations if operation.primary}
+    bad = [
+        trouble
+        for trouble in troubles
+        if trouble.operation in primary and trouble.share > MOST_FLAGGED
+    ]
+    undecided = [trouble for trouble in bad if trouble.more is None]
     found: dict[str, object] = {
         "verified": {
             arm: weakest(repeat.verified for repeat in repeats)
@@ -125,13 +129,13 @@ def _troubles(arms: Mapping[Arm, Sequence[Repeat]], per_life: int) -> Iterable[S
         flags[arm] = counter.found()
     for operation in dict.fromkeys(name for found in flags.values() for name in found):
         found = {arm: flags[arm].get(operation, _NO_FLAGS) for arm in arms}
-        if any(one.flagged for one in found.values()):
+        if any(counts.flagged for counts in found.values()):
             more, p_value = _throttled_more(arms, operation, per_life)
             yield StorageTrouble(
                 operation=operation,
-                flagged={arm: one.flagged for arm, one in found.items()},
-                repeats={arm: one.repeats for arm, one in found.items()},
-                counts={arm: dict(one.counts) for arm, one in found.items() if one.counts},
+                flagged={arm: counts.flagged for arm, counts in found.items()},
+                repeats={arm: counts.repeats for arm, counts in found.items()},
+                counts={arm: dict(counts.counts) for arm, counts in found.items() if counts.counts},
                 more=more,
                 p_value=p_value,
             )
@@ -153,7 +157,7 @@ def _throttled_more(
         "candidate": Excess.of(seen, candidate).p_value,
         "baseline": Excess.of(seen, ~candidate).p_value,
     }
-    arm = min(chances, key=lambda one: chances[one])
+    arm = min(chances, key=lambda arm: chances[arm])
     return (arm if chances[arm] <= _LEVEL else None), chances[arm]
 
 
@@ -166,13 +170,15 @@ def _by_block(repeats: Sequence[Repeat], operation: str, per_life: int) -> _Arra
     import numpy as np
 
     blocks: defaultdict[int, list[Repeat]] = defaultdict(list)
-    for repeat in sorted(repeats, key=lambda one: one.index):
+    for repeat in sorted(repeats, key=lambda each: each.index):
         if repeat.block is not None:
             blocks[repeat.block].append(repeat)
     whole = [block for block in blocks.values() if len(block) == BLOCK_SIZE * per_life]
     if not whole:
         return None
     slots = [block[::per_life] for block in whole]
-    candidate = np.array([[one.series.arm == "candidate" for one in block] for block in slots])
-    seen = np.array([[operation in one.flagged for one in block] for block in whole])
+    candidate = np.array(
+        [[repeat.series.arm == "candidate" for repeat in block] for block in slots]
+    )
+    seen = np.array([[operation in repeat.flagged for repeat in block] for block in whole])
     return seen.reshape(len(whole), BLOCK_SIZE, per_life), candidate

@@ -80,8 +80,13 @@ def attempts(point: PointVerdict) -> list[str]:
 def open_shares(points: Iterable[PointVerdict]) -> str:
     """Returns which shares of stalls and of failures all points that pass leave open, at most."""
     points = list(points)
-    found = [one.verdict.stalls for point in points for one in point.operations if one.primary]
-    seen = [one.bound for one in found if one is not None]
+    found = [
+        operation.verdict.stalls
+        for point in points
+        for operation in point.operations
+        if operation.primary
+    ]
+    seen = [verdict.bound for verdict in found if verdict is not None]
     failed = [point.failures.bound for point in points if point.failures is not None]
     unseen = []
     if not seen or len(seen) < len(found):

@@ -46,7 +46,9 @@ def _regressed(report: VerdictReport) -> str:
     if failing:
         said = f"Attempts fail in {failing[0].point}: {failing[0].reason}."
     elif regressed:
-        point, worst = min(regressed, key=lambda one: (one[0].mode == "unpaired", trouble(one[1])))
+        point, worst = min(
+            regressed, key=lambda found: (found[0].mode == "unpaired", trouble(found[1]))
+        )
         said = _worst(point, worst)
     else:
         return "A point has regressed."

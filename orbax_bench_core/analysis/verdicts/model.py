@@ -324,10 +324,14 @@ def _what(verdict: str, report: VerdictReport) -> str:
 
 def _why(verdict: str, point: PointVerdict) -> str:
     """Returns the operations of a point that have a verdict, or the reason of the point."""
-    found = [one for one in point.operations if one.primary and one.verdict.word == verdict]
+    found = [
+        operation
+        for operation in point.operations
+        if operation.primary and operation.verdict.word == verdict
+    ]
     said = [
-        f"{one.operation} {one.verdict.ratio:.2f}x"
-        for one in found
-        if one.verdict.ratio is not None and one.verdict.endpoint == "time"
+        f"{operation.operation} {operation.verdict.ratio:.2f}x"
+        for operation in found
+        if operation.verdict.ratio is not None and operation.verdict.endpoint == "time"
     ]
     return ", ".join(said if point.endpoint == "time" else []) or point.reason or ", ".join(said)

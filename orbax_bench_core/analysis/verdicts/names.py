@@ -50,10 +50,10 @@ def unless_named(points: Sequence[PointVerdict], problem: str) -> tuple[PointVer
 
 def _not_passed(point: PointVerdict, problem: str) -> PointVerdict:
     operations = [
-        one.model_copy(update={"advice": _FIRST})
-        if one.primary and one.verdict.word == "INCONCLUSIVE"
-        else one
-        for one in point.operations
+        operation.model_copy(update={"advice": _FIRST})
+        if operation.primary and operation.verdict.word == "INCONCLUSIVE"
+        else operation
+        for operation in point.operations
     ]
     return point.model_copy(
         update={

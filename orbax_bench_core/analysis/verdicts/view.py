@@ -134,7 +134,7 @@ def _markdown_head(report: VerdictReport) -> tuple[Element, ...]:
 
 def _filter(points: Sequence[PointVerdict]) -> Filter:
     names = {point.point_id: f"{point.point} {point.point_id}" for point in points}
-    return Filter("points", names, {"verdict": {one.point_id: one.word for one in points}})
+    return Filter("points", names, {"verdict": {each.point_id: each.word for each in points}})
 
 
 def _tables(points: Sequence[PointVerdict]) -> tuple[Element, ...]:

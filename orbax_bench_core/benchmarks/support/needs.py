@@ -52,8 +52,8 @@ def require_arrays_of_all(context: TestContext, benchmark: str) -> None:
     processes = jax.process_count()
     if processes == 1 or context.pytree is None:
         return
-    for name, one in named_leaves(context.pytree):
-        if isinstance(one, jax.Array) and one.is_fully_addressable:
+    for name, leaf in named_leaves(context.pytree):
+        if isinstance(leaf, jax.Array) and leaf.is_fully_addressable:
             raise UnmetNeed(
                 f"{benchmark} needs arrays over the devices of all {processes} processes, and each "
                 f"has its own {name!r}: add a mesh_config of all their devices, or set processes: "
@@ -73,11 +73,11 @@ def require_arrays(context: TestContext, benchmark: str) -> Any:
     from orbax_bench_core.state import named_leaves
 
     found = require_tree(context, benchmark)
-    for name, one in named_leaves(found):
-        if not isinstance(one, jax.Array) or not isinstance(one.sharding, NamedSharding):
+    for name, leaf in named_leaves(found):
+        if not isinstance(leaf, jax.Array) or not isinstance(leaf.sharding, NamedSharding):
             raise UnmetNeed(
                 f"{benchmark} needs a checkpoint of arrays over a mesh; leave out {name!r}, which "
-                f"is {type(one).__name__}"
+                f"is {type(leaf).__name__}"
             )
     return found
 
@@ -93,8 +93,8 @@ def require_unsharded_replicas(
     from orbax_bench_core.state import named_leaves, split_axes
 
     name = mesh.axis_names[axis]
-    for leaf_name, one in named_leaves(found):
-        if name in split_axes(one.sharding):
+    for leaf_name, leaf in named_leaves(found):
+        if name in split_axes(leaf.sharding):
             raise UnmetNeed(
                 f"{benchmark} needs whole arrays on each replica; {leaf_name!r} is sharded along "
                 f"{name!r}, the axis of the replicas"

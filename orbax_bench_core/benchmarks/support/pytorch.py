@@ -189,8 +189,10 @@ def in_memory(tensors: Tensors) -> dict[str, Any]:
     import torch
 
     return {
-        name: one.clone() if isinstance(one, torch.Tensor) and one.device.type == "cpu" else one
-        for name, one in tensors.items()
+        name: tensor.clone()
+        if isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu"
+        else tensor
+        for name, tensor in tensors.items()
     }
 
 

@@ -217,7 +217,7 @@ def _sums(index: int, array: jax.Array) -> list[tuple[int, int, int, int]]:
 
 
 def _bounds(part: tuple[slice, ...]) -> tuple[tuple[int | None, int | None], ...]:
-    return tuple((one.start, one.stop) for one in part)
+    return tuple((cut.start, cut.stop) for cut in part)
 
 
 def initialize() -> None:

@@ -133,7 +133,7 @@ class Agent:
                 case "launch":
                     self._launch(wire, message)
                 case "environments":
-                    configs = [EnvironmentConfig(**one) for one in message["configs"]]
+                    configs = [EnvironmentConfig(**config) for config in message["configs"]]
                     make = functools.partial(self._make_environments, wire, configs)
                     self._later(wire, message, make)
                 case "lock":

@@ -136,7 +136,7 @@ class Reception:
         try:
             found = socket.getaddrinfo(cluster.head, cluster.port, type=socket.SOCK_STREAM)
             # Many machines have a name of their own at an address that no other machine can reach.
-            family, _, _, _, address = min(found, key=lambda one: _is_loopback(one[4][0]))
+            family, _, _, _, address = min(found, key=lambda answer: _is_loopback(answer[4][0]))
             server = socket.create_server(address[:2], family=family)
         except OSError as error:
             raise UserError(
@@ -179,7 +179,7 @@ class Reception:
         """Says why somebody was refused; one that comes again and again is told of now and then."""
         now = time.monotonic()
         with self._changed:
-            told = {one: at for one, at in self._refused.items() if now - at < _SAY_AGAIN_S}
+            told = {earlier: at for earlier, at in self._refused.items() if now - at < _SAY_AGAIN_S}
             self._refused = {line: now, **told}
         if line not in told:
             self._say(line)

@@ -127,7 +127,7 @@ def _runs_below(folder: str, unread: list[str]) -> Iterator[FoundRun]:
 
 def _rank(run: FoundRun, newest_first: Sequence[FoundRun]) -> int:
     """Returns how many runs of the same suite are newer."""
-    same = [one for one in newest_first if _suite(one) == _suite(run)]
+    same = [other for other in newest_first if _suite(other) == _suite(run)]
     return same.index(run)
 
 

@@ -125,14 +125,16 @@ def start(keys: tuple[str, ...]) -> Running:
         that failed is logged and left out.
     """
     ready = [
-        (key, one)
+        (key, made)
         for key in _known((*keys, *(_also.get() or ())))
-        if (one := observers.attempt(f"load collector {key!r}", FACTORIES[key], None)) is not None
+        if (made := observers.attempt(f"load collector {key!r}", FACTORIES[key], None)) is not None
     ]
     started = [
-        (key, one)
-        for key, one in reversed(ready)
-        if observers.attempt(f"start collector {key!r}", functools.partial(_start, one), False)
+        (key, collector)
+        for key, collector in reversed(ready)
+        if observers.attempt(
+            f"start collector {key!r}", functools.partial(_start, collector), False
+        )
     ]
     return started[::-1]
 

@@ -97,7 +97,7 @@ class DeviceMemory(Difference[_State]):
         arrays = Reading(LIVE_ARRAYS.name, float(after.arrays - before.arrays), LIVE_ARRAYS.unit)
         if not after.stats:
             return [arrays]
-        in_use = max(one[_IN_USE] for one in after.stats.values())
+        in_use = max(stats[_IN_USE] for stats in after.stats.values())
         grown, risen = _growth(before, after, _IN_USE), _growth(before, after, _PEAK)
         return [
             arrays,
@@ -108,7 +108,8 @@ class DeviceMemory(Difference[_State]):
 def _growth(before: _State, after: _State, key: str) -> int:
     """The growth of a statistic, on the device where it grew most."""
     return max(
-        one[key] - before.stats.get(device, {}).get(key, 0) for device, one in after.stats.items()
+        stats[key] - before.stats.get(device, {}).get(key, 0)
+        for device, stats in after.stats.items()
     )
 
 

@@ -214,7 +214,7 @@ class CgroupMemory(Difference[int]):
 @functools.lru_cache(maxsize=1)
 def _peak_file(_pid: int) -> str | None:
     found = group_files("memory.peak", "memory.max_usage_in_bytes")
-    return next((str(one) for one in found if one.exists()), None)
+    return next((str(file) for file in found if file.exists()), None)
 
 
 def group_files(unified: str, divided: str) -> Iterator[Path]:

@@ -139,8 +139,8 @@ _open: list[PeakRss] = []
 
 
 def _credit(peak: int) -> None:
-    for one in _open:
-        one.credit(peak)
+    for window in _open:
+        window.credit(peak)
 
 
 def has_mark() -> bool:

@@ -74,8 +74,8 @@ class Tracemalloc:
 
 def _credit_peak() -> int:
     current, peak = tracemalloc.get_traced_memory()
-    for one in _open:
-        one.credit(peak)
+    for window in _open:
+        window.credit(peak)
     tracemalloc.reset_peak()
     return current
 

@@ -208,7 +208,9 @@ class _Way:
         if formulas.holds(tau, job.recovery_s, self.background, job.mtbf_s):
             return self.at(tau)
         waits = waits_of(job.mtbf_s, self.seed)
-        return self.at(_searched(lambda one: self._simulated(one, waits), tau, self.least))
+        return self.at(
+            _searched(lambda interval: self._simulated(interval, waits), tau, self.least)
+        )
 
     def _simulated(self, tau: float, waits: np.ndarray) -> float:
         return simulate(

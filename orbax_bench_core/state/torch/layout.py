@@ -68,7 +68,9 @@ def part_of_process(name: str, shape: tuple[int, ...], sharding: Sharding, *, jo
 def owners(mesh: Mesh) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Returns the index of the process that each device of a mesh belongs to."""
     devices = mesh.devices
-    return np.array([one.process_index for one in devices.flat], np.int64).reshape(devices.shape)
+    return np.array([device.process_index for device in devices.flat], np.int64).reshape(
+        devices.shape
+    )
 
 
 def over_ranks(
@@ -135,7 +137,7 @@ def _volume(box: Sequence[tuple[int, int]]) -> int:
 
 def _first_run(owners: np.ndarray[Any, Any], axis: int) -> int:
     """Returns how many places along an axis belong to the process at the origin."""
-    line = owners[tuple(slice(None) if one == axis else 0 for one in range(owners.ndim))]
+    line = owners[tuple(slice(None) if each == axis else 0 for each in range(owners.ndim))]
     others = np.flatnonzero(line != line[0])
     return int(others[0]) if others.size else len(line)
 

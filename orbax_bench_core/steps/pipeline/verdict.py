@@ -53,10 +53,10 @@ def compare_baseline(
     outlets.verdicts(found, code, output_directory)
     said = {"baseline": baseline or "arm", "verdict": found.word}
     judged = (
-        (f"{point.point} {point.point_id} {one.operation} ratio", one.verdict.ratio)
+        (f"{point.point} {point.point_id} {operation.operation} ratio", operation.verdict.ratio)
         for point in found.points
-        for one in point.operations
-        if one.verdict.ratio is not None
+        for operation in point.operations
+        if operation.verdict.ratio is not None
     )
     files = (
         ("verdicts", "verdicts.json", "verdicts"),

@@ -90,7 +90,9 @@ def make_both(upgrade: Upgrade, say: Say) -> None:
     from orbax_bench_core.environments import EnvironmentFailed, is_made, make_environments
 
     folder = _folder(upgrade.suite)
-    if unmade := sum(not is_made(one, folder=folder) for one in upgrade.environments):
+    if unmade := sum(
+        not is_made(environment, folder=folder) for environment in upgrade.environments
+    ):
         say(f"First {count(unmade, 'environment')} to install, once: a minute or two")
     made = make_environments(upgrade.environments, folder=folder, say=say)
     problems = [
