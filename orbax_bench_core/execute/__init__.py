@@ -17,6 +17,8 @@ from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
+    SHIPPED_ARCHIVE,
+    SHIPPED_FOLDER,
     Host,
     HostsMissing,
     LocalHost,
@@ -24,7 +26,7 @@ from orbax_bench_core.execute.hosts import (
     PortRange,
     equal_everywhere,
     pack,
-    unpack_file,
+    unshipped,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
 from orbax_bench_core.execute.liveness import Patience
@@ -51,6 +53,8 @@ __all__ = [
     "LOCK_FILE",
     "NOTIFY",
     "NOTIFY_STATE",
+    "SHIPPED_ARCHIVE",
+    "SHIPPED_FOLDER",
     "TOKEN",
     "AllAlike",
     "CannotRecord",
@@ -83,6 +87,6 @@ __all__ = [
     "run_until",
     "serve",
     "silent",
-    "unpack_file",
+    "unshipped",
     "without_cluster",
 ]

@@ -14,15 +14,18 @@ from orbax_bench_core.execute.hosts.host import (
     stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
-from orbax_bench_core.execute.hosts.luggage import pack, unpack_file
+from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.remote import RemoteWorker
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
+from orbax_bench_core.execute.hosts.shipped import SHIPPED_ARCHIVE, SHIPPED_FOLDER, unshipped
 from orbax_bench_core.execute.hosts.wire import Contact
 
 __all__ = [
     "HOST_WAIT_S",
     "MOST_GROUPS",
+    "SHIPPED_ARCHIVE",
+    "SHIPPED_FOLDER",
     "Agent",
     "ClusterHosts",
     "Contact",
@@ -41,5 +44,5 @@ __all__ = [
     "given_token",
     "pack",
     "stop_all",
-    "unpack_file",
+    "unshipped",
 ]
