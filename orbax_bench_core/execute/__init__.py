@@ -17,19 +17,17 @@ from orbax_bench_core.execute.drill import Strike
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
-    SHIPPED_ARCHIVE,
-    SHIPPED_FOLDER,
     Host,
     HostsMissing,
     LocalHost,
     Output,
     PortRange,
+    Shipped,
     equal_everywhere,
     pack,
     unshipped,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
-from orbax_bench_core.execute.liveness import Patience
 from orbax_bench_core.execute.pairs import run_pairs
 from orbax_bench_core.execute.points import run_points, run_rounds, run_until
 from orbax_bench_core.execute.session import (
@@ -53,8 +51,6 @@ __all__ = [
     "LOCK_FILE",
     "NOTIFY",
     "NOTIFY_STATE",
-    "SHIPPED_ARCHIVE",
-    "SHIPPED_FOLDER",
     "TOKEN",
     "AllAlike",
     "CannotRecord",
@@ -65,13 +61,13 @@ __all__ = [
     "HostsMissing",
     "LocalHost",
     "Output",
-    "Patience",
     "PortRange",
     "Progress",
     "Retry",
     "RunSettings",
     "Say",
     "Session",
+    "Shipped",
     "Strike",
     "Watcher",
     "allocator_settings",

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import SHIPPED_ARCHIVE, SHIPPED_FOLDER, pack
+from orbax_bench_core.execute import Shipped, pack
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch
 
@@ -56,7 +56,7 @@ class Shipment:
             return
         target = epath.Path(self.target)
         try:
-            write_atomically(target / SHIPPED_ARCHIVE, self.archive)
+            write_atomically(target / Shipped.ARCHIVE, self.archive)
             write_atomically(target / self.name, self.suite)
         except Exception as error:  # noqa: BLE001 - every client of a store has its own errors
             raise UserError(
@@ -83,7 +83,7 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
         return Shipment(command=launch.with_suite(in_image or suite))
     luggage = pack(suite, launch.output_directory)
     assert luggage is not None, "a local suite lies in a folder"
-    name, target = luggage.name, f"{launch.output_directory.rstrip('/')}/{SHIPPED_FOLDER}"
+    name, target = luggage.name, f"{launch.output_directory.rstrip('/')}/{Shipped.FOLDER}"
     return Shipment(
         command=launch.with_suite(f"{target}/{name}"),
         target=target,

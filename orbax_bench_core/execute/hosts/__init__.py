@@ -18,14 +18,12 @@ from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.remote import RemoteWorker
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
-from orbax_bench_core.execute.hosts.shipped import SHIPPED_ARCHIVE, SHIPPED_FOLDER, unshipped
+from orbax_bench_core.execute.hosts.shipped import Shipped, unshipped
 from orbax_bench_core.execute.hosts.wire import Contact
 
 __all__ = [
     "HOST_WAIT_S",
     "MOST_GROUPS",
-    "SHIPPED_ARCHIVE",
-    "SHIPPED_FOLDER",
     "Agent",
     "ClusterHosts",
     "Contact",
@@ -37,6 +35,7 @@ __all__ = [
     "Output",
     "PortRange",
     "RemoteWorker",
+    "Shipped",
     "Unmade",
     "WorkerDied",
     "WorkerHandle",

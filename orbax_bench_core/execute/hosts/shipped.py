@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import atexit
+import enum
 import shutil
 import tempfile
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.hosts.luggage import unpack_file
 
-SHIPPED_FOLDER: Final = "suite"
-"""Folder in the run directory that a suite is put into."""
-SHIPPED_ARCHIVE: Final = ".orbax-bench-suite.zip"
-"""Archive of the suite's folder, which lies beside the copy of the suite."""
+
+class Shipped(enum.StrEnum):
+    """Names in a run directory of what a launcher has sent.
+
+    Attributes:
+        FOLDER: Folder that the suite is put into.
+        ARCHIVE: Archive of the suite's own folder, which lies beside its copy.
+    """
+
+    FOLDER = "suite"
+    ARCHIVE = ".orbax-bench-suite.zip"
 
 
 def unshipped(suite: str) -> str:
@@ -32,11 +39,11 @@ def unshipped(suite: str) -> str:
         UserError: What was sent cannot be read.
     """
     folder, _, name = suite.rpartition("/")
-    if PurePosixPath(folder).name != SHIPPED_FOLDER:
+    if PurePosixPath(folder).name != Shipped.FOLDER:
         return suite
     from etils import epath
 
-    archive = epath.Path(folder) / SHIPPED_ARCHIVE
+    archive = epath.Path(folder) / Shipped.ARCHIVE
     try:
         if not archive.exists():
             return suite
@@ -46,6 +53,6 @@ def unshipped(suite: str) -> str:
     except Exception as error:  # noqa: BLE001 - every client of a store has its own errors
         raise UserError(
             f"cannot read {archive}: {error}; launch the run again, or name the suite by a path of "
-            f"another folder than {SHIPPED_FOLDER}"
+            f"another folder than {Shipped.FOLDER}"
         ) from None
     return str(copy / name)
