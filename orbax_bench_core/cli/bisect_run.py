@@ -23,7 +23,7 @@ from orbax_bench_core.cli.comparison_run import ComparisonRun
 from orbax_bench_core.cli.measurement import Interrupted
 from orbax_bench_core.cli.output import Output
 from orbax_bench_core.config import LoadedSuite
-from orbax_bench_core.document import print_document
+from orbax_bench_core.document import print_document, wait
 from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
@@ -200,7 +200,7 @@ class BisectRun:
         took = (
             unknown
             if minutes is None
-            else f", probably {passports.wait(usual * minutes)} by the noise passport, without the "
+            else f", probably {wait(usual * minutes)} by the noise passport, without the "
             "time to install releases"
         )
         self._progress(f"{_comparisons(usual)} if one release is behind it, {most} at most{took}")
@@ -208,7 +208,7 @@ class BisectRun:
     def _say_rest(self) -> None:
         usual, _ = expected_comparisons(len(self._releases))
         if usual > 1:
-            rest = passports.wait((usual - 1) * self._minutes[0])
+            rest = wait((usual - 1) * self._minutes[0])
             self._progress(f"About {_comparisons(usual - 1)} more; as long as the first: {rest}")
 
     def _search(self, found: Found) -> ReleaseSearch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from orbax_bench_core.analysis import noise as passports
-from orbax_bench_core.analysis.summary import notes_document
 from orbax_bench_core.analysis.verdicts import VerdictReport, verdicts_document
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
 from orbax_bench_core.document import count, print_document
@@ -40,7 +39,7 @@ class ComparisonRun(Measurement):
             return
         self._introduced = True
         info, pairs = self._session.info, self._session.pairs
-        print_document(notes_document(info), self._progress)
+        self._say_notes()
         most = max(info.design(pair).looks(info.gate)[-1] for pair in pairs) if pairs else 0
         self._announce(
             f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"

@@ -107,7 +107,7 @@ def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) 
         UserError: The suite is invalid.
     """
     from orbax_bench_core.config import load_suite
-    from orbax_bench_core.launchers import unshipped
+    from orbax_bench_core.execute import unshipped
 
     path = unshipped(path)
     loaded = load_suite(path, override)

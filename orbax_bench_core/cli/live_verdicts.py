@@ -15,12 +15,11 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from orbax_bench_core.analysis.noise import wait
 from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
 from orbax_bench_core.cli.pace import CLOCK, Clock, Names, Pace, print_line
 from orbax_bench_core.cli.progress import retried
 from orbax_bench_core.config import ARMS, Arm, GateConfig
-from orbax_bench_core.document import seconds
+from orbax_bench_core.document import seconds, wait
 from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.steps import Judged
 from orbax_bench_core.sweep import BLOCK_SIZE, Pair, PairDesign

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import errno
-import functools
 import gc
 import sys
 from collections.abc import Callable
@@ -13,47 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 import typer
 import typer.core
 
-from orbax_bench_core.cli import (
-    ab,
-    async_study,
-    baseline,
-    best,
-    bisect,
-    calibrate,
-    compare,
-    doctor,
-    expand,
-    history,
-    init,
-    inspect,
-    launch,
-    limits,
-    lineage,
-    migrate,
-    plan,
-    prepare,
-    recovery,
-    report,
-    run,
-    sharding,
-    site,
-    soak,
-    step,
-    upgrade,
-)
 from orbax_bench_core.cli.buckets import check_buckets
-from orbax_bench_core.cli.hosts import Reach, for_this_host
+from orbax_bench_core.cli.command_table import REACH, CommandTable
 from orbax_bench_core.cli.terminal import printable_streams
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.interrupts import interrupted_when_told
 
 if TYPE_CHECKING:
-    import importlib.metadata
-
     from orbax_bench_core.errors import UserError
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-_PLUGINS = "orbax_bench.commands"
 
 
 _GROUPS: Final[dict[str, tuple[str, ...]]] = {
@@ -69,7 +37,11 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class _Commands(typer.core.TyperGroup):
-    """Our sub-commands, and those that other packages add by an entry point."""
+    """The sub-commands, of which a command line needs one."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands: Any = CommandTable()
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the commands by what they are for."""
@@ -86,16 +58,6 @@ class _Commands(typer.core.TyperGroup):
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows, col_max=30, col_spacing=2)
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), *sorted(_plugins())]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        command = super().get_command(ctx, cmd_name)
-        if command is None and cmd_name in _plugins():
-            command = typer.main.get_command(_plugins()[cmd_name].load())
-            command.name = cmd_name
-        return command
 
 
 _FIRST: Final = """\
@@ -153,48 +115,6 @@ def _versions() -> str:
         for name in ("orbax-bench", "orbax-checkpoint", "jax", "tensorstore")
     )
     return f"{ours} ({', '.join(others)})"
-
-
-REACH: dict[str, Reach] = {}
-"""The reach of every command of this package; groups of commands have one."""
-
-
-def _add(name: str, command: Callable[..., None] | typer.Typer, reach: Reach) -> None:
-    REACH[name] = reach
-    if isinstance(command, typer.Typer):
-        app.add_typer(command, name=name)
-    else:
-        known = for_this_host(command) if reach is Reach.THIS_HOST else command
-        app.command(name)(known)
-
-
-_add("init", init.init, Reach.NONE)
-_add("run", run.run, Reach.ALL_HOSTS)
-_add("ab", ab.ab, Reach.ALL_HOSTS)
-_add("best", best.best, Reach.NONE)
-_add("launch", launch.launch, Reach.NONE)
-_add("compare", compare.compare, Reach.NONE)
-_add("bisect", bisect.bisect, Reach.ALL_HOSTS)
-_add("upgrade", upgrade.upgrade, Reach.ALL_HOSTS)
-_add("baseline", baseline.app, Reach.NONE)
-_add("history", history.history, Reach.NONE)
-_add("site", site.site, Reach.NONE)
-_add("async-study", async_study.async_study, Reach.ALL_HOSTS)
-_add("soak", soak.soak, Reach.ALL_HOSTS)
-_add("recovery", recovery.recovery, Reach.ALL_HOSTS)
-_add("calibrate", calibrate.calibrate, Reach.ALL_HOSTS)
-_add("expand", expand.expand, Reach.NONE)
-_add("list", expand.list_builtins, Reach.NONE)
-_add("migrate", migrate.migrate, Reach.NONE)
-_add("doctor", doctor.doctor, Reach.THIS_HOST)
-_add("report", report.report, Reach.NONE)
-_add("lineage", lineage.lineage, Reach.NONE)
-_add("limits", limits.limits, Reach.THIS_HOST)
-_add("plan", plan.plan, Reach.NONE)
-_add("inspect", inspect.inspect, Reach.NONE)
-_add("prepare", prepare.prepare, Reach.THIS_HOST)
-_add("sharding", sharding.sharding, Reach.NONE)
-_add("step", step.app, Reach.BY_STEP)
 
 
 _HERE: Final = frozenset(REACH) - {"launch"}
@@ -271,10 +191,3 @@ def _end(code: Exit, error: UserError) -> NoReturn:
     for line in error.said:
         print(f"error: {line}", file=sys.stderr)
     sys.exit(code)
-
-
-@functools.cache
-def _plugins() -> dict[str, importlib.metadata.EntryPoint]:
-    import importlib.metadata
-
-    return {point.name: point for point in importlib.metadata.entry_points(group=_PLUGINS)}

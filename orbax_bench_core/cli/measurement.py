@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator
 
-from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.cli.output import Output
 from orbax_bench_core.cli.progress import ProgressReport
 from orbax_bench_core.cli.results import unwritten
@@ -22,7 +21,6 @@ from orbax_bench_core.execute import (
 )
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import Run
-from orbax_bench_core.steps import publish, settle
 
 
 class Interrupted(Exception):
@@ -74,10 +72,24 @@ class Measurement:
         if session.suite.suite.arms is None:
             names = [point.name for point in session.plain]
             return ProgressReport(console, total=self._total, verbose=verbose, names=names)
+        from orbax_bench_core.cli.live_verdicts import LiveVerdicts
+
         info = session.info
         return LiveVerdicts(console, session.pairs, info.gate, info.designs, verbose=verbose)
 
+    def _say_notes(self) -> None:
+        """Shows what a reader of the suite should know; most have nothing of that kind."""
+        expansion = self._session.info.expansion
+        if not (expansion.notes or expansion.skipped):
+            return
+        from orbax_bench_core.analysis.summary import notes_document
+        from orbax_bench_core.document import print_document
+
+        print_document(notes_document(self._session.info), self._progress)
+
     def _say_stopped(self, stop: Interrupted) -> None:
+        from orbax_bench_core.steps import settle
+
         # Of a run directory that is gone nothing is left here that the command could go on with.
         there = self._session.directory.exists()
         self._say(f"{stop}; {self._kept()}" if there else str(stop))
@@ -99,6 +111,8 @@ class Measurement:
 
     def _without(self, nothing: UserError) -> int:
         """Says why there is no conclusion; what was measured is reported."""
+        from orbax_bench_core.steps import publish
+
         with contextlib.suppress(OSError, UserError):
             publish(self._session.directory)
         self._say(str(nothing))

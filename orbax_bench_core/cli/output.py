@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from orbax_bench_core.cli.arguments import LogFormat
-from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.cli.terminal import new_console
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.steps import Outlets
+
+if TYPE_CHECKING:
+    from orbax_bench_core.cli.json_log import JsonLog
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,9 +52,14 @@ class Output:
         if verbose and quiet:
             raise UserError("--quiet shows less and --verbose more: give one of them")
         as_json = log_format is LogFormat.JSON
+        json_log = None
+        if as_json:
+            from orbax_bench_core.cli.json_log import JsonLog
+
+            json_log = JsonLog(sys.stdout)
         return cls(
             console=new_console(soft_wrap=not sys.stdout.isatty(), quiet=as_json),
-            json_log=JsonLog(sys.stdout) if as_json else None,
+            json_log=json_log,
             verbose=verbose,
             quiet=quiet,
             outlets=outlets or Outlets(),

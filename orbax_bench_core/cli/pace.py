@@ -12,8 +12,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from orbax_bench_core.analysis.noise import wait
-from orbax_bench_core.document import shorten
+from orbax_bench_core.document import shorten, wait
 
 _FEWEST_SHARED: Final = 5
 _SHORTEST: Final = 8

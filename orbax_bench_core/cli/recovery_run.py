@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orbax_bench_core.analysis.recovery import PhaseName, recovery_document
-from orbax_bench_core.analysis.summary import notes_document
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
 from orbax_bench_core.cli.results import run_exit_code, show_answer
-from orbax_bench_core.document import print_document
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.steps import (
@@ -37,7 +35,7 @@ class RecoveryRun(Measurement):
         """
         check_drilled(self._session)
         directory, code = self._session.directory, int(Exit.OK)
-        print_document(notes_document(self._session.info), self._progress)
+        self._say_notes()
         try:
             with stoppable():
                 if self._session.pairs:

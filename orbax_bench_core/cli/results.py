@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 
-from orbax_bench_core.analysis.soak import Soak
-from orbax_bench_core.analysis.summary import RunSummary
 from orbax_bench_core.cli.arguments import results_console
-from orbax_bench_core.document import Document, print_document
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from orbax_bench_core.analysis.soak import Soak
+    from orbax_bench_core.analysis.summary import RunSummary
+    from orbax_bench_core.document import Document
 
 _Found = TypeVar("_Found")
 
@@ -54,6 +55,8 @@ def show_answer(answer: BaseModel, document: Document, page: str, *, as_json: bo
         page: Where it is as a page.
         as_json: Whether it is for machines.
     """
+    from orbax_bench_core.document import print_document
+
     if as_json:
         print(answer.model_dump_json(indent=2))
         return

@@ -119,8 +119,6 @@ def run(
 
     Exit codes: 0 every repeat passed, 1 some failed, 2 the suite is invalid, 130 interrupted.
     """
-    from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.analysis.best import parse_goal
     from orbax_bench_core.cli.output import Output
     from orbax_bench_core.cli.sweep_run import Baselines, SearchFor, SweepRun, without_arms
     from orbax_bench_core.errors import UserError
@@ -129,6 +127,8 @@ def run(
     if goal is not None and not search:
         raise UserError("--goal is that of a search: give --search, or `orbax-bench best` later")
     if goal is not None:
+        from orbax_bench_core.analysis.best import parse_goal
+
         parse_goal(goal)
 
     cluster = place_in_cluster(no_cluster=no_cluster)
@@ -151,7 +151,6 @@ def run(
                 limits=not no_limits,
                 baselines=baselines,
                 search=SearchFor(goal=goal) if search else None,
-                passport=passports.find(None),
             )
 
     settings = RunSettings(

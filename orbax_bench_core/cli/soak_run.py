@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from orbax_bench_core.analysis.soak import soak_document
-from orbax_bench_core.analysis.summary import notes_document
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
 from orbax_bench_core.cli.results import run_exit_code, show_answer, soak_exit_code
-from orbax_bench_core.document import print_document
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import worst
 from orbax_bench_core.steps import SoakGoal, publish, publish_soak, soak_points
@@ -23,7 +21,7 @@ class SoakRun(Measurement):
             limit_mib: Growth of memory per save that is allowed, in MiB.
             as_json: Whether standard output gets the verdict as JSON and nothing else.
         """
-        print_document(notes_document(self._session.info), self._progress)
+        self._say_notes()
         try:
             with stoppable():
                 soak_points(self._session, goal, lock=self._lock)

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from orbax_bench_core.analysis import noise as passports
-from orbax_bench_core.analysis.summary import notes_document, terminal_document
-from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
-from orbax_bench_core.baselines import capture_into, load_baseline
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
 from orbax_bench_core.cli.results import run_exit_code
 from orbax_bench_core.config import LoadedSuite
-from orbax_bench_core.document import count, print_document
+from orbax_bench_core.document import count, wait
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.steps import (
-    answer_of,
-    limits_of,
-    load_writers,
-    measure_points,
-    publish,
-    publish_verdicts,
-    search_points,
-)
+from orbax_bench_core.files import PASSPORT, user_cache
+from orbax_bench_core.steps import measure_points
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,6 +44,8 @@ class Baselines:
             compare=compare or own.baseline_path, capture=capture or own.baseline_capture_path
         )
         if found.compare is not None:
+            from orbax_bench_core.baselines import load_baseline
+
             load_baseline(found.compare)
         return found
 
@@ -79,7 +70,6 @@ class SweepRun(Measurement):
         limits: bool,
         baselines: Baselines,
         search: SearchFor | None = None,
-        passport: passports.Passport | None = None,
     ) -> int:
         """Measures every point, shows what was found, and returns the exit code.
 
@@ -87,18 +77,17 @@ class SweepRun(Measurement):
             limits: Whether to measure what the machine and the storage can do, too.
             baselines: What to compare with, and where to store it.
             search: With a search, points that are clearly behind are dropped after some rounds.
-            passport: Noise of this machine, which tells how long it will probably take.
         """
         info = self._session.info
-        print_document(notes_document(info), self._progress)
+        self._say_notes()
         repeats = count(info.num_repeats, "repeat")
         size = f"{count(len(self._session.plain), 'point')} x {repeats}"
-        self._announce(f"{info.suite_name}: {size}{self._expected(passport)}")
+        self._announce(f"{info.suite_name}: {size}{self._expected()}")
         try:
             with stoppable():
                 if search is None:
                     measure_points(
-                        self._session, limits=limits, lock=self._lock, meanwhile=load_writers
+                        self._session, limits=limits, lock=self._lock, meanwhile=_load_results
                     )
                 else:
                     self._search(search, limits=limits)
@@ -111,16 +100,25 @@ class SweepRun(Measurement):
         self._log_end(exit_code=code)
         return code
 
-    def _expected(self, passport: passports.Passport | None) -> str:
-        """Returns about how long the repeats will take, where the passport knows such points."""
-        if passport is None:
+    def _expected(self) -> str:
+        """Returns about how long the repeats will take, where the user's passport tells.
+
+        Raises:
+            UserError: The passport is damaged.
+        """
+        if not user_cache(PASSPORT).exists():
             return ""
-        info, points = self._session.info, self._session.plain
-        root = str(self._session.directory.root)
-        minutes = passports.run_minutes(points, info.num_repeats, info.gate, passport, root)
-        return "" if minutes is None else f", about {passports.wait(minutes)}"
+        from orbax_bench_core.analysis import noise
+
+        info, root = self._session.info, str(self._session.directory.root)
+        known = noise.find(None)
+        assert known is not None
+        minutes = noise.run_minutes(self._session.plain, info.num_repeats, info.gate, known, root)
+        return "" if minutes is None else f", about {wait(minutes)}"
 
     def _search(self, search: SearchFor, *, limits: bool) -> None:
+        from orbax_bench_core.steps import search_points
+
         found = search_points(self._session, goal=search.goal, limits=limits, lock=self._lock)
         whole = len(self._session.plain) * self._session.info.num_repeats
         self._say(
@@ -129,20 +127,15 @@ class SweepRun(Measurement):
         )
 
     def _conclude_run(self, baselines: Baselines) -> int:
+        from orbax_bench_core.cli import sweep_results
+
         directory = self._session.directory
         try:
-            summary = publish(directory)
-            extra = limits_of(directory, self._session.info, summary)
-            answer = answer_of(directory)
-            document = terminal_document(self._session.info, summary, extra, answer)
-            print_document(document, self._console)
-            verdicts = None
-            if baselines.compare is not None:
-                verdicts = compare_stored(baselines.compare, str(directory.root))
-                publish_verdicts(directory, verdicts)
-                print_document(verdicts_document(verdicts), self._console)
+            summary, verdicts = sweep_results.show(
+                self._session, self._console, baseline=baselines.compare
+            )
             if baselines.capture is not None:
-                self._capture(baselines.capture)
+                sweep_results.capture(directory, baselines.capture, self._say)
         except OSError as failure:
             return self._unwritten(failure, "report")
         self._say(f"Run directory: {directory.root}")
@@ -154,11 +147,16 @@ class SweepRun(Measurement):
             self._outlets.verdicts(verdicts, code, str(directory.root))
         return code
 
-    def _capture(self, path: str) -> None:
-        folder, left_out = capture_into(self._session.directory, path)
-        self._say(f"Baseline: {folder}")
-        for name, reason in left_out.items():
-            self._say(f"not captured: {name}: {reason}")
+
+def _load_results() -> None:
+    """Imports all that shows and writes results, for a time when this process only waits.
+
+    It takes as long as all that has to be there before a worker can be started.
+    """
+    from orbax_bench_core.cli import sweep_results  # noqa: F401
+    from orbax_bench_core.steps import load_writers
+
+    load_writers()
 
 
 def without_arms(suite: LoadedSuite) -> LoadedSuite:

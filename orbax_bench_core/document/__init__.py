@@ -17,7 +17,6 @@ from orbax_bench_core.document.elements import (
     Group,
     Heading,
     Items,
-    Kind,
     Legend,
     Mark,
     Only,
@@ -34,7 +33,15 @@ from orbax_bench_core.document.elements import (
 from orbax_bench_core.document.figures import shorten
 from orbax_bench_core.document.html import to_html
 from orbax_bench_core.document.markdown import to_markdown, write_figures
-from orbax_bench_core.document.numbers import count, digits, num_bytes, percent, seconds, table_cell
+from orbax_bench_core.document.numbers import (
+    count,
+    digits,
+    num_bytes,
+    percent,
+    seconds,
+    table_cell,
+    wait,
+)
 from orbax_bench_core.document.scales import Scale
 
 __all__ = [
@@ -53,7 +60,6 @@ __all__ = [
     "Group",
     "Heading",
     "Items",
-    "Kind",
     "Legend",
     "Mark",
     "Only",
@@ -77,5 +83,6 @@ __all__ = [
     "table_cell",
     "to_html",
     "to_markdown",
+    "wait",
     "write_figures",
 ]

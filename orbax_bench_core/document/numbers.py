@@ -13,6 +13,13 @@ def seconds(value: float) -> str:
     return f"{digits(value / 60)} min"
 
 
+def wait(minutes: float) -> str:
+    """Returns minutes for people, such as `40 s`, `12 min` or `2.5 h`."""
+    if minutes < 1:
+        return f"{60 * minutes:.0f} s"
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
 def percent(ratio: float | None) -> str:
     """Returns a ratio in percent; a dash when there is none."""
     return "–" if ratio is None else f"{ratio * 100:.0f} %"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from orbax_bench_core.environments.installed import own_version
+from orbax_bench_core.files import user_cache
 
 _OURS = "orbax-bench"
 
@@ -20,8 +21,7 @@ def cache_folder() -> Path:
     chosen = os.environ.get("ORBAX_BENCH_CACHE")
     if chosen:
         return Path(chosen).expanduser().absolute()
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(caches) / _OURS / "environments"
+    return user_cache("environments")
 
 
 @contextlib.contextmanager

@@ -22,12 +22,12 @@ from orbax_bench_core.execute.hosts import (
     LocalHost,
     Output,
     PortRange,
+    Shipped,
     equal_everywhere,
     pack,
-    unpack_file,
+    unshipped,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
-from orbax_bench_core.execute.liveness import Patience
 from orbax_bench_core.execute.pairs import run_pairs
 from orbax_bench_core.execute.points import run_points, run_rounds, run_until
 from orbax_bench_core.execute.session import (
@@ -61,13 +61,13 @@ __all__ = [
     "HostsMissing",
     "LocalHost",
     "Output",
-    "Patience",
     "PortRange",
     "Progress",
     "Retry",
     "RunSettings",
     "Say",
     "Session",
+    "Shipped",
     "Strike",
     "Watcher",
     "allocator_settings",
@@ -83,6 +83,6 @@ __all__ = [
     "run_until",
     "serve",
     "silent",
-    "unpack_file",
+    "unshipped",
     "without_cluster",
 ]

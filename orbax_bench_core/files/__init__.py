@@ -2,6 +2,7 @@
 
 from orbax_bench_core.files.atomic import atomic_file, write_atomically, write_if_changed
 from orbax_bench_core.files.bounded import MAX_BYTES, opened, read_at_most, read_json
+from orbax_bench_core.files.caches import PASSPORT, user_cache
 from orbax_bench_core.files.exclusive import (
     create_exclusively,
     digest,
@@ -24,6 +25,7 @@ from orbax_bench_core.files.temporary import (
 
 __all__ = [
     "MAX_BYTES",
+    "PASSPORT",
     "ResultModel",
     "absolute",
     "atomic_file",
@@ -47,6 +49,7 @@ __all__ = [
     "swap",
     "temporary_name",
     "this_machine",
+    "user_cache",
     "write_atomically",
     "write_if_changed",
 ]

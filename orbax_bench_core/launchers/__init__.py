@@ -8,7 +8,6 @@ from orbax_bench_core.launchers.hardware import GENERATIONS, GKE_RESOURCE, Slice
 from orbax_bench_core.launchers.launch import Launch, Launcher, interrupted_by_sigterm
 from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
 from orbax_bench_core.launchers.pods import pod_settings
-from orbax_bench_core.launchers.shipping import unshipped
 from orbax_bench_core.launchers.vertex_jobs import note_job, noted_job
 
 __all__ = [
@@ -36,5 +35,4 @@ __all__ = [
     "place_settings",
     "pod_settings",
     "require_whole_slices",
-    "unshipped",
 ]

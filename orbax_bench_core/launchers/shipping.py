@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import dataclasses
 import hashlib
-import shutil
-import tempfile
-from pathlib import Path, PurePosixPath
-from typing import Final
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import pack, unpack_file
+from orbax_bench_core.execute import Shipped, pack
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch
-
-_FOLDER: Final = "suite"
-"""Folder in the run directory that a suite is put into."""
-_ARCHIVE: Final = ".orbax-bench-suite.zip"
-"""Archive of the suite's folder, which lies beside the copy of the suite."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,7 +56,7 @@ class Shipment:
             return
         target = epath.Path(self.target)
         try:
-            write_atomically(target / _ARCHIVE, self.archive)
+            write_atomically(target / Shipped.ARCHIVE, self.archive)
             write_atomically(target / self.name, self.suite)
         except Exception as error:  # noqa: BLE001 - every client of a store has its own errors
             raise UserError(
@@ -93,7 +83,7 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
         return Shipment(command=launch.with_suite(in_image or suite))
     luggage = pack(suite, launch.output_directory)
     assert luggage is not None, "a local suite lies in a folder"
-    name, target = luggage.name, f"{launch.output_directory.rstrip('/')}/{_FOLDER}"
+    name, target = luggage.name, f"{launch.output_directory.rstrip('/')}/{Shipped.FOLDER}"
     return Shipment(
         command=launch.with_suite(f"{target}/{name}"),
         target=target,
@@ -101,37 +91,3 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
         suite=read_at_most(suite),
         archive=luggage.data,
     )
-
-
-def unshipped(suite: str) -> str:
-    """Returns a local copy of a suite that a launcher has sent, with the files beside it.
-
-    Python imports no module from a bucket, and benchmark classes may lie beside a suite.
-
-    Args:
-        suite: Path or URI of the suite.
-
-    Returns:
-        Its copy, which lives as long as this process; `suite` itself where no launcher has sent it.
-
-    Raises:
-        UserError: What was sent cannot be read.
-    """
-    from etils import epath
-
-    folder, _, name = suite.rpartition("/")
-    if PurePosixPath(folder).name != _FOLDER:
-        return suite
-    archive = epath.Path(folder) / _ARCHIVE
-    try:
-        if not archive.exists():
-            return suite
-        copy = Path(tempfile.mkdtemp(prefix="orbax-bench-suite-"))
-        atexit.register(shutil.rmtree, copy, ignore_errors=True)
-        unpack_file(archive, copy)
-    except Exception as error:  # noqa: BLE001 - every client of a store has its own errors
-        raise UserError(
-            f"cannot read {archive}: {error}; launch the run again, or name the suite by a path of "
-            f"another folder than {_FOLDER}"
-        ) from None
-    return str(copy / name)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
-from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
+from orbax_bench_core.files import ResultModel, read_at_most, user_cache, write_atomically
 from orbax_bench_core.limits.model import Confirmation, Limits
 from orbax_bench_core.limits.scratch import existing_directory, is_remote, scratch
 from orbax_bench_core.provenance import host_provenance, storage_provenance
@@ -180,8 +180,7 @@ def _folder() -> Path | None:
     chosen = os.environ.get(FOLDER)
     if chosen:
         return None if chosen == _NONE else Path(chosen).expanduser().absolute()
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(caches) / "orbax-bench" / "limits"
+    return user_cache("limits")
 
 
 def _device(directory: epath.Path) -> dict[str, Any]:

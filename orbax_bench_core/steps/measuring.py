@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from orbax_bench_core.execute import Session, refuse_several_hosts, run_points
-from orbax_bench_core.limits import ensure_limits
 from orbax_bench_core.steps.space import check_room
 
 
@@ -50,5 +49,7 @@ def measure_points(
     with measuring(session, lock=lock):
         run_points(session, meanwhile)
         if limits:
+            from orbax_bench_core.limits import ensure_limits
+
             settings = session.settings
             ensure_limits(session.directory, session.say, settings.host, anew=settings.new_limits)

@@ -11,19 +11,9 @@ import sys
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
-from orbax_bench_core.analysis.summary import RunSummary
-from orbax_bench_core.analysis.verdicts import (
-    VerdictReport,
-    headline,
-    nearest_to_trouble,
-    verdicts_document,
-)
-from orbax_bench_core.document import count, to_markdown
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE
 from orbax_bench_core.exit_codes import Exit, worst
-from orbax_bench_core.exports.ci import STEP_SUMMARY, append_step_summary, junit_xml
-from orbax_bench_core.exports.notifications import News, State, Webhook, announce, webhook_at
 from orbax_bench_core.exports.site import has_site, renew_site, write_site
 from orbax_bench_core.files import read_at_most, write_atomically
 from orbax_bench_core.records import RunDirectory
@@ -31,6 +21,11 @@ from orbax_bench_core.records import RunDirectory
 if TYPE_CHECKING:
     from etils import epath
 
+    from orbax_bench_core.analysis.summary import RunSummary
+    from orbax_bench_core.analysis.verdicts import VerdictReport
+    from orbax_bench_core.exports.notifications import State, Webhook
+
+# What is told is imported where it is told: a command that measures starts its workers before.
 
 _LONGEST_ADDRESS: Final = 2**16
 """Bytes of a file that holds an address."""
@@ -100,12 +95,16 @@ class Outlets:
             UserError: The address is none, or cannot be read.
         """
         given = notify or environment.get(NOTIFY, "")
-        webhook = webhook_at(_text_of(given)) if given else None
+        webhook = None
+        if given:
+            from orbax_bench_core.exports.notifications import webhook_at
+
+            webhook = webhook_at(_text_of(given))
         return cls(
             webhook=webhook,
             states=environment.get(NOTIFY_STATE, ""),
             junit=junit,
-            page=environment.get(STEP_SUMMARY, ""),
+            page=environment.get(_STEP_SUMMARY, ""),
             site=environment.get(SITE, ""),
         )
 
@@ -115,7 +114,7 @@ class Outlets:
 
         They are parts of what this process itself tells of, once and at its end.
         """
-        for name in (NOTIFY, NOTIFY_STATE, STEP_SUMMARY, SITE):
+        for name in (NOTIFY, NOTIFY_STATE, _STEP_SUMMARY, SITE):
             environment.pop(name, None)
 
     def verdicts(self, found: VerdictReport, code: int, directory: str) -> None:
@@ -126,6 +125,10 @@ class Outlets:
             code: What the command ends with.
             directory: The run directory of the candidate.
         """
+        from orbax_bench_core.analysis.verdicts import verdicts_document
+        from orbax_bench_core.document import to_markdown
+        from orbax_bench_core.exports.ci import append_step_summary, junit_xml
+
         if self.junit is not None:
             with _warned(f"cannot write {self.junit}"):
                 write_atomically(_path(self.junit), junit_xml(found))
@@ -161,6 +164,8 @@ class Outlets:
             code: What the command ends with.
             directory: The run directory.
         """
+        from orbax_bench_core.document import count
+
         failed = [
             f"{point.point}: {count(point.failed, 'repeat')} failed"
             for point in summary.points
@@ -239,6 +244,8 @@ class Outlets:
     ) -> None:
         if self.webhook is None:
             return
+        from orbax_bench_core.exports.notifications import News, announce
+
         run_id, begun, known = "", otherwise, suite
         with contextlib.suppress(UserError, OSError, ImportError, ValueError):
             info = RunDirectory(directory).read_info()
@@ -259,6 +266,9 @@ class Outlets:
         announce(news, self.webhook, folder, say=_say)
 
 
+_STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+"""Path of the summary page of a job of GitHub Actions."""
+
 SITE: Final = "ORBAX_BENCH_SITE"
 """Folder whose morning page every run writes anew; by default that of the run directory."""
 
@@ -267,6 +277,8 @@ _FAILURES: Final = (Exit.FAILED, Exit.INVALID, Exit.LOST_HEAD)
 
 def _lines(found: VerdictReport) -> tuple[str, ...]:
     """Returns what a webhook is told of a comparison."""
+    from orbax_bench_core.analysis.verdicts import headline, nearest_to_trouble
+
     lines = [headline(found)]
     for point in found.points:
         if point.word == "PASS":

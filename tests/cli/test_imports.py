@@ -1,6 +1,7 @@
 """Light commands: without a worker, neither JAX nor Kubeflow nor Orbax is imported."""
 
 import json
+import os
 import pkgutil
 import subprocess
 import sys
@@ -81,3 +82,41 @@ def test_help_reads_no_suite():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].split() == []
+
+
+RESULTS = {"analysis", "baselines", "gate", "launchers", "limits", "lineage"}
+FIRST_WORKER = """
+import os, subprocess, sys
+
+begin = subprocess.Popen.__init__
+
+def start(self, command, **given):
+    if "orbax_bench_core.worker" not in command:
+        return begin(self, command, **given)
+    rooms = {name.split(".")[1] for name in sys.modules if name.startswith("orbax_bench_core.")}
+    print(*rooms, flush=True)
+    os._exit(0)
+
+subprocess.Popen.__init__ = start
+from orbax_bench_core.cli.main import main
+main()
+"""
+
+
+def test_a_worker_starts_before_what_shows_results_is_imported(tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        "suite_name: s\ncheckpoint_config: {spec: {w: {dtype: int8, shape: [8]}}}\n"
+        "benchmarks: [{generator: save_restore, options: {}}]\n"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_WORKER, "run", str(suite), "-o", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    rooms = set(done.stdout.splitlines()[-1].split())
+    assert rooms >= {"config", "sweep", "execute", "records"}
+    assert not rooms & RESULTS

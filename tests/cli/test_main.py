@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.cli.main import _GROUPS, REACH, run_command_line
+from orbax_bench_core.cli.command_table import REACH
+from orbax_bench_core.cli.main import _GROUPS, run_command_line
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.sweep import expand

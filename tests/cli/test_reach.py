@@ -6,8 +6,9 @@ import typer.main
 import orbax_bench_core
 from orbax_bench_core import execute
 from orbax_bench_core.cli import doctor
+from orbax_bench_core.cli.command_table import REACH
 from orbax_bench_core.cli.hosts import Reach
-from orbax_bench_core.cli.main import REACH, app
+from orbax_bench_core.cli.main import app
 from orbax_bench_core.errors import UserError
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.scripted import NAME

@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 
-from orbax_bench_core.execute import Patience
-from orbax_bench_core.execute.liveness import Liveness, Pulse, Signs, judge
+from orbax_bench_core.execute.liveness import Liveness, Patience, Pulse, Signs, judge
 
 PATIENCE = Patience()
 

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from orbax_bench_core.execute import Patience, Retry
+from orbax_bench_core.execute import Retry
 from orbax_bench_core.execute.hosts import HostLost, WorkerDied
-from orbax_bench_core.execute.liveness import Signs
+from orbax_bench_core.execute.liveness import Patience, Signs
 from orbax_bench_core.execute.vigil import HostFailed, Vigil
 from orbax_bench_core.interrupts import interrupted_when_told
 from orbax_bench_core.records import ErrorInfo

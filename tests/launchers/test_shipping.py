@@ -10,7 +10,8 @@ import pytest
 
 from orbax_bench_core.cli.hosts import load_for_hosts
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import Launch, unshipped
+from orbax_bench_core.execute import unshipped
+from orbax_bench_core.launchers import Launch
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.sweep import expand
 
@@ -140,7 +141,8 @@ def test_a_suite_travels_through_a_bucket(folder, emulator):
     """In a process of its own, whose client takes the emulator for Cloud Storage."""
     script = f"""
 import sys
-from orbax_bench_core.launchers import Launch, unshipped
+from orbax_bench_core.execute import unshipped
+from orbax_bench_core.launchers import Launch
 from orbax_bench_core.launchers.shipping import shipment
 command = ("orbax-bench", "run", {str(folder / "tiny.yaml")!r}, "-o", "gs://bench-bucket/r")
 sent = shipment(Launch(name="ob", command=command, output_directory="gs://bench-bucket/r"))

@@ -18,7 +18,6 @@ from orbax_bench_core.document import (
     Group,
     Heading,
     Items,
-    Kind,
     Paragraph,
     Row,
     Section,
@@ -33,12 +32,12 @@ MOST_FIGURES: Final = 60
 _LAST: Final = 10
 """Runs of a series of seconds that a terminal shows."""
 
-_KINDS: Final[dict[str, Kind]] = {
-    "from": "fixed",
-    "to": "fixed",
-    "flagged": "fixed",
-    "changed with": "prose",
-}
+_NO_NUMBERS: Final = (
+    Column("from", "fixed"),
+    Column("to", "fixed"),
+    Column("flagged", "fixed"),
+    Column("changed with", "prose"),
+)
 
 
 def history_document(history: History, *, every: bool = False) -> Document:
@@ -192,7 +191,8 @@ def _parts(series: Series, *, changes: bool = True, runs: bool = False) -> Table
             between = Span(f" ({words.between(series, row.change)})", "dim")
             cells[-1] = (Span(row.cells[-1]), between)
         rows.append(Row(tuple(cells)))
-    columns = tuple(Column(heading, _KINDS.get(heading, "number")) for heading in headings)
+    others = {column.heading: column for column in _NO_NUMBERS}
+    columns = tuple(others.get(heading, Column(heading, "number")) for heading in headings)
     return Table(columns, tuple(rows), indented=True)
 
 

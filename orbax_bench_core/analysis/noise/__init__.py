@@ -7,7 +7,6 @@ from orbax_bench_core.analysis.noise.forecasts import (
     processes_of,
     run_minutes,
     usual_minutes,
-    wait,
 )
 from orbax_bench_core.analysis.noise.passport import Passport, find, load, save
 from orbax_bench_core.analysis.noise.view import calibration_of
@@ -24,5 +23,4 @@ __all__ = [
     "run_minutes",
     "save",
     "usual_minutes",
-    "wait",
 ]

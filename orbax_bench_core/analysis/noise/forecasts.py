@@ -8,6 +8,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
+from orbax_bench_core.document import wait
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 from orbax_bench_core.sweep import (
     Pair,
@@ -228,10 +229,3 @@ def usual_minutes(
     first = sum(design.blocks(design.looks(gate)[0]) for design in found)
     last = sum(design.blocks(design.looks(gate)[-1]) for design in found)
     return first * fast / 60, last * slow / 60
-
-
-def wait(minutes: float) -> str:
-    """Returns minutes for people, such as `40 s`, `12 min` or `2.5 h`."""
-    if minutes < 1:
-        return f"{60 * minutes:.0f} s"
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"

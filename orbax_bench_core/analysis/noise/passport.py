@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 from pathlib import Path
 from typing import Final, Literal
 
 from orbax_bench_core.analysis.noise.components import Component
 from orbax_bench_core.baselines import read_model, registry_path
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import ResultModel, write_atomically
+from orbax_bench_core.files import PASSPORT, ResultModel, user_cache, write_atomically
 from orbax_bench_core.sweep import SweepEntry, baseline_point, sides
 
 PASSPORT_VERSION: Final = 1
@@ -181,5 +180,4 @@ def find(path: str | None) -> Passport | None:
 
 def default_path() -> Path:
     """Returns where a passport is looked for when none is named, below the user's cache."""
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(caches) / "orbax-bench" / "passport.json"
+    return user_cache(PASSPORT)

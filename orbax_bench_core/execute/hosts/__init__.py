@@ -14,10 +14,11 @@ from orbax_bench_core.execute.hosts.host import (
     stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
-from orbax_bench_core.execute.hosts.luggage import pack, unpack_file
+from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.remote import RemoteWorker
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
+from orbax_bench_core.execute.hosts.shipped import Shipped, unshipped
 from orbax_bench_core.execute.hosts.wire import Contact
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Output",
     "PortRange",
     "RemoteWorker",
+    "Shipped",
     "Unmade",
     "WorkerDied",
     "WorkerHandle",
@@ -41,5 +43,5 @@ __all__ = [
     "given_token",
     "pack",
     "stop_all",
-    "unpack_file",
+    "unshipped",
 ]

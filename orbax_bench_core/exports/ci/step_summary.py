@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
-"""Variable with the path of the file."""
 _ROOM: Final = 1024 * 1024
 """Bytes that GitHub shows of one step; it drops all of a summary that is longer."""
 _CUT: Final = "\n\n…the rest is in verdicts.md of the run directory.\n"
