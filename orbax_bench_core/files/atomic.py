@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
@@ -83,6 +85,7 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
             with _with_folder(path).open("wb") as remote:
                 shutil.copyfileobj(local, remote)
         return
+    _check_replaceable(os.fspath(path))
     folder, name = os.path.split(os.fspath(path))
     sweep_once(folder)
     temporary = os.path.join(folder, temporary_name(name))
@@ -98,6 +101,23 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
         with contextlib.suppress(OSError):  # what went wrong first counts
             os.unlink(temporary)
         raise
+
+
+def _check_replaceable(path: str) -> None:
+    """Checks that no device, pipe or link of the machine's would be gone: root may replace them.
+
+    Raises:
+        OSError: It is one (`EEXIST`).
+    """
+    try:
+        kind = os.stat(path).st_mode
+    except OSError:  # there is none, or the write will tell
+        return
+    # `/dev/stdout` is a link, and may lead to a file.
+    system = os.path.abspath(path).startswith("/dev/") and os.path.islink(path)
+    if system or not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        said = "A device, pipe or socket, which no file takes the place of; name a file"
+        raise OSError(errno.EEXIST, said, path)
 
 
 def _with_folder(path: epath.Path | str) -> epath.Path:

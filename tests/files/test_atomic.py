@@ -1,6 +1,7 @@
 """A file is there in full or not at all."""
 
 import contextlib
+import os
 import resource
 
 import pytest
@@ -66,3 +67,17 @@ def test_a_failed_rename_leaves_no_temporary_file(path):
 def test_a_write_leaves_nothing_else(path):
     write_atomically(path, b"data")
     assert [entry.name for entry in path.parent.iterdir()] == ["file.json"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to a device"])
+def test_what_is_no_file_is_not_replaced(path, kind):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/null")
+    before = os.lstat(path)
+    with pytest.raises(OSError, match="which no file takes the place of; name a file"):
+        write_atomically(path, b"new")
+    assert os.lstat(path) == before
+    assert os.listdir(path.parent) == [path.name]
