@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+from pathlib import Path
 
 import pytest
 from etils import epath
@@ -71,13 +72,14 @@ def test_a_write_leaves_nothing_else(path):
 
 @pytest.mark.parametrize("kind", ["pipe", "link to a device"])
 def test_what_is_no_file_is_not_replaced(path, kind):
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = Path(path)
+    path.parent.mkdir()
     if kind == "pipe":
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/null")
-    before = os.lstat(path)
+    before = path.lstat()
     with pytest.raises(OSError, match="which no file takes the place of; name a file"):
         write_atomically(path, b"new")
-    assert os.lstat(path) == before
-    assert os.listdir(path.parent) == [path.name]
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+    assert [left.name for left in path.parent.iterdir()] == [path.name]
