@@ -6,12 +6,14 @@ from orbax_bench_core.errors.redaction import (
     redacted,
     redacted_deeply,
 )
+from orbax_bench_core.errors.system import Refusal, refusal_of
 from orbax_bench_core.errors.text import presentable, printable, shortened, shown
 from orbax_bench_core.errors.user_error import Problem, UserError, did_you_mean
 
 __all__ = [
     "CREDENTIALS",
     "Problem",
+    "Refusal",
     "UserError",
     "did_you_mean",
     "has_credentials",
@@ -19,6 +21,7 @@ __all__ = [
     "printable",
     "redacted",
     "redacted_deeply",
+    "refusal_of",
     "shortened",
     "shown",
 ]
