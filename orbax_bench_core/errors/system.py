@@ -12,7 +12,6 @@ _REMEDIES: Final = {
     errno.EISDIR: "a folder is in the place of a file; move it away",
     errno.ENOTDIR: "a file is in the place of a folder; move it away, or name another place",
     errno.EACCES: "ask for the right to it, or name another place",
-    errno.ELOOP: "name what the link was to lead to",
 }
 
 

@@ -11,6 +11,7 @@ from orbax_bench_core.files.exclusive import (
     swap,
 )
 from orbax_bench_core.files.holders import is_gone, started, this_machine
+from orbax_bench_core.files.links import refuse_links, remove_tree
 from orbax_bench_core.files.model import ResultModel
 from orbax_bench_core.files.places import checked_path, place
 from orbax_bench_core.files.temporary import (
@@ -41,6 +42,8 @@ __all__ = [
     "read_at_most",
     "read_if_there",
     "read_json",
+    "refuse_links",
+    "remove_tree",
     "scratch_folder",
     "started",
     "swap",

@@ -36,7 +36,7 @@ from orbax_bench_core.document import Document, to_html, to_markdown, write_figu
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.exports.tensorboard import EventFiles
-from orbax_bench_core.files import ResultModel, atomic_file, write_atomically
+from orbax_bench_core.files import ResultModel, atomic_file, refuse_links, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import Repeat, Run, RunDirectory, RunFile, RunInfo, SamplesFile
 from orbax_bench_core.sweep import Pair, SweepEntry
@@ -273,7 +273,7 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     """
     write_verdicts(run, verdicts)
     document = verdicts_document(verdicts)
-    write_figures(document, run.root / _PLOTS)
+    write_figures(document, run.folder(_PLOTS))
     page = to_markdown(document, figures=_PLOTS)
     write_atomically(run.root / "verdicts.md", page.encode())
     write_atomically(run.root / "verdicts.html", to_html(document).encode())
@@ -419,7 +419,7 @@ def _publish_pages(
     """Writes a conclusion as `<name>.json`, `<name>.md` with its plots, and `<name>.html`."""
     root, name = directory.root, file.removesuffix(".json")
     write_atomically(root / file, found.model_dump_json(indent=1).encode())
-    write_figures(document, root / plots)
+    write_figures(document, directory.folder(plots))
     write_atomically(root / f"{name}.md", to_markdown(document, figures=plots).encode())
     write_atomically(root / f"{name}.html", to_html(document).encode())
     ManifestWriter(directory).note_conclusion(file)
@@ -436,6 +436,7 @@ def publish_search(root: epath.Path, search: ReleaseSearch) -> epath.Path:
     content = {**search.model_dump(mode="json"), "answer": answer(search)}
     write_atomically(root / "bisect.json", json.dumps(content, indent=1).encode())
     document = search_document(search)
+    refuse_links(root / _SEARCH_PLOTS, root)
     write_figures(document, root / _SEARCH_PLOTS)
     page = to_markdown(document, figures=_SEARCH_PLOTS)
     write_atomically(root / "bisect.md", page.encode())
