@@ -2,6 +2,7 @@
 
 from orbax_bench_core.files.atomic import atomic_file, write_atomically, write_if_changed
 from orbax_bench_core.files.bounded import MAX_BYTES, opened, read_at_most, read_json
+from orbax_bench_core.files.credentials import check_credentials
 from orbax_bench_core.files.exclusive import (
     create_exclusively,
     digest,
@@ -27,6 +28,7 @@ __all__ = [
     "MAX_BYTES",
     "ResultModel",
     "atomic_file",
+    "check_credentials",
     "checked_path",
     "clear_own",
     "create_exclusively",

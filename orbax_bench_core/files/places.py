@@ -6,6 +6,8 @@ import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core.files.credentials import require_credentials
+
 if TYPE_CHECKING:
     from etils import epath
 
@@ -16,7 +18,8 @@ def place(named: epath.Path | str) -> epath.Path:
     """Returns the place that a path or a URI names.
 
     Raises:
-        OSError: It is a URI of a scheme that nothing here reads and writes (`EPROTONOSUPPORT`).
+        OSError: It is a URI of a scheme that nothing here reads and writes (`EPROTONOSUPPORT`), or
+            in a bucket for which there are no credentials (`EPERM`).
     """
     from etils import epath
 
@@ -24,6 +27,8 @@ def place(named: epath.Path | str) -> epath.Path:
     if unknown:
         said = "local paths and gs:// only are read and written"
         raise OSError(errno.EPROTONOSUPPORT, said, path)
+    if path.startswith(_REMOTE):
+        require_credentials(path.removeprefix(_REMOTE).partition("/")[0])
     return epath.Path(path)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core.files import place
 from orbax_bench_core.inventory import kinds_of
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _local(path: str) -> Iterator[Files]:
 def _remote(path: str) -> Iterator[Files]:
     from etils import epath
 
-    directory = epath.Path(path)
+    directory = place(path)
     scheme = path.partition("://")[0]
     for parent, _, names in directory.walk():
         # On object storage epath gives folders without their scheme, as if they were local.
