@@ -1,5 +1,6 @@
 """User errors, and text that is safe to show: no control characters, no credentials."""
 
+from orbax_bench_core.errors.amounts import check_amounts
 from orbax_bench_core.errors.redaction import (
     CREDENTIALS,
     has_credentials,
@@ -15,6 +16,7 @@ __all__ = [
     "Problem",
     "Refusal",
     "UserError",
+    "check_amounts",
     "did_you_mean",
     "has_credentials",
     "presentable",

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
+import pydantic
+
 from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, shortened, shown
 from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import Host, LocalHost
@@ -299,6 +301,14 @@ class Session:
         return tuple(entry for entry in self.entries if isinstance(entry, SweepPoint))
 
 
+def _from_json(text: str) -> SweepEntry:
+    try:
+        return entry_from_json(text)
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UserError(f"{shown(text)} is no point: {first['msg']}") from None
+
+
 def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[SweepEntry, ...]:
     """Returns points and pairs that are given by id or as JSON, in their order, each once.
 
@@ -308,11 +318,11 @@ def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[Swee
     known = {entry.id: entry for entry in info.expansion.points}
     found: dict[str, SweepEntry] = {}
     for point in points:
-        entry = entry_from_json(point) if point.lstrip().startswith("{") else known.get(point)
+        entry = _from_json(point) if point.lstrip().startswith("{") else known.get(point)
         if entry is None:
             first = ", ".join(list(known)[:_NAMED])
             more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-            raise UserError(f"{directory} has no point {point}; it has {first}{more}")
+            raise UserError(f"{directory} has no point {shortened(point)}; it has {first}{more}")
         found[entry.id] = entry
     return tuple(found.values())
 

@@ -14,7 +14,7 @@ from orbax_bench_core.files.exclusive import (
 from orbax_bench_core.files.holders import is_gone, started, this_machine
 from orbax_bench_core.files.links import refuse_links, remove_tree
 from orbax_bench_core.files.model import ResultModel
-from orbax_bench_core.files.places import checked_path, place
+from orbax_bench_core.files.places import checked_path, matching, place
 from orbax_bench_core.files.temporary import (
     clear_own,
     is_abandoned,
@@ -36,6 +36,7 @@ __all__ = [
     "is_abandoned",
     "is_gone",
     "is_there",
+    "matching",
     "names_in",
     "new_scratch_file",
     "new_scratch_folder",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
 from orbax_bench_core.files.bounded import read_at_most
+from orbax_bench_core.files.places import place
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
@@ -74,7 +77,8 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
     The path is local or gs://, and its parent is created. `durable` is that of `write_atomically`.
 
     Raises:
-        OSError: The file cannot be written, for example because the disk is full.
+        OSError: The file cannot be written, for example because the disk is full, or a device or
+            a pipe is in its place.
     """
     if "://" in str(path):
         with tempfile.TemporaryFile() as local:
@@ -84,6 +88,7 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
                 shutil.copyfileobj(local, remote)
         return
     folder, name = os.path.split(os.fspath(path))
+    _refuse_device(path)
     sweep_once(folder)
     temporary = os.path.join(folder, temporary_name(name))
     try:
@@ -100,11 +105,23 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
         raise
 
 
+def _refuse_device(path: epath.Path | str) -> None:
+    """Refuses a path whose place nothing may take: as root, a rename replaces even /dev/null.
+
+    Raises:
+        OSError: A device, a pipe or a socket is there (`EINVAL`).
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:  # what is not there is created, and says what else is wrong
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise OSError(errno.EINVAL, "Neither a file nor a folder", os.fspath(path))
+
+
 def _with_folder(path: epath.Path | str) -> epath.Path:
     """Returns a path of an object store whose folder is there."""
-    from etils import epath
-
-    found = epath.Path(path)
+    found = place(path)
     found.parent.mkdir(parents=True, exist_ok=True)
     return found
 

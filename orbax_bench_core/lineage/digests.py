@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Final
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline
-from orbax_bench_core.files import MAX_BYTES, opened, read_json
+from orbax_bench_core.files import MAX_BYTES, matching, opened, read_json
 from orbax_bench_core.inventory import ROLES, kinds_of
 from orbax_bench_core.lineage.trees import files_below
 from orbax_bench_core.provenance import UNKNOWN
@@ -155,7 +155,7 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
 
     def files(point_id: str) -> list[epath.Path]:
         # Only these folders: a step of a large run asks for its own points alone.
-        return list((root / "records" / point_id).glob("*/host_*.json"))
+        return list(matching(root / "records" / point_id, "*/host_*.json"))
 
     ids = list(point_ids)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:

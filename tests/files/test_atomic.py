@@ -1,6 +1,7 @@
 """A file is there in full or not at all."""
 
 import contextlib
+import os
 import resource
 
 import pytest
@@ -66,3 +67,16 @@ def test_a_failed_rename_leaves_no_temporary_file(path):
 def test_a_write_leaves_nothing_else(path):
     write_atomically(path, b"data")
     assert [entry.name for entry in path.parent.iterdir()] == ["file.json"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_nothing_takes_the_place_of_a_device_or_a_pipe(tmp_path, kind):
+    target = tmp_path / kind
+    if kind == "pipe":
+        os.mkfifo(target)
+    else:
+        target.symlink_to("/dev/null")
+    with pytest.raises(OSError, match="Neither a file nor a folder"):
+        write_atomically(str(target), b"data")
+    assert target.is_fifo() if kind == "pipe" else target.is_symlink()
+    assert [path.name for path in tmp_path.iterdir()] == [kind]

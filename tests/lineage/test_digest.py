@@ -210,3 +210,9 @@ def test_a_large_folder_without_a_file_of_a_checkpoint_is_none(tmp_path, monkeyp
         (tmp_path / f"{number}").mkdir()
         (tmp_path / f"{number}" / "array.npy").touch()
     assert (checkpoint_digest(str(tmp_path)) != UNKNOWN) is known
+
+
+def test_a_run_directory_may_have_the_name_of_a_pattern(make_run, make_record):
+    record = make_record()
+    run = make_run([record], folder="results[1]")
+    assert point_digests(run.root, [record.point_id]).keys() == {record.point_id}

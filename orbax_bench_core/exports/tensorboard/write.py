@@ -24,7 +24,7 @@ from orbax_bench_core.exports.tensorboard.operations import (
     collect,
     operations,
 )
-from orbax_bench_core.files import refuse_links, write_if_changed
+from orbax_bench_core.files import matching, refuse_links, write_if_changed
 from orbax_bench_core.lineage import content_digest
 from orbax_bench_core.measure import TIME, lookup
 from orbax_bench_core.records import Columns, Layout, Record, Repeat, Run, RunInfo, Series
@@ -135,7 +135,7 @@ def run_names(every: Sequence[Series]) -> dict[str, str]:
 
 def _remove_others(root: epath.Path, run: epath.Path, written: Container[str]) -> None:
     for folders in ("*", "*/*"):
-        for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
+        for path in matching(root, f"{folders}/events.out.tfevents.*.{_OURS}"):
             if str(path) not in written:
                 # What lies behind a link stays, and a folder that holds something else, or is none.
                 with contextlib.suppress(OSError, ValueError):
