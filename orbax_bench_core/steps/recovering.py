@@ -97,7 +97,7 @@ def drill_suite(
         say: Takes lines for people.
         lock: Whether to wait until nothing else of ours measures on this machine.
     """
-    check_amounts(**(added or {}))
+    check_amounts(**{str(phase): seconds for phase, seconds in (added or {}).items()})
     settings = dataclasses.replace(settings, drill=True, remove_repeated_dir=True)
     session = Session.begin(loaded, directory, settings=settings, say=say)
     check_drilled(session)
