@@ -38,8 +38,13 @@ def aggregate(
         What is lacking, a line each: steps that left nothing, points that are not complete or have
         failed repeats; at most 20 lines.
     """
-    from orbax_bench_core.steps.pipeline import aggregate
+    from orbax_bench_core.steps.pipeline import InWords, aggregate
 
-    return aggregate(output_directory).into(
-        samples=samples, metrics=metrics, summary=summary, report=report, tensorboard=tensorboard
-    )
+    with InWords():
+        return aggregate(output_directory).into(
+            samples=samples,
+            metrics=metrics,
+            summary=summary,
+            report=report,
+            tensorboard=tensorboard,
+        )

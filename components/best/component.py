@@ -32,11 +32,12 @@ def best(
     Returns:
         The id of the recommended point of each case, empty for a case that has none.
     """
-    from orbax_bench_core.steps.pipeline import Files, best
+    from orbax_bench_core.steps.pipeline import Files, InWords, best
 
-    return best(
-        output_directory,
-        goal=goal,
-        peak_memory_bytes=peak_memory_bytes,
-        files=Files(answer=answer.path, summary=summary.path, report=report.path),
-    ).into(answer=answer, summary=summary, report=report)
+    with InWords():
+        return best(
+            output_directory,
+            goal=goal,
+            peak_memory_bytes=peak_memory_bytes,
+            files=Files(answer=answer.path, summary=summary.path, report=report.path),
+        ).into(answer=answer, summary=summary, report=report)

@@ -26,8 +26,9 @@ def calibrate(
         save: Where to write the passport as well; empty for nowhere.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.steps.pipeline import calibrate
+    from orbax_bench_core.steps.pipeline import InWords, calibrate
 
-    calibrate(runs, passport=passport.path, report=report.path, save=save).into(
-        passport=passport, report=report, rate=rate
-    )
+    with InWords():
+        calibrate(runs, passport=passport.path, report=report.path, save=save).into(
+            passport=passport, report=report, rate=rate
+        )

@@ -39,8 +39,9 @@ def compare_baseline(
         The verdict, in one word.
     """
     from orbax_bench_core.lineage import place_of
-    from orbax_bench_core.steps.pipeline import compare_baseline
+    from orbax_bench_core.steps.pipeline import InWords, compare_baseline
 
-    return compare_baseline(output_directory, baseline=baseline or place_of(stored)).into(
-        verdicts=verdicts, comparison=comparison, report=report, ratios=ratios
-    )
+    with InWords():
+        return compare_baseline(output_directory, baseline=baseline or place_of(stored)).into(
+            verdicts=verdicts, comparison=comparison, report=report, ratios=ratios
+        )

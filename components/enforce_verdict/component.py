@@ -24,9 +24,10 @@ def enforce_verdict(
             runs that were measured apart only warns; without it the word counts as it is.
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
     """
-    from orbax_bench_core.steps.pipeline import enforce_verdict
+    from orbax_bench_core.steps.pipeline import InWords, enforce_verdict
 
-    path = verdicts.path if verdicts else None
-    enforce_verdict(
-        verdict, verdicts=path, lacking=lacking or (), allow_inconclusive=allow_inconclusive
-    )
+    with InWords(verdict):
+        path = verdicts.path if verdicts else None
+        enforce_verdict(
+            verdict, verdicts=path, lacking=lacking or (), allow_inconclusive=allow_inconclusive
+        )

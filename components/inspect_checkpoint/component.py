@@ -36,12 +36,13 @@ def inspect_checkpoint(
     Returns:
         What is wrong with it, a line each; nothing of what metadata and file sizes do not tell.
     """
-    from orbax_bench_core.steps.pipeline import Files, inspect_checkpoint
+    from orbax_bench_core.steps.pipeline import Files, InWords, inspect_checkpoint
 
-    return inspect_checkpoint(
-        checkpoint,
-        mesh=mesh,
-        devices_per_host=devices_per_host,
-        restore_concurrent_gb=restore_concurrent_gb,
-        files=Files(answer=answer.path, summary=summary.path, report=report.path),
-    ).into(answer=answer, summary=summary, report=report)
+    with InWords():
+        return inspect_checkpoint(
+            checkpoint,
+            mesh=mesh,
+            devices_per_host=devices_per_host,
+            restore_concurrent_gb=restore_concurrent_gb,
+            files=Files(answer=answer.path, summary=summary.path, report=report.path),
+        ).into(answer=answer, summary=summary, report=report)

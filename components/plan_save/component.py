@@ -41,15 +41,16 @@ def plan_save(
     Returns:
         What will fail, a line each.
     """
-    from orbax_bench_core.steps.pipeline import Files, plan_save
+    from orbax_bench_core.steps.pipeline import Files, InWords, plan_save
 
-    return plan_save(
-        source,
-        mesh=mesh,
-        devices_per_host=devices_per_host,
-        onto=onto,
-        onto_devices_per_host=onto_devices_per_host,
-        options=options,
-        run=run,
-        files=Files(answer=answer.path, summary=summary.path, report=report.path),
-    ).into(answer=answer, summary=summary, report=report)
+    with InWords():
+        return plan_save(
+            source,
+            mesh=mesh,
+            devices_per_host=devices_per_host,
+            onto=onto,
+            onto_devices_per_host=onto_devices_per_host,
+            options=options,
+            run=run,
+            files=Files(answer=answer.path, summary=summary.path, report=report.path),
+        ).into(answer=answer, summary=summary, report=report)

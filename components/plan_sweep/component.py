@@ -30,12 +30,13 @@ def plan_sweep(
     Returns:
         An item for each step that is to measure: the ids of its points, separated by spaces.
     """
-    from orbax_bench_core.steps.pipeline import plan_sweep
+    from orbax_bench_core.steps.pipeline import InWords, plan_sweep
 
-    return plan_sweep(
-        suite,
-        output_directory,
-        arms=arms,
-        processes=processes,
-        points_per_step=points_per_step,
-    ).into(planned=planned)
+    with InWords():
+        return plan_sweep(
+            suite,
+            output_directory,
+            arms=arms,
+            processes=processes,
+            points_per_step=points_per_step,
+        ).into(planned=planned)

@@ -34,15 +34,16 @@ def publish_baseline(
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.steps.pipeline import publish_baseline
+    from orbax_bench_core.steps.pipeline import InWords, publish_baseline
 
-    publish_baseline(
-        output_directory,
-        registry,
-        arm=arm,
-        promote=promote,
-        revision=revision,
-        force=force,
-        verdict=verdict,
-        allow_inconclusive=allow_inconclusive,
-    ).into(baseline=baseline)
+    with InWords():
+        publish_baseline(
+            output_directory,
+            registry,
+            arm=arm,
+            promote=promote,
+            revision=revision,
+            force=force,
+            verdict=verdict,
+            allow_inconclusive=allow_inconclusive,
+        ).into(baseline=baseline)

@@ -63,17 +63,18 @@ def run_sweep_point(
     """
     from orbax_bench_core.launchers import note_job, noted_job
     from orbax_bench_core.steps import RunSettings, point_hosts
-    from orbax_bench_core.steps.pipeline import run_sweep_point
+    from orbax_bench_core.steps.pipeline import InWords, run_sweep_point
 
-    if noted_job(gcp_resources) is None:
-        note_job(gcp_resources)
-    run_sweep_point(
-        [point],
-        output_directory,
-        settings=RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump),
-        limits=measure_limits,
-        strict=strict,
-        lock=lock,
-        hosts=point_hosts(launcher, tpu, slices, launcher_settings, noted=gcp_resources),
-        expect=expect,
-    ).into(records=records)
+    with InWords():
+        if noted_job(gcp_resources) is None:
+            note_job(gcp_resources)
+        run_sweep_point(
+            [point],
+            output_directory,
+            settings=RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump),
+            limits=measure_limits,
+            strict=strict,
+            lock=lock,
+            hosts=point_hosts(launcher, tpu, slices, launcher_settings, noted=gcp_resources),
+            expect=expect,
+        ).into(records=records)

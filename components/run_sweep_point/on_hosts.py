@@ -73,17 +73,18 @@ def run_sweep_point(
         task_config: What was set on the task for the hosts; Kubeflow fills it in.
     """
     from orbax_bench_core.steps import RunSettings, point_hosts
-    from orbax_bench_core.steps.pipeline import run_sweep_point
+    from orbax_bench_core.steps.pipeline import InWords, run_sweep_point
 
-    run_sweep_point(
-        [point],
-        output_directory,
-        settings=RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump),
-        limits=measure_limits,
-        strict=strict,
-        lock=lock,
-        hosts=point_hosts(
-            launcher, tpu, slices, launcher_settings, vars(task_config) if task_config else {}
-        ),
-        expect=expect,
-    ).into(records=records)
+    with InWords():
+        run_sweep_point(
+            [point],
+            output_directory,
+            settings=RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump),
+            limits=measure_limits,
+            strict=strict,
+            lock=lock,
+            hosts=point_hosts(
+                launcher, tpu, slices, launcher_settings, vars(task_config) if task_config else {}
+            ),
+            expect=expect,
+        ).into(records=records)

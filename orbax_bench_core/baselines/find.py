@@ -12,6 +12,7 @@ from orbax_bench_core.baselines.model import Capture
 from orbax_bench_core.baselines.store import Registry, registry_path
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import matching
 from orbax_bench_core.records import Record, RunDirectory, RunInfo
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _runs_in(
         return _readable([folder], beside_others)
     if not folder.exists():
         raise UserError(f"{folder} does not exist")
-    inside = sorted(file.parent for file in folder.glob("*/run.json"))
+    inside = sorted(file.parent for file in matching(folder, "*/run.json"))
     if inside:
         return _readable(inside, left_out)
     registry = Registry(str(folder))

@@ -22,6 +22,7 @@ from orbax_bench_core.files import (
     checked_path,
     create_exclusively,
     names_in,
+    place,
     read_at_most,
     write_atomically,
 )
@@ -232,13 +233,11 @@ def registry_path(path: str) -> epath.Path:
     """Returns a path, local or gs://.
 
     Raises:
-        UserError: The path is neither local nor gs://.
+        UserError: The path is neither local nor gs://, or there are no credentials for its bucket.
     """
-    from etils import epath
-
     try:
-        return epath.Path(checked_path(path))
-    except ValueError as error:
+        return place(checked_path(path))
+    except (OSError, ValueError) as error:
         raise UserError(str(error)) from None
 
 

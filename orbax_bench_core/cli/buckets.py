@@ -18,9 +18,10 @@ _WITHIN_S: Final = 5.0
 
 
 def check_buckets(words: Iterable[str], environment: Mapping[str, str] = os.environ) -> None:
-    """Checks that Cloud Storage can be reached where a command line names a bucket.
+    """Checks that Cloud Storage can be used where a command line names a bucket.
 
-    Its client libraries try for a minute, and print a traceback for each time.
+    Its client libraries look for it, and for credentials, for up to a minute, and print a traceback
+    for each time.
 
     Args:
         words: The command line.
@@ -29,13 +30,19 @@ def check_buckets(words: Iterable[str], environment: Mapping[str, str] = os.envi
 
     Raises:
         UserError: Its client is not installed, or nothing answers at its address.
+        OSError: There are no credentials.
     """
     named = next((word for word in words if _SCHEME in word), None)
     if named is not None and not any(map(importlib.util.find_spec, _CLIENTS)):
         from orbax_bench_core.errors import UserError
 
         raise UserError(f"{named}: Cloud Storage needs gcsfs: pip install 'orbax-bench[gcs]'")
-    if named is None or any(environment.get(name) for name in _PROXIES):
+    if named is None:
+        return
+    from orbax_bench_core.files import check_credentials
+
+    check_credentials(named, environment)
+    if any(environment.get(name) for name in _PROXIES):
         return
     service = environment.get("STORAGE_EMULATOR_HOST") or _SERVICE
     address = urllib.parse.urlsplit(service if "://" in service else f"http://{service}")

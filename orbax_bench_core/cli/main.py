@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import gc
 import sys
 from collections.abc import Callable
@@ -20,8 +19,6 @@ from orbax_bench_core.interrupts import interrupted_when_told
 
 if TYPE_CHECKING:
     from orbax_bench_core.errors import UserError
-
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 _GROUPS: Final[dict[str, tuple[str, ...]]] = {
@@ -158,33 +155,18 @@ def _run(command: Callable[[], object]) -> None:
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
     except Exception as error:
-        from orbax_bench_core.errors import UserError  # help needs no suite
+        from orbax_bench_core.errors import refusal_of  # help needs no suite
 
-        if isinstance(error, MemoryError):
-            _end(Exit.FAILED, UserError("out of memory: free some, or take a smaller suite"))
-        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
-            advice = "make room, or name a place that can be written"
-            _end(Exit.FAILED, UserError(f"cannot write: {error}; {advice}"))
-        if isinstance(error, OSError) and error.errno is not None:
-            error = UserError(_of_the_system(error))
-        if not isinstance(error, UserError):
+        refused = refusal_of(error)
+        if refused is None:
             raise
-        # Room can be made: the same command may do better then, whoever found out.
-        beneath = error.__context__
-        unwritable = isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE
-        _end(Exit.FAILED if unwritable else Exit.INVALID, error)
+        _end(Exit.FAILED if refused.passing else Exit.INVALID, refused.error)
 
 
 def _clear() -> None:
     from orbax_bench_core.files import clear_own
 
     clear_own()
-
-
-def _of_the_system(error: OSError) -> str:
-    if error.filename is None:
-        return f"{type(error).__name__}: {error.strerror or error}"
-    return f"{error.filename}: {error.strerror or error}"
 
 
 def _end(code: Exit, error: UserError) -> NoReturn:

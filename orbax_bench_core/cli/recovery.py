@@ -102,9 +102,11 @@ def recovery(
     Exit codes: 0 every drill came back, 1 some did not, 2 the suite is invalid, 130 interrupted;
     with arms 0 PASS, 3 REGRESSION, 4 INCONCLUSIVE.
     """
+    from orbax_bench_core.errors import check_amounts
     from orbax_bench_core.execute import RunSettings
     from orbax_bench_core.steps import load_drilled
 
+    check_amounts(**{"--add-notice": add_notice, "--add-start": add_start})
     added: dict[PhaseName, float] = {"notice": add_notice, "start": add_start}
     if output_directory is None:
         refuse_override(override)

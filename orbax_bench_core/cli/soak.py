@@ -98,10 +98,11 @@ def soak(
     Exit codes: 0 PASS, 3 LEAK, 4 INCONCLUSIVE, 1 a repeat failed, 2 the suite is invalid, 130
     interrupted.
     """
-    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.errors import UserError, check_amounts
     from orbax_bench_core.execute import RunSettings
     from orbax_bench_core.steps import SoakGoal, check_soak
 
+    check_amounts(**{"--limit": limit})
     if saves is None and hours is None and output_directory is None:
         refuse_override(override)
         raise typer.Exit(_judge_anew(place, limit, as_json=as_json))

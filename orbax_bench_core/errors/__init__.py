@@ -1,11 +1,13 @@
 """User errors, and text that is safe to show: no control characters, no credentials."""
 
+from orbax_bench_core.errors.amounts import check_amounts
 from orbax_bench_core.errors.redaction import (
     CREDENTIALS,
     has_credentials,
     redacted,
     redacted_deeply,
 )
+from orbax_bench_core.errors.system import Refusal, refusal_of
 from orbax_bench_core.errors.text import CONTROL, presentable, printable, shortened, shown
 from orbax_bench_core.errors.user_error import Problem, UserError, did_you_mean
 
@@ -13,13 +15,16 @@ __all__ = [
     "CONTROL",
     "CREDENTIALS",
     "Problem",
+    "Refusal",
     "UserError",
+    "check_amounts",
     "did_you_mean",
     "has_credentials",
     "presentable",
     "printable",
     "redacted",
     "redacted_deeply",
+    "refusal_of",
     "shortened",
     "shown",
 ]

@@ -49,7 +49,7 @@ class UserError(Exception):
         lines = [on_a_screen(presentable(str(problem))) for problem in self.problems]
         kept = lines[:1]
         for line in lines[1:]:
-            if sum(map(len, kept)) + len(line) > LONGEST_MESSAGE:
+            if sum(len(one) + 2 for one in (*kept, line)) > LONGEST_MESSAGE:
                 break
             kept.append(line)
         more = len(lines) - len(kept)

@@ -15,7 +15,7 @@ from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade
 from orbax_bench_core.execute.isolation import allocator_settings
 from orbax_bench_core.execute.vigil import HostFailed
-from orbax_bench_core.files import new_scratch_folder
+from orbax_bench_core.files import names_in, new_scratch_folder
 from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo
 from orbax_bench_core.sweep import Placement, benchmark_environment, placement
 from orbax_bench_core.worker import WorkerSetup
@@ -307,7 +307,10 @@ def _environment(session: Session) -> dict[str, str]:
     environment = benchmark_environment(session.suite.source.file)
     if session.settings.hlo_dump:
         # XLA reads its flags once, before the first device is used.
-        flags = f"--xla_dump_to={session.directory.root / 'hlo_dump'} --xla_dump_hlo_as_proto"
+        folder = session.directory.folder("hlo_dump")
+        for name in names_in(folder):  # files of the same names are written over
+            session.directory.folder(f"{folder.name}/{name}")
+        flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_proto"
         environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flags}".strip()
     return environment
 

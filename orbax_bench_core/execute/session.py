@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
+import pydantic
+
 from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, shortened, shown
 from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import Host, LocalHost
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
+from orbax_bench_core.files import place
 from orbax_bench_core.provenance import CodeUnderTest, code_under_test
 from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
 from orbax_bench_core.sweep import (
@@ -23,6 +26,7 @@ from orbax_bench_core.sweep import (
     SweepPoint,
     entry_from_json,
     expand,
+    sides,
 )
 
 Say = Callable[[str], None]
@@ -198,10 +202,12 @@ class Session:
             say: Takes lines for people.
 
         Raises:
+            OSError: A suite has data in a bucket, and there are no credentials.
             UserError: The suite is invalid, the directory cannot be used or has a record of a newer
                 release, or another command measures the run that is there.
         """
         expansion = expand(suite)
+        _check_stores(expansion.points)
         run = RunDirectory(directory)
         code = code_under_test(expansion.files, suite.source.file)
         with run.owned(None, command=command_line(), say=say):
@@ -237,11 +243,13 @@ class Session:
             say: Takes lines for people.
 
         Raises:
+            OSError: They have data in a bucket, and there are no credentials.
             UserError: The directory holds no run, not these points, or a record of a newer release.
         """
         run = RunDirectory(directory)
         info = run.read_info()
         entries = _entries(points, info, directory)
+        _check_stores(entries)
         run.check_versions(entries, say=say)
         return cls(
             directory=run,
@@ -293,6 +301,14 @@ class Session:
         return tuple(entry for entry in self.entries if isinstance(entry, SweepPoint))
 
 
+def _from_json(text: str) -> SweepEntry:
+    try:
+        return entry_from_json(text)
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UserError(f"{shown(text)} is no point: {first['msg']}") from None
+
+
 def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[SweepEntry, ...]:
     """Returns points and pairs that are given by id or as JSON, in their order, each once.
 
@@ -302,10 +318,24 @@ def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[Swee
     known = {entry.id: entry for entry in info.expansion.points}
     found: dict[str, SweepEntry] = {}
     for point in points:
-        entry = entry_from_json(point) if point.lstrip().startswith("{") else known.get(point)
+        entry = _from_json(point) if point.lstrip().startswith("{") else known.get(point)
         if entry is None:
             first = ", ".join(list(known)[:_NAMED])
             more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-            raise UserError(f"{directory} has no point {point}; it has {first}{more}")
+            raise UserError(f"{directory} has no point {shortened(point)}; it has {first}{more}")
         found[entry.id] = entry
     return tuple(found.values())
+
+
+def _check_stores(entries: Sequence[SweepEntry]) -> None:
+    """Checks that there are credentials for what is saved to or loaded from a bucket.
+
+    A worker would look for them for minutes, in each repeat.
+
+    Raises:
+        OSError: There are none.
+    """
+    points = [point for entry in entries for point in sides(entry).values()]
+    for named in {path for point in points for path in (point.storage, point.checkpoint.path)}:
+        if named is not None:
+            place(named)

@@ -3,6 +3,7 @@
 from orbax_bench_core.files.atomic import atomic_file, write_atomically, write_if_changed
 from orbax_bench_core.files.bounded import MAX_BYTES, opened, read_at_most, read_json
 from orbax_bench_core.files.caches import PASSPORT, user_cache
+from orbax_bench_core.files.credentials import check_credentials
 from orbax_bench_core.files.exclusive import (
     create_exclusively,
     digest,
@@ -12,8 +13,9 @@ from orbax_bench_core.files.exclusive import (
     swap,
 )
 from orbax_bench_core.files.holders import is_gone, started, this_machine
+from orbax_bench_core.files.links import refuse_links, remove_tree
 from orbax_bench_core.files.model import ResultModel
-from orbax_bench_core.files.places import absolute, checked_path, place
+from orbax_bench_core.files.places import absolute, checked_path, matching, place
 from orbax_bench_core.files.temporary import (
     clear_own,
     is_abandoned,
@@ -29,6 +31,7 @@ __all__ = [
     "ResultModel",
     "absolute",
     "atomic_file",
+    "check_credentials",
     "checked_path",
     "clear_own",
     "create_exclusively",
@@ -36,6 +39,7 @@ __all__ = [
     "is_abandoned",
     "is_gone",
     "is_there",
+    "matching",
     "names_in",
     "new_scratch_file",
     "new_scratch_folder",
@@ -44,6 +48,8 @@ __all__ = [
     "read_at_most",
     "read_if_there",
     "read_json",
+    "refuse_links",
+    "remove_tree",
     "scratch_folder",
     "started",
     "swap",

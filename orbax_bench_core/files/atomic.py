@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
 from orbax_bench_core.files.bounded import read_at_most
+from orbax_bench_core.files.places import place
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
     The path is local or gs://, and its parent is created. `durable` is that of `write_atomically`.
 
     Raises:
-        OSError: The file cannot be written, for example because the disk is full.
+        OSError: The file cannot be written, for example because the disk is full, or a device or
+            a pipe is in its place.
     """
     if "://" in str(path):
         with tempfile.TemporaryFile() as local:
@@ -122,9 +124,7 @@ def _check_replaceable(path: str) -> None:
 
 def _with_folder(path: epath.Path | str) -> epath.Path:
     """Returns a path of an object store whose folder is there."""
-    from etils import epath
-
-    found = epath.Path(path)
+    found = place(path)
     found.parent.mkdir(parents=True, exist_ok=True)
     return found
 

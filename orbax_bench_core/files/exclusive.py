@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.files.atomic import sync
 from orbax_bench_core.files.bounded import MAX_BYTES, Bounded, read_at_most
+from orbax_bench_core.files.credentials import EMULATOR, check_credentials
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
@@ -226,12 +227,14 @@ def _client(emulator: str) -> Any:
     if emulator:
         anonymous = credentials.AnonymousCredentials()
         return storage.Client(project="emulator", credentials=anonymous)
+    check_credentials("gs://")
     return storage.Client()
 
 
 def _bucket_and_name(path: epath.Path | str) -> tuple[Any, str]:
     bucket, _, name = str(path).removeprefix("gs://").partition("/")
-    return _client(os.environ.get("STORAGE_EMULATOR_HOST", "")).bucket(bucket), name
+    client = _answered(lambda: _client(os.environ.get(EMULATOR, "")), path)
+    return client.bucket(bucket), name
 
 
 def _walk(bucket: Any, prefix: str) -> Iterator[str]:

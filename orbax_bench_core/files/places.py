@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import errno
+import glob
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from orbax_bench_core.files.credentials import require_credentials
 
 if TYPE_CHECKING:
     from etils import epath
 
 _REMOTE: Final = "gs://"
+_LONGEST: Final = 4096
+"""Characters of a path; Linux takes as many bytes."""
 
 
 def place(named: epath.Path | str) -> epath.Path:
     """Returns the place that a path or a URI names.
 
     Raises:
-        OSError: It is a URI of a scheme that nothing here reads and writes (`EPROTONOSUPPORT`).
+        OSError: It is a URI of a scheme that nothing here reads and writes (`EPROTONOSUPPORT`), or
+            in a bucket for which there are no credentials (`EPERM`).
     """
     from etils import epath
 
     path, unknown = _understood(str(named))
+    if "\x00" in path:
+        raise OSError(errno.EINVAL, "No file has a NUL in its name", path)
     if unknown:
         said = "local paths and gs:// only are read and written"
         raise OSError(errno.EPROTONOSUPPORT, said, path)
+    if path.startswith(_REMOTE):
+        require_credentials(path.removeprefix(_REMOTE).partition("/")[0])
     return epath.Path(path)
 
 
@@ -31,6 +43,14 @@ def absolute(path: str) -> epath.Path:
     """Makes a local path absolute, which Orbax requires; addresses stay as they are."""
     found = place(path)
     return found if "://" in str(found) else found.expanduser().resolve()
+
+
+def matching(folder: epath.Path, pattern: str) -> Iterator[epath.Path]:
+    """Yields what matches a pattern below a folder, whose own name may be no pattern.
+
+    The `glob` of epath takes the brackets of a folder `results[1]` for some.
+    """
+    yield from type(folder)(glob.escape(os.fspath(folder))).glob(pattern)
 
 
 def checked_path(path: str) -> str:
@@ -42,6 +62,8 @@ def checked_path(path: str) -> str:
     """
     if not path.strip():
         raise ValueError("the path is empty; name a directory, `.` for the one that this runs in")
+    if "\x00" in path or len(path) > _LONGEST:
+        raise ValueError(f"cannot use {path[:80]!r}: no file system has such a name")
     path, unknown = _understood(path)
     if unknown:
         raise ValueError(

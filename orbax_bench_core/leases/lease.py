@@ -24,6 +24,7 @@ from orbax_bench_core.files import (
     is_gone,
     names_in,
     read_if_there,
+    refuse_links,
     started,
     this_machine,
     write_atomically,
@@ -198,6 +199,7 @@ def held(
         since=datetime.datetime.now(datetime.UTC),
         points=tuple(points),
     )
+    refuse_links(root / FOLDER, root)
     path = _take(root, lease, say)
     beating = _Heart(path, lease)
     try:

@@ -15,6 +15,7 @@ from orbax_bench_core.files import (
     create_exclusively,
     names_in,
     read_if_there,
+    refuse_links,
     write_atomically,
 )
 from orbax_bench_core.leases import batch_name
@@ -54,6 +55,7 @@ def write_planned(root: epath.Path, batches: Iterable[Sequence[str]]) -> None:
     Raises:
         OSError: It cannot be written.
     """
+    refuse_links(root / BATCHES, root)
     named = {batch_name(ids): list(ids) for ids in batches}
     write_atomically(root / BATCHES / _PLANNED, json.dumps(named, indent=1).encode())
 
@@ -87,6 +89,7 @@ def write_batch(root: epath.Path, batch: Batch) -> epath.Path:
     Raises:
         OSError: It cannot be read or written.
     """
+    refuse_links(root / BATCHES, root)
     data = batch.model_dump_json(indent=1).encode()
     while True:
         newest = newest_batches(root).get(batch.name)

@@ -15,8 +15,9 @@ from typing import IO, TYPE_CHECKING, Final
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline
-from orbax_bench_core.files import MAX_BYTES, opened, read_json
+from orbax_bench_core.files import MAX_BYTES, matching, opened, read_json
 from orbax_bench_core.inventory import ROLES, kinds_of
+from orbax_bench_core.lineage.trees import files_below
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunDirectory, unreadable
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
 _CHUNK: Final = 2**16
-_MOST_FILES: Final = 1_000_000
-"""Files of a checkpoint that is digested: a manifest names any path, such as that of the root."""
 _METADATA_BYTES: Final = 2**24
 """Of a metadata file beyond this only name and size count."""
 
@@ -156,7 +155,7 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
 
     def files(point_id: str) -> list[epath.Path]:
         # Only these folders: a step of a large run asks for its own points alone.
-        return list((root / "records" / point_id).glob("*/host_*.json"))
+        return list(matching(root / "records" / point_id, "*/host_*.json"))
 
     ids = list(point_ids)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -208,7 +207,7 @@ def checkpoint_digest(path: str) -> str:
         The digest, or `unknown` where there is no checkpoint or it cannot be read from here.
     """
     try:
-        files = _files(path)
+        files = files_below(path, checkpoint=True)
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             sizes = dict(zip(files, pool.map(_size, files.values()), strict=True))
             kinds = kinds_of(map(PurePosixPath, sizes)).values()
@@ -241,7 +240,7 @@ def bytes_digest(
         The digest, or `unknown` where it was not read, or cannot be read from here.
     """
     try:
-        files = _files(path)
+        files = files_below(path)
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             if most is not None and sum(pool.map(_size, files.values())) > most:
                 return UNKNOWN
@@ -287,44 +286,9 @@ def baseline_digest(path: str) -> str:
     return content_digest("\n".join(sorted(digests)))
 
 
-def _files(path: str) -> dict[str, epath.PathLike]:
-    """Returns the files below a folder by their path below it, with slashes."""
-    from etils import epath
-
-    directory = epath.Path(path)
-    root, is_remote, _ = str(directory).partition("://")
-    files: dict[str, epath.PathLike] = {}
-    if not is_remote:
-        for local, _, names in os.walk(root):
-            below = local[len(root) :].strip("/")
-            place = f"{below}/" if below else ""
-            files |= {f"{place}{name}": f"{local}/{name}" for name in names}
-            _refuse_more(files, path)
-        return files
-    for parent, _, names in directory.walk():
-        # On object storage epath gives folders without their scheme, as if they were local.
-        lost = "://" not in str(parent)
-        folder = epath.Path(f"{root}://{parent}") if lost else parent
-        for name in names:
-            file = folder / name
-            files[file.relative_to(directory).as_posix()] = file
-        _refuse_more(files, path)
-    return files
-
-
 def _parts(name: str) -> list[str]:
     """Returns the parts of a path, by which paths are in order: a slash comes before all else."""
     return name.split("/")
-
-
-def _refuse_more(files: Mapping[str, epath.PathLike], path: str) -> None:
-    """Ends a walk below what is no checkpoint, such as a whole file system.
-
-    Raises:
-        OSError: There are too many files (`EFBIG`).
-    """
-    if len(files) > _MOST_FILES:
-        raise OSError(errno.EFBIG, f"More than {_MOST_FILES:,} files, which are not digested", path)
 
 
 def _size(path: epath.PathLike) -> int:

@@ -188,7 +188,8 @@ class ManifestWriter:
         found = {}
         for path in checkpoint_paths(self._info.expansion.points):
             name = checkpoint_name(path)
-            digest = bytes_digest(path, None if deep else SMALL)
+            there = self._inputs[name] != UNKNOWN
+            digest = bytes_digest(path, None if deep else SMALL) if there else UNKNOWN
             if digest == UNKNOWN and earlier is not None and RECORDS in earlier.made:
                 same = earlier.made[RECORDS].inputs.get(name) == self._inputs[name]
                 digest = earlier.all_bytes.get(name, UNKNOWN) if same else UNKNOWN

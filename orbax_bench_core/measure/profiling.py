@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 
+from orbax_bench_core.files import matching
 from orbax_bench_core.measure import observers
 from orbax_bench_core.measure.observers import Slot
 
@@ -143,7 +144,7 @@ def _files(directory: str) -> set[str]:
     root = epath.Path(directory)
     if not root.exists():
         return set()
-    return {str(path.relative_to(root)) for path in root.glob("plugins/profile/*/*")}
+    return {str(path.relative_to(root)) for path in matching(root, "plugins/profile/*/*")}
 
 
 def _link(file: str, to: str) -> None:

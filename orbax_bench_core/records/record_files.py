@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import collections
 import concurrent.futures
+import contextlib
 import errno
 import functools
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,7 @@ from orbax_bench_core.files import (
     is_abandoned,
     names_in,
     read_if_there,
+    refuse_links,
     swap,
 )
 from orbax_bench_core.interrupts import uninterrupted
@@ -119,6 +121,7 @@ class RecordFiles(abc.ABC):
         """
         place = Place(record.point_id, record.repeat, record.warmup, record.host)
         path = self._path(place)
+        refuse_links(path.parent, self.root)
         data = record.model_dump_json(indent=1).encode()
         right = Fence.parse(fence) if fence else self.fence
         while True:
@@ -273,8 +276,10 @@ class RecordFiles(abc.ABC):
             collections.deque(self._files(entry.id), maxlen=0)
         for place in self._abandoned:
             path = Path(self.root / place)
-            if is_abandoned(path):
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it lies behind a link
+                refuse_links(path, self.root)
+                if is_abandoned(path):
+                    path.unlink(missing_ok=True)
         self._abandoned.clear()
 
     def _forget(self, point_id: str) -> None:

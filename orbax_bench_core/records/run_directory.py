@@ -18,6 +18,8 @@ from orbax_bench_core.files import (
     checked_path,
     is_there,
     read_at_most,
+    refuse_links,
+    remove_tree,
     write_atomically,
 )
 from orbax_bench_core.leases import WHOLE, batch_name, held
@@ -77,6 +79,7 @@ class RunDirectory(RecordFiles):
         several = ids if len(ids) > 1 else ()
         with contextlib.ExitStack() as stack:
             try:
+                self.folder("records")
                 fence = stack.enter_context(
                     held(self.root, owner, points=several, command=command, say=say)
                 )
@@ -256,27 +259,47 @@ class RunDirectory(RecordFiles):
         self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
     ) -> epath.Path:
         """Returns where one repeat puts its checkpoint data: here, or on the point's storage."""
+        root = self._data_root(point, arm)
+        return root / point.directory / repeat_folder(repeat, warmup)
+
+    def _data_root(self, point: SweepEntry, arm: Arm | None) -> epath.Path:
         from etils import epath
 
-        root, storage = self.root, side(point, arm).storage
-        if storage is not None:
-            # Several runs may use one storage at the same time.
-            run = hashlib.sha256(str(self.root).encode()).hexdigest()[:12]
-            root = epath.Path(storage) / f"orbax_bench_{run}"
-        return root / point.directory / repeat_folder(repeat, warmup)
+        storage = side(point, arm).storage
+        if storage is None:
+            return self.root
+        # Several runs may use one storage at the same time.
+        run = hashlib.sha256(str(self.root).encode()).hexdigest()[:12]
+        return epath.Path(storage) / f"orbax_bench_{run}"
 
     def remove_data(
         self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
     ) -> None:
-        """Deletes the checkpoint data of one repeat; its record stays."""
+        """Deletes the checkpoint data of one repeat; its record stays.
+
+        Raises:
+            OSError: They cannot be deleted, or a link leads to them.
+        """
         path = self.data_path(point, repeat, warmup=warmup, arm=arm)
-        if path.exists():
-            path.rmtree()
+        remove_tree(path, self._data_root(point, arm))
+
+    def folder(self, name: str) -> epath.Path:
+        """Returns a folder of the run directory that is to be written into.
+
+        Raises:
+            OSError: It is a link.
+        """
+        refuse_links(self.root / name, self.root)
+        return self.root / name
 
     @property
     def logs(self) -> epath.Path:
-        """Where workers' own output goes."""
-        return self.root / "logs"
+        """Where workers' own output goes.
+
+        Raises:
+            OSError: It is a link.
+        """
+        return self.folder("logs")
 
     @property
     def _info_path(self) -> epath.Path:

@@ -12,7 +12,7 @@ from etils import epath
 from jax.experimental import multihost_utils
 
 from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.files import absolute
+from orbax_bench_core.files import absolute, matching
 from orbax_bench_core.state import layout, orbax_api, pathways, sharding_file
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.recorded import record_digest
@@ -156,7 +156,7 @@ def locate(path: str) -> Location:
             f"path {path!r} holds {len(steps)} checkpoint{'s' * (len(steps) > 1)}; give the path "
             f"of one, for example {str(steps[-1])!r}"
         )
-    if any(directory.glob("*.safetensors")):
+    if any(matching(directory, "*.safetensors")):
         raise StateError(
             f"path {path!r} is not an Orbax checkpoint: it holds safetensors files, which the "
             "benchmark safetensors_load loads"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.measuring import measure_points
     from orbax_bench_core.steps.outlets import Outlets, comparison_exit_code, stored_exit_code
     from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan
-    from orbax_bench_core.steps.point import SAID, PointFailed, run_batch
+    from orbax_bench_core.steps.point import ENDED, SAID, PointFailed, run_batch
     from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
     from orbax_bench_core.steps.programs import ab, run
     from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
 __all__ = [
+    "ENDED",
     "MOST_STEPS",
     "SAID",
     "Judged",
@@ -73,6 +74,7 @@ __all__ = [
 ]
 
 _MODULES: Final = {
+    "ENDED": "steps.point",
     "Judged": "steps.comparison",
     "MOST_STEPS": "steps.planning",
     "Outlets": "steps.outlets",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from orbax_bench_core.analysis.verdicts import VerdictReport, verdicts_document, write_verdicts
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.exports.ci import junit_xml
-from orbax_bench_core.files import ResultModel, write_atomically
+from orbax_bench_core.files import ResultModel, refuse_links, write_atomically
 from orbax_bench_core.lineage import ManifestWriter
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.settling import settle
@@ -144,6 +144,7 @@ def _write_pages(
         The HTML page.
     """
     if plots:
+        refuse_links(root / name, root)
         write_figures(document, root / name)
     markdown, page = root / f"{name}.md", root / f"{name}.html"
     write_atomically(markdown, to_markdown(document, figures=name if plots else None).encode())

@@ -8,6 +8,7 @@ import sys
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import refuse_several_hosts
+from orbax_bench_core.files import place
 
 
 def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
@@ -23,11 +24,9 @@ def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
     Raises:
         UserError: It is missing and cannot be made.
     """
-    from etils import epath
-
     configs = parse_suite(suite_text).suite.checkpoint_configs
     paths = list(dict.fromkeys(config.path for config in configs if config.path is not None))
-    missing = [path for path in paths if not epath.Path(path).exists()]
+    missing = [path for path in paths if not place(path).exists()]
     if missing and not fixture_text:
         raise UserError(f"the suite loads {missing[0]}, which does not exist; give a fixture")
     if len(missing) > 1:

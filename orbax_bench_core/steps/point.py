@@ -28,6 +28,8 @@ from orbax_bench_core.steps.measuring import measure_points
 
 SAID: Final = "orbax-bench: "
 """Begins every line that a step prints for people."""
+ENDED: Final = f"{SAID}error: "
+"""Begins those that say why it has ended."""
 
 
 class PointFailed(Exception):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.authoring import UnmetNeed, optional_module
+from orbax_bench_core.files import matching
 
 if TYPE_CHECKING:
     from etils import epath
@@ -98,7 +99,7 @@ def copy(model: epath.Path, target: epath.Path) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    files = {file: file.stat().length for pattern in _WANTED for file in model.glob(pattern)}
+    files = {file: file.stat().length for pattern in _WANTED for file in matching(model, pattern)}
     target.mkdir(parents=True, exist_ok=True)
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("mirroring", total=sum(files.values()))

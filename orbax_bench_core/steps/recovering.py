@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from orbax_bench_core.analysis.recovery import PhaseName, Recovery
 from orbax_bench_core.config import LoadedSuite, load_suite
+from orbax_bench_core.errors import check_amounts
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, Strike, silent
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.comparison import compare_arms
@@ -97,6 +98,7 @@ def drill_suite(
         say: Takes lines for people.
         lock: Whether to wait until nothing else of ours measures on this machine.
     """
+    check_amounts(**{str(phase): seconds for phase, seconds in (added or {}).items()})
     settings = dataclasses.replace(settings, drill=True, remove_repeated_dir=True)
     session = Session.begin(loaded, directory, settings=settings, say=say)
     check_drilled(session)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.soak import FEWEST, LIMIT_MIB, Soak, lives_of, longest
 from orbax_bench_core.config import LoadedSuite, load_suite
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, check_amounts, shown
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, run_until, silent
 from orbax_bench_core.records import Record, Repeat, RunDirectory
 from orbax_bench_core.steps.conclusions import publish_soak
@@ -17,6 +18,8 @@ from orbax_bench_core.steps.reporting import publish
 from orbax_bench_core.sweep import SweepPoint
 
 _HOUR_S: Final = 3600.0
+_MOST: Final = 10_000_000
+"""Saves of one process."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,7 +50,9 @@ class SoakGoal:
                 f"--saves {self.saves} gives no verdict: of fewer than {FEWEST} saves a heap that "
                 f"is still warming up cannot be told from a leak; give {FEWEST} or more"
             )
-        if self.hours is not None and self.hours <= 0:
+        if self.saves is not None and self.saves > _MOST:
+            raise UserError(f"--saves {shown(self.saves)} would take years: give {_MOST:,} or less")
+        if self.hours is not None and not 0 < self.hours < math.inf:
             raise UserError(f"--hours takes a number above 0, got {self.hours:g}")
 
     def reached(self, repeats: list[Repeat]) -> bool:
@@ -179,6 +184,7 @@ def soak_suite(
 
     With `lock` it waits until nothing else of ours measures on this machine.
     """
+    check_amounts(limit_mib=limit_mib)
     settings = dataclasses.replace(settings, soak=True, remove_repeated_dir=True)
     session = Session.begin(check_soak(loaded), directory, settings=settings, say=say)
     soak_points(session, goal, lock=lock)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import Against, BenchmarkOptions, TestContext, TestResult, UnmetNeed
+from orbax_bench_core.files import refuse_links, remove_tree
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.measure import (
     RESIDENT_SHARE,
@@ -40,6 +41,7 @@ from orbax_bench_core.worker.protocol import Task, WorkerSetup
 
 if TYPE_CHECKING:
     from etils import epath
+    from jax.sharding import Mesh
 
 
 def run_repeat(
@@ -122,12 +124,13 @@ class _Repeat:
 
     def execute(self) -> None:
         point = self._task.measured
+        mesh = None if point.mesh is None else build_mesh(point.mesh)
         with importing(point.benchmark.rpartition(".")[0]):
             generator = load_class(point.benchmark)
         self.code = loaded_code(self.code, source_file(generator))
         self.effects = colocated_effect(asked=point.checkpoint.load_with_colocated_python)
         require_effects(self.effects, point.given)
-        context = self._ready_context(options_class(generator))
+        context = self._ready_context(mesh, options_class(generator))
         traces, witness = _Traces(context), Witness(point.options)
         context.tracer = traces.claim
         if self._task.block is not None:
@@ -153,15 +156,15 @@ class _Repeat:
             self.effects += witness.effects(point, self._path, self.samples)
             require_effects(self.effects, point.given)
 
-    def _ready_context(self, options: type[BenchmarkOptions]) -> TestContext:
+    def _ready_context(self, mesh: Mesh | None, options: type[BenchmarkOptions]) -> TestContext:
         """Makes the state and an empty folder, and waits until every host has; returns both."""
-        point = self._task.measured
-        mesh = None if point.mesh is None else build_mesh(point.mesh)
+        task, point = self._task, self._task.measured
         made = self._states.get(point.checkpoint, point.mesh, mesh)
         self.state = State(num_bytes=made.num_bytes, digest=made.digest)
         resumes = self._task.drill is not None and self._task.drill.killed is not None
-        if self._task.host == 0 and not resumes:
-            _make_empty(self._path)
+        if task.host == 0 and not resumes:
+            self._run.remove_data(task.point, task.repeat, warmup=task.warmup, arm=task.arm)
+            self._path.mkdir(parents=True)
         if self._trains_until_killed:
             self._empty_local_disk()
         _await_all_hosts(self._task)
@@ -171,7 +174,7 @@ class _Repeat:
             options=options.from_dict(point.given_options),
             mesh=mesh,
             repeat_index=None if self._task.warmup else self._task.repeat,
-            local_path=self._local_path(),
+            local_path=self._unlinked_local_path(),
             output_dir=self._run.root,
             name=self._task.point.directory,
             conditioner=PageCacheConditioner(
@@ -189,10 +192,8 @@ class _Repeat:
 
     def _empty_local_disk(self) -> None:
         """Removes what a drill that was stopped has left: it is no checkpoint of this one."""
-        local_path = self._local_path()
-        if local_path is not None:
-            with contextlib.suppress(FileNotFoundError):  # processes of one host share it
-                _remove(local_path)
+        with contextlib.suppress(FileNotFoundError):  # processes of one host share it
+            self._remove_local_data()
 
     def _refuse_nothing_measured(self) -> None:
         """Refuses a repeat without a sample: whoever made it believes that something is measured.
@@ -213,11 +214,16 @@ class _Repeat:
 
     def clean_up(self) -> None:
         """Removes this host's own scratch; what the hosts share goes when all are done with it."""
-        local_path = self._local_path()
         if self._trains_until_killed:
             return  # the life that follows goes on with it
-        if local_path is not None and (self._setup.remove_repeated_dir or self._task.warmup):
-            _remove(local_path)
+        if self._setup.remove_repeated_dir or self._task.warmup:
+            with contextlib.suppress(OSError):  # a measured repeat is not lost for its scratch
+                self._remove_local_data()
+
+    def _remove_local_data(self) -> None:
+        local_path, root = self._local_path(), self._setup.local_directory
+        if local_path is not None and root is not None:
+            remove_tree(local_path, root)
 
     @contextlib.contextmanager
     def _also_watched(self) -> Iterator[None]:
@@ -260,6 +266,13 @@ class _Repeat:
         folder = epath.Path(self._setup.local_directory) / self._task.point.directory
         return folder / self._path.name
 
+    def _unlinked_local_path(self) -> epath.Path | None:
+        """Returns the folder that benchmarks empty and write into, to which no link leads."""
+        local_path, root = self._local_path(), self._setup.local_directory
+        if local_path is not None and root is not None:
+            refuse_links(local_path, root)
+        return local_path
+
 
 @dataclasses.dataclass
 class _Traces:
@@ -284,7 +297,9 @@ class _Traces:
         assert self.context.output_dir is not None
         folder = self.context.output_dir / "tensorboard" / f"{self.context.name}__{operation}"
         # The profiler names a trace by the second, and repeats may begin within one.
-        return folder / f"repeat_{repeat}" if options.trace_every_repeat else folder
+        folder = folder / f"repeat_{repeat}" if options.trace_every_repeat else folder
+        refuse_links(folder, self.context.output_dir)
+        return folder
 
 
 def _describe(failure: BaseException) -> ErrorInfo:
@@ -323,13 +338,3 @@ def _await_all_hosts(task: Task) -> None:
         from jax.experimental import multihost_utils
 
         multihost_utils.sync_global_devices(f"{task.point.id}:{task.repeat}:{task.warmup}")
-
-
-def _make_empty(path: epath.Path) -> None:
-    _remove(path)
-    path.mkdir(parents=True)
-
-
-def _remove(path: epath.Path) -> None:
-    if path.exists():
-        path.rmtree()

@@ -18,7 +18,7 @@ from rich.console import Console
 from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit, worst
-from orbax_bench_core.files import new_scratch_file
+from orbax_bench_core.files import check_credentials, new_scratch_file
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import Outlets
 from orbax_bench_core.sweep import benchmark_environment
@@ -170,6 +170,9 @@ def _with_losses(found: int, place: str, failure: str | None) -> int:
 def _here(job: Job, suite: str, say: Say) -> str | None:
     from orbax_bench_pipelines.targets.local import PipelineFailed
 
+    directory = str(job.arguments["output_directory"])
+    if "://" in directory and job.placement.target is Target.LOCAL:
+        check_credentials(directory)  # each step would look for them by itself
     pipeline = job.pipeline.build(job.placement)
     file, failed = new_scratch_file("orbax-bench-steps"), False
     try:

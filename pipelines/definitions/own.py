@@ -42,7 +42,9 @@ def bring_baseline(baseline: str, stored: dsl.Output[dsl.Artifact]) -> None:
         stored: It points there, with the digest of what the baseline means now.
     """
     from orbax_bench_core.lineage import artifact_metadata, baseline_digest, point_at
+    from orbax_bench_core.steps.pipeline import InWords
 
-    digest = baseline_digest(baseline)
-    stored.metadata.update(artifact_metadata("baseline", digest=digest, path=baseline))
-    point_at(stored, baseline)
+    with InWords():
+        digest = baseline_digest(baseline)
+        stored.metadata.update(artifact_metadata("baseline", digest=digest, path=baseline))
+        point_at(stored, baseline)

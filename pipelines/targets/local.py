@@ -23,7 +23,7 @@ import psutil
 from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.files import scratch_folder
 from orbax_bench_core.provenance import IMAGE
-from orbax_bench_core.steps import SAID
+from orbax_bench_core.steps import ENDED, SAID
 from orbax_bench_pipelines.targets.leash import leashed
 
 _REVISION = "ORBAX_BENCH_REVISION"
@@ -297,9 +297,11 @@ class _Tee(io.TextIOBase):
         *lines, self._partial = (self._partial + text).split("\n")
         for line in lines:
             _, mark, said = line.partition(SAID)
-            if mark:
-                self._say(said)
-            elif raised := _OWN_ERROR.match(line):
+            raised = _OWN_ERROR.match(line)
+            if raised or ENDED in line:
                 # What a later step lacks follows from what went wrong before.
-                self.error = "; ".join(filter(None, [self.error, raised["message"]]))
+                message = raised["message"] if raised else line.partition(ENDED)[2]
+                self.error = "; ".join(filter(None, [self.error, message]))
+            elif mark:
+                self._say(said)
         return len(text)

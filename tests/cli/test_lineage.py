@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 import tomllib
 from pathlib import Path
 
@@ -424,3 +425,15 @@ def test_a_metadata_store_that_cannot_be_asked_names_the_extra(orbax_bench, inst
     outcome = orbax_bench("lineage", STORED)
     assert outcome.code == 2
     assert "pip install 'orbax-bench[vertex]'" in outcome.err
+
+
+@pytest.mark.parametrize("place", ["/proc", "/", "/usr"])
+def test_a_manifest_that_names_no_checkpoint_is_not_waited_for(walk, run, place):
+    file = run.root / "lineage.json"
+    content = json.loads(file.read_text())
+    content["made"]["records"]["inputs"] = {f"checkpoint:{place}": "sha256:1"}
+    file.write_text(json.dumps(content))
+    begun = time.process_time()
+    code, found = walk(run.root)
+    assert (code, found["checkpoint"]["status"]) == (1, "missing")
+    assert time.process_time() - begun < 1

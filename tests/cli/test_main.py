@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,40 @@ def test_a_bucket_that_cannot_be_reached_is_one_line_at_once(orbax_bench, monkey
     assert outcome.code == 2
     (line,) = outcome.err.splitlines()
     assert line.startswith(f"error: {words[1]}: Cloud Storage cannot be reached at 127.0.0.1:1: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("lineage", "gs://bucket/run"),
+        ("inspect", "gs://bucket/checkpoint"),
+        ("run", "gs://bucket/suite.yaml", "-o", "out"),
+        ("baseline", "list", "gs://bucket/registry"),
+        ("step", "aggregate", "-o", "gs://bucket/run"),
+        ("pipeline", "run", "gs://bucket/suite.yaml", "-o", "out"),
+        ("run", "SUITE", "-o", "out", "--no-lock"),
+        ("step", "generate-checkpoint", "SUITE"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_a_bucket_without_credentials_is_one_line_within_seconds(
+    orbax_bench, monkeypatch, tmp_path, write_suite, words
+):
+    for name in ("STORAGE_EMULATOR_HOST", "GOOGLE_APPLICATION_CREDENTIALS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")  # the service is not asked
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.chdir(tmp_path)
+    suite = write_suite()
+    suite.write_text(suite.read_text() + "checkpoint_config: {path: gs://bucket/checkpoint}\n")
+    begun = time.monotonic()
+    outcome = orbax_bench(*(suite if word == "SUITE" else word for word in words))
+    assert time.monotonic() - begun < 5
+    assert outcome.code == 2
+    (line,) = outcome.err.splitlines()
+    assert "No credentials for Cloud Storage: run `gcloud auth application-default login`" in line
+    assert "gs://bucket" in line
 
 
 def test_a_long_message_is_cut_to_a_screen(orbax_bench, write_suite):

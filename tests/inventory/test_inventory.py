@@ -70,6 +70,7 @@ def bucket(tmp_path, monkeypatch):
     """The folder behind `gs://bucket`."""
     filesystem = Bucket(path=str(tmp_path), fs=LocalFileSystem())
     monkeypatch.setattr(backend._FileSystemSpecBackend, "fs", lambda self, path: filesystem)
+    monkeypatch.setenv("FSSPEC_GCS_TOKEN", "anon")  # the folder asks for no credentials
     return tmp_path / "bucket"
 
 

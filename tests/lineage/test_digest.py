@@ -2,11 +2,13 @@
 
 import hashlib
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.lineage import trees
 from orbax_bench_core.lineage.digests import (
     RecordDigests,
     bytes_digest,
@@ -179,3 +181,38 @@ def test_what_was_just_written_is_not_read_for_the_digest_of_its_folder(tmp_path
     known = {str(tmp_path / "a" / "b"): content_digest("a/b")}
     assert bytes_digest(str(tmp_path), known=known) == read
     assert bytes_digest(str(tmp_path)) != read
+
+
+@pytest.mark.parametrize("place", ["/proc", "/proc/self", "/sys", "/", "link"])
+def test_what_the_kernel_makes_up_is_no_checkpoint(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    Path("link").symlink_to("/proc")
+    begun = time.process_time()
+    assert checkpoint_digest(place) == UNKNOWN
+    assert bytes_digest(place) == UNKNOWN
+    assert time.process_time() - begun < 0.5
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_folder_with_a_pipe_or_a_device_is_no_checkpoint(tmp_path, make):
+    (tmp_path / "_METADATA").write_text("{}")
+    assert checkpoint_digest(str(tmp_path)) != UNKNOWN
+    make(tmp_path / "array")
+    assert checkpoint_digest(str(tmp_path)) == UNKNOWN
+    assert bytes_digest(str(tmp_path)) == UNKNOWN
+
+
+@pytest.mark.parametrize(("name", "known"), [("notes.txt", False), ("_METADATA", True)])
+def test_a_large_folder_without_a_file_of_a_checkpoint_is_none(tmp_path, monkeypatch, name, known):
+    monkeypatch.setattr(trees, "_MOST_STRANGE", 10)
+    (tmp_path / name).write_text("{}")
+    for number in range(20):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}" / "array.npy").touch()
+    assert (checkpoint_digest(str(tmp_path)) != UNKNOWN) is known
+
+
+def test_a_run_directory_may_have_the_name_of_a_pattern(make_run, make_record):
+    record = make_record()
+    run = make_run([record], folder="results[1]")
+    assert point_digests(run.root, [record.point_id]).keys() == {record.point_id}

@@ -8,7 +8,7 @@ import pytest
 
 from orbax_bench_core.analysis.best import LEVEL, Search, Stage, parse_goal
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.lineage import digests, trace
+from orbax_bench_core.lineage import digests, trace, trees
 from orbax_bench_core.lineage.manifest import SAMPLES, TENSORBOARD, ManifestWriter, read_manifest
 from orbax_bench_core.lineage.verify import Verifier
 from orbax_bench_core.provenance import UNKNOWN
@@ -124,7 +124,7 @@ def test_a_manifest_that_leads_nowhere_is_one_message(make_run, make_record, inp
 
 
 def test_a_walk_below_what_is_no_checkpoint_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(digests, "_MOST_FILES", 10)
+    monkeypatch.setattr(trees, "_MOST_FILES", 10)
     for index in range(11):
         (tmp_path / f"{index}").touch()
     assert digests.checkpoint_digest(str(tmp_path)) == UNKNOWN

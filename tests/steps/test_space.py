@@ -63,7 +63,10 @@ def test_repeats_that_are_there_need_no_room_again(session):
     assert rooms(begun)[0].needed == 7 * MIB
 
 
-def test_each_storage_is_a_disk_of_its_own_and_buckets_are_not_known(session, tmp_path):
+def test_each_storage_is_a_disk_of_its_own_and_buckets_are_not_known(
+    session, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
     begun, _ = session(more=f"storage: [gs://bucket/x, {tmp_path}]")
     (room,) = rooms(begun)
     assert room.needed == 8 * MIB

@@ -242,9 +242,9 @@ def compare_stored(
     run = RunDirectory(candidate or baseline)
     same = candidate is None or str(RunDirectory(baseline).root) == str(run.root)
     if same:
-        if not run.root.exists():
-            raise UserError(f"{run.root} does not exist")
         if not run.exists():
+            if not run.root.exists():
+                raise UserError(f"{run.root} does not exist")
             raise UserError(
                 f"{run.root} holds no run, so there are no arms to compare; give two paths, or "
                 "measure both arms in one place with `orbax-bench ab`"

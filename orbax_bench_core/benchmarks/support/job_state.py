@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Self
 
 from orbax_bench_core.authoring import TestContext, VerificationError
-from orbax_bench_core.files import absolute
+from orbax_bench_core.files import absolute, remove_tree
 
 if TYPE_CHECKING:
     from etils import epath
@@ -68,8 +68,7 @@ def wipe(context: TestContext[TrainingJobOptions]) -> None:
 
     if jax.process_index() == jax.process_count() - 1:
         local = _local(context)
-        if local.exists():
-            local.rmtree()
+        remove_tree(local, local.parent)
     await_all_hosts("wiped")
 
 

@@ -16,7 +16,7 @@ from orbax_bench_core.benchmarks.support.needs import (
 )
 from orbax_bench_core.benchmarks.support.options import BoundedOptions, await_all_hosts
 from orbax_bench_core.benchmarks.support.v0 import restore_target
-from orbax_bench_core.files import absolute
+from orbax_bench_core.files import absolute, remove_tree
 
 if TYPE_CHECKING:
     import jax
@@ -101,8 +101,7 @@ def make_directories(context: TestContext, name: str) -> tuple[epath.Path, epath
     # Orbax wants paths in full, and a --local-directory may be relative.
     local = absolute(str(context.local_path or context.path / "local")) / name / host
     persistent = context.path / "persistent" / name
-    if local.exists():
-        local.rmtree()  # what a repeat that failed had left
+    remove_tree(local, local.parent.parent)  # what a repeat that failed had left
     local.mkdir(parents=True)
     if jax.process_index() == 0:
         persistent.mkdir(parents=True)

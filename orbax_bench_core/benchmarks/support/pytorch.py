@@ -24,7 +24,7 @@ from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
 from orbax_bench_core.benchmarks.support.saving import load_target, measure_parts
 from orbax_bench_core.benchmarks.support.torch_group import device_of_rank, synchronize
 from orbax_bench_core.benchmarks.support.torch_storage import sync_file
-from orbax_bench_core.files import absolute
+from orbax_bench_core.files import absolute, matching
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def reference_tree(directory: str) -> Any:
     world = len(first)
     mesh = Mesh(np.array([first[rank] for rank in range(world)], dtype=object), ("rank",))
     tree = {}
-    for file in sorted(folder.glob(f"*{SUFFIX}")):
+    for file in sorted(matching(folder, f"*{SUFFIX}")):
         with safetensors.safe_open(str(file), framework="pt") as opened:
             for name in opened.keys():  # noqa: SIM118 - not a mapping
                 part = opened.get_slice(name)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
+from orbax_bench_core.files import matching
 
 if TYPE_CHECKING:
     from etils import epath
@@ -47,7 +48,7 @@ def read_arrays(directory: epath.Path) -> dict[str, tuple[list[int], str]]:
         ValueError: There is no such file, a file has no header, two files hold an array of the same
             name, or a dtype is unknown.
     """
-    files = sorted(directory.glob(f"*{SUFFIX}")) if directory.is_dir() else []
+    files = sorted(matching(directory, f"*{SUFFIX}")) if directory.is_dir() else []
     if not files:
         raise ValueError(f"{str(directory)!r} holds no {SUFFIX} files; give a model's directory")
     found: dict[str, tuple[list[int], str]] = {}

@@ -180,7 +180,7 @@ class LocalWorker:
         self._log_file = log_file
         log_file.parent.mkdir(parents=True, exist_ok=True)
         events_in, events_out = os.pipe()
-        with log_file.open("ab") as log:
+        with open(log_file, "ab", opener=_unlinked) as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
                 [*command, "--events", str(events_out)],
@@ -288,3 +288,8 @@ class LocalWorker:
         name = signal_name(-code)
         hint = "; the kernel may have killed it for want of memory" if name == "SIGKILL" else ""
         return f"the worker was killed by {name}{hint}"
+
+
+def _unlinked(path: str, flags: int) -> int:
+    """Opens a file that is no link: a log is written to, not replaced."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)

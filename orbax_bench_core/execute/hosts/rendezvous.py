@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import TOKEN
-from orbax_bench_core.files import read_at_most
+from orbax_bench_core.files import read_at_most, refuse_links
 
 if TYPE_CHECKING:
     from etils import epath
@@ -72,6 +72,7 @@ class Rendezvous:
             root: The folder: the run directory, or one that is to hold several.
             part: Name of what is measured, where others measure other parts of the run meanwhile.
         """
+        self._root = root
         self._folder = root / "_".join(filter(None, [_FOLDER, part]))
 
     @contextlib.contextmanager
@@ -91,6 +92,8 @@ class Rendezvous:
         """
         place, secret = secrets.token_hex(16), token or secrets.token_hex(32)
         try:
+            for name in (_TOKEN_FILE, _LUGGAGE_FILE, _PLACE_FILE):
+                refuse_links(self._folder / name, self._root)
             self._folder.mkdir(parents=True, exist_ok=True)
             if luggage is not None:
                 (self._folder / _LUGGAGE_FILE).write_bytes(luggage)

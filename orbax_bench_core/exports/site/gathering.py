@@ -17,7 +17,7 @@ from orbax_bench_core.analysis.verdicts import VerdictReport, headline, read_ver
 from orbax_bench_core.baselines import FoundRun, find_runs
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site.cards import Cards
-from orbax_bench_core.files import place
+from orbax_bench_core.files import matching, place
 from orbax_bench_core.records import Record, RunDirectory, RunInfo
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _runs_below(folder: str, unread: list[str]) -> Iterator[FoundRun]:
     if not root.is_dir():
         raise UserError(f"{folder} is no directory: give a folder of run directories")
     for pattern in _BELOW:
-        for file in sorted(root.glob(pattern)):
+        for file in sorted(matching(root, pattern)):
             try:
                 yield from find_runs([str(file.parent)])
             except (UserError, OSError) as failure:

@@ -62,7 +62,7 @@ def has_site(folder: epath.Path) -> bool:
     if str(folder).endswith("//"):
         return False
     try:
-        return bool((folder / _SETTINGS).exists())
+        return bool(place(folder / _SETTINGS).exists())
     except (OSError, ImportError, ValueError):
         return False
 

@@ -24,7 +24,7 @@ from orbax_bench_core.exports.tensorboard.operations import (
     collect,
     operations,
 )
-from orbax_bench_core.files import write_if_changed
+from orbax_bench_core.files import matching, refuse_links, write_if_changed
 from orbax_bench_core.lineage import content_digest
 from orbax_bench_core.measure import TIME, lookup
 from orbax_bench_core.records import Columns, Layout, Record, Repeat, Run, RunInfo, Series
@@ -66,7 +66,8 @@ class EventFiles:
 
     def __init__(self, run: Run) -> None:
         """Begins the files; the points are added one by one."""
-        self._info, self._root = run.info, run.directory.root / "tensorboard"
+        self._info, self._run = run.info, run.directory.root
+        self._root = self._run / "tensorboard"
         self._is_new = not self._root.exists()
         self._created = run.info.created_at.timestamp()
         # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
@@ -106,9 +107,10 @@ class EventFiles:
         top.hparams(hparams.EXPERIMENT_TAG, content)
         self._write(f"{self._root}/{SUMMARY}", top)
         if not self._is_new:
-            _remove_others(self._root, self.digests)
+            _remove_others(self._root, self._run, self.digests)
 
     def _write(self, folder: str, log: Log) -> None:
+        refuse_links(folder, self._run)
         path = f"{folder}/{self._name}"
         data = log.to_bytes()
         write_if_changed(path, data)
@@ -131,13 +133,14 @@ def run_names(every: Sequence[Series]) -> dict[str, str]:
     }
 
 
-def _remove_others(root: epath.Path, written: Container[str]) -> None:
+def _remove_others(root: epath.Path, run: epath.Path, written: Container[str]) -> None:
     for folders in ("*", "*/*"):
-        for path in root.glob(f"{folders}/events.out.tfevents.*.{_OURS}"):
+        for path in matching(root, f"{folders}/events.out.tfevents.*.{_OURS}"):
             if str(path) not in written:
-                path.unlink()
-                # Where it holds something else, or is no folder, it stays.
+                # What lies behind a link stays, and a folder that holds something else, or is none.
                 with contextlib.suppress(OSError, ValueError):
+                    refuse_links(path.parent, run)
+                    path.unlink()
                     path.parent.rmdir()
                     path.parent.parent.rmdir()
 

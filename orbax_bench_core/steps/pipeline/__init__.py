@@ -10,6 +10,7 @@ from orbax_bench_core.steps.pipeline.capture import publish_baseline
 from orbax_bench_core.steps.pipeline.checkpoint import generate_checkpoint
 from orbax_bench_core.steps.pipeline.checkpoint_look import inspect_checkpoint
 from orbax_bench_core.steps.pipeline.choice import best
+from orbax_bench_core.steps.pipeline.ending import InWords
 from orbax_bench_core.steps.pipeline.enforcement import enforce_verdict, enforcement_exit_code
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
 from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
@@ -23,6 +24,7 @@ from orbax_bench_core.steps.pipeline.verdict import compare_baseline
 
 __all__ = [
     "Files",
+    "InWords",
     "Outputs",
     "aggregate",
     "best",

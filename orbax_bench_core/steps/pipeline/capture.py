@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from orbax_bench_core.baselines import publish_run
+from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.point import SAID
+
+_WORDS: Final = ("", "PASS", "INCONCLUSIVE", "REGRESSION")
 
 
 def publish_baseline(
@@ -40,8 +45,10 @@ def publish_baseline(
         in the registry.
 
     Raises:
-        UserError: The run cannot be a baseline.
+        UserError: The run cannot be a baseline, or the word is no verdict.
     """
+    if verdict not in _WORDS:
+        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(_WORDS[1:])}")
     run = RunDirectory(output_directory)
     if verdict not in ("", "PASS", *(["INCONCLUSIVE"] if allow_inconclusive else [])):
         print(f"{SAID}{output_directory} is not captured: {verdict}", flush=True)

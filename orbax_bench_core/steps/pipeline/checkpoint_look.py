@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from orbax_bench_core.errors import check_amounts
 from orbax_bench_core.inspection import inspect_checkpoint as look
 from orbax_bench_core.inspection import inspection_document
 from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
 
-_GIB = 2**30
+_GIB: Final = 2**30
 
 
 def inspect_checkpoint(
@@ -33,11 +36,12 @@ def inspect_checkpoint(
     Raises:
         UserError: There is no checkpoint, the mesh cannot hold it, or a file cannot be written.
     """
+    check_amounts(restore_concurrent_gb=restore_concurrent_gb)
     found = look(
         checkpoint,
         mesh=mesh or None,
         devices_per_host=devices_per_host or None,
-        restore_limit=int(restore_concurrent_gb * _GIB) or None,
+        restore_limit=int(min(restore_concurrent_gb, _GIB) * _GIB) or None,
     )
     named = (files or Files()).write("inspection", inspection_document(found), found.numbers())
     return Outputs(value=list(found.problems), named=named)

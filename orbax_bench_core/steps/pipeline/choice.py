@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orbax_bench_core.analysis.best import best as choose
 from orbax_bench_core.analysis.best import best_document
+from orbax_bench_core.errors import check_amounts
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
 
@@ -30,6 +31,7 @@ def best(
     Raises:
         UserError: There is no sweep here, the goal was not measured, or a file cannot be written.
     """
+    check_amounts(peak_memory_bytes=peak_memory_bytes)
     found = choose(output_directory, goal=goal or None, peak_memory=peak_memory_bytes or None)
     named = (files or Files()).write(
         "best", best_document(found), found, run=RunDirectory(output_directory)

@@ -65,7 +65,10 @@ def enforce_verdict(
         refused = failure
     if lacking:
         regressed = refused is not None and verdict in _WORST
-        lines = [*([str(refused)] if refused else []), *(line or "(no name)" for line in lacking)]
+        lines = [
+            *([str(refused)] if refused else []),
+            *(line.strip() or "(no name)" for line in lacking),
+        ]
         said = "; ".join(UserError(*lines).said)  # a sweep may lack thousands
         refused = NotPassed(said) if regressed else NotComplete(said)
     if outlets is not None and outlets.webhook is not None and verdicts is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orbax_bench_core.config import LoadedSuite, parse_suite, with_overrides
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import check_amounts
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
 from orbax_bench_core.records import RunDirectory, RunFile
 from orbax_bench_core.steps.pipeline.outputs import Outputs, conclusion
@@ -45,8 +45,7 @@ def recovery(
         UserError: The suite cannot be drilled, or the directory cannot be used.
         CannotRecord: A record could not be written.
     """
-    if min(add_notice, add_start) < 0:
-        raise UserError("seconds that are added are 0 or more")
+    check_amounts(add_notice=add_notice, add_start=add_start)
 
     def load(text: str, overrides: Sequence[str]) -> LoadedSuite:
         return parse_suite(with_overrides(text, overrides, file), file)

@@ -80,11 +80,18 @@ def test_a_pipeline_that_is_started_on_several_hosts_is_refused_on_each(tmp_path
         run_with(None, str(tmp_path), lambda: None, {}, io.StringIO(), say=print)
 
 
-def test_the_message_of_a_step_that_failed_is_handed_on(tmp_path):
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    orbax_bench_core.errors.user_error.UserError: the suite is a teapot",
+        "    orbax-bench: error: the suite is a teapot",
+    ],
+)
+def test_the_message_of_a_step_that_failed_is_handed_on(tmp_path, line):
     from kfp import local
 
     def pipeline():
-        print("    orbax_bench_core.errors.user_error.UserError: the suite is a teapot")
+        print(line)
         raise RuntimeError("Task failed")
 
     runner = local.SubprocessRunner(use_venv=False)

@@ -1,0 +1,49 @@
+"""Errors of the system as user errors, and whether the same may go well another time."""
+
+from __future__ import annotations
+
+import errno
+from typing import Final, NamedTuple
+
+from orbax_bench_core.errors.user_error import UserError
+
+_UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_REMEDIES: Final = {
+    errno.EISDIR: "a folder is in the place of a file; move it away",
+    errno.ENOTDIR: "a file is in the place of a folder; move it away, or name another place",
+    errno.EACCES: "ask for the right to it, or name another place",
+}
+
+
+class Refusal(NamedTuple):
+    """An error that the user can mend.
+
+    Attributes:
+        error: What to tell.
+        passing: Whether the same may go well once there is room again.
+    """
+
+    error: UserError
+    passing: bool
+
+
+def refusal_of(error: BaseException) -> Refusal | None:
+    """Returns an error as one that the user can mend; None for a mistake of the program.
+
+    What the system refuses, such as a file or a connection, has a number, which an error of ours
+    has not.
+    """
+    if isinstance(error, MemoryError):
+        return Refusal(UserError("out of memory: free some, or take a smaller suite"), True)
+    if isinstance(error, UserError):
+        # Room can be made: the same command may do better then, whoever found out.
+        beneath = error.__context__
+        return Refusal(error, isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE)
+    if not isinstance(error, OSError) or error.errno is None:
+        return None
+    if error.errno in _UNWRITABLE:
+        advice = "make room, or name a place that can be written"
+        return Refusal(UserError(f"cannot write: {error}; {advice}"), True)
+    place = type(error).__name__ if error.filename is None else str(error.filename)
+    said = f"{place}: {error.strerror or error}"
+    return Refusal(UserError("; ".join(filter(None, [said, _REMEDIES.get(error.errno)]))), False)

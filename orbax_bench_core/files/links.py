@@ -1,0 +1,55 @@
+"""Links inside a folder of ours: through none is anything written or removed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_SAID: Final = (
+    "A link, through which nothing is written or removed; remove it, and name another disk as the "
+    "run directory itself or by `storage` of the suite"
+)
+
+
+def refuse_links(path: epath.Path | str, root: epath.Path | str) -> None:
+    """Refuses a path that a link below `root` may lead anywhere.
+
+    `root` itself may be a link, or lie behind one: somebody has named it. Cloud Storage has none.
+
+    Args:
+        path: A file or folder below `root`, which need not exist.
+        root: The folder that was named.
+
+    Raises:
+        OSError: The path, or a folder on the way to it, is a link (`ELOOP`).
+    """
+    way, top = os.fspath(path), os.fspath(root).rstrip("/")
+    if "://" in way:
+        return
+    for part in way.removeprefix(f"{top}/").split("/"):
+        top = f"{top}/{part}"
+        if os.path.islink(top):
+            raise OSError(errno.ELOOP, _SAID, top)
+
+
+def remove_tree(path: epath.Path, root: epath.Path | str) -> None:
+    """Removes what is at a path below `root`: a folder with all in it, or a link, not its end.
+
+    Raises:
+        OSError: It cannot be removed, or lies behind a link (`ELOOP`).
+    """
+    local = os.fspath(path)
+    if "://" in local:
+        if path.exists():
+            path.rmtree()
+        return
+    refuse_links(os.path.dirname(local), root)
+    if os.path.islink(local):
+        os.unlink(local)
+    elif os.path.exists(local):
+        shutil.rmtree(local)

@@ -1,0 +1,66 @@
+"""End of a component: in a container of Kubeflow one message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import types
+from typing import Final
+
+from orbax_bench_core.analysis.verdicts import NotPassed
+from orbax_bench_core.errors import UserError, presentable, refusal_of
+from orbax_bench_core.execute import CannotRecord, HostsMissing
+from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.steps.pipeline.enforcement import enforcement_exit_code
+from orbax_bench_core.steps.point import ENDED, PointFailed
+
+_IN_CONTAINER: Final = "_KFP_RUNTIME"
+"""Set by Kubeflow Pipelines for the process that calls a component, on every engine."""
+_FAILED: Final = (PointFailed, CannotRecord, HostsMissing)
+
+
+class InWords:
+    """Context of the body of a component, which ends with a message rather than a traceback.
+
+    In a container what the user can mend, and what a step has found, are printed, and the process
+    ends with the exit code that the command `orbax-bench step` has. Whoever calls the body in
+    another process gets the exception, a `UserError` for what the system refuses.
+    """
+
+    def __init__(self, verdict: str = "") -> None:
+        """Takes the verdict that is enforced; empty for none."""
+        self._verdict = verdict
+
+    def __enter__(self) -> None:
+        """Changes nothing."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: types.TracebackType | None,
+    ) -> None:
+        """Ends the process where it is a container's.
+
+        Raises:
+            UserError: The system refused something, and this is no container.
+            SystemExit: The body raised what has a message, in a container.
+        """
+        if error is None:
+            return
+        refused = refusal_of(error)
+        if _IN_CONTAINER not in os.environ:
+            if refused is not None and refused.error is not error:
+                raise refused.error from error
+            return
+        if refused is not None:
+            _end(refused.error, Exit.FAILED if refused.passing else Exit.INVALID)
+        if isinstance(error, NotPassed):
+            _end(error, enforcement_exit_code(error, self._verdict))
+        if isinstance(error, _FAILED):
+            _end(error, Exit.FAILED)
+
+
+def _end(error: Exception, code: int) -> None:
+    for line in error.said if isinstance(error, UserError) else [presentable(str(error))]:
+        print(f"{ENDED}{line}", flush=True)
+    raise SystemExit(int(code)) from None

@@ -1,0 +1,54 @@
+"""Components in a container: what went wrong is a message with an exit code, not a traceback."""
+
+import pytest
+
+pytest.importorskip("kfp")
+
+from orbax_bench_components.aggregate import aggregate
+from orbax_bench_core.errors import UserError
+from tests.support.executor import MOST_S, executed
+
+
+@pytest.fixture
+def run(make_run, make_record):
+    return make_run([make_record(times={"save": 0.5})])
+
+
+def check(ended, *, code=2):
+    assert ended.code == code, ended.text
+    assert ended.said, ended.text
+    assert sum(map(len, ended.said)) < 2_100
+    assert "Traceback" not in ended.text
+    assert ended.seconds < MOST_S
+
+
+@pytest.mark.parametrize("name", ["lineage.json", "metrics.json", "report.html", "samples.parquet"])
+def test_a_folder_in_the_place_of_a_file_is_a_message(call, run, name):
+    (run.root / name).mkdir()
+    (run.root / name / "file").touch()
+    with pytest.raises(UserError, match=rf"{name}: Is a directory; a folder is in the place"):
+        call(aggregate, output_directory=str(run.root))
+
+
+@pytest.mark.slow
+def test_a_container_ends_with_the_message_alone(run, tmp_path):
+    (run.root / "lineage.json").mkdir()
+    ended = executed("aggregate", tmp_path / "made", output_directory=str(run.root))
+    check(ended)
+    assert f"{run.root}/lineage.json: Is a directory" in ended.said[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("verdict", "lacking", "code"),
+    [("REGRESSION", [], 3), ("INCONCLUSIVE", [], 4), ("PASS", ["a was lost"], 1), ("x", [], 2)],
+)
+def test_a_verdict_ends_a_container_with_the_code_of_the_command(tmp_path, verdict, lacking, code):
+    made = executed("enforce_verdict", tmp_path, verdict=verdict, lacking=lacking)
+    check(made, code=code)
+
+
+@pytest.mark.slow
+def test_a_container_whose_step_succeeds_says_nothing(tmp_path):
+    ended = executed("enforce_verdict", tmp_path, verdict="PASS")
+    assert (ended.code, ended.said) == (0, [])
