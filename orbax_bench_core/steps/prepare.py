@@ -47,8 +47,12 @@ def download(repo: str, folder: str | None) -> epath.Path:
         found = hub.snapshot_download(
             repo_id=repo, local_dir=str(Path(where).absolute()), allow_patterns=_WANTED
         )
-    except OSError as error:  # of the hub, of the network, of the disk
-        raise ValueError(f"--repo {repo}: {str(error).strip().splitlines()[0]}") from error
+    except BaseException as error:
+        if folder is None:  # nobody knows of it, so that nobody could go on there
+            shutil.rmtree(where, ignore_errors=True)
+        if isinstance(error, OSError):  # of the hub, of the network, of the disk
+            raise ValueError(f"--repo {repo}: {str(error).strip().splitlines()[0]}") from error
+        raise
     return epath.Path(found)
 
 

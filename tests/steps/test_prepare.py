@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import sys
+import tempfile
 
 import jax.numpy as jnp
 import pytest
@@ -184,10 +185,12 @@ def test_repo_is_downloaded_to_the_directory_that_is_given(invoke, monkeypatch, 
     assert f"model: {model}, 4 arrays" in result.stdout
 
 
-def test_a_repo_that_cannot_be_had_is_said_in_one_line(refused, monkeypatch, model):
+def test_a_repo_that_cannot_be_had_is_said_in_one_line(refused, monkeypatch, model, tmp_path):
     hub = Hub(model, OSError("404 Client Error\n\nRepository Not Found"))
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert refused("--repo", "no/such") == "--repo no/such: 404 Client Error"
+    assert not list(tmp_path.glob("no--such-*"))
 
 
 @pytest.mark.parametrize(
