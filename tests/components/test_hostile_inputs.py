@@ -186,10 +186,14 @@ KINDS = {
     "bytes": planted(lambda path: path.write_bytes(b"\xff\xfe\x00{")),
     "torn": torn,
 }
+SELDOM = sorted(KINDS.keys() - {"folder", "torn"})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    ["folder", "torn", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in SELDOM)],
+)
 def test_a_damaged_run_directory_is_one_message(call, tmp_path, kind):
     names = ("run.json", "lineage.json", "records", "RECORD", "limits.json", "batches", "leases")
     for name in (*names, "tensorboard", "verdicts.json", "metrics.json", "samples.parquet"):
