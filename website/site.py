@@ -17,7 +17,7 @@ from website import charts, links
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGES: Final = ROOT / "build" / "pages"
-"""Where the pages lie together; `docs_dir` of `mkdocs.yml`."""
+"""Folder in which the pages lie together; `docs_dir` of `mkdocs.yml`."""
 
 _ELSEWHERE: Final = {
     "README.md": "index.md",

@@ -112,7 +112,8 @@ class SweepRun(Measurement):
 
         info, root = self._session.info, str(self._session.directory.root)
         known = noise.find(None)
-        assert known is not None
+        if known is None:  # it has gone meanwhile
+            return ""
         minutes = noise.run_minutes(self._session.plain, info.num_repeats, info.gate, known, root)
         return "" if minutes is None else f", about {wait(minutes)}"
 

@@ -16,7 +16,7 @@ ERRORS: Final = 2.58
 """Monte Carlo errors by which a share may miss its target: 99 times in 100 chance keeps to them."""
 
 OPERATIONS: Final = "operations"
-"""What is looked at where it is no count."""
+"""Quantity that is looked at where it is no count."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
