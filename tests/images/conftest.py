@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.debian import why_not_installed
+
 ROOT = Path(__file__).parents[2]
 NEEDED_BYTES = 8 * 10**9
-PACKAGES = {"dockerd": "docker.io", "debootstrap": "debootstrap"}
 STARTED_IN_S = 60
 
 
@@ -31,7 +32,7 @@ def docker_environment():
         return
     if os.geteuid() != 0:
         pytest.skip("no engine of Docker runs here, and only root could start one")
-    _install("dockerd")
+    _need("dockerd", "docker.io")
     # A short path: the name of a socket may have 108 characters at most.
     folder = Path(tempfile.mkdtemp(prefix="orbax-bench-docker-"))
     try:
@@ -49,7 +50,7 @@ def base_image(docker_environment):
     """A base image with Python, made without a registry."""
     if os.geteuid() != 0:
         pytest.skip("only root can unpack a Debian system for the base image")
-    _install("debootstrap")
+    _need("debootstrap", "debootstrap")
     tag = "orbax-bench-base:test"
     done = _run([ROOT / "images/base/make.sh", tag], docker_environment)
     if done.returncode:
@@ -99,19 +100,10 @@ def _head():
     return _run(["git", "-C", ROOT, "rev-parse", "HEAD"], os.environ).stdout.strip() or "unknown"
 
 
-def _install(program):
-    """Installs a program from Debian's packages unless it is there."""
-    if shutil.which(program):
-        return
-    if shutil.which("apt-get") is None:
-        pytest.skip(f"{program} is missing, and there is no apt-get to install it with")
-    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    _run(["apt-get", "update"], quiet)
-    done = _run(
-        ["apt-get", "install", "--yes", "--no-install-recommends", PACKAGES[program]], quiet
-    )
-    if done.returncode:
-        pytest.skip(f"apt-get cannot install {PACKAGES[program]}: {_last_line(done.stderr)}")
+def _need(program, package):
+    why = why_not_installed(program, package)
+    if why:
+        pytest.skip(why)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.util.tensor_util import make_ndarray
+
+from tests.support.browser import headless
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,6 @@ benchmarks:
       enable_trace: true
 """
 STATE_BYTES = 256 * 256 * 4
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Text of the page as a reader sees it: most of TensorBoard lies in shadow roots, which neither
 # --dump-dom nor document.body.innerText reaches.
 TEXT_OF_PAGE = """(() => {
@@ -201,57 +201,11 @@ def test_defect_22_no_scalar_of_a_real_run_is_a_time_since_the_epoch(run_directo
     assert "save_2_save_breakdown/total_async_s" in tags
 
 
-class Browser:
-    """Headless Chromium, steered through the DevTools protocol over a pair of pipes."""
+class Page:
+    """A page of TensorBoard as a browser shows it."""
 
-    def __init__(self, profile):
-        read_end, self._write = os.pipe()
-        self._read, write_end = os.pipe()
-        flags = (
-            *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic"),
-            *("--no-first-run", "--disable-background-networking", "--disable-component-update"),
-            *("--disable-sync", "--disable-dev-shm-usage", "--window-size=1600,1100"),
-            *(f"--user-data-dir={profile}", "--remote-debugging-pipe"),
-        )
-        # The protocol is spoken on descriptors 3 and 4.
-        shell = f'exec "$0" "$@" 3<&{read_end} 4>&{write_end}'
-        self._process = subprocess.Popen(
-            ["bash", "-c", shell, CHROMIUM, *flags],
-            pass_fds=(read_end, write_end),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(read_end)
-        os.close(write_end)
-        self._number = 0
-        self._buffer = b""
-        self._session = {}
-
-    def open(self, url):
-        """Shows a page in a tab of its own."""
-        self._session = {}
-        target = self._call("Target.createTarget", url=url)["targetId"]
-        attached = self._call("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = {"sessionId": attached["sessionId"]}
-        return self
-
-    def _call(self, method, **parameters):
-        self._number += 1
-        message = {"id": self._number, "method": method, "params": parameters, **self._session}
-        os.write(self._write, json.dumps(message).encode() + b"\0")
-        while True:
-            while b"\0" not in self._buffer:
-                part = os.read(self._read, 2**16)
-                assert part, "Chromium ended"
-                self._buffer += part
-            answer, self._buffer = self._buffer.split(b"\0", 1)
-            answer = json.loads(answer)
-            if answer.get("id") == self._number:
-                return answer["result"]
-
-    def text(self):
-        result = self._call("Runtime.evaluate", expression=TEXT_OF_PAGE, returnByValue=True)
-        return result["result"].get("value", "")
+    def __init__(self, browser):
+        self._browser = browser
 
     def text_once(self, *wanted):
         """The text of the page as soon as all of `wanted` is in it."""
@@ -259,38 +213,32 @@ class Browser:
         while True:
             # A page that asked before the server had read the run does not ask again by itself.
             if time.monotonic() > reload_at:
-                self._call("Page.reload")
+                self._browser.reload()
                 reload_at = time.monotonic() + 15
-            text = self.text()
+            text = self._browser.run(TEXT_OF_PAGE)
             missing = [words for words in wanted if words not in text]
             if not missing:
                 return text
             assert time.monotonic() < deadline, f"not on the page: {missing}\n{text}"
             time.sleep(0.2)
 
-    def close(self):
-        with contextlib.suppress(AssertionError, OSError):
-            self._session = {}
-            self._call("Browser.close")
-        self._process.wait(timeout=30)
-        os.close(self._read)
-        os.close(self._write)
-
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
-    started = Browser(tmp_path_factory.mktemp("browser"))
-    yield started
-    started.close()
+def browser():
+    with headless() as started:
+        yield started
 
 
 @pytest.fixture
 def open_page(default_server, browser):
-    return lambda address: browser.open(default_server.url + address)
+    def opened(address):
+        browser.open(default_server.url + address)
+        return Page(browser)
+
+    return opened
 
 
+@pytest.mark.nightly
 def test_the_page_of_scalars_shows_a_chart_per_tag(open_page):
     text = open_page("?tagFilter=save_0_basics%2Ftime_s#timeseries").text_once(
         "save_0_basics/time_s", "Tags matching filter", "host_0"
@@ -298,6 +246,7 @@ def test_the_page_of_scalars_shows_a_chart_per_tag(open_page):
     assert "No scalar data" not in text
 
 
+@pytest.mark.nightly
 def test_the_page_of_hparams_lists_the_points_with_their_metrics(open_page, default_server):
     groups = session_groups(default_server, hparam="use_ocdbt")
     # The tab shows five metric columns: those of operations that move bytes come first.
@@ -314,12 +263,14 @@ def test_the_page_of_hparams_lists_the_points_with_their_metrics(open_page, defa
     assert [value for value in values if f"{value:#.5g}" not in text] == []
 
 
+@pytest.mark.nightly
 def test_the_page_of_texts_renders_the_cards(open_page):
     text = open_page("#text").text_once("at_a_glance/save", "bytes of the operation")
     assert f"{STATE_BYTES} bytes" in text
     assert "|---" not in text
 
 
+@pytest.mark.nightly
 def test_defect_18_the_page_of_texts_tells_data_from_metadata(open_page):
     open_page("#text&tagFilter=^inventory$").text_once(
         "ocdbt_data", "ocdbt_manifest", "zarr3_chunk", "zarr3_metadata"

@@ -11,6 +11,8 @@ import tempfile
 
 import pytest
 
+from tests.support.debian import why_not_installed
+
 _STARTED = re.compile(r"DevTools listening on (ws://\S+)")
 _FLAGS = (
     "--headless",
@@ -37,7 +39,7 @@ class Browser:
             self._ask(f"{domain}.enable")
 
     def open(self, path, *, width=1400, dark=False, media=""):
-        """Shows a file at a width, light or dark, and waits until it is loaded."""
+        """Shows a file, or an address, at a width, light or dark, and waits until it is loaded."""
         self.problems.clear()
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._ask("Emulation.setEmulatedMedia", media=media, features=[scheme])
@@ -48,14 +50,21 @@ class Browser:
             deviceScaleFactor=1,
             mobile=width < 600,
         )
-        self._ask("Page.navigate", url=f"file://{path}")
-        self._until("Page.loadEventFired")
+        # From one part of a page to another, nothing would be loaded.
+        for url in ("about:blank", path if "://" in str(path) else f"file://{path}"):
+            self._ask("Page.navigate", url=url)
+            self._until("Page.loadEventFired")
 
     def run(self, script):
         """Returns the value of an expression in the page."""
         answer = self._ask("Runtime.evaluate", expression=script, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
+
+    def reload(self):
+        """Loads the page anew."""
+        self._ask("Page.reload")
+        self._until("Page.loadEventFired")
 
     def press(self, key):
         """Presses one key, such as Tab or Enter."""
@@ -105,10 +114,13 @@ class Browser:
 
 @contextlib.contextmanager
 def headless():
-    """Starts a browser, which ends with the block; skips the test where there is none."""
+    """Starts a browser, which ends with the block; skips the test where none can be had."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
-        pytest.skip("there is no chromium: a system package has it")
+        why = why_not_installed("chromium", "chromium")
+        if why:
+            pytest.skip(why)
+        program = "chromium"
     websocket = pytest.importorskip("websocket", reason="it comes with the extra kfp")
     with tempfile.TemporaryDirectory() as profile:
         command = [program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
