@@ -50,12 +50,14 @@ def write_if_changed(path: str, data: bytes) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    folder = os.path.dirname(path)
-    if "://" not in path and not _made(folder):  # in a new one there is nothing to look at
-        sweep_once(folder)
-        with contextlib.suppress(OSError):  # there is none, or one that is to be replaced
-            if read_at_most(path, len(data)) == data:
-                return
+    if "://" not in path:
+        folder = os.path.dirname(path)
+        made = _made(folder)
+        sweep_once(folder, new=made)
+        if not made:
+            with contextlib.suppress(OSError):  # there is none, or one that is to be replaced
+                if read_at_most(path, len(data)) == data:
+                    return
     write_atomically(path, data, durable=False)
 
 
@@ -66,7 +68,12 @@ def _made(folder: str) -> bool:
     except FileExistsError:
         return False
     except FileNotFoundError:
-        os.makedirs(folder, exist_ok=True)
+        above = os.path.dirname(folder)
+        if above in ("", folder):
+            raise
+        _made(above)
+        with contextlib.suppress(FileExistsError):  # somebody was faster
+            os.mkdir(folder)
     return True
 
 

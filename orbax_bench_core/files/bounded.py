@@ -118,9 +118,14 @@ def _status(path: epath.Path | str) -> os.stat_result:
 def _local(path: epath.Path | str, most: int) -> bytes:
     """Returns what a local file holds, or one byte more than it may have."""
     found = _status(path)
-    # Room for all that it may have, or a buffer beside it, would take longer than reading it.
-    with open(path, "rb", buffering=0) as file:
-        data = file.read(min(found.st_size, most) + 1)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    # Room for all that it may have, or a file object, would take longer than reading it.
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.read(opened, min(found.st_size, most) + 1)
+    finally:
+        os.close(opened)
     if len(data) == found.st_size:
         return data
     with open(path, "rb") as again:  # it grew, or came in parts

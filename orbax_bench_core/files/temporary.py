@@ -45,18 +45,25 @@ def is_abandoned(path: Path) -> bool:
         return False
 
 
-@functools.lru_cache(1024)
-def sweep_once(folder: str) -> None:
-    """Deletes what killed writers have left in a folder, the first time that it is asked."""
+def sweep_once(folder: str, *, new: bool = False) -> None:
+    """Deletes what killed writers have left in a folder, the first time that it is asked.
+
+    Args:
+        folder: The folder.
+        new: Whether this process has just made it, so that there is nothing to look for.
+    """
+    if folder in _written_to:
+        return
     _written_to.add(folder)
-    with contextlib.suppress(OSError):
-        _sweep(folder, ".")
+    if not new:
+        with contextlib.suppress(OSError):
+            _sweep(folder, ".")
 
 
 def clear_own() -> None:
     """Deletes files that this process was writing, or was deleting, when it was told to end."""
     own = f".{_owner(os.getpid())}."
-    for folder in _written_to:
+    for folder in list(_written_to):
         with contextlib.suppress(OSError):
             for path in Path(folder).iterdir():
                 if own in path.name and path.name.endswith(".tmp"):

@@ -241,11 +241,11 @@ def bytes_digest(
     """
     try:
         files = files_below(path)
+        contents = {name: known.get(str(file), "") for name, file in files.items()}
+        unread = {name: files[name] for name, digest in contents.items() if not digest}
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            if most is not None and sum(pool.map(_size, files.values())) > most:
+            if most is not None and sum(pool.map(_size, unread.values())) > most:
                 return UNKNOWN
-            contents = {name: known.get(str(file), "") for name, file in files.items()}
-            unread = {name: file for name, file in files.items() if not contents[name]}
             contents |= zip(unread, pool.map(file_digest, unread.values()), strict=True)
     except OSError:
         return UNKNOWN

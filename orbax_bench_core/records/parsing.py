@@ -24,8 +24,8 @@ from orbax_bench_core.records.record import Record, Status, is_duration, whole_r
 
 _VALUE: Final = re.compile(rb'"value": ([^,]*),')
 _SOME_VALUE: Final = b'"value": 0,'
-_SHARED: Final = 512
-"""Parts that are kept: those of two points, of their run and of its layouts are the next ones."""
+_SHARED: Final = 64
+"""Parts of a kind that are kept: those of a point, its run or a layout of it are the next ones."""
 
 
 class _Parts(msgspec.Struct, forbid_unknown_fields=True):
@@ -63,6 +63,7 @@ _NESTED: Final = tuple(
     name for name, kind in _Parts.__annotations__.items() if kind == "msgspec.Raw"
 )
 
+_FIELDS: Final = set(_Parts.__annotations__)
 _DECODER: Final = msgspec.json.Decoder(_Parts)
 _VALUES: Final = msgspec.json.Decoder(list[float])
 _SAMPLES: Final = msgspec.json.Decoder(tuple[Sample, ...])
@@ -85,8 +86,10 @@ def _usual(data: bytes) -> Record:
     Raises:
         ValueError: It is not; whether it is a record none the less, its model says.
     """
-    parts = _DECODER.decode(data)
-    return _made({name: read(getattr(parts, name)) for name, read in _READERS})
+    content = msgspec.structs.asdict(_DECODER.decode(data))
+    for name, read in _READERS:
+        content[name] = read(bytes(content[name]))
+    return _made(content)
 
 
 def _columns(data: bytes) -> Columns:
@@ -108,52 +111,34 @@ def _layout(around: tuple[bytes, ...]) -> Layout:
     return layout_of(tuple((s.operation, s.occurrence, s.metric, s.unit) for s in samples))
 
 
-@functools.lru_cache(maxsize=_SHARED)
-def _part(name: str, data: bytes) -> Any:
-    """Returns a part of a record; nobody changes one, so that those that share it hold one."""
-    return _adapter(name).validate_json(data)
-
-
 @functools.cache
 def _adapter(name: str) -> pydantic.TypeAdapter[Any]:
     with uninterrupted():
         return pydantic.TypeAdapter(Record.model_fields[name].rebuild_annotation())
 
 
-def _samples(data: msgspec.Raw) -> Samples:
-    return Samples(_columns(bytes(data)))
+def _samples(data: bytes) -> Samples:
+    return Samples(_columns(data))
 
 
-def _time(data: msgspec.Raw) -> datetime.datetime:
-    return _TIME.validate_json(bytes(data))
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _reader(name: str) -> Callable[[Any], Any]:
-    """Returns what makes the value of a field from what is decoded of it."""
-    if name not in _NESTED:
-        return _same
+def _reader(name: str) -> Callable[[bytes], Any]:
+    """Returns what reads a part of a record; nobody changes one, so that records share it."""
     if name == "samples":
         return _samples
     if name == "started_at":
-        return _time
-    return lambda data: _part(name, bytes(data))
+        return _TIME.validate_json
+    return functools.lru_cache(maxsize=_SHARED)(lambda data: _adapter(name).validate_json(data))
 
 
-_READERS: Final = tuple((name, _reader(name)) for name in Record.model_fields)
+_READERS: Final = tuple((name, _reader(name)) for name in _NESTED)
 
 
 def _made(content: dict[str, Any]) -> Record:
     """Returns the record of content that was validated part by part, as `model_construct` does."""
     record = Record.__new__(Record)
-    for name, value in (
-        ("__dict__", content),
-        ("__pydantic_fields_set__", set(content)),
-        ("__pydantic_extra__", None),
-        ("__pydantic_private__", None),
-    ):
-        object.__setattr__(record, name, value)
+    put = object.__setattr__
+    put(record, "__dict__", content)
+    put(record, "__pydantic_fields_set__", _FIELDS.copy())
+    put(record, "__pydantic_extra__", None)
+    put(record, "__pydantic_private__", None)
     return record

@@ -222,13 +222,18 @@ class Repeat:
         """Samples of each host by column."""
         return {host: columns_of(record.samples) for host, record in self.records.items()}
 
-    def seconds(self) -> dict[tuple[str, int], float]:
+    def seconds(self) -> Mapping[tuple[str, int], float]:
         """Returns the seconds on the slowest host, by operation and occurrence."""
-        return dict(self._seconds)
+        return self._seconds
 
     @functools.cached_property
     def _seconds(self) -> Mapping[tuple[str, int], float]:
-        return {block: max(by_host.values()) for block, by_host in self.values().items()}
+        found: dict[tuple[str, int], float] = {}
+        for layout, values in self.columns.values():
+            for place in layout.places(TIME):
+                block = layout.operations[place], layout.occurrences[place]
+                found[block] = max(values[place], found.get(block, values[place]))
+        return found
 
     def labelled_seconds(self) -> dict[str, float]:
         """Returns the seconds on the slowest host by label: `save`, `save[1]`, ..."""
@@ -253,13 +258,18 @@ def repeats_of(records: Iterable[Record]) -> Iterator[Repeat]:
         found: dict[tuple[bool, int], list[Record]] = {}
         for record in of_point:
             found.setdefault((record.warmup, record.repeat), []).append(record)
-        yield from map(_repeat, found.values())
+        series: dict[Arm | None, Series] = {}
+        for hosts in found.values():
+            arm = hosts[0].arm
+            if arm not in series:
+                series[arm] = Series.of_record(hosts[0])
+            yield _repeat(hosts, series[arm])
 
 
-def _repeat(hosts: Sequence[Record]) -> Repeat:
+def _repeat(hosts: Sequence[Record], series: Series) -> Repeat:
     first = hosts[0]
     return Repeat(
-        series=Series.of_record(first),
+        series=series,
         index=first.repeat,
         block=first.block,
         life=first.life,

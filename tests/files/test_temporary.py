@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.files import scratch_folder, write_atomically, write_if_changed
-from orbax_bench_core.files.temporary import sweep_once, temporary_name
+from orbax_bench_core.files import (
+    scratch_folder,
+    temporary,
+    write_atomically,
+    write_if_changed,
+)
+from orbax_bench_core.files.temporary import temporary_name
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +27,7 @@ def name_of_the_dead():
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    sweep_once.cache_clear()
+    monkeypatch.setattr(temporary, "_written_to", set())
 
 
 def test_the_next_writer_deletes_what_a_killed_one_has_left(tmp_path, name_of_the_dead):
@@ -58,7 +63,7 @@ def test_a_file_that_is_as_it_is_to_be_stays_and_what_is_left_beside_it_does_not
     write_if_changed(str(path), b"whole")
     before = path.stat().st_ino
     (tmp_path / name_of_the_dead).write_text("half")
-    sweep_once.cache_clear()
+    temporary._written_to.clear()  # as another process would find it
     write_if_changed(str(path), b"whole")
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
     assert path.stat().st_ino == before

@@ -21,9 +21,12 @@ from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
 from orbax_bench_core.records import Repeat, Verified, weakest
 from orbax_bench_core.sweep import SweepPoint, short_name
 
-_PEAK: Final = "7_memory/host_peak_rss_mb"
-_MIB: Final = 2**20
-_STEPS: Final = {STEP_P99: measure.STEP_P99.name, STEP_MAX: measure.STEP_MAX.name}
+_LARGEST: Final = {
+    STEP_P99: (measure.STEP_P99.name, 1),
+    STEP_MAX: (measure.STEP_MAX.name, 1),
+    MEMORY: ("7_memory/host_peak_rss_mb", 2**20),
+}
+"""Measures that are the largest value of a metric, and its unit in theirs."""
 
 Values = dict[str, dict[int, float]]
 """Values of a goal by point, then by round."""
@@ -133,15 +136,14 @@ def measures_of(repeat: Repeat) -> dict[str, float]:
     inventories = [each.inventory for each in repeat.records.values() if each.inventory is not None]
     if inventories:
         found[BYTES] = float(max(inventory.total_bytes for inventory in inventories))
-    for name, metric in _STEPS.items():
-        slowest = [
-            value for by_host in repeat.values(metric).values() for value in by_host.values()
+    for name, (metric, factor) in _LARGEST.items():
+        values = [
+            values[place]
+            for layout, values in repeat.columns.values()
+            for place in layout.places(metric)
         ]
-        if slowest:
-            found[name] = max(slowest)
-    peaks = [value for by_host in repeat.values(_PEAK).values() for value in by_host.values()]
-    if peaks:
-        found[MEMORY] = max(peaks) * _MIB
+        if values:
+            found[name] = max(values) * factor
     return found
 
 

@@ -334,6 +334,7 @@ def _shown(layout: Layout) -> Sequence[int]:
     return [place for place, metric in enumerate(layout.metrics) if metric in SHOWN]
 
 
+@functools.lru_cache(maxsize=256)
 def _keys(layout: Layout) -> Sequence[_Key]:
     """Returns operation and metric of each sample."""
     return tuple(zip(layout.operations, layout.metrics, strict=True))

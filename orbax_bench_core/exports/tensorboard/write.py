@@ -68,6 +68,7 @@ class EventFiles:
         """Begins the files; the points are added one by one."""
         self._info, self._run = run.info, run.directory.root
         self._root = self._run / "tensorboard"
+        refuse_links(self._root, self._run)
         self._is_new = not self._root.exists()
         self._created = run.info.created_at.timestamp()
         # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
@@ -110,7 +111,8 @@ class EventFiles:
             _remove_others(self._root, self._run, self.digests)
 
     def _write(self, folder: str, log: Log) -> None:
-        refuse_links(folder, self._run)
+        if not self._is_new:  # nobody else has written in a new one
+            refuse_links(folder, self._run)
         path = f"{folder}/{self._name}"
         data = log.to_bytes()
         write_if_changed(path, data)
