@@ -20,6 +20,7 @@ from orbax_bench_core.lineage.digests import (
     config_digest,
     content_digest,
     file_digest,
+    folder_digest,
     point_digests,
 )
 from orbax_bench_core.lineage.find import trace
@@ -46,6 +47,7 @@ __all__ = [
     "config_digest",
     "content_digest",
     "file_digest",
+    "folder_digest",
     "lost_batches",
     "name_batch",
     "output_metadata",

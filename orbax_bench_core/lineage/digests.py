@@ -137,7 +137,7 @@ class RecordDigests:
 
 def _point_records(digests: Mapping[str, str]) -> PointRecords:
     """Returns the digest of a point from those of its files, by `<repeat>/<file>`."""
-    names = sorted(digests, key=_parts)
+    names = _in_order(digests)
     lines = "\n".join(f"{name} {digests[name]}" for name in names)
     return PointRecords(files=len(names), digest=content_digest(lines))
 
@@ -220,9 +220,7 @@ def checkpoint_digest(path: str) -> str:
             contents = dict(zip(metadata, digests, strict=True))
     except OSError:
         return UNKNOWN
-    lines = (
-        f"{name} {sizes[name]} {contents.get(name, '')}\n" for name in sorted(files, key=_parts)
-    )
+    lines = (f"{name} {sizes[name]} {contents.get(name, '')}\n" for name in _in_order(files))
     return content_digest("".join(lines)) if files else UNKNOWN
 
 
@@ -249,8 +247,16 @@ def bytes_digest(
             contents |= zip(unread, pool.map(file_digest, unread.values()), strict=True)
     except OSError:
         return UNKNOWN
-    lines = (f"{name} {contents[name]}\n" for name in sorted(contents, key=_parts))
-    return content_digest("".join(lines)) if files else UNKNOWN
+    return folder_digest(contents) if files else UNKNOWN
+
+
+def folder_digest(contents: Mapping[str, str]) -> str:
+    """Returns the digest of a folder, as `bytes_digest` does.
+
+    Args:
+        contents: Digest of each of its files, by path below it.
+    """
+    return content_digest("".join(f"{name} {contents[name]}\n" for name in _in_order(contents)))
 
 
 def output_digest(path: epath.Path, known: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -258,11 +264,13 @@ def output_digest(path: epath.Path, known: Mapping[str, str] = MappingProxyType(
 
     Args:
         path: The file or folder, local or gs://.
-        known: As `bytes_digest` takes it.
+        known: As `bytes_digest` takes it, and of folders as well.
 
     Returns:
         The digest, or `unknown` where it cannot be read, or is larger than any such file.
     """
+    if str(path) in known:
+        return known[str(path)]
     try:
         if path.is_dir():
             return bytes_digest(str(path), MOST_OF_A_RUN, known)
@@ -286,9 +294,9 @@ def baseline_digest(path: str) -> str:
     return content_digest("\n".join(sorted(digests)))
 
 
-def _parts(name: str) -> list[str]:
-    """Returns the parts of a path, by which paths are in order: a slash comes before all else."""
-    return name.split("/")
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Returns paths in the order of their parts: a slash comes before all else."""
+    return sorted(names, key=lambda name: name.split("/"))
 
 
 def _size(path: epath.PathLike) -> int:

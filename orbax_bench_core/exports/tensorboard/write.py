@@ -25,7 +25,7 @@ from orbax_bench_core.exports.tensorboard.operations import (
     operations,
 )
 from orbax_bench_core.files import matching, refuse_links, write_if_changed
-from orbax_bench_core.lineage import content_digest
+from orbax_bench_core.lineage import content_digest, folder_digest
 from orbax_bench_core.measure import TIME, lookup
 from orbax_bench_core.records import Columns, Layout, Record, Repeat, Run, RunInfo, Series
 
@@ -61,7 +61,8 @@ class EventFiles:
     Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
 
     Attributes:
-        digests: Digest of each file that was written or left as it was to be, by path.
+        digests: Digest of each file that was written or left as it was to be, by path; in the end
+            of the folder as well, where that is new.
     """
 
     def __init__(self, run: Run) -> None:
@@ -107,7 +108,10 @@ class EventFiles:
         content = hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
         top.hparams(hparams.EXPERIMENT_TAG, content)
         self._write(f"{self._root}/{SUMMARY}", top)
-        if not self._is_new:
+        if self._is_new:
+            files = {path.removeprefix(f"{self._root}/"): it for path, it in self.digests.items()}
+            self.digests[str(self._root)] = folder_digest(files)
+        else:
             _remove_others(self._root, self._run, self.digests)
 
     def _write(self, folder: str, log: Log) -> None:

@@ -41,6 +41,7 @@ def write_tensorboard(run):
     for _, repeats in run.by_entry():
         files.add(repeats)
     files.end()
+    return files
 
 
 def name_of(record, records):
