@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from orbax_bench_core.errors import redacted
 from orbax_bench_core.records.layout import Columns, Layout, columns_of
@@ -132,7 +132,13 @@ class SamplesFile:
         """Begins the table in `file`, which stays open."""
         import pyarrow.parquet
 
-        self._writer = pyarrow.parquet.ParquetWriter(file, arrow_schema(), compression="zstd")
+        self._writer = pyarrow.parquet.ParquetWriter(
+            file,
+            _coded_schema(),
+            compression="zstd",
+            use_dictionary=[name for name in COLUMNS if name != "value"],
+            store_schema=False,  # readers find texts as texts, however they were written
+        )
         self._rows: list[_Rows] = []
         self._count = 0
         self._point: tuple[SweepPoint, Mapping[str, Any]] | None = None
@@ -172,13 +178,12 @@ class SamplesFile:
 
 def samples_table(records: Iterable[Record]) -> pyarrow.Table:
     """Returns the samples of `records` in memory, with the columns of `COLUMNS`."""
-    return _table(
-        [
-            rows
-            for record in records
-            for rows in _rows_of(record, columns_of(record.samples), _of_point(record.measured))
-        ]
-    )
+    found = [
+        rows
+        for record in records
+        for rows in _rows_of(record, columns_of(record.samples), _of_point(record.measured))
+    ]
+    return _table(found).cast(arrow_schema())
 
 
 def arrow_schema() -> pyarrow.Schema:
@@ -188,45 +193,54 @@ def arrow_schema() -> pyarrow.Schema:
     return pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in COLUMNS.items()])
 
 
+def _coded_schema() -> pyarrow.Schema:
+    """Returns the schema of what `_table` makes."""
+    import pyarrow
+
+    coded = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    kinds = {name: coded if kind == "string" else kind for name, kind in COLUMNS.items()}
+    return pyarrow.schema(list(kinds.items()))
+
+
 def _table(found: Sequence[_Rows]) -> pyarrow.Table:
+    """Returns rows as a table with each text once: writing these takes half as long."""
     import pyarrow
 
     counts = [rows.rows for rows in found]
     by_point = [list(rows) for _, rows in itertools.groupby(found, key=lambda each: id(each.point))]
     points = [rows[0].point for rows in by_point]
     of_points = [sum(each.rows for each in rows) for rows in by_point]
-    made = _sample_columns(found)
+    made = _sample_columns(found, counts)
     for name, kind in COLUMNS.items():
         if points and name in points[0]:
-            made[name] = _column([point[name] for point in points], kind, of_points)
+            made[name] = _repeated([point[name] for point in points], kind, of_points)
         elif name not in made:
-            made[name] = _column([rows.own[name] for rows in found], kind, counts)
-    return pyarrow.Table.from_arrays([made[name] for name in COLUMNS], schema=arrow_schema())
+            made[name] = _repeated([rows.own[name] for rows in found], kind, counts)
+    return pyarrow.Table.from_arrays([made[name] for name in COLUMNS], schema=_coded_schema())
 
 
-def _sample_columns(found: Sequence[_Rows]) -> dict[str, pyarrow.Array]:
+def _sample_columns(found: Sequence[_Rows], counts: Sequence[int]) -> dict[str, pyarrow.Array]:
     """Returns the columns that differ between the samples of a record."""
-    import numpy as np
-
-    parts = [_parts(None if rows.columns is None else rows.columns.layout) for rows in found]
-    texts = {
-        name: _text_array(
-            np.concatenate([np.zeros(0, np.int32), *(part.lengths[name] for part in parts)]),
-            b"".join([part.texts[name] for part in parts]),
-        )
-        for name in _TEXTS
-    }
-    counts = [rows.rows for rows in found]
+    layouts = [_NOTHING if rows.columns is None else rows.columns.layout for rows in found]
     if any(rows.flags for rows in found):
-        flags = _column([text for rows in found for text in _flags(rows)], "string")
+        flags = _joined([_flags(rows) for rows in found], "string")
     else:
-        flags = _column([""] * len(found), "string", counts)
-    if all(len(set(part.occurrences)) == 1 for part in parts):
-        occurrences = _column([part.occurrences[0] for part in parts], "int64", counts)
-    else:
-        every = [occurrence for part in parts for occurrence in part.occurrences]
-        occurrences = _column(every, "int64")
-    return {**texts, "occurrence": occurrences, "value": _values(found), "flags": flags}
+        flags = _repeated([""] * len(found), "string", counts)
+    nothing: Sequence[int | None] = (None,)
+    return {
+        "operation": _joined([layout.operations for layout in layouts], "string"),
+        "occurrence": _joined(
+            [nothing if layout is _NOTHING else layout.occurrences for layout in layouts], "int64"
+        ),
+        "metric": _joined([layout.metrics for layout in layouts], "string"),
+        "value": _values(found),
+        "unit": _joined([layout.units for layout in layouts], "string"),
+        "flags": flags,
+    }
+
+
+_NOTHING: Final = Layout([("", 0, "", "")])
+"""Layout of the one row of an attempt that measured nothing; it has no occurrence either."""
 
 
 def _values(found: Sequence[_Rows]) -> pyarrow.Array:
@@ -234,13 +248,11 @@ def _values(found: Sequence[_Rows]) -> pyarrow.Array:
     import numpy as np
     import pyarrow
 
-    known = [rows.columns.values for rows in found if rows.columns is not None]
-    if len(known) < len(found):
-        nothing: Sequence[float | None] = (None,)
-        parts = [nothing if rows.columns is None else rows.columns.values for rows in found]
-        return _column(list(itertools.chain.from_iterable(parts)), "float64")
-    values = np.fromiter(itertools.chain.from_iterable(known), np.float64)
-    return pyarrow.Array.from_buffers(pyarrow.float64(), len(values), [None, _buffer(values)])
+    measured = np.fromiter((rows.columns is not None for rows in found), bool, len(found))
+    every = ((math.nan,) if rows.columns is None else rows.columns.values for rows in found)
+    values = np.fromiter(itertools.chain.from_iterable(every), np.float64)
+    bitmap = None if measured.all() else _bitmap(measured.repeat([rows.rows for rows in found]))
+    return pyarrow.Array.from_buffers(pyarrow.float64(), len(values), [bitmap, _buffer(values)])
 
 
 def _flags(rows: _Rows) -> Sequence[str]:
@@ -251,88 +263,69 @@ def _flags(rows: _Rows) -> Sequence[str]:
     return [rows.flags.get(block, "") for block in blocks]
 
 
-_TEXTS = ("operation", "metric", "unit")
-
-
-class _Parts(NamedTuple):
-    """Columns that the rows of a layout add to its own.
-
-    Attributes:
-        lengths: Length of each text in bytes, by column.
-        texts: All texts, by column.
-        occurrences: Those of the samples.
-    """
-
-    lengths: Mapping[str, np.ndarray]
-    texts: Mapping[str, bytes]
-    occurrences: Sequence[int | None]
-
-
-@functools.lru_cache(maxsize=256)
-def _parts(layout: Layout | None) -> _Parts:
-    """Returns what a layout adds to its columns; None is that of a row without a sample."""
+def _repeated(values: Sequence[Any], kind: str, counts: Sequence[int]) -> pyarrow.Array:
+    """Returns a column of values, each repeated so many times."""
     import numpy as np
 
-    columns: tuple[Sequence[str], ...] = (("",),) * len(_TEXTS)
-    if layout is not None:
-        columns = layout.operations, layout.metrics, layout.units
-    encoded = {
-        name: [text.encode() for text in column]
-        for name, column in zip(_TEXTS, columns, strict=True)
+    known = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    codes = np.fromiter(map(known.__getitem__, values), np.int32, len(values))
+    return _column(codes.repeat(np.array(counts, np.int64)), list(known), kind)
+
+
+def _joined(parts: Sequence[Sequence[Any]], kind: str) -> pyarrow.Array:
+    """Returns a column of parts, one after the other; many of them are the same object."""
+    import numpy as np
+
+    known: dict[Any, int] = {}
+    codes = {
+        place: np.array([known.setdefault(value, len(known)) for value in part], np.int32)
+        for place, part in {id(part): part for part in parts}.items()
     }
-    return _Parts(
-        {
-            name: np.array([len(text) for text in texts], np.int32)
-            for name, texts in encoded.items()
-        },
-        {name: b"".join(texts) for name, texts in encoded.items()},
-        (None,) if layout is None else layout.occurrences,
-    )
+    every = [codes[id(part)] for part in parts]
+    return _column(np.concatenate([np.zeros(0, np.int32), *every]), list(known), kind)
 
 
-def _column(values: Sequence[Any], kind: str, counts: Sequence[int] | None = None) -> pyarrow.Array:
+def _column(codes: np.ndarray, known: Sequence[Any], kind: str) -> pyarrow.Array:
     """Returns an Arrow array made from its buffers.
 
     Arrow's own way from lists imports pandas wherever that is installed, which takes longer than
     all of this.
 
     Args:
-        values: What it holds.
-        kind: Its Arrow type.
-        counts: How often each value is repeated; None for once.
+        codes: Which of `known` each row has.
+        known: The values that occur, each once; no text is None.
+        kind: Their Arrow type.
     """
     import numpy as np
     import pyarrow
 
-    if counts is None:
-        counts = [1] * len(values)
-    elif len(set(values)) == 1:  # as of a run, or of what nobody uses
-        values, counts = values[:1], [sum(counts)]
-    times = np.array(counts, np.int64)
-    valid = np.fromiter((value is not None for value in values), bool, len(values)).repeat(times)
-    bitmap = None if valid.all() else _buffer(np.packbits(valid, bitorder="little"))
     if kind == "string":
-        texts = [(value or "").encode() for value in values]
-        lengths = np.fromiter(map(len, texts), np.int32, len(texts))
-        every = b"".join([text * count for text, count in zip(texts, counts, strict=True)])
-        return _text_array(lengths.repeat(times), every, bitmap)
-    numbers = np.array([0 if value is None else value for value in values], kind).repeat(times)
+        data = [None, _buffer(codes)]
+        indices = pyarrow.Array.from_buffers(pyarrow.int32(), len(codes), data)
+        return pyarrow.DictionaryArray.from_arrays(indices, _texts(known))
+    valid = np.array([value is not None for value in known], bool)[codes]
+    numbers = np.array([0 if value is None else value for value in known], kind)[codes]
     packed = np.packbits(numbers, bitorder="little") if kind == "bool" else numbers
-    data = [_buffer(packed)]
-    return pyarrow.Array.from_buffers(pyarrow.type_for_alias(kind), len(valid), [bitmap, *data])
+    data = [None if valid.all() else _bitmap(valid), _buffer(packed)]
+    return pyarrow.Array.from_buffers(pyarrow.type_for_alias(kind), len(codes), data)
 
 
-def _text_array(
-    lengths: np.ndarray, texts: bytes, bitmap: pyarrow.Buffer | None = None
-) -> pyarrow.Array:
-    """Returns an Arrow array of texts from the length of each in bytes, and all of them."""
+def _texts(texts: Sequence[str]) -> pyarrow.Array:
     import numpy as np
     import pyarrow
 
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    data = [bitmap, _buffer(offsets), pyarrow.py_buffer(texts)]
-    return pyarrow.Array.from_buffers(pyarrow.string(), len(lengths), data)
+    encoded = [text.encode() for text in texts]
+    offsets = np.zeros(len(encoded) + 1, np.int32)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    data = [None, _buffer(offsets), pyarrow.py_buffer(b"".join(encoded))]
+    return pyarrow.Array.from_buffers(pyarrow.string(), len(encoded), data)
+
+
+def _bitmap(valid: np.ndarray) -> pyarrow.Buffer:
+    """Returns which rows have a value, a bit each."""
+    import numpy as np
+
+    return _buffer(np.packbits(valid, bitorder="little"))
 
 
 def _buffer(array: np.ndarray) -> pyarrow.Buffer:
