@@ -127,7 +127,7 @@ def glance_card(operation: Operation, inventory: Inventory | None) -> str:
         inventory: What the last repeat left on storage; None when that is not known.
     """
     times = operation.seconds
-    hosts = sorted({host for repeat in operation.time.repeats for host in repeat})
+    hosts = operation.time.hosts
     whole = "" if len(hosts) == 1 else f", slowest of {len(hosts)} hosts"
     rows = {
         "total time": f"{seconds(statistics.median(times))} "
@@ -160,8 +160,8 @@ def glance_card(operation: Operation, inventory: Inventory | None) -> str:
     return "\n\n".join(parts)
 
 
-def _over_repeats(cost: MetricSeries, add_up: Callable[[Sequence[float]], float]) -> str:
-    value = statistics.median(add_up(list(repeat.values())) for repeat in cost.repeats)
+def _over_repeats(cost: MetricSeries, add_up: Callable[[Iterable[float]], float]) -> str:
+    value = statistics.median(cost.reduced(add_up))
     return _bytes(value) if cost.unit == "bytes" else _value(value, cost.unit)
 
 

@@ -335,6 +335,7 @@ def _field(begin: bytes, data: bytes) -> bytes:
     return b"".join((begin, _varint(len(data)), data))
 
 
+@functools.lru_cache(maxsize=4096)
 def _varint(number: int) -> bytes:
     """Returns a number as protobuf writes lengths: seven bits a byte, the lowest first."""
     found = bytearray()

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 import statistics
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
@@ -55,12 +55,13 @@ class OneHost(Sequence[Mapping[int, float]]):
     """Values of one metric on the one host of each repeat, as `MetricSeries.repeats` has them.
 
     Attributes:
+        hosts: The host of each repeat.
         values: The value of each repeat.
     """
 
     def __init__(self, hosts: Sequence[int], values: list[float]) -> None:
         """Takes the host of each repeat, and its value."""
-        self._hosts, self.values = hosts, values
+        self.hosts, self.values = hosts, values
 
     def __len__(self) -> int:
         return len(self.values)
@@ -71,8 +72,8 @@ class OneHost(Sequence[Mapping[int, float]]):
     def __getitem__(self, place: slice) -> OneHost: ...
     def __getitem__(self, place: int | slice) -> Mapping[int, float] | OneHost:
         if isinstance(place, slice):
-            return OneHost(self._hosts[place], self.values[place])
-        return {self._hosts[place]: self.values[place]}
+            return OneHost(self.hosts[place], self.values[place])
+        return {self.hosts[place]: self.values[place]}
 
 
 class MetricSeries(NamedTuple):  # which takes a third of the time of a frozen data class
@@ -109,9 +110,20 @@ class MetricSeries(NamedTuple):  # which takes a third of the time of a frozen d
         The worst is the largest where lower is better, as for a time, and the smallest where higher
         is better. Where neither is, it is the mean over the hosts.
         """
+        reduce = {"lower": max, "higher": min}.get(_direction(self.metric), statistics.fmean)
+        return self.reduced(reduce)
+
+    @property
+    def hosts(self) -> list[int]:
+        """The hosts that have a value, in order."""
+        if isinstance(self.repeats, OneHost):
+            return sorted(set(self.repeats.hosts))
+        return sorted({host for repeat in self.repeats for host in repeat})
+
+    def reduced(self, reduce: Callable[[Iterable[float]], float]) -> list[float]:
+        """One value per repeat, made from those of its hosts; that of a single host is itself."""
         if isinstance(self.repeats, OneHost):
             return self.repeats.values
-        reduce = {"lower": max, "higher": min}.get(_direction(self.metric), statistics.fmean)
         return [reduce(repeat.values()) for repeat in self.repeats]
 
     def of_host(self, host: int) -> list[float]:
@@ -325,12 +337,12 @@ def _moved(series: Mapping[Key, MetricSeries], operation: str) -> list[float]:
     # Each host states the bytes of the whole operation, so hosts do not add up.
     stated = series.get((operation, BYTES))
     if stated is not None:
-        return [max(repeat.values()) for repeat in stated.repeats]
+        return stated.reduced(max)
     if any(metric == BYTES for _, metric in series):
         return []  # the author says which operations move bytes, and this is none of them
     totals = (series.get((operation, metric)) for metric in _ORBAX_TOTALS)
     found = next((total for total in totals if total is not None), None)
-    return [] if found is None else [max(repeat.values()) * _GIB for repeat in found.repeats]
+    return [] if found is None else [value * _GIB for value in found.reduced(max)]
 
 
 def _costs(
