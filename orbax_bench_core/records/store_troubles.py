@@ -93,8 +93,10 @@ class StoreFlagCounter:
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat."""
-        self._total.update({operation for operation, _ in repeat.seconds()})
-        self._flagged.update(repeat.flagged)
+        for operation in {operation for operation, _ in repeat.seconds()}:
+            self._total[operation] += 1
+        for operation in repeat.flagged:
+            self._flagged[operation] += 1
         for record in repeat.records.values():
             for trouble in record.store_troubles:
                 of_kind = self._counts.setdefault(trouble.operation, Counter())

@@ -16,12 +16,14 @@ class HostFinder:
         """Knows no host yet."""
         self._machines: dict[int, dict[str, None]] = {}
         self._restarts: dict[int, dict[str, int]] = {}
+        self._last: dict[int, object] = {}
 
     def add(self, record: Record) -> None:
         """Takes the record of one host for one repeat."""
         found = record.provenance.get("host")
-        if not isinstance(found, Mapping):
-            return
+        if not isinstance(found, Mapping) or self._last.get(record.host) is found:
+            return  # the repeats of a worker share theirs
+        self._last[record.host] = found
         self._machines.setdefault(record.host, {})[_machine(found)] = None
         counts = self._restarts.setdefault(record.host, {})
         for key in _RESTARTS:
