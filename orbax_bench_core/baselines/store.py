@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import pydantic
@@ -24,6 +24,8 @@ from orbax_bench_core.files import (
     names_in,
     place,
     read_at_most,
+    refuse_links,
+    sweep_once,
     write_atomically,
 )
 from orbax_bench_core.provenance import UNKNOWN, package_version
@@ -118,10 +120,11 @@ class Registry:
         check_revision(capture.revision)
         folder = self.root / capture.revision
         file = folder / f"{capture.id}.json"
+        sweep_once(str(folder))  # where it is there already, nothing is written
         if not file.exists():
             for baseline in baselines:
-                _write(folder / capture.id / f"{baseline.point_id}.json", baseline)
-            if _create(file, capture):
+                self._write(folder / capture.id / f"{baseline.point_id}.json", baseline)
+            if self._create(file, capture):
                 return capture
         return _read_capture(file)
 
@@ -161,9 +164,31 @@ class Registry:
             note=note,
         )
         name = f"{promotion.number:06}-{promotion.id}.json"
-        if _create(self.root / _PROMOTIONS / name, promotion):
+        if self._create(self.root / _PROMOTIONS / name, promotion):
             return promotion
         return next(found for found in self.promotions() if found.id == promotion.id)
+
+    def _write(self, path: epath.Path, content: ResultModel) -> None:
+        with self._writing(path):
+            write_atomically(path, content.model_dump_json(indent=1).encode())
+
+    def _create(self, path: epath.Path, content: ResultModel) -> bool:
+        """Writes a file unless it is there, and returns whether it was not."""
+        with self._writing(path):
+            return create_exclusively(path, content.model_dump_json(indent=1).encode())
+
+    @contextlib.contextmanager
+    def _writing(self, path: epath.Path) -> Iterator[None]:
+        """Says of a file what kept it from being written, such as a link on the way to it.
+
+        Raises:
+            UserError: Something did.
+        """
+        try:
+            refuse_links(path, self.root)
+            yield
+        except OSError as error:
+            raise UserError(f"cannot write the baseline: {error}") from None
 
 
 def _promotion_id(number: int, points: Mapping[str, str | None]) -> str:
@@ -205,21 +230,6 @@ def _read_promotion(file: epath.Path) -> Promotion:
 
 def _in_order(captures: Iterable[Capture]) -> list[Capture]:
     return sorted(captures, key=lambda capture: (capture.captured_at, capture.id))
-
-
-def _write(path: epath.Path, content: ResultModel) -> None:
-    try:
-        write_atomically(path, content.model_dump_json(indent=1).encode())
-    except OSError as error:
-        raise UserError(f"cannot write the baseline: {error}") from None
-
-
-def _create(path: epath.Path, content: ResultModel) -> bool:
-    """Writes a file unless it is there, and returns whether it was not."""
-    try:
-        return create_exclusively(path, content.model_dump_json(indent=1).encode())
-    except OSError as error:
-        raise UserError(f"cannot write the baseline: {error}") from None
 
 
 def _user() -> str:

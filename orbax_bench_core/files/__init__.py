@@ -22,6 +22,7 @@ from orbax_bench_core.files.temporary import (
     new_scratch_file,
     new_scratch_folder,
     scratch_folder,
+    sweep_once,
     temporary_name,
 )
 
@@ -53,6 +54,7 @@ __all__ = [
     "scratch_folder",
     "started",
     "swap",
+    "sweep_once",
     "temporary_name",
     "this_machine",
     "user_cache",

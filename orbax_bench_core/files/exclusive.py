@@ -175,7 +175,9 @@ def _temporary(target: Path, data: bytes) -> Iterator[Path]:
             sync(file)
         yield temporary
     finally:
-        temporary.unlink(missing_ok=True)
+        # What was written, or went wrong, counts; what is left here, the next writer sweeps away.
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _create_without_links(target: Path, data: bytes) -> bool:

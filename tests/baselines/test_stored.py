@@ -1,12 +1,15 @@
 """Stored baselines: one file per point, raw samples inside, identity checked."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.baselines import stored
+from orbax_bench_core.baselines import Registry, stored
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import temporary, temporary_name
 from orbax_bench_core.records import ErrorInfo
 
 
@@ -84,6 +87,38 @@ def test_capturing_the_same_again_leaves_every_file_as_it_was_and_adds_none(capt
     stored.capture_into(run, str(registry))
     after = {path: path.read_bytes() for path in registry.rglob("*.json")}
     assert before == after
+
+
+def test_capturing_again_removes_what_a_killed_capture_has_left(captured, monkeypatch):
+    run, folder = captured
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    left = temporary_name("a.json").replace(f"-{os.getpid()}-", f"-{ended.pid}-")
+    Path(folder.parent, left).write_text("half")
+    monkeypatch.setattr(temporary, "_written_to", set())  # as in another process
+    stored.capture_into(run, str(folder.parent.parent))
+    assert not Path(folder.parent, left).exists()
+
+
+@pytest.mark.parametrize("place", ["{revision}", "promotions"])
+def test_nothing_is_written_through_a_link_in_a_registry(captured, tmp_path, place):
+    run, folder = captured
+    elsewhere, registry = tmp_path / "elsewhere", tmp_path / "registry"
+    elsewhere.mkdir()
+    registry.mkdir()
+    (registry / place.format(revision=folder.parent.name)).symlink_to(elsewhere)
+    with pytest.raises(UserError, match=f"cannot write the baseline.*link.*{registry}"):
+        stored.capture_into(run, str(registry))
+        Registry(str(registry)).promote({"a": None})
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_registry_may_be_a_link(captured, tmp_path):
+    run, _ = captured
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    folder, _ = stored.capture_into(run, str(tmp_path / "link"))
+    assert len(list(folder.iterdir())) == 2
 
 
 def test_several_revisions_have_to_be_told_apart(captured, make_run, make_record):

@@ -2,6 +2,7 @@
 
 import errno
 import threading
+from pathlib import Path
 
 import pytest
 from etils import epath
@@ -31,6 +32,15 @@ def test_a_file_is_created_once(folder):
     assert read_if_there(folder / "a" / "file") == b"one"
     assert names_in(folder / "a") == ["file"]
     assert names_in(folder) == ["a"]
+
+
+def test_a_file_is_created_although_its_temporary_one_cannot_be_removed(tmp_path, monkeypatch):
+    def unlink(path, missing_ok=False):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    assert create_exclusively(epath.Path(tmp_path / "file"), b"one")
+    assert (tmp_path / "file").read_bytes() == b"one"
 
 
 def at_once(call):
