@@ -187,6 +187,7 @@ def _devices() -> Devices:
 
 def _write_schema(file: Path, *, force: bool) -> None:
     from orbax_bench_core.errors import UserError
+    from orbax_bench_core.files import write_atomically
     from orbax_bench_core.suite_files import SCHEMA_ID, schema_text
 
     if file.exists() and not force and SCHEMA_ID not in file.read_text(errors="replace"):
@@ -194,17 +195,17 @@ def _write_schema(file: Path, *, force: bool) -> None:
             f"{file} is there already and is no schema of suites; --force replaces it, --no-schema "
             "writes none"
         )
-    file.write_text(schema_text())
+    write_atomically(str(file), schema_text().encode())
 
 
 def _write(target: Path, text: str, *, force: bool) -> None:
     from orbax_bench_core.errors import UserError
+    from orbax_bench_core.files import create_exclusively, place, write_atomically
 
-    try:
-        with target.open("w" if force else "x") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UserError(f"{target} is there already; --force replaces it") from None
+    if force:
+        write_atomically(str(target), text.encode())
+    elif not create_exclusively(place(str(target)), text.encode()):
+        raise UserError(f"{target} is there already; --force replaces it")
 
 
 def _say_next(target: Path, points: int, repeats: int, question: Question) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.golden import made
 from tests.golden.support import orbax_bench
+from tests.support.paired_runs import make_paired_run  # noqa: F401
 
 SUITE = "suite_name: s\nbenchmarks: [{generator: save_restore, options: {}}]\n"
 READERS = (
@@ -105,3 +106,23 @@ def test_a_record_that_is_no_file_is_named(plain, tmp_path, command, kind):
     outcome = orbax_bench(command, run)
     check(outcome)
     assert str(record) in outcome.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("init", "--synthetic", "--force", "-o", "{file}"),
+        ("step", "calibrate", "{runs}", "--passport", "{file}", "--report", "report.md"),
+        ("step", "calibrate", "{runs}", "--passport", "passport.json", "--report", "{file}"),
+    ],
+    ids=" ".join,
+)
+def test_a_pipe_in_the_place_of_what_is_written_is_not_waited_for(
+    make_paired_run, tmp_path, monkeypatch, words
+):
+    monkeypatch.chdir(tmp_path)
+    pipe(tmp_path / "file")
+    runs = make_paired_run(0).root
+    outcome = orbax_bench(*(word.format(file=tmp_path / "file", runs=runs) for word in words))
+    check(outcome)
+    assert f"{tmp_path / 'file'}: A device, pipe or socket" in outcome.err

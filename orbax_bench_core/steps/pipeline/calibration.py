@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from orbax_bench_core.analysis import noise
+from orbax_bench_core.files import write_atomically
 from orbax_bench_core.lineage import artifact_metadata, file_digest
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 
@@ -26,8 +26,8 @@ def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = ""
         UserError: A place holds no A/A comparison.
     """
     found = noise.calibration_of(runs)
-    Path(passport).write_text(found.passport.model_dump_json(indent=1))
-    Path(report).write_text(f"# Calibration\n\n```text\n{found.text()}```\n")
+    write_atomically(passport, found.passport.model_dump_json(indent=1).encode())
+    write_atomically(report, f"# Calibration\n\n```text\n{found.text()}```\n".encode())
     if save:
         noise.save(found.passport, save)
     of_runs = {"runs": ",".join(filter(None, runs))}
