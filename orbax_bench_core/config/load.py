@@ -74,6 +74,11 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
         text = data.decode(errors="strict" if len(data) <= 4 * MAX_CHARACTERS else "replace")
     except UnicodeDecodeError:
         raise SuiteError(Problem("not a text file; a suite is a YAML file", file=path)) from None
+    except FileNotFoundError:
+        message = "no such file; `orbax-bench init` writes a suite"
+        raise SuiteError(Problem(message, file=path)) from None
+    except IsADirectoryError:
+        raise SuiteError(Problem("a folder; a suite is a YAML file", file=path)) from None
     except (OSError, ImportError, ValueError) as error:
         raise SuiteError(Problem(f"cannot read the suite: {error}", file=path)) from None
     return parse_suite(with_overrides(text, overrides, path), path)
@@ -178,7 +183,11 @@ def _explain(detail: Any, source: Source, plural_paths: dict[str, KeyPath]) -> P
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, SpecError):
         path += cause.where
-    return source.problem(explain(detail, _keys_beside(location)), path)
+    message = explain(detail, _keys_beside(location))
+    key = location[-1] if location else ""
+    if detail["type"] == "extra_forbidden" and len(location) > 1 and key in _keys_beside(("",)):
+        message += f"; `{key}` belongs at the top of the suite"
+    return source.problem(message, path)
 
 
 def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:

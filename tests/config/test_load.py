@@ -70,6 +70,13 @@ HEAD = "suite_name: s\n"
             id="digests in an entry",
         ),
         pytest.param(
+            HEAD + "benchmarks:\n- generator: g\n  options: {}\n  arms: {}\n",
+            5,
+            "benchmarks[0].arms",
+            "unknown key; known: generator, options; `arms` belongs at the top of the suite",
+            id="arms in an entry",
+        ),
+        pytest.param(
             HEAD + "benchmarks: []\n",
             2,
             "benchmarks",
@@ -177,8 +184,8 @@ def test_a_file_is_read_and_named(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        pytest.param(None, "cannot read the suite: [Errno 2]", id="missing"),
-        pytest.param("folder", "cannot read the suite: [Errno 21]", id="a folder"),
+        pytest.param(None, "no such file; `orbax-bench init` writes a suite", id="missing"),
+        pytest.param("folder", "a folder; a suite is a YAML file", id="a folder"),
         pytest.param(b"\x89PNG\r\n\xff\xfe", "not a text file; a suite is a YAML file", id="image"),
         pytest.param(b"", "the file is empty", id="empty"),
     ],
