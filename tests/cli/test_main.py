@@ -157,7 +157,7 @@ def test_a_missing_suite_is_one_message(orbax_bench, tmp_path):
     outcome = orbax_bench("expand", tmp_path / "none.yaml")
     assert outcome.code == 2
     assert outcome.err.count("\n") == 1
-    assert outcome.err.startswith(f"error: {tmp_path}/none.yaml: cannot read the suite: ")
+    assert outcome.err.startswith(f"error: {tmp_path}/none.yaml: no such file; ")
 
 
 def test_a_binary_file_is_one_message(orbax_bench, tmp_path):
@@ -294,7 +294,7 @@ def test_a_bug_of_ours_has_its_traceback(error):
 
 def test_what_a_terminal_would_obey_is_written_out(orbax_bench, write_suite):
     outcome = orbax_bench("expand", "a\x1b[31mred.yaml")
-    assert outcome.err.startswith("error: a\\x1b[31mred.yaml: cannot read the suite")
+    assert outcome.err.startswith("error: a\\x1b[31mred.yaml: no such file")
     assert "\x1b" not in outcome.err
     outcome = orbax_bench("expand", write_suite(options='{use_ocdbt: "\\e[2J"}'))
     assert outcome.code == 2

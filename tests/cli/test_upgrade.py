@@ -93,7 +93,7 @@ def test_a_suite_of_ones_own_keeps_its_requirements(upgrade, index, compared, wr
         (("--from", "0.12.8"), "orbax-checkpoint 0.12.8 is the newest release: there is nothing"),
         (("--from", "newest"), "--from: 'newest' is no version; write one such as 0.12.8"),
         (("--from", "0.11.2"), "orbax-checkpoint 0.11.12 is the oldest release with the v1"),
-        (("--suite", "nowhere.yaml"), "nowhere.yaml: cannot read the suite"),
+        (("--suite", "nowhere.yaml"), "nowhere.yaml: no such file"),
     ],
 )
 def test_what_cannot_be_compared_is_one_message(upgrade, compared, arguments, message):
