@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from orbax_bench_core.baselines import Registry, stored
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import temporary, temporary_name
+from orbax_bench_core.files import temporary_name
 from orbax_bench_core.records import ErrorInfo
 
 
@@ -89,15 +90,17 @@ def test_capturing_the_same_again_leaves_every_file_as_it_was_and_adds_none(capt
     assert before == after
 
 
-def test_capturing_again_removes_what_a_killed_capture_has_left(captured, monkeypatch):
+def test_capturing_again_removes_what_a_killed_capture_has_left(captured, tmp_path):
     run, folder = captured
+    registry = tmp_path / "copy"  # in which this process has not written yet
+    shutil.copytree(folder.parent.parent, registry)
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
-    left = temporary_name("a.json").replace(f"-{os.getpid()}-", f"-{ended.pid}-")
-    Path(folder.parent, left).write_text("half")
-    monkeypatch.setattr(temporary, "_written_to", set())  # as in another process
-    stored.capture_into(run, str(folder.parent.parent))
-    assert not Path(folder.parent, left).exists()
+    name = temporary_name("a.json").replace(f"-{os.getpid()}-", f"-{ended.pid}-")
+    left = registry / folder.parent.name / name
+    left.write_text("half")
+    stored.capture_into(run, str(registry))
+    assert not left.exists()
 
 
 @pytest.mark.parametrize("place", ["{revision}", "promotions"])
