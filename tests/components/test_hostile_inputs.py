@@ -15,6 +15,7 @@ from orbax_bench_core.analysis.verdicts import NotPassed
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.steps import PointFailed
 from tests.golden import made
+from tests.support.component_inputs import INPUTS, placed
 from tests.support.executor import MOST_S, executed
 
 # No place outside of the folder of a test: as root, all of them can be written.
@@ -28,62 +29,6 @@ TEXTS = (
 NUMBERS = (-1, -(2**63), 2**63, 10**30)
 AMOUNTS = (-1.0, -0.0, float("nan"), float("inf"), float("-inf"))
 LISTS = ([], [""], [" "], ["\x00"], ["x" * 5_000], ["x"] * 5_000, ["="], ["PLACE/pipe"])
-SUITE = made.PLAIN
-INPUTS = {
-    "aggregate": {"output_directory": "PLACE/plain"},
-    "best": {"output_directory": "PLACE/plain", "goal": "", "peak_memory_bytes": 0},
-    "calibrate": {"runs": ["PLACE/paired"], "save": ""},
-    "compare_baseline": {"output_directory": "PLACE/paired", "baseline": ""},
-    "enforce_verdict": {"verdict": "PASS", "lacking": []},
-    "generate_checkpoint": {"suite": SUITE, "fixture": ""},
-    "inspect_checkpoint": {
-        "checkpoint": "PLACE/folder",
-        "mesh": "",
-        "devices_per_host": 0,
-        "restore_concurrent_gb": 0.0,
-    },
-    "plan_save": {
-        "source": "llama-8b@0.01",
-        "mesh": "",
-        "devices_per_host": 0,
-        "onto": "",
-        "onto_devices_per_host": 0,
-        "options": "",
-        "run": "",
-    },
-    "plan_sweep": {
-        "suite": SUITE,
-        "output_directory": "PLACE/planned",
-        "arms": "",
-        "processes": 0,
-        "points_per_step": 0,
-    },
-    "publish_baseline": {
-        "output_directory": "PLACE/plain",
-        "registry": "PLACE/registry",
-        "arm": "candidate",
-        "revision": "",
-        "verdict": "",
-    },
-    "recovery": {
-        "suite": SUITE,
-        "output_directory": "PLACE/drilled",
-        "add_notice": 0.0,
-        "add_start": 0.0,
-    },
-    "run_sweep_point": {
-        "point": "unknown",
-        "output_directory": "PLACE/plain",
-        "launcher": "",
-        "tpu": "",
-        "slices": 1,
-        "launcher_settings": [],
-        "expect": "",
-    },
-    # A goal that is refused: others are soaked.
-    "soak": {"suite": SUITE, "output_directory": "PLACE/soaked", "saves": 1, "limit_mib": 0.1},
-    "study_async": {"output_directory": "PLACE/plain"},
-}
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +66,6 @@ def mutations(inputs):
             others = {int: NUMBERS, list: LISTS}.get(type(value), TEXTS)
         for other in others:
             yield name, {**inputs, name: other}
-
-
-def placed(value, folder):
-    if isinstance(value, list):
-        return [placed(one, folder) for one in value]
-    return value.replace("PLACE", str(folder)) if isinstance(value, str) else value
 
 
 def check(call, component, inputs):
@@ -219,7 +158,7 @@ def test_a_damaged_run_directory_is_one_message(call, tmp_path, kind):
         ("plan_sweep", {"suite": "- " * 300, "output_directory": "PLACE/planned"}),
         ("publish_baseline", {"output_directory": "PLACE/plain", "registry": "PLACE/bytes"}),
         ("calibrate", {"runs": ["PLACE/loop"]}),
-        ("soak", {"suite": SUITE, "output_directory": "PLACE/soaked", "saves": -1}),
+        ("soak", {"suite": made.PLAIN, "output_directory": "PLACE/soaked", "saves": -1}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import importlib
 import io
 import json
 import os
@@ -439,6 +440,23 @@ def _step(given: Given, place: Place) -> bool:
     return True
 
 
+def _component(given: Given, place: Place) -> bool:
+    """A component of a pipeline, whose inputs an engine has checked for their kind alone."""
+    from orbax_bench_components import testing
+    from orbax_bench_core.analysis.verdicts import NotPassed
+    from orbax_bench_core.steps import PointFailed
+
+    module = importlib.import_module(f"orbax_bench_components.{given.where}")
+    made = place.folder / "outputs"
+    shutil.rmtree(made, ignore_errors=True)
+    try:
+        testing.call(getattr(module, given.where), made, **json.loads(given.content))
+    except (NotPassed, PointFailed) as refused:
+        _check_message(printable(str(refused)))
+        return False
+    return True
+
+
 DOORS: Final[dict[str, Callable[[Given, Place], bool]]] = {
     "suite": _suite,
     "run": _run,
@@ -447,5 +465,6 @@ DOORS: Final[dict[str, Callable[[Given, Place], bool]]] = {
     "sharding": _sharding,
     "arguments": _arguments,
     "step": _step,
+    "component": _component,
 }
 """What takes an input, by name."""

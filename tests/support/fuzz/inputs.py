@@ -9,6 +9,8 @@ from typing import Any, Final
 import yaml
 from hypothesis import strategies as st
 
+from tests.support.component_inputs import INPUTS as COMPONENTS
+from tests.support.component_inputs import placed
 from tests.support.fuzz.doors import INPUTS, Given, Place
 from tests.support.fuzz.mutations import NASTY, as_json, torn, written
 
@@ -63,6 +65,7 @@ def given(place: Place) -> st.SearchStrategy[Given]:
         _commands(place),
         _arguments(),
         _steps(),
+        _components(),
     )
 
 
@@ -158,6 +161,29 @@ def _steps(draw: st.DrawFn) -> Given:
     ):
         inputs[key] = draw(_like(inputs[key]))
     return Given("step", name, as_json(inputs))
+
+
+_MEASURING: Final = frozenset({"generate_checkpoint", "recovery", "soak"})
+"""Components that measure, or write a checkpoint, unless they refuse what they are given."""
+_TEXTS: Final = frozenset({"arms", "goal", "launcher", "mesh", "options", "point", "suite", "tpu"})
+"""Inputs of components that name no place."""
+
+
+@st.composite
+def _components(draw: st.DrawFn) -> Given:
+    name = draw(st.sampled_from(sorted(COMPONENTS.keys() - _MEASURING)))
+    inputs = {key: placed(value, ".") for key, value in COMPONENTS[name].items()}
+    for key in draw(st.lists(st.sampled_from(sorted(inputs)), min_size=1, max_size=2)):
+        value = inputs[key]
+        if isinstance(value, float):
+            inputs[key] = draw(st.floats(width=32))
+        elif isinstance(value, str) and key not in _TEXTS:
+            inputs[key] = draw(st.sampled_from((*_GOOD, *_WORDS)))  # no place outside the folder
+        elif isinstance(value, list):
+            inputs[key] = draw(st.lists(st.sampled_from((*_GOOD, *_WORDS)), max_size=4))
+        else:
+            inputs[key] = draw(_like(value))
+    return Given("component", name, as_json(inputs))
 
 
 def _like(value: Any) -> st.SearchStrategy[Any]:
