@@ -31,7 +31,7 @@ def place(named: epath.Path | str) -> epath.Path:
     path, unknown = _understood(str(named))
     if "\x00" in path:
         raise OSError(errno.EINVAL, "No file has a NUL in its name", path)
-    if unknown:
+    if unknown is not None:
         said = "local paths and gs:// only are read and written"
         raise OSError(errno.EPROTONOSUPPORT, said, path)
     if path.startswith(_REMOTE):
@@ -65,7 +65,7 @@ def checked_path(path: str) -> str:
     if "\x00" in path or len(path) > _LONGEST:
         raise ValueError(f"cannot use {path[:80]!r}: no file system has such a name")
     path, unknown = _understood(path)
-    if unknown:
+    if unknown is not None:
         raise ValueError(
             f"cannot use {path!r}: Orbax reads and writes local paths and gs:// only, and would "
             f"put {unknown}:// data into a local folder of that name without saying so"
@@ -80,9 +80,12 @@ def checked_path(path: str) -> str:
     return full
 
 
-def _understood(named: str) -> tuple[str, str]:
-    """Returns what was named, without `file://`, and its scheme where that is not understood."""
+def _understood(named: str) -> tuple[str, str | None]:
+    """Returns what was named, without `file://`, and its scheme where that is not understood.
+
+    That of `://` is empty, and not understood either.
+    """
     scheme, separator, rest = named.partition("://")
     if not separator or named.startswith(_REMOTE):
-        return named, ""
-    return (rest, "") if scheme == "file" else (named, scheme)
+        return named, None
+    return (rest, None) if scheme == "file" else (named, scheme)
