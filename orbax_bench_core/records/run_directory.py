@@ -159,7 +159,8 @@ class RunDirectory(RecordFiles):
         """
         data = self._read(self._info_path, MAX_BYTES)
         if data is None:
-            raise UserError(f"{self.root} is not a run directory: it has no run.json")
+            why = "it has no run.json" if self.root.exists() else "it does not exist"
+            raise UserError(f"{self.root} is not a run directory: {why}")
         info = parsed_info(data, str(self._info_path))
         self._run_id = info.run_id
         return info

@@ -106,7 +106,7 @@ def test_two_run_directories_have_no_past_unless_it_is_named(filled, make_separa
     ("arguments", "problem"),
     [
         (("capture", "{run}", "reg"), "is a run directory; the registry comes first, then the run"),
-        (("capture", "reg", "nowhere"), "is not a run directory: it has no run.json"),
+        (("capture", "reg", "nowhere"), "is not a run directory: it does not exist"),
         (("capture", "reg", "{run}", "--label", "a/b"), "'a/b' cannot be a label"),
         (("capture", "s3://bucket/reg", "{run}"), "local paths and gs:// only"),
         (("list", "nowhere"), "nowhere is not a registry: nothing was captured there"),

@@ -63,7 +63,7 @@ def test_one_entry_that_is_all_of_a_run_is_the_whole_run(begin):
 
 def test_a_step_cannot_rejoin_what_has_not_begun(begin, tmp_path):
     entry = begin().entries[0].model_dump_json()
-    with pytest.raises(UserError, match=r"is not a run directory: it has no run\.json"):
+    with pytest.raises(UserError, match=r"is not a run directory: it does not exist"):
         Session.rejoin(str(tmp_path / "elsewhere"), entry)
 
 

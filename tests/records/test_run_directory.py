@@ -86,6 +86,8 @@ def test_a_directory_without_a_run_says_so(tmp_path):
     assert not run.exists()
     with pytest.raises(UserError, match=r"is not a run directory: it has no run\.json"):
         run.read_info()
+    with pytest.raises(UserError, match="is not a run directory: it does not exist"):
+        RunDirectory(str(tmp_path / "nowhere")).read_info()
 
 
 @pytest.mark.parametrize(

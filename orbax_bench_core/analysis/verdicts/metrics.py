@@ -201,7 +201,8 @@ def _terminal_rows(metrics: Sequence[MetricChange]) -> list[Row]:
 
 def _name(metric: MetricChange) -> str:
     unit = _numbers(metric)[0]
-    return f" {metric.metric}{f' ({unit})' if unit else ''}"
+    # A number of things needs no unit.
+    return f" {metric.metric}{f' ({unit})' if unit not in ('', 'count') else ''}"
 
 
 def _numbers(metric: MetricChange) -> tuple[str, str, str, str]:
