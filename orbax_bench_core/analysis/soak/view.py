@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.soak import words
 from orbax_bench_core.analysis.soak.figures import memory_figure
 from orbax_bench_core.analysis.soak.model import Soak, SoakSeries, SoakWord
 from orbax_bench_core.document import (
+    ByWidth,
     Callout,
     Column,
     Document,
@@ -24,6 +26,8 @@ from orbax_bench_core.document import (
     Table,
 )
 
+_WIDE: Final = 120
+"""Columns of a terminal that has room for the whole table."""
 _ROLES: Final[dict[SoakWord, Role]] = {"LEAK": "bad", "PASS": "good", "INCONCLUSIVE": "unsure"}
 
 
@@ -77,18 +81,24 @@ def _series(series: SoakSeries, limit_mib: float) -> list[Element]:
             )
         )
     if series.growths:
-        elements.append(_table(series))
+        whole, judged = _table(series, words.HEADINGS), _table(series, words.JUDGED)
+        elements.append(ByWidth(_WIDE, (whole,), (judged,)))
     return elements
 
 
-def _table(series: SoakSeries) -> Table:
+def _table(series: SoakSeries, headings: Sequence[str]) -> Table:
     columns = tuple(
-        Column(heading, "number" if heading in words.NUMBERS else "fixed", whole=True)
-        for heading in words.HEADINGS
+        Column(
+            heading,
+            "number" if heading in words.NUMBERS else "fixed",
+            whole=heading != words.HEADINGS[0],
+        )
+        for heading in headings
     )
     rows = []
     for growth in series.growths:
-        *cells, word = words.growth_row(growth)
+        cells = dict(zip(words.HEADINGS, words.growth_row(growth), strict=True))
         role = _ROLES[growth.word] if growth.word is not None else "dim"
-        rows.append(Row((*cells, Span(word, role)), dim=growth.limit is None))
+        *numbers, word = (cells[heading] for heading in headings)
+        rows.append(Row((*numbers, Span(word, role)), dim=growth.limit is None))
     return Table(columns, tuple(rows))

@@ -1,9 +1,12 @@
 """The verdict on a soak, from its records."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
-from orbax_bench_core.document import to_html, to_markdown
+from orbax_bench_core.document import print_document, to_html, to_markdown
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
 from orbax_bench_core.records import Run
@@ -132,6 +135,18 @@ def test_a_table_has_a_row_per_level(judge, make_life):
 def test_pages_say_the_verdict_in_words(judge, make_life, rss, said):
     document = soak_document(judge(make_life(rss=rss)))
     assert said in to_markdown(document)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_has_room_for_every_slope_and_verdict(judge, make_life, width):
+    soak = judge(make_life(rss=lambda save: 300 + 0.08 * save, anon=lambda save: 1000 - save / 3))
+    file = io.StringIO()
+    print_document(soak_document(soak), Console(file=file, width=width, force_terminal=True))
+    table = file.getvalue()
+    assert "0.080 [0.080, 0.080]" in table
+    assert "-0.333 [-0.333, -0.333]" in table
+    assert table.count("PASS") == 4  # memory, files and threads, and the verdict of all
+    assert ("limit" in table.splitlines()[1]) is (width == 120)
 
 
 @pytest.mark.slow
