@@ -1,5 +1,10 @@
 """Components in a container: what went wrong is a message with an exit code, not a traceback."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 pytest.importorskip("kfp")
@@ -52,3 +57,33 @@ def test_a_verdict_ends_a_container_with_the_code_of_the_command(tmp_path, verdi
 def test_a_container_whose_step_succeeds_says_nothing(tmp_path):
     ended = executed("enforce_verdict", tmp_path, verdict="PASS")
     assert (ended.code, ended.said) == (0, [])
+
+
+BODY = """
+import sys, time
+from orbax_bench_core.files import atomic_file
+from orbax_bench_core.steps.pipeline import InWords
+
+with InWords(), atomic_file(sys.argv[1]) as first:
+    print("begun", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP])
+def test_a_step_that_is_told_to_end_leaves_no_temporary_file(tmp_path, told):
+    output = tmp_path / "out"
+    step = subprocess.Popen(
+        [sys.executable, "-c", BODY, str(output)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "_KFP_RUNTIME": "true"},
+    )
+    assert step.stdout.readline() == "begun\n"
+    step.send_signal(told)
+    said, _ = step.communicate(timeout=20)
+    assert step.returncode == 130, said
+    assert f"told to end by {told.name}" in said
+    assert "Traceback" not in said
+    assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,8 @@ from orbax_bench_core.analysis.verdicts import NotPassed
 from orbax_bench_core.errors import UserError, presentable, refusal_of
 from orbax_bench_core.execute import CannotRecord, HostsMissing
 from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.files import clear_own
+from orbax_bench_core.interrupts import Told, interrupted_when_told
 from orbax_bench_core.steps.pipeline.enforcement import enforcement_exit_code
 from orbax_bench_core.steps.point import ENDED, PointFailed
 
@@ -24,14 +26,19 @@ class InWords:
     In a container what the user can mend, and what a step has found, are printed, and the process
     ends with the exit code that the command `orbax-bench step` has. Whoever calls the body in
     another process gets the exception, a `UserError` for what the system refuses.
+
+    A step that is told to end, as one is whose machine is taken away, ends in an orderly way: its
+    workers first, and none of its temporary files stays.
     """
 
     def __init__(self, verdict: str = "") -> None:
         """Takes the verdict that is enforced; empty for none."""
         self._verdict = verdict
+        self._interrupts = interrupted_when_told(clear_own)
 
     def __enter__(self) -> None:
-        """Changes nothing."""
+        """Has SIGTERM and SIGHUP interrupt the body."""
+        self._interrupts.__enter__()
 
     def __exit__(
         self,
@@ -44,7 +51,14 @@ class InWords:
         Raises:
             UserError: The system refused something, and this is no container.
             SystemExit: The body raised what has a message, in a container.
+            Told: The process was told to end, and what ran made another error of that.
         """
+        try:
+            self._interrupts.__exit__(kind, error, traceback)
+        except Told as told:
+            if _IN_CONTAINER not in os.environ:
+                raise
+            error = told
         if error is None:
             return
         refused = refusal_of(error)
@@ -54,13 +68,15 @@ class InWords:
             return
         if refused is not None:
             _end(refused.error, Exit.FAILED if refused.passing else Exit.INVALID)
+        if isinstance(error, Told):
+            _end(UserError(f"told to end by {error}; what is done is kept"), Exit.INTERRUPTED)
         if isinstance(error, NotPassed):
             _end(error, enforcement_exit_code(error, self._verdict))
         if isinstance(error, _FAILED):
             _end(error, Exit.FAILED)
 
 
-def _end(error: Exception, code: int) -> None:
+def _end(error: BaseException, code: int) -> None:
     for line in error.said if isinstance(error, UserError) else [presentable(str(error))]:
         print(f"{ENDED}{line}", flush=True)
     raise SystemExit(int(code)) from None
