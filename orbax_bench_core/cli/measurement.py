@@ -116,6 +116,8 @@ class Measurement:
         with contextlib.suppress(OSError, UserError):
             publish(self._session.directory)
         self._say(str(nothing))
+        info, root = self._session.info, str(self._session.directory.root)
+        self._outlets.failed(info.suite_name, root, str(nothing))
         return Exit.FAILED
 
     def _unwritten(self, failure: OSError, command: str) -> int:

@@ -71,13 +71,20 @@ class Output:
         return new_console(quiet=True) if self.quiet else self.console
 
     @classmethod
-    def beside(cls, *, as_json: bool, verbose: bool = False, quiet: bool = False) -> Output:
+    def beside(
+        cls,
+        *,
+        as_json: bool,
+        verbose: bool = False,
+        quiet: bool = False,
+        outlets: Outlets | None = None,
+    ) -> Output:
         """Returns the output beside an answer, which alone goes to standard output as JSON.
 
         Raises:
             UserError: It is to be both verbose and quiet.
         """
-        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose, quiet=quiet)
+        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose, quiet=quiet, outlets=outlets)
         output.console.stderr = as_json
         return output
 

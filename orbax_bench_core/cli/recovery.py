@@ -12,6 +12,7 @@ from orbax_bench_core.cli.arguments import (
     Devices,
     LocalDirectory,
     NoLock,
+    Notify,
     Override,
     Quiet,
     Verbose,
@@ -80,6 +81,7 @@ def recovery(
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
     port_range: PortRangeOption = None,
+    notify: Notify = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
@@ -120,12 +122,13 @@ def recovery(
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
         from orbax_bench_core.cli.output import Output
         from orbax_bench_core.cli.recovery_run import RecoveryRun
+        from orbax_bench_core.steps import Outlets
 
-        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet)
-        measurement = RecoveryRun(
-            loaded, directory, settings=settings, output=output, lock=not no_lock
-        )
-        return measurement.drill(added, allow_inconclusive=allow_inconclusive, as_json=as_json)
+        outlets = Outlets.of(notify)
+        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet, outlets=outlets)
+        with outlets.on_failure(loaded.suite.suite_name, directory):
+            run = RecoveryRun(loaded, directory, settings=settings, output=output, lock=not no_lock)
+            return run.drill(added, allow_inconclusive=allow_inconclusive, as_json=as_json)
 
     measure_suite(
         place,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orbax_bench_core.analysis.recovery import PhaseName, recovery_document
+from orbax_bench_core.analysis.recovery import PhaseName, headline, recovery_document
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
 from orbax_bench_core.cli.results import run_exit_code, show_answer
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.steps import (
     check_drilled,
     compare_arms,
@@ -34,20 +33,20 @@ class RecoveryRun(Measurement):
             as_json: Whether standard output gets the drills as JSON and nothing else.
         """
         check_drilled(self._session)
-        directory, code = self._session.directory, int(Exit.OK)
+        directory, verdicts = self._session.directory, None
         self._say_notes()
         try:
             with stoppable():
                 if self._session.pairs:
                     verdicts = compare_arms(self._session, lock=self._lock)
                     publish_verdicts(directory, verdicts)
-                    code = comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
                 else:
                     measure_points(self._session, limits=False, lock=self._lock)
             found = publish_recovery(directory, added)
             summary = publish(directory)
         except Interrupted as stop:
             self._say_stopped(stop)
+            self._tell_stopped(stop)
             return stop.code
         except OSError as failure:
             return self._unwritten(failure, "recovery")
@@ -55,4 +54,10 @@ class RecoveryRun(Measurement):
             return self._without(nothing)
         page = f"{directory.root}/recovery.html"
         show_answer(found, recovery_document(found), page, as_json=as_json)
-        return code if self._session.pairs else run_exit_code(summary, self._console)
+        if verdicts is not None:
+            code = comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
+            self._outlets.verdicts(verdicts, code, str(directory.root))
+        else:
+            code = run_exit_code(summary, self._console)
+            self._outlets.ended(found.suite, code, str(directory.root), (headline(found),))
+        return code

@@ -11,6 +11,7 @@ from orbax_bench_core.cli.arguments import results_console
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps import Outlets
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -82,9 +83,11 @@ def published(
     if not run.exists():
         raise UserError(f"{directory} is no run directory. {otherwise}")
     try:
-        return publish(run)
+        found = publish(run)
     except OSError as failure:
         raise UserError(f"cannot write into {run.root}: {failure}") from None
+    Outlets.of().renew_site(directory)
+    return found
 
 
 def soak_exit_code(soak: Soak) -> int:

@@ -11,6 +11,7 @@ from orbax_bench_core.cli.arguments import (
     Devices,
     LocalDirectory,
     NoLock,
+    Notify,
     Override,
     Quiet,
     Verbose,
@@ -75,6 +76,7 @@ def soak(
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
     port_range: PortRangeOption = None,
+    notify: Notify = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
@@ -100,7 +102,7 @@ def soak(
     """
     from orbax_bench_core.errors import UserError, check_amounts
     from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps import SoakGoal, check_soak
+    from orbax_bench_core.steps import Outlets, SoakGoal, check_soak
 
     check_amounts(**{"--limit": limit})
     if saves is None and hours is None and output_directory is None:
@@ -118,9 +120,11 @@ def soak(
         from orbax_bench_core.cli.output import Output
         from orbax_bench_core.cli.soak_run import SoakRun
 
-        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet)
-        measurement = SoakRun(loaded, directory, settings=settings, output=output, lock=not no_lock)
-        return measurement.soak(goal, limit_mib=limit, as_json=as_json)
+        outlets = Outlets.of(notify)
+        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet, outlets=outlets)
+        with outlets.on_failure(loaded.suite.suite_name, directory):
+            run = SoakRun(loaded, directory, settings=settings, output=output, lock=not no_lock)
+            return run.soak(goal, limit_mib=limit, as_json=as_json)
 
     measure_suite(
         place,

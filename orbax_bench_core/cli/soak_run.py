@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbax_bench_core.analysis.soak import soak_document
+from orbax_bench_core.analysis.soak import headline, soak_document
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
 from orbax_bench_core.cli.results import run_exit_code, show_answer, soak_exit_code
 from orbax_bench_core.errors import UserError
@@ -27,6 +27,7 @@ class SoakRun(Measurement):
                 soak_points(self._session, goal, lock=self._lock)
         except Interrupted as stop:
             self._say_stopped(stop)
+            self._tell_stopped(stop)
             return stop.code
         directory = self._session.directory
         try:
@@ -37,4 +38,7 @@ class SoakRun(Measurement):
         except UserError as nothing:
             return self._without(nothing)
         show_answer(found, soak_document(found), f"{directory.root}/soak.html", as_json=as_json)
-        return worst([soak_exit_code(found), run_exit_code(summary, self._console)])
+        code = worst([soak_exit_code(found), run_exit_code(summary, self._console)])
+        said = f"{found.word}: {headline(found)}"
+        self._outlets.ended(found.suite, code, str(directory.root), (said,))
+        return code

@@ -214,9 +214,9 @@ def name_marks(
 def svg(figure: Figure, *, title: str = "") -> str:
     """Returns a figure as an `svg` element to be put into a page, as wide as there is room.
 
-    Its colours are the variables of the page (`VARIABLES`). It refers to nothing outside, and its
-    ids differ from those of other figures on the page. `title` says what it shows to those who
-    cannot see it.
+    Its colours are the variables of the page (`VARIABLES`, `SERIES`). It refers to nothing outside,
+    and its ids differ from those of other figures on the page. `title` says what it shows to those
+    who cannot see it.
     """
     file = io.StringIO()
     with style():
@@ -228,7 +228,8 @@ def svg(figure: Figure, *, title: str = "") -> str:
     drawn = re.sub(r"\s*\n\s*", "\n", drawn)
     drawn = re.sub(r"(font: [^;\"]*?px) [^;\"]*", r"\1 system-ui, sans-serif", drawn)
     drawn = re.sub(r"font-family: [^;\"]*", "font-family: system-ui, sans-serif", drawn)
-    for colour, variable in VARIABLES.items():
+    series = {light: variable for variable, (light, _) in SERIES.items()}
+    for colour, variable in {**series, **VARIABLES}.items():
         drawn = drawn.replace(f": {colour}", f": var({variable})")
     return _entitled(_scoped(compact(drawn), title), title)
 

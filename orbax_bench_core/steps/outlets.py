@@ -152,7 +152,7 @@ class Outlets:
             return
         state: State = "FAILED" if code in _FAILURES else found.word
         lines = (*_lines(found), *lacking)
-        self._renew_site(directory)
+        self.renew_site(directory)
         self._announce(state, found.suite, directory, found.judged_at, lines)
 
     def run(self, suite: str, summary: RunSummary, code: int, directory: str) -> None:
@@ -183,8 +183,8 @@ class Outlets:
             directory: The run directory.
             lines: What is to be said of it.
         """
-        state: State = "FAILED" if code in _FAILURES else "PASS"
-        self._renew_site(directory)
+        state: State = "FAILED" if code in _FAILURES else _STATES.get(code, "PASS")
+        self.renew_site(directory)
         self._announce(state, suite, directory, _now(), lines)
 
     def failed(self, suite: str | None, directory: str, why: str) -> None:
@@ -195,7 +195,7 @@ class Outlets:
             directory: The run directory.
             why: The reason, for people.
         """
-        self._renew_site(directory)
+        self.renew_site(directory)
         self._tell_failure(suite, directory, why)
 
     def _tell_failure(self, suite: str | None, directory: str, why: str) -> None:
@@ -220,7 +220,7 @@ class Outlets:
                 self.failed(suite, directory, f"{type(failure).__name__}: {failure}")
             raise
 
-    def _renew_site(self, directory: str) -> None:
+    def renew_site(self, directory: str) -> None:
         """Writes the morning page anew, where one was asked for or is there."""
         with _warned("the page of past runs cannot be written anew"):
             if self.site:
@@ -273,6 +273,10 @@ SITE: Final = "ORBAX_BENCH_SITE"
 """Folder whose morning page every run writes anew; by default that of the run directory."""
 
 _FAILURES: Final = (Exit.FAILED, Exit.INVALID, Exit.LOST_HEAD)
+_STATES: Final[dict[int, State]] = {
+    Exit.REGRESSION: "REGRESSION",
+    Exit.INCONCLUSIVE: "INCONCLUSIVE",
+}
 
 
 def _lines(found: VerdictReport) -> tuple[str, ...]:

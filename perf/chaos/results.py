@@ -100,7 +100,7 @@ def _records(run: Path, *, counted: bool) -> list[str]:
 def _registry(registry: Path) -> dict[str, Any]:
     """Returns captures and promotions, which have ids and times of their own."""
     captures = [json.loads(path.read_text()) for path in sorted(registry.glob("*/*.json"))]
-    promotions = [json.loads(path.read_text()) for path in sorted(registry.glob("promotions/*"))]
+    promotions = [json.loads(path.read_text()) for path in sorted(registry.glob("promotions/*.json"))]
     captures = [capture for capture in captures if "captured_at" in capture]
     return {
         "captures": [[point["point_id"] for point in capture["points"]] for capture in captures],

@@ -40,8 +40,10 @@ def recovery(tmp_path):
 
 @pytest.mark.slow
 def test_drills_are_shown_and_shown_anew(recovery, tmp_path, orbax_bench):
+    assert orbax_bench("site", tmp_path).code == 0
     done = recovery("{}", "", "--quiet")
     assert done.returncode == 0, done.stderr
+    assert "2 of 2 drills came back" in (tmp_path / "index.html").read_text()
     assert "✓ Scripted" not in done.stdout + done.stderr
     assert "2 of 2 drills came back" in done.stdout
     assert 'href="recovery.html"' in (tmp_path / "run" / "report.html").read_text()

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.support.webhook import webhook  # noqa: F401 - fixture
+
 SUITE = """
 suite_name: soaked
 execution: {warmups: 0, retries: 1}
@@ -37,17 +39,22 @@ def soak(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench):
+def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench, webhook, monkeypatch):
+    assert orbax_bench("site", tmp_path).code == 0
+    monkeypatch.setenv("ORBAX_BENCH_NOTIFY", webhook.url)
     done = soak("{keeps_mib: 1.0}", "--saves", "200", "--quiet")
     assert done.returncode == 3, done.stderr
     assert "✓ Scripted" not in done.stdout + done.stderr
     assert "LEAK: The process keeps 1 MiB per save" in done.stdout
     assert "keeps 1 MiB per save" in (tmp_path / "run" / "report.md").read_text()
     assert 'href="soak.html"' in (tmp_path / "run" / "report.html").read_text()
+    assert webhook.states == ["REGRESSION"]
+    assert "✗ LEAK" in (tmp_path / "index.html").read_text()
     again = orbax_bench("soak", tmp_path / "run", "--limit", "2", "--json")
     assert again.code == 0
     assert "below the limit of 2 MiB" in (tmp_path / "run" / "report.md").read_text()
     assert json.loads(again.out)["word"] == "PASS"
+    assert "✓ PASS" in (tmp_path / "index.html").read_text()
     info = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (info["num_repeats"], info["status"]) == (200, "complete")
 

@@ -3,10 +3,12 @@
 from orbax_bench_core.analysis.recovery.drills import recovery_of
 from orbax_bench_core.analysis.recovery.model import PhaseName, Recovery
 from orbax_bench_core.analysis.recovery.view import recovery_document, recovery_section
+from orbax_bench_core.analysis.recovery.words import headline
 
 __all__ = [
     "PhaseName",
     "Recovery",
+    "headline",
     "recovery_document",
     "recovery_of",
     "recovery_section",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.recovery.model import RecoverySeries
+from orbax_bench_core.analysis.summary import shortened
 from orbax_bench_core.document import figures
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 _WIDTH: Final = 9.6
 _ROW: Final = 0.45
-_COLOURS: Final = (figures.REGRESSION, figures.BASELINE, figures.BAR, figures.INCONCLUSIVE)
+_COLOURS: Final = tuple(light for light, _ in figures.SERIES.values())
 
 
 def phases_figure(series: Sequence[RecoverySeries]) -> Figure:
@@ -22,11 +23,12 @@ def phases_figure(series: Sequence[RecoverySeries]) -> Figure:
     axes = figure.subplots()
     for row, drilled in enumerate(series):
         end = 0.0
-        for phase, colour in zip(drilled.phases[:-1], _COLOURS, strict=True):
+        for phase, colour in zip(drilled.phases[:-1], _COLOURS, strict=False):
             label = phase.phase if row == 0 else None
             axes.barh(row, phase.total, left=end, color=colour, height=0.6, label=label)
             end += phase.total
-    axes.set_yticks(range(len(series)), [figures.label(drilled.name) for drilled in series])
+    names = shortened({drilled.series_id: drilled.name for drilled in series})
+    axes.set_yticks(range(len(series)), [figures.label(name) for name in names.values()])
     axes.invert_yaxis()
     axes.set_xlabel("seconds from the kill")
     axes.figure.legend(loc="outside lower center", ncols=4)

@@ -3,7 +3,7 @@
 from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.csv_file import SummaryTable
 from orbax_bench_core.analysis.summary.model import MetricSummary, PointStatus, RunSummary
-from orbax_bench_core.analysis.summary.series_names import short_names
+from orbax_bench_core.analysis.summary.series_names import short_names, shortened
 from orbax_bench_core.analysis.summary.tables import ExtraColumns
 from orbax_bench_core.analysis.summary.terminal import notes_document, terminal_document
 from orbax_bench_core.analysis.summary.view import summary_document
@@ -16,6 +16,7 @@ __all__ = [
     "SummaryTable",
     "notes_document",
     "short_names",
+    "shortened",
     "summarize",
     "summary_document",
     "terminal_document",

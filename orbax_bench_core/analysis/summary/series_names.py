@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.records import Series
@@ -18,8 +18,19 @@ def short_names(every: Sequence[Series]) -> dict[str, str]:
 
     The benchmark is named where there are several. No two names are equal.
     """
-    benchmarks = {series.id: series.name.partition("[")[0] for series in every}
-    parts = {series.id: _COMMA.split(series.point.label) for series in every}
+    return _shortened({each.id: (each.name.partition("[")[0], each.point.label) for each in every})
+
+
+def shortened(names: Mapping[str, str]) -> dict[str, str]:
+    """Returns names of series, by their ids, as `short_names` does, where the names are all."""
+    parts = {id_: name.removesuffix("]").partition("[") for id_, name in names.items()}
+    return _shortened({id_: (benchmark, label) for id_, (benchmark, _, label) in parts.items()})
+
+
+def _shortened(every: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Returns the short names of benchmarks with labels."""
+    benchmarks = {id_: benchmark for id_, (benchmark, _) in every.items()}
+    parts = {id_: _COMMA.split(label) for id_, (_, label) in every.items()}
     shared = frozenset.intersection(*map(frozenset, parts.values())) if len(every) > 1 else ()
     several = len(set(benchmarks.values())) > 1
     names = {}

@@ -9,21 +9,39 @@ import contextlib
 import dataclasses
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from orbax_bench_core.analysis import async_study, recovery, soak
 from orbax_bench_core.analysis.best import best_line, read_best
 from orbax_bench_core.analysis.history import History, history
-from orbax_bench_core.analysis.verdicts import VerdictReport, headline, read_verdicts
+from orbax_bench_core.analysis.verdicts import headline, read_verdicts
 from orbax_bench_core.baselines import FoundRun, find_runs
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site.cards import Cards
 from orbax_bench_core.files import matching, place
-from orbax_bench_core.records import Record, RunDirectory, RunInfo
+from orbax_bench_core.records import Record, RunDirectory, RunFile, RunInfo
 
 if TYPE_CHECKING:
     from etils import epath
 
+    from orbax_bench_core.analysis.soak import SoakWord
+    from orbax_bench_core.gate import Word
+
 _BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
+
+
+class Finding(NamedTuple):
+    """What a run found.
+
+    Attributes:
+        answer: In a sentence; empty where it found nothing.
+        page: Name of the page that says it.
+        word: The verdict, if it ended in one.
+    """
+
+    answer: str
+    page: str
+    word: Word | SoakWord | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,22 +51,20 @@ class Night:
     Attributes:
         folder: Its run directory.
         info: What its `run.json` says.
-        verdict: What its comparison found; None without one.
-        answer: What it found, in a sentence; empty where there is none.
+        found: What it found.
         pages: Names of the pages that it has.
     """
 
     folder: epath.Path
     info: RunInfo
-    verdict: VerdictReport | None
-    answer: str
+    found: Finding
     pages: tuple[str, ...]
 
     @property
     def state(self) -> str:
         """The word of its verdict, or how far it came."""
-        if self.verdict is not None:
-            return self.verdict.word
+        if self.found.word is not None:
+            return self.found.word
         judged = not self.info.paired or self.info.status != "complete"
         return self.info.status if judged else "not judged"
 
@@ -140,17 +156,17 @@ def _night(run: FoundRun, unread: list[str]) -> Iterator[Night]:
         return
     root = run.directory.root
     names = {path.name for path in root.iterdir()}
-    verdict = None
-    if "verdicts.json" in names:
-        try:
-            verdict = read_verdicts(run.directory)
-        except UserError as failure:
-            unread.append(str(failure))
+    found = None
+    for file, read in _FINDINGS.items():
+        if found is None and file in names:
+            try:
+                found = read(run.directory)
+            except UserError as failure:
+                unread.append(str(failure))
     yield Night(
         folder=root,
         info=run.info,
-        verdict=verdict,
-        answer=_best(run.directory) if verdict is None else headline(verdict),
+        found=found or _best(run.directory),
         pages=tuple(page for page in _PAGES if page in names),
     )
 
@@ -158,11 +174,44 @@ def _night(run: FoundRun, unread: list[str]) -> Iterator[Night]:
 _PAGES: Final = ("verdicts.html", "report.html", "async_study.html", "soak.html", "recovery.html")
 
 
-def _best(directory: RunDirectory) -> str:
+def _verdict(directory: RunDirectory) -> Finding | None:
+    found = read_verdicts(directory)
+    return None if found is None else Finding(headline(found), "verdicts.html", found.word)
+
+
+def _soak(directory: RunDirectory) -> Finding | None:
+    found = directory.read_result(RunFile.SOAK, soak.Soak)
+    if found is None:
+        return None
+    # A soak that a failure ended is judged by what it has saved until then, and did not pass.
+    passed = found.word == "PASS" and any(series.failed for series in found.series)
+    return Finding(soak.headline(found), "soak.html", None if passed else found.word)
+
+
+def _recovery(directory: RunDirectory) -> Finding | None:
+    found = directory.read_result(RunFile.RECOVERY, recovery.Recovery)
+    return None if found is None else Finding(recovery.headline(found), "recovery.html")
+
+
+def _study(directory: RunDirectory) -> Finding | None:
+    found = directory.read_result(RunFile.STUDY, async_study.AsyncStudy)
+    return None if found is None else Finding(async_study.headline(found), "async_study.html")
+
+
+_FINDINGS: Final[dict[RunFile, Callable[[RunDirectory], Finding | None]]] = {
+    RunFile.VERDICTS: _verdict,
+    RunFile.SOAK: _soak,
+    RunFile.RECOVERY: _recovery,
+    RunFile.STUDY: _study,
+}
+"""Readers of conclusions, by their files: a run has one, or its verdict goes first."""
+
+
+def _best(directory: RunDirectory) -> Finding:
     with contextlib.suppress(UserError, OSError, ValueError):
         found = read_best(directory)
-        return "" if found is None else best_line(found)
-    return ""
+        return Finding("" if found is None else best_line(found), "report.html")
+    return Finding("", "report.html")
 
 
 def _guarded(run: FoundRun, unread: list[str]) -> Callable[[], Iterator[Sequence[Record]]]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _MARKS: Final[Mapping[str, tuple[str, Role]]] = {
     "REGRESSION": ("✗", "bad"),
+    "LEAK": ("✗", "bad"),
     "PASS": ("✓", "good"),
     "INCONCLUSIVE": ("?", "unsure"),
     "not judged": ("?", "unsure"),
@@ -102,7 +103,7 @@ def _latest(suites: Mapping[str, Sequence[Night]], folder: epath.Path) -> Table:
                 Span(nights[0].info.suite_name, strong=True),
                 _state(nights[0], folder),
                 Span(f"{nights[0].info.created_at:%Y-%m-%d %H:%M}"),
-                Span(nights[0].answer or "–"),
+                Span(nights[0].found.answer or "–"),
                 _since(nights),
             ),
             key=nights[0].info.run_id,
@@ -165,7 +166,7 @@ def _runs(site: Site, folder: epath.Path) -> Table:
 
 def _state(night: Night, folder: epath.Path) -> Span:
     mark, role = _MARKS[night.state]
-    page = "verdicts.html" if night.verdict is not None else "report.html"
+    page = night.found.page
     href = _address(night, folder, page) if page in night.pages else ""
     return Span(f"{mark} {night.state}", role, strong=role == "bad", href=href)
 

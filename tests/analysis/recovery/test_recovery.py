@@ -93,6 +93,17 @@ def test_seconds_that_were_given_stand_beside_what_was_measured(summarize, make_
     )
 
 
+def test_bars_are_named_by_what_tells_them_apart(summarize, make_drill):
+    found = summarize(make_drill())
+    (series,) = found.series
+    long = "mesh=data2.fsdp4.tensor2,ckpt=llama+optimizer"
+    names = (f"training_job[compilation_cache={kept},{long}]" for kept in ("off", "warm"))
+    several = [series.model_copy(update={"name": name, "series_id": name}) for name in names]
+    page = to_html(recovery_document(found.model_copy(update={"series": tuple(several)})))
+    assert ">compilation_cache=off</text>" in page
+    assert ">compilation_cache=warm</text>" in page
+
+
 def test_a_run_without_a_drill_is_refused(summarize, make_record):
     with pytest.raises(UserError, match=r"holds no drill.*training_job"):
         summarize(make_record(times={"save": 1.0}))
