@@ -99,14 +99,17 @@ def _records(run: Path, *, counted: bool) -> list[str]:
 
 def _registry(registry: Path) -> dict[str, Any]:
     """Returns captures and promotions, which have ids and times of their own."""
-    captures = [json.loads(path.read_text()) for path in sorted(registry.glob("*/*.json"))]
-    promotions = [json.loads(path.read_text()) for path in sorted(registry.glob("promotions/*.json"))]
-    captures = [capture for capture in captures if "captured_at" in capture]
+    captures = [one for one in _held(registry, "*/*.json") if "captured_at" in one]
+    promotions = _held(registry, "promotions/*.json")
     return {
         "captures": [[point["point_id"] for point in capture["points"]] for capture in captures],
         "baselines": sorted(path.name for path in registry.glob("*/*/*.json")),
         "promotions": [sorted(promotion["points"]) for promotion in promotions],
     }
+
+
+def _held(folder: Path, pattern: str) -> list[Any]:
+    return [json.loads(path.read_text()) for path in sorted(folder.glob(pattern))]
 
 
 def _without(row: list[Any], place: int) -> list[Any]:
