@@ -120,7 +120,8 @@ class Registry:
         check_revision(capture.revision)
         folder = self.root / capture.revision
         file = folder / f"{capture.id}.json"
-        sweep_once(str(folder))  # where it is there already, nothing is written
+        for used in (folder, folder / capture.id, self.root / _PROMOTIONS):
+            sweep_once(str(used))  # where all is there already, nothing is written
         if not file.exists():
             for baseline in baselines:
                 self._write(folder / capture.id / f"{baseline.point_id}.json", baseline)

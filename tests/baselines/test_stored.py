@@ -90,14 +90,16 @@ def test_capturing_the_same_again_leaves_every_file_as_it_was_and_adds_none(capt
     assert before == after
 
 
-def test_capturing_again_removes_what_a_killed_capture_has_left(captured, tmp_path):
+@pytest.mark.parametrize("place", ["{revision}", "{revision}/{id}", "promotions"])
+def test_capturing_again_removes_what_a_killed_capture_has_left(captured, tmp_path, place):
     run, folder = captured
     registry = tmp_path / "copy"  # in which this process has not written yet
     shutil.copytree(folder.parent.parent, registry)
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
     name = temporary_name("a.json").replace(f"-{os.getpid()}-", f"-{ended.pid}-")
-    left = registry / folder.parent.name / name
+    left = registry / place.format(revision=folder.parent.name, id=folder.name) / name
+    left.parent.mkdir(exist_ok=True)
     left.write_text("half")
     stored.capture_into(run, str(registry))
     assert not left.exists()
