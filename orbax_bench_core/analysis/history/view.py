@@ -197,9 +197,9 @@ def _parts(series: Series, *, changes: bool = True, runs: bool = False) -> Table
 
 
 def _runs(series: Series, runs: tuple[PastRun, ...]) -> Table:
-    numbers = ("n", "median", "spread")
+    numbers, ids = ("n", "median", "spread"), ("run", "code under test")
     columns = (
-        Column(heading, "number" if heading in numbers else "text")
+        Column(heading, "number" if heading in numbers else "text", whole=heading in ids)
         for heading in words.RUN_HEADINGS
     )
     rows = (Row(tuple(map(Span, words.run_row(series, run)))) for run in runs)
