@@ -18,28 +18,25 @@ def short_names(every: Sequence[Series]) -> dict[str, str]:
 
     The benchmark is named where there are several. No two names are equal.
     """
-    return _shortened({each.id: (each.name.partition("[")[0], each.point.label) for each in every})
+    return shortened(
+        {each.id: f"{each.name.partition('[')[0]}[{each.point.label}]" for each in every}
+    )
 
 
 def shortened(names: Mapping[str, str]) -> dict[str, str]:
-    """Returns names of series, by their ids, as `short_names` does, where the names are all."""
-    parts = {id_: name.removesuffix("]").partition("[") for id_, name in names.items()}
-    return _shortened({id_: (benchmark, label) for id_, (benchmark, _, label) in parts.items()})
-
-
-def _shortened(every: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Returns the short names of benchmarks with labels."""
-    benchmarks = {id_: benchmark for id_, (benchmark, _) in every.items()}
-    parts = {id_: _COMMA.split(label) for id_, (_, label) in every.items()}
-    shared = frozenset.intersection(*map(frozenset, parts.values())) if len(every) > 1 else ()
+    """Returns `BENCHMARK[LABEL]`, by any ids, without what all labels share; see `short_names`."""
+    halves = {id_: name.removesuffix("]").partition("[") for id_, name in names.items()}
+    benchmarks = {id_: benchmark for id_, (benchmark, _, _) in halves.items()}
+    parts = {id_: _COMMA.split(label) for id_, (_, _, label) in halves.items()}
+    shared = frozenset.intersection(*map(frozenset, parts.values())) if len(names) > 1 else ()
     several = len(set(benchmarks.values())) > 1
-    names = {}
+    short = {}
     for id_, found in parts.items():
         own = ",".join(part for part in found if part and part not in shared)
         whole = f"{benchmarks[id_]}[{own}]" if several and own else own
-        names[id_] = whole or benchmarks[id_]
-    count = collections.Counter(names.values())
-    return {id_: name if count[name] == 1 else f"{name} {id_[:6]}" for id_, name in names.items()}
+        short[id_] = whole or benchmarks[id_]
+    count = collections.Counter(short.values())
+    return {id_: name if count[name] == 1 else f"{name} {id_[:6]}" for id_, name in short.items()}
 
 
 def varying(every: Sequence[Series]) -> dict[str, dict[str, str]]:

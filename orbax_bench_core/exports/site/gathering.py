@@ -184,8 +184,8 @@ def _soak(directory: RunDirectory) -> Finding | None:
     if found is None:
         return None
     # A soak that a failure ended is judged by what it has saved until then, and did not pass.
-    passed = found.word == "PASS" and any(series.failed for series in found.series)
-    return Finding(soak.headline(found), "soak.html", None if passed else found.word)
+    broken_off = found.word == "PASS" and any(series.failed for series in found.series)
+    return Finding(soak.headline(found), "soak.html", None if broken_off else found.word)
 
 
 def _recovery(directory: RunDirectory) -> Finding | None:

@@ -76,7 +76,7 @@ class InWords:
             _end(error, Exit.FAILED)
 
 
-def _end(error: BaseException, code: int) -> None:
+def _end(error: Exception, code: int) -> None:
     for line in error.said if isinstance(error, UserError) else [presentable(str(error))]:
         print(f"{ENDED}{line}", flush=True)
     raise SystemExit(int(code)) from None
