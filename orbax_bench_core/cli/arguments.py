@@ -143,16 +143,18 @@ def results_console() -> Console:
     return new_console(file=out, width=LOG_WIDTH, soft_wrap=True)
 
 
-def refuse_override(override: Sequence[str] | None) -> None:
-    """Refuses `--override` of a command that reads what was measured.
+def refuse_override(override: Sequence[str] | None, notify: str | None = None) -> None:
+    """Refuses `--override` and `--notify` of a command that reads what was measured.
 
     Raises:
-        UserError: It was given.
+        UserError: One was given.
     """
     from orbax_bench_core.errors import UserError
 
     if override:
         raise UserError("--override changes a suite that is measured: give --output-directory")
+    if notify is not None:
+        raise UserError("--notify tells of a suite that is measured: give --output-directory")
 
 
 def parse_size(text: str, flag: str = "--size") -> int:

@@ -111,7 +111,7 @@ def recovery(
     check_amounts(**{"--add-notice": add_notice, "--add-start": add_start})
     added: dict[PhaseName, float] = {"notice": add_notice, "start": add_start}
     if output_directory is None:
-        refuse_override(override)
+        refuse_override(override, notify)
         _show_anew(place, added, as_json=as_json)
         return
     directory = output_directory

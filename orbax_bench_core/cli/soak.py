@@ -106,7 +106,7 @@ def soak(
 
     check_amounts(**{"--limit": limit})
     if saves is None and hours is None and output_directory is None:
-        refuse_override(override)
+        refuse_override(override, notify)
         raise typer.Exit(_judge_anew(place, limit, as_json=as_json))
     goal = SoakGoal(saves=saves, hours=hours)
     if output_directory is None:

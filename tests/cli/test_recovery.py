@@ -73,6 +73,7 @@ def test_arms_end_in_a_verdict_on_the_recovery(recovery, tmp_path):
     [
         ((), "is no run directory"),
         (("--override", "num_repeats=3"), "give --output-directory"),
+        (("--notify", "https://example.com"), "--notify tells of a suite that is measured"),
     ],
 )
 def test_mistakes_are_told(orbax_bench, write_suite, flags, problem):
