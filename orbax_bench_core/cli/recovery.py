@@ -112,8 +112,9 @@ def recovery(
     added: dict[PhaseName, float] = {"notice": add_notice, "start": add_start}
     if output_directory is None:
         refuse_override(override, notify)
-        _show_anew(place, added, as_json=as_json)
-        return
+        raise typer.Exit(
+            _show_anew(place, added, allow_inconclusive=allow_inconclusive, as_json=as_json)
+        )
     directory = output_directory
 
     def load(path: str, given: Sequence[str], cluster: Cluster | None) -> LoadedSuite:
@@ -147,9 +148,15 @@ def recovery(
     )
 
 
-def _show_anew(directory: str, added: dict[PhaseName, float], *, as_json: bool) -> None:
+def _show_anew(
+    directory: str,
+    added: dict[PhaseName, float],
+    *,
+    allow_inconclusive: bool,
+    as_json: bool,
+) -> int:
     from orbax_bench_core.analysis.recovery import recovery_document
-    from orbax_bench_core.cli.results import published, show_answer
+    from orbax_bench_core.cli.results import published, recovery_exit_code, show_answer
     from orbax_bench_core.steps import publish_recovery
 
     found = published(
@@ -158,3 +165,4 @@ def _show_anew(directory: str, added: dict[PhaseName, float], *, as_json: bool) 
         otherwise=f"To drill a suite, say where: `orbax-bench recovery {directory} -o DIR`",
     )
     show_answer(found, recovery_document(found), f"{directory}/recovery.html", as_json=as_json)
+    return recovery_exit_code(found, allow_inconclusive=allow_inconclusive)

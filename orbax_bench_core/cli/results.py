@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 
+from orbax_bench_core.analysis.recovery import lacking
 from orbax_bench_core.cli.arguments import results_console
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
@@ -16,6 +17,7 @@ from orbax_bench_core.steps import Outlets
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from orbax_bench_core.analysis.recovery import Recovery
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.analysis.summary import RunSummary
     from orbax_bench_core.document import Document
@@ -97,3 +99,14 @@ def soak_exit_code(soak: Soak) -> int:
     if any(series.failed for series in soak.series):
         return Exit.FAILED
     return Exit.OK if soak.word == "PASS" else Exit.INCONCLUSIVE
+
+
+def recovery_exit_code(recovery: Recovery, *, allow_inconclusive: bool) -> int:
+    """Returns the exit code: with arms 3 REGRESSION, 4 INCONCLUSIVE; 1 for a drill not back."""
+    words = {pair.word for pair in recovery.verdicts}
+    if "REGRESSION" in words:
+        return Exit.REGRESSION
+    if lacking(recovery):
+        return Exit.FAILED
+    inconclusive = "INCONCLUSIVE" in words and not allow_inconclusive
+    return Exit.INCONCLUSIVE if inconclusive else Exit.OK

@@ -10,7 +10,7 @@ import pytest
 SUITE = """
 suite_name: drilled
 num_repeats: 2
-execution: {warmups: 0, retries: 0}
+execution: {warmups: 0, retries: 1}
 checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
 benchmarks:
 - {generator: tests.support.scripted.Scripted, options: %s}
@@ -56,12 +56,25 @@ def test_drills_are_shown_and_shown_anew(recovery, tmp_path, orbax_bench):
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "complete"
 
 
+@pytest.mark.slow
+def test_a_drill_that_came_back_at_its_second_attempt_has_not_come_back(
+    recovery, tmp_path, orbax_bench
+):
+    assert orbax_bench("site", tmp_path).code == 0
+    done = recovery("{act: raise, act_at: '0', first_attempts: true}", "", "--quiet")
+    assert "1 of 2 drills came back" in done.stdout, done.stderr
+    assert done.returncode == 1
+    assert orbax_bench("recovery", tmp_path / "run").code == 1
+    assert "✗ not back" in (tmp_path / "index.html").read_text()
+
+
 @pytest.mark.nightly
 @pytest.mark.extended
-def test_arms_end_in_a_verdict_on_the_recovery(recovery, tmp_path):
+def test_arms_end_in_a_verdict_on_the_recovery(recovery, tmp_path, orbax_bench):
     extra = "arms: {candidate: {options: {load_s: 3.0}}}\ngate: {looks: [10]}"
     done = recovery("{load_s: 0.02}", extra, "--json")
     assert done.returncode == 3, done.stdout + done.stderr
+    assert orbax_bench("recovery", tmp_path / "run").code == 3
     (verdict,) = json.loads(done.stdout)["verdicts"]
     assert verdict["word"] == "REGRESSION"
     primary = [phase["phase"] for phase in verdict["phases"] if phase["primary"]]

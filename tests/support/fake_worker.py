@@ -131,7 +131,7 @@ class FakeWorker:
         data.mkdir(parents=True, exist_ok=True)
         (data / f"saved_by_{task.host}").write_text("")
         if task.drill is not None:
-            self._drill(task.drill.killed, script, data / "saved")
+            self._drill(task, task.drill.killed, script, data / "saved")
             return
         self._measure("save", float(str(script.save_s)), task)
         self._meet("saved", task)
@@ -154,7 +154,9 @@ class FakeWorker:
         script = ScriptedOptions(**task.measured.options)
         return script.act == act and self._acts(task, script)
 
-    def _drill(self, killed: Killed | None, script: ScriptedOptions, saved: Path) -> None:
+    def _drill(
+        self, task: Task, killed: Killed | None, script: ScriptedOptions, saved: Path
+    ) -> None:
         """Trains until it is killed, or goes on from the last save."""
         if killed is None:
             os.write(self._events, b"7\n")  # as a library that prints a number has done
@@ -166,6 +168,8 @@ class FakeWorker:
                 time.sleep(0.002)
             raise Unfinished("NotKilled", "it came to its end before it was killed")
         self._reach_store(script)
+        if self._acts(task, script):
+            self._act(task, script)
         seconds = {"notice": killed.notice_s, "start": killed.start_s}
         seconds |= {"restore": script.load_s, "first_step": script.load_s}
         seconds["recovery"] = sum(seconds.values())

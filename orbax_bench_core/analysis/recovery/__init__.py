@@ -3,12 +3,13 @@
 from orbax_bench_core.analysis.recovery.drills import recovery_of
 from orbax_bench_core.analysis.recovery.model import PhaseName, Recovery
 from orbax_bench_core.analysis.recovery.view import recovery_document, recovery_section
-from orbax_bench_core.analysis.recovery.words import headline
+from orbax_bench_core.analysis.recovery.words import headline, lacking
 
 __all__ = [
     "PhaseName",
     "Recovery",
     "headline",
+    "lacking",
     "recovery_document",
     "recovery_of",
     "recovery_section",

@@ -105,6 +105,16 @@ def losses(series: RecoverySeries) -> str:
     return said
 
 
+def lacking(recovery: Recovery) -> list[str]:
+    """Returns the series of which drills did not come back, a line each with the reasons."""
+    return [
+        f"{series.name}: {series.recovered} of {series.drills} drills came back: "
+        f"{'; '.join(series.reasons)}"
+        for series in recovery.series
+        if series.recovered < series.drills
+    ]
+
+
 def headline(recovery: Recovery) -> str:
     """Returns the result of drills: one sentence per pair, or per series without arms."""
     if recovery.verdicts:

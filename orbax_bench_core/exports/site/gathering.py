@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from orbax_bench_core.analysis import async_study, recovery, soak
 from orbax_bench_core.analysis.best import best_line, read_best
@@ -36,12 +36,12 @@ class Finding(NamedTuple):
     Attributes:
         answer: In a sentence; empty where it found nothing.
         page: Name of the page that says it.
-        word: The verdict, if it ended in one.
+        word: The verdict, or `not back` after drills that lost a job; None where it has neither.
     """
 
     answer: str
     page: str
-    word: Word | SoakWord | None = None
+    word: Word | SoakWord | Literal["not back"] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -190,7 +190,10 @@ def _soak(directory: RunDirectory) -> Finding | None:
 
 def _recovery(directory: RunDirectory) -> Finding | None:
     found = directory.read_result(RunFile.RECOVERY, recovery.Recovery)
-    return None if found is None else Finding(recovery.headline(found), "recovery.html")
+    if found is None:
+        return None
+    back = not recovery.lacking(found)
+    return Finding(recovery.headline(found), "recovery.html", None if back else "not back")
 
 
 def _study(directory: RunDirectory) -> Finding | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _MARKS: Final[Mapping[str, tuple[str, Role]]] = {
     "REGRESSION": ("✗", "bad"),
     "LEAK": ("✗", "bad"),
+    "not back": ("✗", "bad"),
     "PASS": ("✓", "good"),
     "INCONCLUSIVE": ("?", "unsure"),
     "not judged": ("?", "unsure"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orbax_bench_core.analysis.recovery import lacking
 from orbax_bench_core.config import LoadedSuite, parse_suite, with_overrides
 from orbax_bench_core.errors import check_amounts
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
@@ -58,11 +59,5 @@ def recovery(
         say=say,
         lock=lock,
     )
-    failed = [
-        f"{series.name}: {series.recovered} of {series.drills} drills came back: "
-        f"{'; '.join(series.reasons)}"
-        for series in found.series
-        if series.recovered < series.drills
-    ]
     named = conclusion(RunDirectory(output_directory), RunFile.RECOVERY)
-    return Outputs(value=failed, named=named)
+    return Outputs(value=lacking(found), named=named)
