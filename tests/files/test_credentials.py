@@ -117,4 +117,4 @@ def test_a_file_in_a_bucket_is_not_looked_for_without(quick, nobody, monkeypatch
     for name, value in nobody.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(PermissionError, match=SAID):
-        read_at_most("gs://bucket/x")
+        read_at_most("gs://bucket-that-nothing-else-here-asks-for/x")
