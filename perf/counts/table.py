@@ -110,6 +110,26 @@ def _soak_counts() -> tuple[Count, ...]:
     return (*simulated, *real)
 
 
+def _verdict_counts() -> tuple[Count, ...]:
+    """Returns the counts of real comparisons whose answer is known, at the default margin."""
+    planted = {
+        "same": ("0.0", "real saves beside themselves do not regress", 0),
+        "tolerated": ("0.05", "nor do saves that are slower by a third of the margin", 0),
+        "slower": ("0.5", "saves that take half as long again regress, and their loads do not", 1),
+    }
+    return tuple(
+        Count(
+            name=f"verdict_{name}",
+            claim=claim,
+            trials=20,
+            failures=failures,
+            command=_python("perf.verdicts", "--trial", "{trial}", "--slower", slower),
+            timeout_s=1800.0,
+        )
+        for name, (slower, claim, failures) in planted.items()
+    )
+
+
 COUNTS: Final = (
     Count(
         name="orphans",
@@ -131,6 +151,7 @@ COUNTS: Final = (
     ),
     *_host_counts(),
     *_soak_counts(),
+    *_verdict_counts(),
     Count(
         name="chaos",
         claim="whatever is killed or disturbed leaves, run again, what it would have left",

@@ -1,0 +1,1 @@
+"""Real comparisons whose answer is known: saves that are held up by a share of their own time."""
