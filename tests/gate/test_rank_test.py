@@ -146,7 +146,8 @@ def test_random_orders_stand_in_for_all(many, monkeypatch):
 def test_random_orders_never_give_a_p_value_of_zero(monkeypatch):
     monkeypatch.setattr(randomisation, "EXACT_BLOCKS", 4)
     logs = np.array([[0.0, 0.1, 5.0, 5.2]] * 20)
-    assert p_values(made(logs, logs > 1), 0.0, draws=999)[0] == 1 / 1000
+    assert p_values(made(logs, logs > 1), 0.0, draws=999) == (1 / 1000, 1.0)
+    assert p_values(made(logs, logs < 1), 0.0, draws=999) == (1.0, 1 / 1000)
 
 
 @pytest.mark.parametrize("exact", [19, 20])
