@@ -49,6 +49,28 @@ def test_limits_that_cannot_be_taken_are_said_and_no_more(make_run, make_record,
     assert said[-1] == "no limits: No space left on device"
 
 
+@pytest.mark.parametrize(
+    ("platform", "hosts", "alone"), [("tpu", 2, True), ("tpu", 1, False), ("gpu", 2, False)]
+)
+def test_the_chips_of_a_slice_are_left_alone_for_no_host_can_open_its_own(
+    make_run, make_record, said, platform, hosts, alone
+):
+    variables = []
+
+    class Asked(Three):
+        def run_module(self, module, argument, **given):
+            variables.append(given["variables"])
+            return super().run_module(module, argument, **given)
+
+    record = make_record(
+        state=State(num_bytes=1 << 20, digest={}),
+        num_hosts=hosts,
+        provenance={"devices": {"platform": platform, "kind": "", "count": 4}},
+    )
+    ensure_limits(make_run([record]), said.append, Asked())
+    assert [each.get("JAX_PLATFORMS") == "cpu" for each in variables] == [alone]
+
+
 class Three(LocalHost):
     """Three hosts, of which one is slow and one has no room."""
 

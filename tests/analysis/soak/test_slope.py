@@ -23,6 +23,17 @@ def test_one_spike_moves_nothing():
     assert slope_of(levels).per_save == 0
 
 
+@pytest.mark.parametrize("stride", [1, 3])
+def test_the_interval_is_that_of_independent_noise_where_it_is_independent(stride):
+    """A Theil-Sen slope of n values has a variance of 12 / n^3 over its efficiency, 3 / pi."""
+    count = 360 * stride
+    levels = np.random.default_rng(0).normal(size=count) + 0.01 * np.arange(count)
+    found, deviation = slope_of(levels.tolist()), np.sqrt(12 / count**3 * np.pi / 3)
+    assert found.per_save == pytest.approx(0.01, abs=3 * deviation)
+    assert found.low < found.per_save < found.high
+    assert found.high - found.low == pytest.approx(2 * 1.96 * deviation, rel=0.25)
+
+
 @pytest.mark.slow
 def test_of_a_long_series_means_are_taken_and_the_slope_stays_per_save():
     levels = SERIES["leak"](np.random.default_rng(0), 2050)

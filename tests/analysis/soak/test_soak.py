@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
+from orbax_bench_core.analysis.soak.figures import memory_figure
 from orbax_bench_core.document import print_document, to_html, to_markdown
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
@@ -147,6 +148,15 @@ def test_a_terminal_has_room_for_every_slope_and_verdict(judge, make_life, width
     assert "-0.333 [-0.333, -0.333]" in table
     assert table.count("PASS") == 4  # memory, files and threads, and the verdict of all
     assert ("limit" in table.splitlines()[1]) is (width == 120)
+
+
+def test_means_of_saves_are_drawn_in_the_middle_of_theirs(judge, make_life):
+    """Of 900 saves three at a time are drawn, and the level of each save is its number."""
+    (series,) = judge(make_life(900, rss=lambda save: float(save + 1))).series
+    drawn, grown, _ = memory_figure(series, 0.1).axes[0].lines
+    assert len(drawn.get_xdata()) == 300
+    assert list(drawn.get_xdata()) == list(drawn.get_ydata())
+    assert list(grown.get_xdata()) == pytest.approx(list(grown.get_ydata()), abs=15)
 
 
 @pytest.mark.slow
