@@ -94,10 +94,12 @@ extended: setup
 
 # The unit tests with the oldest and with the newest versions that pyproject.toml allows. What these
 # versions warn of is not ours to mend, nor how they word a usage: texts are those of the lock.
+# `make newest ON=python3.13` takes another interpreter.
+ON ?= $(BIN)/python
 floor: RESOLUTION := lowest-direct
 newest: RESOLUTION := highest
 floor newest: setup
-	$(BIN)/python -m uv venv --quiet --clear --python $(BIN)/python build/$@
+	$(BIN)/python -m uv venv --quiet --clear --python $(ON) build/$@
 	$(BIN)/python -m uv pip install --quiet --python build/$@/bin/python --resolution $(RESOLUTION) -r pyproject.toml $(EXTRAS)
 	$(BIN)/python -m uv pip install --quiet --python build/$@/bin/python --no-deps --editable .
 	build/$@/bin/python -m pytest -m "not slow and not nightly and not extended" -n $(JOBS) --dist worksteal -W default \
