@@ -24,7 +24,8 @@ def memory_figure(series: SoakSeries, limit_mib: float) -> Figure:
     figure = figures.new_figure(_WIDTH, _HEIGHT)
     axes = figure.subplots()
     stride = max(1, -(-series.saves // max(1, len(series.levels))))
-    places = [stride * index + (stride + 1) / 2 for index in range(len(series.levels))]
+    firsts = range(1, series.saves + 1, stride)
+    places = [(first + min(first + stride - 1, series.saves)) / 2 for first in firsts]
     axes.plot(places, series.levels, ".", color=figures.BAR, markersize=3, label="after a save")
     axes.axvspan(0, series.dropped, color=figures.LINE, alpha=0.6, label="does not count")
     growth = series.growth("rss")

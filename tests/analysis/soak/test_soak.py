@@ -151,10 +151,10 @@ def test_a_terminal_has_room_for_every_slope_and_verdict(judge, make_life, width
 
 
 def test_means_of_saves_are_drawn_in_the_middle_of_theirs(judge, make_life):
-    """Of 900 saves three at a time are drawn, and the level of each save is its number."""
-    (series,) = judge(make_life(900, rss=lambda save: float(save + 1))).series
+    """Of 1,000 saves three at a time are drawn, and the level of each save is its number."""
+    (series,) = judge(make_life(1000, rss=lambda save: float(save + 1))).series
     drawn, grown, _ = memory_figure(series, 0.1).axes[0].lines
-    assert len(drawn.get_xdata()) == 300
+    assert len(drawn.get_xdata()) == 334
     assert list(drawn.get_xdata()) == list(drawn.get_ydata())
     assert list(grown.get_xdata()) == pytest.approx(list(grown.get_ydata()), abs=15)
 
