@@ -112,7 +112,10 @@ def run_with(
 
     refuse_several_hosts("a pipeline on this machine")
     printed = _Tee(log, say)
-    local.init(runner=runner, pipeline_root=pipeline_root)
+    # By default it makes one among the temporary files, and leaves it there.
+    workspace = Path(pipeline_root, "workspace")
+    workspace.mkdir(exist_ok=True)
+    local.init(runner=runner, pipeline_root=pipeline_root, workspace_root=str(workspace))
     with (
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(printed),

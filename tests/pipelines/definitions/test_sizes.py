@@ -143,7 +143,8 @@ from orbax_bench_pipelines.targets.local import shell_safe_python
 here = Path.cwd()
 runner = local.SubprocessRunner(use_venv=False)
 with shell_safe_python(here):
-    local.init(runner, pipeline_root=f"{here}/root", enable_caching=True, cache_root=f"{here}/kept")
+    places = {"pipeline_root": f"{here}/root", "workspace_root": f"{here}/root"}
+    local.init(runner, **places, enable_caching=True, cache_root=f"{here}/kept")
     find_pipeline("sweep").build(Placement())(
         suite=Path("suite.yaml").read_text(),
         output_directory=f"{here}/out",

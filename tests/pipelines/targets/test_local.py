@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -50,6 +51,18 @@ def test_print_is_put_back_when_kfp_leaves_a_stand_in(tmp_path):
     runner = local.SubprocessRunner(use_venv=False)
     run_with(runner, str(tmp_path), pipeline, {}, io.StringIO(), say=real)
     assert builtins.print is real
+
+
+def test_kfp_leaves_nothing_among_the_temporary_files(tmp_path, monkeypatch):
+    from kfp import local
+
+    root, temporary = tmp_path / "root", tmp_path / "tmp"
+    root.mkdir()
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    runner = local.SubprocessRunner(use_venv=False)
+    run_with(runner, str(root), lambda: None, {}, io.StringIO(), say=print)
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize(("asked", "most"), [(None, 2), (5, 5)])
