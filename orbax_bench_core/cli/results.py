@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 
-from orbax_bench_core.analysis.recovery import lacking
 from orbax_bench_core.cli.arguments import results_console
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
@@ -103,6 +102,8 @@ def soak_exit_code(soak: Soak) -> int:
 
 def recovery_exit_code(recovery: Recovery, *, allow_inconclusive: bool) -> int:
     """Returns the exit code: with arms 3 REGRESSION, 4 INCONCLUSIVE; 1 for a drill not back."""
+    from orbax_bench_core.analysis.recovery import lacking
+
     words = {pair.word for pair in recovery.verdicts}
     if "REGRESSION" in words:
         return Exit.REGRESSION

@@ -301,7 +301,7 @@ def test_a_failing_save_ends_the_training_and_the_repeat(repeat, monkeypatch):
     threads = threading.active_count()
     with pytest.raises(OSError, match="disk full"):
         repeat()
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads  # those of other tests may end meanwhile
 
 
 def test_every_value_is_finite(measured):
