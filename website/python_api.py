@@ -7,6 +7,7 @@ import functools
 import importlib
 import inspect
 import re
+import types
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -54,7 +55,7 @@ def _entry(name: str, value: Any) -> Iterator[str]:
     yield ""
     if inspect.isclass(value):
         yield from _class(name, value)
-    elif callable(value):
+    elif callable(value) and not isinstance(value, types.GenericAlias):
         yield from _callable(name, value)
     else:
         yield from ("```python", f"{name} = {_short(repr(value))}", "```", "")
