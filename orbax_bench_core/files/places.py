@@ -80,6 +80,17 @@ def checked_path(path: str) -> str:
     return full
 
 
+def without_detours(path: str) -> str:
+    """Returns a path in full without `..`, where that names the same place; links stay as named.
+
+    An address stays as it is, and so does the way up from where a link leads.
+    """
+    if path.startswith(_REMOTE) or ".." not in Path(path).parts:
+        return path
+    direct = os.path.normpath(path)
+    return direct if os.path.realpath(direct) == os.path.realpath(path) else path
+
+
 def _understood(named: str) -> tuple[str, str | None]:
     """Returns what was named, without `file://`, and its scheme where that is not understood.
 

@@ -20,6 +20,7 @@ from orbax_bench_core.files import (
     read_at_most,
     refuse_links,
     remove_tree,
+    without_detours,
     write_atomically,
 )
 from orbax_bench_core.leases import WHOLE, batch_name, held
@@ -55,7 +56,7 @@ class RunDirectory(RecordFiles):
         from etils import epath
 
         try:
-            super().__init__(epath.Path(checked_path(root)))
+            super().__init__(epath.Path(without_detours(checked_path(root))))
         except ValueError as error:
             raise UserError(str(error)) from None
         self._run_id: str | None = None

@@ -81,6 +81,24 @@ def test_a_directory_that_orbax_would_misread_is_refused():
         RunDirectory("s3://bucket/run")
 
 
+def test_a_way_up_and_down_again_is_left_out_of_its_name(tmp_path, monkeypatch):
+    (tmp_path / "x").mkdir()
+    monkeypatch.chdir(tmp_path / "x")
+    assert str(RunDirectory("../x/../y").root) == str(tmp_path / "y")
+
+
+def test_a_link_keeps_its_name(tmp_path):
+    (tmp_path / "far" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "deep")
+    assert str(RunDirectory(f"{tmp_path}/link/r").root) == f"{tmp_path}/link/r"
+    # What lies above the link's target is no neighbour of the link.
+    assert str(RunDirectory(f"{tmp_path}/link/../r").root) == f"{tmp_path}/link/../r"
+
+
+def test_an_address_in_a_bucket_is_as_it_was_given():
+    assert str(RunDirectory("gs://bucket/x/../y").root) == "gs://bucket/x/../y"
+
+
 def test_a_directory_without_a_run_says_so(tmp_path):
     run = RunDirectory(str(tmp_path))
     assert not run.exists()
