@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pydantic
 
 from orbax_bench_core.config import Arm, LoadedSuite
-from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError, remedy_of
 from orbax_bench_core.files import (
     MAX_BYTES,
     ResultModel,
@@ -85,7 +85,7 @@ class RunDirectory(RecordFiles):
                     held(self.root, owner, points=several, command=command, say=say)
                 )
             except OSError as error:
-                raise UserError(f"cannot write to {self.root}: {error}") from None
+                raise self._unwritable(error) from None
             self.fence = fence
             stack.callback(setattr, self, "fence", None)
             yield
@@ -121,8 +121,12 @@ class RunDirectory(RecordFiles):
         try:
             self.write_info(info)
         except (OSError, ValueError) as error:
-            raise UserError(f"cannot write to {self.root}: {error}") from None
+            raise self._unwritable(error) from None
         return info
+
+    def _unwritable(self, error: Exception) -> UserError:
+        remedy = remedy_of(error) if isinstance(error, OSError) else ""
+        return UserError("; ".join(filter(None, [f"cannot write to {self.root}: {error}", remedy])))
 
     def exists(self) -> bool:
         """Returns whether a run is here.
@@ -160,8 +164,12 @@ class RunDirectory(RecordFiles):
         """
         data = self._read(self._info_path, MAX_BYTES)
         if data is None:
-            why = "it has no run.json" if self.root.exists() else "it does not exist"
-            raise UserError(f"{self.root} is not a run directory: {why}")
+            there = "it has no run.json" if self.root.is_dir() else "it is a file"
+            why = there if self.root.exists() else "it does not exist"
+            raise UserError(
+                f"{self.root} is not a run directory: {why}; give one that `orbax-bench run` has "
+                "made"
+            )
         info = parsed_info(data, str(self._info_path))
         self._run_id = info.run_id
         return info
