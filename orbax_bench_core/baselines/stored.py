@@ -68,6 +68,10 @@ def load_baseline(
         found = measured_records(run.records(), arm)
         if left_out is not None:
             left_out += run.strays
+        if not found:
+            raise UserError(
+                f"{run.root} has no repeat that was measured yet; run its suite into it first"
+            )
         return found
     if folder.suffix == ".json" and not folder.is_dir():
         folder = folder.with_suffix("")

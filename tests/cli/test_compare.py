@@ -1,5 +1,7 @@
 """`orbax-bench compare`."""
 
+import shutil
+
 import pytest
 
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
@@ -41,6 +43,30 @@ def test_of_a_good_and_a_wrong_place_the_wrong_one_is_told(
         assert (outcome.code, outcome.err.count("error:")) == (2, 1)
         assert f"error: {none}" in outcome.err
         assert "does not exist" in outcome.err
+
+
+def test_a_run_that_has_measured_nothing_is_told_as_such(orbax_bench, make_separate_run, tmp_path):
+    good, bare = make_separate_run(0).root, make_separate_run(1).root
+    shutil.rmtree(bare / "records")
+    for given in ((bare, good), (good, bare)):
+        outcome = orbax_bench("compare", *given)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err == (
+            f"error: {bare} has no repeat that was measured yet; run its suite into it first\n"
+        )
+
+
+def test_a_registry_of_the_run_itself_is_no_registry_without_captures(
+    orbax_bench, make_separate_run, tmp_path
+):
+    run = make_separate_run(0).root
+    assert orbax_bench("baseline", "capture", tmp_path / "reg", run).code == 0
+    outcome = orbax_bench("compare", tmp_path / "reg" / "v9", run)
+    assert outcome.code == 2
+    assert outcome.err == (
+        f"error: {tmp_path}/reg has captures of the run itself alone, so that v9 is none of "
+        "another run; capture another one there, or give a run directory\n"
+    )
 
 
 def test_runs_without_a_common_point_were_not_compared(orbax_bench, make_separate_run, make_point):
