@@ -11,7 +11,7 @@ import pydantic
 from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.blocks import is_optional, keys_at, unknown_key
 from orbax_bench_core.config.checkpoint import SpecError
-from orbax_bench_core.config.errors import SuiteError, explain, is_consequence
+from orbax_bench_core.config.errors import TYPES, SuiteError, explain, is_consequence
 from orbax_bench_core.config.mesh import sharding_conflict
 from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
@@ -79,7 +79,7 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
     """
     source = overridden(Source(text, file))
     if not isinstance(source.data, dict):
-        kind = type(source.data).__name__
+        kind = TYPES.get(type(source.data), type(source.data).__name__)
         raise SuiteError(source.problem(f"a suite is a mapping of keys to values, got {kind}", ()))
     notes: list[str] = []
     data, plural_paths = _with_plurals(source.data, notes)

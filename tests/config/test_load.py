@@ -14,8 +14,10 @@ HEAD = "suite_name: s\n"
 @pytest.mark.parametrize(
     ("text", "line", "key", "message"),
     [
-        pytest.param("- a\n", 1, "", "a suite is a mapping of keys to values, got list", id="list"),
-        pytest.param("hello\n", 1, "", "mapping of keys to values, got str", id="text"),
+        pytest.param(
+            "- a\n", 1, "", "a suite is a mapping of keys to values, got a list", id="list"
+        ),
+        pytest.param("hello\n", 1, "", "mapping of keys to values, got text", id="text"),
         pytest.param(
             "benchmarks:\n- {generator: g, options: {}}\n",
             1,
