@@ -21,7 +21,12 @@ from orbax_bench_core.baselines.store import (
     registry_around,
     registry_path,
 )
-from orbax_bench_core.baselines.stored import capture_into, load_baseline, measured_records
+from orbax_bench_core.baselines.stored import (
+    capture_into,
+    load_baseline,
+    measured_records,
+    told_before,
+)
 from orbax_bench_core.baselines.view import capture_document, captures_document, promoted_document
 
 __all__ = [
@@ -48,4 +53,5 @@ __all__ = [
     "registry_around",
     "registry_path",
     "resolve_baseline",
+    "told_before",
 ]

@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import glob
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.baselines.model import Capture
 from orbax_bench_core.baselines.store import Registry, registry_path
@@ -17,6 +17,8 @@ from orbax_bench_core.records import Record, RunDirectory, RunInfo
 
 if TYPE_CHECKING:
     from etils import epath
+
+_ACCEPTED: Final = "give run directories, a directory that holds some, or a registry of baselines"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -91,17 +93,14 @@ def _runs_in(
     if RunDirectory(str(folder)).exists():
         return _readable([folder], beside_others)
     if not folder.exists():
-        raise UserError(f"{folder} does not exist")
+        raise UserError(f"{folder} does not exist; {_ACCEPTED}")
     inside = sorted(file.parent for file in matching(folder, "*/run.json"))
     if inside:
         return _readable(inside, left_out)
     registry = Registry(str(folder))
     captures = registry.captures()
     if not captures:
-        raise UserError(
-            f"{folder} holds no run: give run directories, a directory that holds some, or a "
-            "registry of baselines"
-        )
+        raise UserError(f"{folder} holds no run: {_ACCEPTED}")
     return [_of_capture(registry, capture) for capture in captures]
 
 

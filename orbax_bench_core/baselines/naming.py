@@ -77,7 +77,13 @@ def resolve_baseline(
         if not registry.exists():
             continue
         name = spelled.relative_to(parent).as_posix()
-        captures = [each for each in registry.captures() if each.run_id not in apart_from]
+        every = registry.captures()
+        captures = [each for each in every if each.run_id not in apart_from]
+        if every and not captures:
+            raise UserError(
+                f"{parent} has captures of the run itself alone, so that {name} is none of another "
+                "run; capture another one there, or give a run directory"
+            )
         fitting = [each for each in captures if _has_any(each, points)] or captures
         return f"{parent}/{find_capture(fitting, name).reference}"
     return path

@@ -267,7 +267,8 @@ def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
         where = ".".join(str(part) for part in first["loc"])
         field = model.model_fields.get("schema_version")
         version = SCHEMA_VERSION if field is None else field.default
-        message = f"not a {what} of schema version {version}: {where}: {first['msg']}"
+        said = f"not a {what} of schema version {version}"
+        message = ": ".join(filter(None, [said, where, first["msg"]]))
         raise UserError(Problem(message, file=str(file))) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.baselines.capturing import capture_run, resolved
@@ -20,7 +21,7 @@ from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from etils import epath
 
@@ -67,6 +68,10 @@ def load_baseline(
         found = measured_records(run.records(), arm)
         if left_out is not None:
             left_out += run.strays
+        if not found:
+            raise UserError(
+                f"{run.root} has no repeat that was measured yet; run its suite into it first"
+            )
         return found
     if folder.suffix == ".json" and not folder.is_dir():
         folder = folder.with_suffix("")
@@ -78,6 +83,25 @@ def load_baseline(
         parent = Registry(str(folder.parent))
         return _records(parent, _newest(parent.captures_of(folder.name)))
     return _of_registry(Registry(str(folder)), path)
+
+
+@contextlib.contextmanager
+def told_before(baseline: str) -> Iterator[None]:
+    """Tells what is wrong with a baseline before what is wrong with its candidate, read inside.
+
+    The candidate is read first, for its points choose among captures; a person gave it second.
+
+    Raises:
+        UserError: Inside there was one, and whatever else is wrong with the baseline.
+    """
+    try:
+        yield
+    except UserError as wrong:
+        try:
+            load_baseline(baseline)
+        except UserError as first:
+            raise UserError(*first.problems, *wrong.problems) from None
+        raise
 
 
 def measured_records(records: Iterable[Record], arm: Arm) -> list[Record]:
@@ -98,10 +122,14 @@ def _of_registry(registry: Registry, path: str) -> list[Record]:
         return _records(registry, current)
     captures = registry.captures()
     if not captures and not registry.root.exists():
-        raise UserError(f"{path} does not exist")
+        raise UserError(
+            f"{path} does not exist; give a run directory, a registry of baselines or a capture in "
+            "one"
+        )
     if not captures:
         raise UserError(
-            f"{path} holds no baseline; store a run in it with `orbax-bench baseline capture`"
+            f"{path} holds no run and no baseline; give a run directory, or store a run in it with "
+            "`orbax-bench baseline capture`"
         )
     revisions = sorted({capture.revision for capture in captures})
     if len(revisions) > 1:

@@ -107,7 +107,7 @@ def ab(
     4 INCONCLUSIVE, 130 interrupted. The same command finishes what was interrupted.
     """
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.cli.arm_flags import with_arms
+    from orbax_bench_core.cli.arm_flags import told_by_flags, with_arms
     from orbax_bench_core.cli.comparison_run import ComparisonRun
     from orbax_bench_core.cli.output import Output
     from orbax_bench_core.execute import RunSettings
@@ -116,12 +116,14 @@ def ab(
     serve_without_suite(cluster, suite, output_directory)
     outlets = outlets_of(cluster, notify, junit)
     known = passports.find(passport)
-    with outlets.on_failure(name_in(suite), output_directory):
+    by_flags = told_by_flags(baseline or [], candidate or [])
+    with outlets.on_failure(name_in(suite), output_directory), by_flags:
         loaded = load_for_hosts(suite, override or (), cluster)
         with_both = with_arms(loaded, baseline or [], candidate or [], same=same)
 
     def measure(settings: RunSettings) -> int:
-        with outlets.on_failure(loaded.suite.suite_name, output_directory):
+        by_flags = told_by_flags(baseline or [], candidate or [])
+        with outlets.on_failure(loaded.suite.suite_name, output_directory), by_flags:
             measurement = ComparisonRun(
                 with_both,
                 output_directory,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config import ARMS, LoadedSuite, parse_suite, with_keys
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.config import ARMS, Arm, LoadedSuite, parse_suite, with_keys
+from orbax_bench_core.errors import Problem, UserError, shortened
 
 _OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
 
@@ -42,7 +43,7 @@ def with_arms(
     if same:
         lives = {} if "lives" in loaded.source.data.get("gate", {}) else {"lives": "always"}
         return with_equal_arms(loaded, lives)
-    arms = {"baseline": _arm(baseline), "candidate": _arm(candidate)}
+    arms = {"baseline": _arm("baseline", baseline), "candidate": _arm("candidate", candidate)}
     text = with_keys(loaded.text, {"arms": arms}, loaded.source.file)
     return parse_suite(text, loaded.source.file)
 
@@ -71,12 +72,43 @@ def with_equal_arms(loaded: LoadedSuite, gate: Mapping[str, Any]) -> LoadedSuite
     return parse_suite(yaml.safe_dump(data, sort_keys=False), loaded.source.file)
 
 
-def _arm(given: Sequence[str]) -> dict[str, Any]:
+@contextlib.contextmanager
+def told_by_flags(baseline: Sequence[str], candidate: Sequence[str]) -> Iterator[None]:
+    """Tells what is wrong with an arm by the flag that has it, for it has no line in the suite.
+
+    Raises:
+        UserError: Inside there was one.
+    """
+    flags = {
+        ("arms", arm, *(() if key in _OWN_KEYS else ("options",)), key): _said(arm, item)
+        for arm, items in zip(ARMS, (baseline, candidate), strict=True)
+        for item in items
+        for key in [item.partition("=")[0]]
+    }
+    try:
+        yield
+    except UserError as wrong:
+        told = [_by_flag(problem, flags) for problem in wrong.problems]
+        if told == list(wrong.problems):
+            raise
+        raise UserError(*told) from None
+
+
+def _by_flag(problem: Problem, flags: Mapping[tuple[str, ...], str]) -> Problem:
+    flag = flags.get(tuple(problem.key.split(".")))
+    return problem if flag is None else Problem(problem.message, file=flag)
+
+
+def _said(arm: Arm, item: str) -> str:
+    return f"--{arm} {shortened(item)}"
+
+
+def _arm(name: Arm, given: Sequence[str]) -> dict[str, Any]:
     arm: dict[str, Any] = {"options": {}}
     for item in given:
         key, equals, value = item.partition("=")
         if not key or not equals:
-            raise UserError(f"expected KEY=VALUE, such as use_ocdbt=false, got {item!r}")
+            raise UserError(f"{_said(name, item)}: expected KEY=VALUE, such as use_ocdbt=false")
         plain = yaml.safe_load(value)
         if key in _OWN_KEYS:
             arm[key] = plain if key == "processes" else value

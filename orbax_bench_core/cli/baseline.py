@@ -241,13 +241,15 @@ def compare(
         past_log_ratios,
         registry_around,
         resolve_baseline,
+        told_before,
     )
     from orbax_bench_core.document import print_document
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.records import RunDirectory
 
     directory = RunDirectory(run)
-    info = directory.read_info()
+    with told_before(baseline):
+        info = directory.read_info()
     now = measured_records(directory.records(), _arm(arm))
     baseline = resolve_baseline(
         baseline, points={record.point_id for record in now}, apart_from={info.run_id}

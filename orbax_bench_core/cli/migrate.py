@@ -41,6 +41,12 @@ def migrate(
             text = read_at_most(file).decode()
         except UnicodeDecodeError:
             raise UserError(Problem("is no text file", file=file)) from None
+        except FileNotFoundError:
+            said = "there is no such file; give Python files and suites"
+            raise UserError(Problem(said, file=file)) from None
+        except IsADirectoryError:
+            said = f"a folder; give the files in it, such as {file}/*.py"
+            raise UserError(Problem(said, file=file)) from None
         found.append(migrated(text, file))
     for migration in found:
         if write and migration.after != migration.before:

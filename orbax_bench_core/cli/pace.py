@@ -5,8 +5,9 @@ from __future__ import annotations
 import collections
 import datetime
 import itertools
+import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from rich.console import Console
@@ -40,33 +41,55 @@ def print_line(console: Console, clock: Clock, line: Text) -> None:
 
 
 class Pace:
-    """Time that each step of a measurement takes, by its latest steps."""
+    """Time that each step of a measurement takes, by its latest steps.
+
+    First steps, which also start a worker, warm it up and compile, are counted apart: of the
+    others they are no more than a bound.
+    """
 
     def __init__(self, window: int, clock: Clock = CLOCK) -> None:
         """Looks at the latest `window` steps, such as those of one round."""
         self._clock = clock
-        self._ends: collections.deque[float] = collections.deque(maxlen=max(1, window) + 1)
+        self._since: float | None = None
+        self._usual: collections.deque[float] = collections.deque(maxlen=max(1, window))
+        self._first: collections.deque[float] = collections.deque(maxlen=max(1, window))
 
     def begins(self) -> None:
         """Begins to count, where nothing has begun."""
-        if not self._ends:
-            self._ends.append(self._clock.seconds())
+        self._since = self._clock.seconds() if self._since is None else self._since
 
-    def step(self) -> None:
+    def step(self, *, first: bool = False) -> None:
         """Counts a step that has just ended."""
         self.begins()
-        self._ends.append(self._clock.seconds())
+        now, since = self._clock.seconds(), self._since
+        assert since is not None
+        (self._first if first else self._usual).append(now - since)
+        self._since = now
 
-    def seconds(self, steps: float) -> float | None:
-        """Returns the seconds that so many steps will take; None where none has ended."""
-        if len(self._ends) < 2:
+    def seconds(self, steps: float, firsts: float = 0) -> float | None:
+        """Returns the seconds that so many steps will take; None where none has ended.
+
+        Of these `firsts` are first ones. It is a bound until a step has ended that is none.
+        """
+        usual, first = _mean(self._usual or self._first), _mean(self._first or self._usual)
+        if usual is None or first is None:
             return None
-        return steps * (self._ends[-1] - self._ends[0]) / (len(self._ends) - 1)
+        return (steps - firsts) * usual + firsts * first
 
-    def left(self, steps: float) -> str:
-        """Returns what is left for people, such as `4 min left`; empty where nothing is known."""
-        seconds = self.seconds(steps)
-        return "" if seconds is None or steps <= 0 else f"{wait(seconds / 60)} left"
+    def left(self, steps: float, firsts: float = 0) -> str:
+        """Returns what is left for people, such as `4 min left`; empty where nothing is known.
+
+        A bound is told as one: `up to 4 min left`.
+        """
+        seconds = self.seconds(steps, firsts)
+        if seconds is None or steps <= 0:
+            return ""
+        bound = "" if self._usual or steps <= firsts else "up to "
+        return f"{bound}{wait(seconds / 60)} left"
+
+
+def _mean(durations: Collection[float]) -> float | None:
+    return statistics.fmean(durations) if durations else None
 
 
 class Names:

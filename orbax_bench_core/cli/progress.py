@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
@@ -18,6 +19,8 @@ from orbax_bench_core.records import Repeat
 
 _MARKS: Final = {"passed": "[green]✓[/]", "failed": "[red]✗[/]", "skipped": "[yellow]–[/]"}
 _BAR: Final = 20
+_STEADY: Final = 10
+"""Repeats of whose times the mean is steady."""
 _WORTH_SAYING_S: Final = 60.0
 _PARTS: Final = ("_blocking", "_background")
 """Ends of operations that are parts of another one, which a terminal leaves out."""
@@ -54,7 +57,10 @@ class ProgressReport(Watcher):
         self._names = Names(names)
         self._clock = clock
         self._round = max(1, len(names))
-        self._pace = Pace(self._round, clock)
+        # Whole rounds, for points differ; a few of a single point, for its repeats do.
+        self._pace = Pace(self._round * math.ceil(_STEADY / self._round), clock)
+        self._points = len(names)
+        self._begun: set[str] = set()
         self._measured = 0
         self._ended = 0
         self._bar = Bar(
@@ -104,7 +110,8 @@ class ProgressReport(Watcher):
             return
         self._ended += 1
         if not progress.reused:
-            self._pace.step()
+            self._pace.step(first=name not in self._begun)
+            self._begun.add(name)
             self._measured += 1
         self._bar.update(self._task, completed=self._ended, count=self._count())
         if self._verbose or not progress.reused:
@@ -130,15 +137,20 @@ class ProgressReport(Watcher):
     def _count(self) -> str:
         """Returns how far the run is, and the time that is left."""
         count = f"{self._ended:>{len(str(self._total))}}/{self._total}"
-        left = self._pace.left(self._total - self._ended)
+        left = self._pace.left(*self._steps())
         return f"{count}, {left}" if left else count
 
-    def _say_length(self) -> None:
-        """Says after the first round how long the others will take."""
+    def _steps(self) -> tuple[int, int]:
+        """Returns how many repeats are left, and how many of them are the first of their point."""
         steps = self._total - self._ended
-        long = (self._pace.seconds(steps) or 0.0) >= _WORTH_SAYING_S
-        if long and not self._console.is_terminal:
-            self._print(Text(f"the first round is done; about {self._pace.left(steps)}"))
+        return steps, min(steps, max(0, self._points - len(self._begun)))
+
+    def _say_length(self) -> None:
+        """Says after the first round how long the others will take; that of one point says it."""
+        steps = self._steps()
+        long = (self._pace.seconds(*steps) or 0.0) >= _WORTH_SAYING_S
+        if long and self._round > 1 and not self._console.is_terminal:
+            self._print(Text(f"the first round is done; {self._pace.left(*steps)}"))
 
     def _print(self, line: Text) -> None:
         print_line(self._console, self._clock, line)

@@ -46,6 +46,8 @@ def text_of(path: str) -> str:
 
     try:
         return read_at_most(path).decode()
+    except FileNotFoundError:
+        raise UserError(Problem("there is no such file", file=path)) from None
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot read it: {error}", file=path)) from None
 

@@ -13,10 +13,7 @@ from orbax_bench_core.config.checkpoint import (
 )
 from orbax_bench_core.config.described import DescribedSchema, meanings
 from orbax_bench_core.config.dtypes import ALIASES, BITS, canonical
-from orbax_bench_core.config.errors import (
-    SuiteError,
-    explain,
-)
+from orbax_bench_core.config.errors import TYPES, SuiteError, explain, mistyped
 from orbax_bench_core.config.execution import (
     Cache,
     Conditions,
@@ -49,6 +46,7 @@ __all__ = [
     "MAX_PRIMARY",
     "MODELS",
     "PER_ARM",
+    "TYPES",
     "Arm",
     "ArraySpec",
     "BenchmarkEntry",
@@ -80,6 +78,7 @@ __all__ = [
     "leaves",
     "load_suite",
     "meanings",
+    "mistyped",
     "parse_suite",
     "read_value",
     "sharding_conflict",

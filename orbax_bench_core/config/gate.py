@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, Self
 import pydantic
 
 from orbax_bench_core.config.base import ConfigModel
+from orbax_bench_core.config.errors import explain
 
 Share = Annotated[float, pydantic.Field(gt=0, lt=1)]
 
@@ -168,7 +169,7 @@ class GateConfig(GateRule):
             try:
                 self.rule(operation)
             except pydantic.ValidationError as error:
-                raise ValueError(f"metrics.{operation}: {error.errors()[0]['msg']}") from None
+                raise ValueError(f"metrics.{operation}: {explain(error.errors()[0], ())}") from None
         return self
 
 

@@ -8,16 +8,14 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config.arms import ARMS, ArmConfig, ArmsConfig
-from orbax_bench_core.config.base import ConfigModel
-from orbax_bench_core.config.checkpoint import CheckpointConfig, SpecError
-from orbax_bench_core.config.errors import SuiteError, explain
-from orbax_bench_core.config.execution import EnvironmentConfig, ExecutionConfig
-from orbax_bench_core.config.gate import GateConfig
-from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
+from orbax_bench_core.config.arms import ARMS
+from orbax_bench_core.config.blocks import is_optional, keys_at, unknown_key
+from orbax_bench_core.config.checkpoint import SpecError
+from orbax_bench_core.config.errors import TYPES, SuiteError, explain, is_consequence
+from orbax_bench_core.config.mesh import sharding_conflict
 from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
-from orbax_bench_core.config.suite import BenchmarkEntry, Suite
+from orbax_bench_core.config.suite import Suite
 from orbax_bench_core.errors import CREDENTIALS, Problem, did_you_mean, has_credentials
 from orbax_bench_core.files import opened
 
@@ -27,17 +25,6 @@ _UNAVAILABLE_KEYS = {
 _REMOVE = "remove the block (here: --override {}=null) and the suite runs on what this machine has"
 _MOST_EXPLAINED = 100
 _DEAD_KEYS = {"reuse_checkpoint": "has no effect, here or in Orbax's own framework"}
-
-_FIELDS_AT: dict[str, type[ConfigModel]] = {
-    "": Suite,
-    "execution": ExecutionConfig,
-    "benchmarks": BenchmarkEntry,
-    "checkpoint_configs": CheckpointConfig,
-    "mesh_configs": MeshConfig,
-    "environments": EnvironmentConfig,
-    "arms": ArmConfig,
-    "gate": GateConfig,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +79,7 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
     """
     source = overridden(Source(text, file))
     if not isinstance(source.data, dict):
-        kind = type(source.data).__name__
+        kind = TYPES.get(type(source.data), type(source.data).__name__)
         raise SuiteError(source.problem(f"a suite is a mapping of keys to values, got {kind}", ()))
     notes: list[str] = []
     data, plural_paths = _with_plurals(source.data, notes)
@@ -101,7 +88,8 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
         suite = Suite.model_validate(data)
     except pydantic.ValidationError as error:
         # Explaining one may take a millisecond, and nobody mends more than a screen of them.
-        details = error.errors(include_url=False)
+        every = error.errors(include_url=False)
+        details = [detail for detail in every if not is_consequence(detail)]
         problems = [_explain(detail, source, plural_paths) for detail in details[:_MOST_EXPLAINED]]
         if len(details) > _MOST_EXPLAINED:
             more = f"{len(details) - _MOST_EXPLAINED:,} more mistakes; these were the first"
@@ -183,11 +171,20 @@ def _explain(detail: Any, source: Source, plural_paths: dict[str, KeyPath]) -> P
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, SpecError):
         path += cause.where
-    message = explain(detail, _keys_beside(location))
-    key = location[-1] if location else ""
-    if detail["type"] == "extra_forbidden" and len(location) > 1 and key in _keys_beside(("",)):
-        message += f"; `{key}` belongs at the top of the suite"
-    return source.problem(message, path)
+    return source.problem(_said(detail, location), path)
+
+
+def _said(detail: Any, location: KeyPath) -> str:
+    """Returns the message of an error at a place of the suite, by what the suite may have there."""
+    kind, given = detail["type"], detail["input"]
+    if kind == "extra_forbidden":
+        return unknown_key(location, given)
+    message = explain(detail, ())
+    if kind == "model_type":
+        return f"{message}; its keys: {', '.join(sorted(keys_at(location)))}"
+    if given is None and kind.endswith("_type") and is_optional(location):
+        return f"{message}; leave the key out for what it is by default"
+    return message
 
 
 def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:
@@ -195,17 +192,6 @@ def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:
     if first in plural_paths:
         return plural_paths[str(first)] + location[2:]
     return location
-
-
-def _keys_beside(location: KeyPath) -> list[str]:
-    """Returns the keys that are allowed where `location` is."""
-    parent = str(location[0]) if len(location) > 1 else ""
-    if location[:1] == ("arms",) and len(location) == 2:
-        return list(ArmsConfig.model_fields)
-    fields = list(_FIELDS_AT[parent].model_fields) if parent in _FIELDS_AT else []
-    if parent == "":
-        fields += PLURALS
-    return fields
 
 
 def _check_meshes_against_specs(

@@ -25,7 +25,7 @@ from orbax_bench_core.config.source import (
     dotted,
     read_value,
 )
-from orbax_bench_core.errors import Problem, did_you_mean, shortened, shown
+from orbax_bench_core.errors import Problem, shortened, shown
 
 KEY: Final = "overrides"
 """Key of a suite that holds overrides: a list of `KEY.PATH=VALUE`."""
@@ -176,10 +176,11 @@ def _indices(node: list[Any], name: str, before: KeyPath, override: str) -> Sequ
         return range(len(node))
     if name.isdecimal() and int(name) < len(node):
         return (int(name),)
-    known = [*map(str, range(len(node))), _EVERY]
+    numbers = "0" if len(node) == 1 else f"a number from 0 to {len(node) - 1}"
+    known = f"{numbers}, or {_EVERY} for every one" if node else "all of it"
     raise SuiteError(
         f"{_said(override)}: {dotted(before)} is a list of {len(node)}, and {name!r} is no item of "
-        f"it; {did_you_mean(name, known)}"
+        f"it; give {known}"
     )
 
 

@@ -7,7 +7,7 @@ from orbax_bench_core.errors.redaction import (
     redacted,
     redacted_deeply,
 )
-from orbax_bench_core.errors.system import Refusal, refusal_of
+from orbax_bench_core.errors.system import Refusal, refusal_of, remedy_of
 from orbax_bench_core.errors.text import CONTROL, presentable, printable, shortened, shown
 from orbax_bench_core.errors.user_error import Problem, UserError, did_you_mean
 
@@ -25,6 +25,7 @@ __all__ = [
     "redacted",
     "redacted_deeply",
     "refusal_of",
+    "remedy_of",
     "shortened",
     "shown",
 ]

@@ -27,6 +27,11 @@ class Refusal(NamedTuple):
     passing: bool
 
 
+def remedy_of(error: OSError) -> str:
+    """Returns what to do about an error of the system; empty where that is not known."""
+    return _REMEDIES.get(error.errno or 0, "")
+
+
 def refusal_of(error: BaseException) -> Refusal | None:
     """Returns an error as one that the user can mend; None for a mistake of the program.
 
@@ -46,4 +51,4 @@ def refusal_of(error: BaseException) -> Refusal | None:
         return Refusal(UserError(f"cannot write: {error}; {advice}"), True)
     place = type(error).__name__ if error.filename is None else str(error.filename)
     said = f"{place}: {error.strerror or error}"
-    return Refusal(UserError("; ".join(filter(None, [said, _REMEDIES.get(error.errno)]))), False)
+    return Refusal(UserError("; ".join(filter(None, [said, remedy_of(error)]))), False)

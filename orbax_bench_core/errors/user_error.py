@@ -60,6 +60,7 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     """Returns a hint for an unknown name: the nearest known one, or all of them."""
     known = list(known)
     nearest = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
-    if nearest:
+    nearest = nearest or [name for name in known if given in name.split("_")]
+    if len(nearest) == 1:
         return f"did you mean {nearest[0]!r}?"
     return f"known: {', '.join(sorted(known))}" if known else "nothing is known here"

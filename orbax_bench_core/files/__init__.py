@@ -15,7 +15,7 @@ from orbax_bench_core.files.exclusive import (
 from orbax_bench_core.files.holders import is_gone, started, this_machine
 from orbax_bench_core.files.links import refuse_links, remove_tree
 from orbax_bench_core.files.model import ResultModel
-from orbax_bench_core.files.places import absolute, checked_path, matching, place
+from orbax_bench_core.files.places import absolute, checked_path, matching, place, without_detours
 from orbax_bench_core.files.temporary import (
     clear_own,
     is_abandoned,
@@ -58,6 +58,7 @@ __all__ = [
     "temporary_name",
     "this_machine",
     "user_cache",
+    "without_detours",
     "write_atomically",
     "write_if_changed",
 ]

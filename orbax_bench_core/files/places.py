@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from etils import epath
 
 _REMOTE: Final = "gs://"
+_LACKING: Final = re.compile(r"(gs|s3|file):(?!//)")
+"""Beginnings of addresses with too few slashes, which would name a folder `gs:` here."""
 _LONGEST: Final = 4096
 """Characters of a path; Linux takes as many bytes."""
 
@@ -57,13 +60,18 @@ def checked_path(path: str) -> str:
     """Returns `path` in full: a local path is made absolute, a `gs://` URI stays.
 
     Raises:
-        ValueError: The path is empty or no text, or the URI has a scheme that Orbax cannot write
-            to.
+        ValueError: The path is empty or no text, or the URI lacks a slash or has a scheme that
+            Orbax cannot write to.
     """
     if not path.strip():
         raise ValueError("the path is empty; name a directory, `.` for the one that this runs in")
     if "\x00" in path or len(path) > _LONGEST:
         raise ValueError(f"cannot use {path[:80]!r}: no file system has such a name")
+    if lacking := _LACKING.match(path):
+        raise ValueError(
+            f"an address begins with {lacking[1]}://, got {path!r}; a folder that is called so "
+            f"is ./{path}"
+        )
     path, unknown = _understood(path)
     if unknown is not None:
         raise ValueError(
@@ -78,6 +86,17 @@ def checked_path(path: str) -> str:
             f"cannot use {full!r}: its bytes are no UTF-8, so that no file can name it; rename it"
         )
     return full
+
+
+def without_detours(path: str) -> str:
+    """Returns a path in full without `..`, where that names the same place; links stay as named.
+
+    An address stays as it is, and so does the way up from where a link leads.
+    """
+    if path.startswith(_REMOTE) or ".." not in Path(path).parts:
+        return path
+    direct = os.path.normpath(path)
+    return direct if os.path.realpath(direct) == os.path.realpath(path) else path
 
 
 def _understood(named: str) -> tuple[str, str | None]:

@@ -113,9 +113,7 @@ def place_named(name: str) -> Place:
         UserError: There is none of that name.
     """
     if name not in PLACES:
-        known = ", ".join(PLACES)
-        hint = did_you_mean(name, PLACES)
-        raise UserError(f"--on {name}: there is no such place; {hint} (all: {known})")
+        raise UserError(f"--on {name}: there is no such place; {did_you_mean(name, PLACES)}")
     return PLACES[name]
 
 

@@ -115,6 +115,8 @@ def _saves(
 def _read(file: str) -> dict[str, Any]:
     try:
         found = Source(read_at_most(file).decode(), file).data
+    except FileNotFoundError:
+        raise UserError(Problem("there is no such file", file=file)) from None
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot be read: {error}", file=file)) from None
     if not isinstance(found, dict):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pydantic
 
 from orbax_bench_core.config import Arm, LoadedSuite
-from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError, remedy_of
 from orbax_bench_core.files import (
     MAX_BYTES,
     ResultModel,
@@ -20,6 +20,7 @@ from orbax_bench_core.files import (
     read_at_most,
     refuse_links,
     remove_tree,
+    without_detours,
     write_atomically,
 )
 from orbax_bench_core.leases import WHOLE, batch_name, held
@@ -55,7 +56,7 @@ class RunDirectory(RecordFiles):
         from etils import epath
 
         try:
-            super().__init__(epath.Path(checked_path(root)))
+            super().__init__(epath.Path(without_detours(checked_path(root))))
         except ValueError as error:
             raise UserError(str(error)) from None
         self._run_id: str | None = None
@@ -84,7 +85,7 @@ class RunDirectory(RecordFiles):
                     held(self.root, owner, points=several, command=command, say=say)
                 )
             except OSError as error:
-                raise UserError(f"cannot write to {self.root}: {error}") from None
+                raise self._unwritable(error) from None
             self.fence = fence
             stack.callback(setattr, self, "fence", None)
             yield
@@ -120,8 +121,12 @@ class RunDirectory(RecordFiles):
         try:
             self.write_info(info)
         except (OSError, ValueError) as error:
-            raise UserError(f"cannot write to {self.root}: {error}") from None
+            raise self._unwritable(error) from None
         return info
+
+    def _unwritable(self, error: Exception) -> UserError:
+        remedy = remedy_of(error) if isinstance(error, OSError) else ""
+        return UserError("; ".join(filter(None, [f"cannot write to {self.root}: {error}", remedy])))
 
     def exists(self) -> bool:
         """Returns whether a run is here.
@@ -159,8 +164,12 @@ class RunDirectory(RecordFiles):
         """
         data = self._read(self._info_path, MAX_BYTES)
         if data is None:
-            why = "it has no run.json" if self.root.exists() else "it does not exist"
-            raise UserError(f"{self.root} is not a run directory: {why}")
+            there = "it has no run.json" if self.root.is_dir() else "it is a file"
+            why = there if self.root.exists() else "it does not exist"
+            raise UserError(
+                f"{self.root} is not a run directory: {why}; give one that `orbax-bench run` has "
+                "made"
+            )
         info = parsed_info(data, str(self._info_path))
         self._run_id = info.run_id
         return info

@@ -15,7 +15,7 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
-from orbax_bench_core.config import meanings
+from orbax_bench_core.config import TYPES, meanings, mistyped
 from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shown
 from orbax_bench_core.sweep.classes import author_line, options_class
 
@@ -123,15 +123,25 @@ def _check_type(name: str, values: Sequence[Any], annotation: Any) -> None:
         try:
             adapter.validate_python(value)
         except pydantic.ValidationError:
-            message = f"expected {describe_type(annotation)}, got {shown(value)}"
-            raise OptionError(name, message) from None
+            raise OptionError(name, mistyped(_allowed(annotation), value)) from None
+
+
+def _allowed(annotation: Any) -> str:
+    """Returns what one value may be, in the words of those who write a suite."""
+    return " or ".join(
+        TYPES[member] if member in TYPES else _describe_member(member)
+        for member in _members(annotation)
+    )
 
 
 def describe_type(annotation: Any) -> str:
     """Returns an option's type for people, without the list form that only means a sweep."""
+    return " or ".join(map(_describe_member, _members(annotation)))
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
     value_type = _value_type(annotation)
-    members = typing.get_args(value_type) if _is_union(value_type) else (value_type,)
-    return " or ".join(map(_describe_member, members))
+    return typing.get_args(value_type) if _is_union(value_type) else (value_type,)
 
 
 def _describe_member(member: Any) -> str:

@@ -165,15 +165,15 @@ def test_a_file_of_another_schema_version_is_refused(captured):
 def test_a_capture_that_was_cut_short_does_not_count(captured):
     _, folder = captured
     folder.with_name(f"{folder.name}.json").unlink()
-    with pytest.raises(UserError, match="holds no baseline"):
+    with pytest.raises(UserError, match="holds no run and no baseline"):
         stored.load_baseline(str(folder.parent.parent))
 
 
 def test_nothing_there_is_said_plainly(tmp_path):
-    with pytest.raises(UserError, match=r"none does not exist$"):
+    with pytest.raises(UserError, match="none does not exist; give a run directory, a registry"):
         stored.load_baseline(str(tmp_path / "none"))
     (tmp_path / "none").mkdir()
-    with pytest.raises(UserError, match="holds no baseline; store a run in it with"):
+    with pytest.raises(UserError, match="holds no run and no baseline; give a run directory, or"):
         stored.load_baseline(str(tmp_path / "none"))
 
 

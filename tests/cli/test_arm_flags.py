@@ -30,7 +30,8 @@ def test_what_flags_add_is_in_the_text_so_that_another_process_reads_it_too():
     ("extra", "baseline", "candidate", "same", "message"),
     [
         ("", [], [], False, "nothing to compare"),
-        ("", [], ["a"], False, "expected KEY=VALUE"),
+        ("", [], ["a"], False, "--candidate a: expected KEY=VALUE, such as use_ocdbt=false"),
+        ("", ["=1"], [], False, "--baseline =1: expected KEY=VALUE"),
         ("", [], ["a=1"], True, "leave out the arms"),
         ("arms: {}\n", [], ["a=1"], False, "arms of its own"),
         ("arms: {}\n", [], [], True, "arms of its own"),
@@ -68,3 +69,28 @@ def test_a_suite_beside_itself_has_two_equal_environments():
     names = (found.arms.baseline.environment, found.arms.candidate.environment)
     assert names == ("a", "a-again")
     assert len({found.environment(name).identity for name in names}) == 1
+
+
+@pytest.mark.parametrize(
+    ("flag", "given", "message"),
+    [
+        ("-c", "use_ocdtb=false", "unknown option; did you mean 'use_ocdbt'?"),
+        ("-b", "use_ocdbt=perhaps", "expected true or false, got 'perhaps'"),
+        ("-c", "processes=many", "expected a whole number, got 'many'"),
+        ("-c", "environment=new", "unknown environment 'new'; define it under `environments`"),
+    ],
+)
+def test_a_wrong_flag_is_named_as_it_was_given(
+    orbax_bench, write_suite, tmp_path, flag, given, message
+):
+    done = orbax_bench("ab", write_suite(), "-o", tmp_path / "out", "--no-lock", flag, given)
+    arm = {"-b": "--baseline", "-c": "--candidate"}[flag]
+    assert (done.code, done.err) == (2, f"error: {arm} {given}: {message}\n")
+
+
+def test_a_wrong_arm_of_the_suite_is_named_by_its_line(orbax_bench, write_suite, tmp_path):
+    suite = write_suite(extra="arms: {candidate: {options: {use_ocdtb: false}}}\n")
+    done = orbax_bench("ab", suite, "-o", tmp_path / "out", "--no-lock")
+    assert done.err.startswith(
+        f"error: {suite}:4: arms.candidate.options.use_ocdtb: unknown option"
+    )

@@ -1,6 +1,7 @@
 """`orbax-bench best`, and the flags of a search."""
 
 import json
+import shutil
 
 import pytest
 
@@ -54,6 +55,15 @@ def test_mistakes_are_one_message(orbax_bench, sweep, arguments, said):
     assert done.code == 2
     assert said in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_run_that_has_measured_nothing_is_told_as_such(orbax_bench, sweep):
+    shutil.rmtree(f"{sweep}/records")
+    done = orbax_bench("best", sweep)
+    assert (done.code, done.err) == (
+        2,
+        f"error: {sweep} has no repeat that was measured yet; run its suite into it first\n",
+    )
 
 
 def test_the_page_is_written_where_it_is_asked_for(orbax_bench, sweep, tmp_path):

@@ -1,5 +1,9 @@
 """`orbax-bench compare`."""
 
+import shutil
+
+import pytest
+
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 
@@ -14,6 +18,55 @@ def test_of_a_run_without_arms_it_says_what_compares_its_points(orbax_bench, mak
             "give a second run or baseline, or measure both sides in one place with "
             "`orbax-bench ab`\n"
         )
+
+
+@pytest.mark.parametrize("command", [("compare",), ("baseline", "compare")])
+def test_of_two_wrong_places_the_first_is_told_first(orbax_bench, tmp_path, command):
+    (tmp_path / "empty").mkdir()
+    outcome = orbax_bench(*command, tmp_path / "none", tmp_path / "empty")
+    assert outcome.code == 2
+    first, second = outcome.err.splitlines()
+    assert first == (
+        f"error: {tmp_path}/none does not exist; give a run directory, a registry of baselines or "
+        "a capture in one"
+    )
+    assert second.startswith(f"error: {tmp_path}/empty")
+
+
+@pytest.mark.parametrize("command", [("compare",), ("baseline", "compare")])
+def test_of_a_good_and_a_wrong_place_the_wrong_one_is_told(
+    orbax_bench, make_separate_run, tmp_path, command
+):
+    good, none = str(make_separate_run(0).root), str(tmp_path / "none")
+    for given in ((good, none), (none, good)):
+        outcome = orbax_bench(*command, *given)
+        assert (outcome.code, outcome.err.count("error:")) == (2, 1)
+        assert f"error: {none}" in outcome.err
+        assert "does not exist" in outcome.err
+
+
+def test_a_run_that_has_measured_nothing_is_told_as_such(orbax_bench, make_separate_run, tmp_path):
+    good, bare = make_separate_run(0).root, make_separate_run(1).root
+    shutil.rmtree(bare / "records")
+    for given in ((bare, good), (good, bare)):
+        outcome = orbax_bench("compare", *given)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err == (
+            f"error: {bare} has no repeat that was measured yet; run its suite into it first\n"
+        )
+
+
+def test_a_registry_of_the_run_itself_is_no_registry_without_captures(
+    orbax_bench, make_separate_run, tmp_path
+):
+    run = make_separate_run(0).root
+    assert orbax_bench("baseline", "capture", tmp_path / "reg", run).code == 0
+    outcome = orbax_bench("compare", tmp_path / "reg" / "v9", run)
+    assert outcome.code == 2
+    assert outcome.err == (
+        f"error: {tmp_path}/reg has captures of the run itself alone, so that v9 is none of "
+        "another run; capture another one there, or give a run directory\n"
+    )
 
 
 def test_runs_without_a_common_point_were_not_compared(orbax_bench, make_separate_run, make_point):

@@ -184,7 +184,7 @@ def test_the_same_rules_are_no_exploration(orbax_bench, make_paired_run):
     [
         ("margn=0.3", "`gate` has no key 'margn'; did you mean 'margin'?"),
         ("margin", "expected KEY=VALUE, such as margin=0.3"),
-        ("margin=wide", "expected a valid number, got 'wide'"),
+        ("margin=wide", "expected a number, got 'wide'"),
         ("margin=0.01", "margin 0.01 must be larger than tolerance 0.03"),
         ("margin=[", "the value cannot be read"),
         ("metrics=1", "name the operation and its rule"),

@@ -97,7 +97,7 @@ def test_a_run_that_is_torn_is_named_and_the_others_are_shown(history, make_sepa
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("nowhere",), "nowhere does not exist"),
+        (("nowhere",), "nowhere does not exist; give run directories, a directory that holds"),
         (("day*", "--significance", "0.5"), "--significance: give a number from 0.001 to 0.1"),
         (("day*", "--html", "s3://bucket/page.html"), "local paths and gs:// only"),
         (("day*", "--html", "/proc/page.html"), "--html: cannot write /proc/page.html"),

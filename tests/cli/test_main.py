@@ -111,7 +111,7 @@ def test_an_unknown_command_is_refused(orbax_bench):
         pytest.param(
             "{use_ocdbt: banana}",
             "",
-            [":3: benchmarks[0].options.use_ocdbt: expected bool, got 'banana'"],
+            [":3: benchmarks[0].options.use_ocdbt: expected true or false, got 'banana'"],
             id="option",
         ),
         pytest.param(

@@ -48,3 +48,15 @@ def test_a_file_that_cannot_be_read_changes_nothing(files, orbax_bench):
         done = orbax_bench("migrate", "bench.py", odd, "--write")
         assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert (files / "bench.py").read_text() == MODULE
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("none.py", "none.py: there is no such file; give Python files and suites"),
+        (".", ".: a folder; give the files in it, such as ./*.py"),
+    ],
+)
+def test_what_is_no_file_is_said_so(files, orbax_bench, given, message):
+    done = orbax_bench("migrate", given)
+    assert (done.code, done.err) == (2, f"error: {message}\n")

@@ -80,7 +80,7 @@ def test_a_save_that_will_fail_ends_with_1(run):
     [
         (["llama-9b"], "unknown model 'llama-9b'; did you mean 'llama-8b'?"),
         (["gpt2@much"], "expected a scale such as llama-8b@0.1, got 'much'"),
-        (["nowhere.yaml"], "nowhere.yaml: cannot be read"),
+        (["nowhere.yaml"], "nowhere.yaml: there is no such file"),
         (["gpt2", "--chunk-bytes", "lots"], "--chunk-bytes: 'lots' is not a size"),
         (["gpt2", "--write-speed", "-1"], "--write-speed: must be a positive number of GiB/s"),
         (["/nowhere/ckpt"], "'/nowhere/ckpt' does not exist"),

@@ -25,6 +25,40 @@ class Steady(Clock):
         return "13:02:11"
 
 
+class Told(Clock):
+    """A clock that a test sets."""
+
+    now = 0.0
+
+    def seconds(self):
+        return self.now
+
+    def stamp(self):
+        return "13:02:11"
+
+
+@pytest.fixture
+def counts(make_point, make_record):
+    """Returns what each line says of the time left, by the points measured and when each ended."""
+
+    def run(ends, *, total, points):
+        clock, file = Told(), io.StringIO()
+        names = [f"p{number}" for number in range(points)]
+        console = Console(file=file, width=80)
+        with ProgressReport(
+            console, total=total, verbose=False, names=names, clock=clock
+        ) as report:
+            for number, end in enumerate(ends):
+                clock.now = end
+                point = make_point(label=f"p{number % points}")
+                repeat = repeat_over({0: make_record()}, 1)
+                report(Progress(point=point, index=number // points, repeat=repeat))
+        counted = [line for line in file.getvalue().splitlines() if "✓" in line]
+        return [line.split(" ✓")[0].removeprefix("13:02:11").strip() for line in counted]
+
+    return run
+
+
 @pytest.fixture
 def show(make_point):
     """Returns the report of what happened, and what it printed."""
@@ -44,9 +78,44 @@ def test_a_repeat_that_passed_is_one_line_with_its_times(show, make_record):
     repeat = repeat_over({0: make_record(times={"save": 0.5, "load": 2.0})}, 1)
     _, text = show({"index": 3, "repeat": repeat})
     assert text == (
-        "13:02:11  1/10, 4 min left ✓ save_restore[a=[1]] repeat 3: save 500 ms, load 2 s\n"
-        "13:02:11 the first round is done; about 4 min left\n"
+        "13:02:11  1/10, up to 4 min left ✓ save_restore[a=[1]] repeat 3: save 500 ms, load 2 s\n"
     )
+
+
+def test_a_first_repeat_which_also_compiles_is_no_more_than_a_bound_of_the_others(counts):
+    # 200 saves of 0.1 s each, after 2 s for the worker, the warm-up and the first of them.
+    assert counts([2.0, 2.1, 2.2], total=200, points=1) == [
+        "1/200, up to 7 min left",
+        "2/200, 20 s left",
+        "3/200, 20 s left",
+    ]
+
+
+def test_first_repeats_of_other_points_are_counted_by_those_that_were_made(counts):
+    assert counts([10.0, 20.0, 30.0, 31.0], total=6, points=3) == [
+        "1/6, up to 50 s left",
+        "2/6, up to 40 s left",
+        "3/6, up to 30 s left",
+        "4/6, 2 s left",
+    ]
+
+
+def test_where_every_repeat_is_the_first_of_its_point_the_first_tells_of_the_others(counts):
+    assert counts([10.0, 20.0], total=3, points=3) == ["1/3, 20 s left", "2/3, 10 s left"]
+
+
+def test_a_log_says_after_the_first_round_of_several_points_how_long_the_others_take(
+    make_point, make_record
+):
+    clock, file = Told(), io.StringIO()
+    with ProgressReport(
+        Console(file=file, width=80), total=10, verbose=False, names=["a", "b"], clock=clock
+    ) as report:
+        for label in ("a", "b"):
+            clock.now += 30
+            repeat = repeat_over({0: make_record()}, 1)
+            report(Progress(point=make_point(label=label), index=0, repeat=repeat))
+    assert file.getvalue().endswith("13:02:11 the first round is done; up to 4 min left\n")
 
 
 def test_times_are_those_of_the_slowest_host(show, make_record):
@@ -120,7 +189,7 @@ def test_a_terminal_of_80_columns_shows_count_time_left_and_what_tells_the_point
     times = {"save_blocking": 0.01, "save_background": 0.5, "save": 0.51, "load": 0.2}
     repeat = repeat_over({0: make_record(times=times)}, 1)
     bar, lines = terminal((0, {"index": 0, "repeat": repeat}), (1, {"index": 0}))
-    assert bar.startswith("  1/120, 60 min left ")
+    assert bar.startswith("  1/120, up to 60 min left ")
     assert bar.endswith("use_ocdbt=1] repeat 0")
     assert len(bar) <= 80
     (line,) = lines
@@ -141,4 +210,4 @@ def test_what_was_done_before_says_nothing_of_the_pace(show, make_record):
     new = {"index": 1, "repeat": repeat_over({0: make_record()}, 1)}
     report, text = show(*[before] * 4, new)
     assert report.ended == 5
-    assert text.startswith("13:02:11  5/10, 2 min left ✓")
+    assert text.startswith("13:02:11  5/10, up to 2 min left ✓")

@@ -29,7 +29,10 @@ def test_the_results_are_shown(orbax_bench, run):
 def test_what_is_no_run_directory_is_refused(orbax_bench, tmp_path):
     outcome = orbax_bench("report", tmp_path)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == f"error: {tmp_path} is not a run directory: it has no run.json\n"
+    assert outcome.err == (
+        f"error: {tmp_path} is not a run directory: it has no run.json; give one that "
+        "`orbax-bench run` has made\n"
+    )
 
 
 def test_a_disk_that_is_full_is_a_message_and_not_a_traceback(orbax_bench, run, monkeypatch):

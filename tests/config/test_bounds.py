@@ -132,7 +132,7 @@ def said(tmp_path, text):
         ),
         pytest.param(
             WHOLE.replace(": s\n", f": {'s' * 2_000}\n"),
-            "s.yaml:1: suite_name: expected String should have at most 1000 characters",
+            "s.yaml:1: suite_name: expected text of at most 1000 characters",
             id="name",
         ),
         pytest.param(

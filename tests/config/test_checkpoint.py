@@ -10,12 +10,12 @@ from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leav
     [
         ("  spc: {}\n", 5, "spc", "unknown key; did you mean 'spec'?"),
         ("  random_seed: -1\n", 5, "random_seed", "expected greater than or equal to 0, got -1"),
-        ("  path: 3\n", 5, "path", "expected a valid string, got 3"),
+        ("  path: 3\n", 5, "path", "expected text, got 3; quote it"),
         (
             "  load_with_colocated_python: 'yes'\n",
             5,
             "load_with_colocated_python",
-            "expected a valid boolean, got 'yes'",
+            "expected true or false, got 'yes'",
         ),
         ("  spec: 3\n", 5, "spec", "a spec is a mapping of names to leaves, got 3"),
         ("  spec: [a]\n", 5, "spec", "a spec is a mapping of names to leaves, got ['a']"),
@@ -43,7 +43,7 @@ from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leav
             "  spec:\n    a: {dtype: int8, shape: 4}\n",
             6,
             "spec.a.shape",
-            "expected a list, got 4",
+            "expected a list, got 4; write [4]",
         ),
         (
             "  spec:\n    a: {dtype: int8, shape: [2, -4]}\n",
@@ -55,7 +55,7 @@ from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leav
             "  spec:\n    a: {dtype: int8, shape: [true]}\n",
             6,
             "spec.a.shape[0]",
-            "expected a valid integer, got True",
+            "expected a whole number, got true",
         ),
         (
             "  spec:\n    a:\n      dtype: int8\n      shape: [1]\n      shardin: [x]\n",
@@ -67,7 +67,7 @@ from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leav
             "  spec:\n    a: {dtype: int8, shape: [1], sharding: x}\n",
             6,
             "spec.a.sharding",
-            "expected a list, got 'x'",
+            "expected a list, got 'x'; write [x]",
         ),
         (
             "  spec:\n    a: {dtype: int8, shape: [1], sharding: [null, null]}\n",

@@ -14,8 +14,10 @@ HEAD = "suite_name: s\n"
 @pytest.mark.parametrize(
     ("text", "line", "key", "message"),
     [
-        pytest.param("- a\n", 1, "", "a suite is a mapping of keys to values, got list", id="list"),
-        pytest.param("hello\n", 1, "", "mapping of keys to values, got str", id="text"),
+        pytest.param(
+            "- a\n", 1, "", "a suite is a mapping of keys to values, got a list", id="list"
+        ),
+        pytest.param("hello\n", 1, "", "mapping of keys to values, got text", id="text"),
         pytest.param(
             "benchmarks:\n- {generator: g, options: {}}\n",
             1,
@@ -52,7 +54,7 @@ HEAD = "suite_name: s\n"
             HEAD + "benchmarks:\n- generator: g\n  options:\n",
             4,
             "benchmarks[0].options",
-            "expected a mapping, got None",
+            "expected a mapping, got null",
             id="options null",
         ),
         pytest.param(
@@ -101,11 +103,15 @@ def test_what_is_wrong_with_benchmarks_is_named_at_its_line(problems, text, line
         ("1: 2\n", "", "a key is text, got 1; quote it"),
         ("on: 2\n", "", "got True (YAML reads a bare on, off, yes or no as true or false)"),
         ("num_repeats: 0\n", "num_repeats", "expected greater than 0, got 0"),
-        ("num_repeats: '3'\n", "num_repeats", "expected a valid integer, got '3'"),
-        ("num_repeats: true\n", "num_repeats", "expected a valid integer, got True"),
-        ("num_repeats: 1.0\n", "num_repeats", "expected a valid integer, got 1.0"),
-        ("num_repeats:\n", "num_repeats", "expected a valid integer, got None"),
-        ("baseline_path: 3\n", "baseline_path", "expected a valid string, got 3"),
+        (
+            "num_repeats: '3'\n",
+            "num_repeats",
+            "expected a whole number, got '3', which is text; write 3",
+        ),
+        ("num_repeats: true\n", "num_repeats", "expected a whole number, got true"),
+        ("num_repeats: 1.0\n", "num_repeats", "expected a whole number, got 1.0"),
+        ("num_repeats:\n", "num_repeats", "expected a whole number, got null"),
+        ("baseline_path: 3\n", "baseline_path", "expected text, got 3; quote it"),
         ("checkpoint_configs: []\n", "checkpoint_configs", "give at least one item"),
         ("checkpoint_configs: {}\n", "checkpoint_configs", "expected a list, got {}"),
         ("checkpoint_config: x\n", "checkpoint_config", "expected a mapping, got 'x'"),

@@ -16,8 +16,8 @@ def mesh(axes, ici=None, dcn=None):
         ("  ici_parallelism: {a: 2}\n", 4, "mesh_axes", "this key is required"),
         ("  mesh_axes: []\n", 5, "mesh_axes", "a mesh has at least one axis"),
         ("  mesh_axes: [a, a]\n", 5, "mesh_axes", "each axis may be named once, got ['a', 'a']"),
-        ("  mesh_axes: data\n", 5, "mesh_axes", "expected a list, got 'data'"),
-        ("  mesh_axes: [1]\n", 5, "mesh_axes[0]", "expected a valid string, got 1"),
+        ("  mesh_axes: data\n", 5, "mesh_axes", "expected a list, got 'data'; write [data]"),
+        ("  mesh_axes: [1]\n", 5, "mesh_axes[0]", "expected text, got 1; quote it"),
         (
             "  mesh_axes: [a, b]\n  ici_parallelism: {c: 2}\n",
             6,
@@ -40,7 +40,7 @@ def mesh(axes, ici=None, dcn=None):
             "  mesh_axes: [a]\n  dcn_parallelism: {a: two}\n",
             6,
             "dcn_parallelism.a",
-            "expected a valid integer, got 'two'",
+            "expected a whole number, got 'two'",
         ),
         (
             "  mesh_axes: [a]\n  ici_paralelism: {a: 2}\n",
@@ -52,7 +52,7 @@ def mesh(axes, ici=None, dcn=None):
             "  mesh_axes: [a]\n  process_is_granule: 1\n",
             6,
             "process_is_granule",
-            "expected a valid boolean, got 1",
+            "expected true or false, got 1",
         ),
     ],
 )

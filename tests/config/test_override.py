@@ -6,6 +6,7 @@ from orbax_bench_core.config.errors import SuiteError
 from orbax_bench_core.config.load import load_suite, parse_suite
 from orbax_bench_core.config.override import with_overrides
 
+NO_ITEM = "is no item of it; give a number from 0 to 1, or * for every one"
 SUITE = """\
 suite_name: s
 num_repeats: 20
@@ -138,7 +139,8 @@ def test_a_file_is_read_with_overrides(tmp_path):
             "checkpoint_config.spec.w.dtype: unknown dtype 'float33'; did you mean 'float32'?",
         ),
         ("checkpoint_config.spec.v.dtype=int8", "checkpoint_config.spec.v.shape: this key is"),
-        ("benchmarks.2.options.a=1", "benchmarks is a list of 2, and '2' is no item of it"),
+        ("benchmarks.2.options.a=1", f"benchmarks is a list of 2, and '2' {NO_ITEM}"),
+        ("benchmarks.options.a=1", f"benchmarks is a list of 2, and 'options' {NO_ITEM}"),
         ("suite_name.x=1", "suite_name is 's', which has nothing inside to set"),
         ("num_repeats", "expected KEY.PATH=VALUE, such as checkpoint_config.scale=0.01"),
         ("a..b=1", "expected KEY.PATH=VALUE"),

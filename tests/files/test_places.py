@@ -25,3 +25,11 @@ def test_a_file_uri_is_a_local_path(tmp_path):
 def test_a_path_that_is_no_text_is_refused():
     with pytest.raises(ValueError, match=r"cannot use .*caf.udce9.*: its bytes are no UTF-8"):
         checked_path(os.fsdecode(b"caf\xe9"))
+
+
+@pytest.mark.parametrize("named", ["gs:/bucket/x", "gs:bucket/x", "file:/x"])
+def test_an_address_that_lacks_a_slash_is_no_folder_of_that_name(named):
+    scheme = named.partition(":")[0]
+    with pytest.raises(ValueError, match=f"an address begins with {scheme}://, got '{named}'"):
+        checked_path(named)
+    assert checked_path(f"./{named}").endswith(f"/{named}")

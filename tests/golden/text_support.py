@@ -53,7 +53,7 @@ MASKS = {
     # They hold the version of what wrote them.
     "own version": (r"\borbax-bench \d+\.\d+\.\d+\S*", "orbax-bench VERSION"),
     "time of a line in a log": (r"(?m)^\d\d:\d\d:\d\d (?=[ \d.✓✗–↻?a-z])", "HH:MM:SS "),
-    "time that is left": (r"(?<=\d), [\d.]+ (?:s|min|h) left(?= )", ""),
+    "time that is left": (r"(?<=\d), (?:up to )?[\d.]+ (?:s|min|h) left(?= )", ""),
     # Whether somebody else measures on this machine just now.
     "wait for another run": (r"(stderr: )?waiting: process \d+ is measuring on this.*\n", ""),
     "digest of a table": (r"(samples\.parquet .*?sha256:)[0-9a-f]{12}", r"\1DIGEST"),

@@ -72,7 +72,10 @@ def test_a_refused_suite_leaves_the_run_as_it_was(tmp_path):
 
 def test_a_file_in_place_of_the_directory_is_refused(tmp_path):
     (tmp_path / "run").write_text("I am a file")
-    with pytest.raises(UserError, match=f"cannot write to {tmp_path}/run: "):
+    with pytest.raises(
+        UserError,
+        match=f"cannot write to {tmp_path}/run: .*; a file is in the place of a folder; move",
+    ):
         start(tmp_path / "run")
 
 
@@ -81,12 +84,32 @@ def test_a_directory_that_orbax_would_misread_is_refused():
         RunDirectory("s3://bucket/run")
 
 
+def test_a_way_up_and_down_again_is_left_out_of_its_name(tmp_path, monkeypatch):
+    (tmp_path / "x").mkdir()
+    monkeypatch.chdir(tmp_path / "x")
+    assert str(RunDirectory("../x/../y").root) == str(tmp_path / "y")
+
+
+def test_a_link_keeps_its_name(tmp_path):
+    (tmp_path / "far" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "deep")
+    assert str(RunDirectory(f"{tmp_path}/link/r").root) == f"{tmp_path}/link/r"
+    # What lies above the link's target is no neighbour of the link.
+    assert str(RunDirectory(f"{tmp_path}/link/../r").root) == f"{tmp_path}/link/../r"
+
+
+def test_an_address_in_a_bucket_is_as_it_was_given():
+    assert str(RunDirectory("gs://bucket/x/../y").root) == "gs://bucket/x/../y"
+
+
 def test_a_directory_without_a_run_says_so(tmp_path):
     run = RunDirectory(str(tmp_path))
     assert not run.exists()
-    with pytest.raises(UserError, match=r"is not a run directory: it has no run\.json"):
+    with pytest.raises(
+        UserError, match=r"it has no run\.json; give one that `orbax-bench run` has made"
+    ):
         run.read_info()
-    with pytest.raises(UserError, match="is not a run directory: it does not exist"):
+    with pytest.raises(UserError, match="is not a run directory: it does not exist; give one that"):
         RunDirectory(str(tmp_path / "nowhere")).read_info()
 
 
@@ -110,6 +133,12 @@ def test_a_run_of_another_layout_is_refused_by_file_and_key(tmp_path, change, me
     (problem,) = caught.value.problems
     assert problem.file == str(file)
     assert problem.message.startswith(message)
+
+
+def test_a_file_is_no_run_directory(tmp_path):
+    (tmp_path / "suite.yaml").write_text("")
+    with pytest.raises(UserError, match="is not a run directory: it is a file; give one that"):
+        RunDirectory(str(tmp_path / "suite.yaml")).read_info()
 
 
 def test_a_record_is_read_back(make_run, make_record):

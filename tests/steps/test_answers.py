@@ -72,7 +72,7 @@ def test_a_plan_returns_what_will_fail(files):
     ("options", "said"),
     [
         ("{ocdbt: true}", "no such option of a save: ocdbt; there are chunk_byte_size"),
-        ("{use_ocdbt: maybe}", "use_ocdbt: Input should be a valid boolean"),
+        ("{use_ocdbt: maybe}", "use_ocdbt: expected true or false, got 'maybe'"),
         ("[1]", "is no mapping"),
         ("{", "cannot be read"),
     ],

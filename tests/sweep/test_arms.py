@@ -79,7 +79,7 @@ def test_arms_that_make_two_points_one_leave_one(expand):
             "arms.candidate.options.use_ocdb",
             "did you mean 'use_ocdbt'?",
         ),
-        ("{options: {use_ocdbt: 1}}", "arms.candidate.options.use_ocdbt", "expected bool"),
+        ("{options: {use_ocdbt: 1}}", "arms.candidate.options.use_ocdbt", "expected true or false"),
         ("{options: {use_ocdbt: [true]}}", "arms.candidate.options.use_ocdbt", "one value"),
         ("{generator: save_restor}", "arms.candidate.generator", "did you mean 'save_restore'?"),
         ("{generator: json.JSONDecoder}", "arms.candidate.generator", "not a subclass"),

@@ -74,7 +74,10 @@ def test_a_mistake_keeps_its_place_on_the_way_back(suite_beside):
     with pytest.raises(SuiteError) as caught:
         expand(load_suite(suite))
     (problem,) = caught.value.problems
-    assert str(problem) == f"{suite}:3: benchmarks[0].options.size: expected int, got 'banana'"
+    assert (
+        str(problem)
+        == f"{suite}:3: benchmarks[0].options.size: expected a whole number, got 'banana'"
+    )
 
 
 @pytest.mark.slow

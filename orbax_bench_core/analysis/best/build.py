@@ -36,8 +36,13 @@ def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = N
     """
     read = Run(RunDirectory(run)) if isinstance(run, str) else run
     observer = Observer(read.info.expansion.plain)
+    repeats = 0
     for repeat in read.repeats():
         observer.add(repeat)
+        repeats += 1
+    if not repeats:
+        nothing = "has no repeat that was measured yet; run its suite into it first"
+        raise UserError(f"{read.directory.root} {nothing}")
     found = best_of(
         read.info,
         observer,

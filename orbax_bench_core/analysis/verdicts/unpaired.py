@@ -244,7 +244,7 @@ def compare_stored(
     if same:
         if not run.exists():
             if not run.root.exists():
-                raise UserError(f"{run.root} does not exist")
+                raise UserError(f"{run.root} does not exist; give the directory of a run")
             raise UserError(
                 f"{run.root} holds no run, so there are no arms to compare; give two paths, or "
                 "measure both arms in one place with `orbax-bench ab`"
@@ -259,7 +259,8 @@ def compare_stored(
         return judge_run(run, rules)
     assert candidate is not None
     left_out: list[str] = []
-    now = baselines.load_baseline(candidate, left_out=left_out)
+    with baselines.told_before(baseline):
+        now = baselines.load_baseline(candidate, left_out=left_out)
     baseline = resolve_baseline(
         baseline,
         points={record.point_id for record in now},

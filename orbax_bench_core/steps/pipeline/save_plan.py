@@ -7,7 +7,7 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config import read_value
+from orbax_bench_core.config import explain, read_value
 from orbax_bench_core.errors import UserError, shortened, shown
 from orbax_bench_core.plan import Speeds, StorageOptions, plan_source, plans_document, speeds_of_run
 from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
@@ -79,5 +79,5 @@ def _options(text: str) -> dict[str, Any]:
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(map(str, first["loc"]))
-        raise UserError(f"options: {name}: {first['msg']}, got {shown(first['input'])}") from None
+        raise UserError(f"options: {name}: {explain(first, known)}") from None
     return {name: getattr(taken, name) for name in given}
