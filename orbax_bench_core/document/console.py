@@ -119,6 +119,10 @@ def _print_table(table: Table, console: Console) -> None:
     if table.groups:
         _print_groups(table, console)
         return
+    apart = next((place for place, each in enumerate(table.columns) if each.apart), None)
+    if apart is not None:
+        _print_apart(table, apart, console)
+        return
     from rich.padding import Padding
 
     grid = _ruled(table) if table.ruled else _unruled(table)
@@ -163,6 +167,41 @@ def _unruled(table: Table) -> RichTable:
             no_wrap=column.width is not None,
         )
     return grid
+
+
+def _print_apart(table: Table, apart: int, console: Console) -> None:
+    """Prints a table in which long cells of one column stand above those after them."""
+    heading = Row(tuple(Span(column.heading, strong=table.ruled) for column in table.columns))
+    rows = [[_cell(cell) for cell in row.cells] for row in (heading, *table.rows)]
+    widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
+    gap, indent = (3, 0) if table.ruled else (2, 2)
+    room = console.width - indent - gap * (len(widths) - 1) - sum(widths) + widths[apart]
+    widths[apart] = min(widths[apart], max(room, rows[0][apart].cell_len))
+    left = indent + sum(widths[:apart]) + gap * apart
+
+    def padded(cells: Sequence[RichText], first: int) -> RichText:
+        line = _line("")
+        for place, cell in enumerate(cells, start=first):
+            kind = table.columns[place].kind
+            cell.align("right" if kind == "number" else "left", widths[place])
+            line.append_text(cell).append(" " * gap)
+        return line
+
+    lines: list[RichText] = []
+    dim = (not table.ruled, *(row.dim for row in table.rows))
+    for cells, role in zip(rows, ("dim" if each else "plain" for each in dim), strict=True):
+        line = _line(" " * indent, role).append_text(padded(cells[:apart], 0))
+        if cells[apart].cell_len > widths[apart]:
+            for part in cells[apart].wrap(console, max(console.width - left, 1), overflow="fold"):
+                lines.append(line.append_text(part))
+                line = _line(" " * left, role)
+            cells[apart] = _line("")
+        line.append_text(padded(cells[apart:], apart)).rstrip()
+        if line:
+            lines.append(line)
+    if table.ruled:
+        lines.insert(1, _line("─" * (sum(widths) + gap * (len(widths) - 1))))
+    _print_lines(lines, console)
 
 
 def _print_groups(table: Table, console: Console) -> None:

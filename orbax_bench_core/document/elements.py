@@ -114,12 +114,15 @@ class Column:
         kind: What it holds.
         whole: Whether a terminal never breaks it.
         width: Its width on a terminal; None for that of its content.
+        apart: Whether a cell for which a terminal has no room beside those after it stands above
+            them, on lines of its own; one column of a table at most.
     """
 
     heading: str
     kind: Kind = "text"
     whole: bool = False
     width: int | None = None
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,35 @@ def test_a_terminal_lines_up_the_columns_of_all_groups():
     ]
 
 
+APART = Table(
+    (Column("rank", "number"), Column("options", apart=True), Column("median", "number")),
+    (
+        Row(("1", "use_ocdbt=true, use_compression=false", "1 s")),
+        Row(("10", "x=1", "12.5 s")),
+    ),
+)
+
+
+def test_a_column_stands_apart_where_a_terminal_has_no_room_beside_the_others():
+    assert [line.rstrip() for line in shown(APART, width=30).splitlines()] == [
+        "rank   options          median",
+        "─" * 30,
+        "   1   use_ocdbt=true,",
+        "       use_compression=false",
+        "                           1 s",
+        "  10   x=1              12.5 s",
+    ]
+
+
+def test_a_column_stands_beside_the_others_where_there_is_room():
+    assert [line.rstrip() for line in shown(APART).splitlines()] == [
+        "rank   options                                 median",
+        "─" * 53,
+        "   1   use_ocdbt=true, use_compression=false      1 s",
+        "  10   x=1                                     12.5 s",
+    ]
+
+
 def test_html_has_a_heading_row_per_group():
     assert body(TABLE).count('<tr class="point">') == 2
     assert body(TABLE).count('<tr class="dim">') == 1
