@@ -31,6 +31,7 @@ from orbax_bench_core.document.elements import (
     plain,
     spans,
 )
+from orbax_bench_core.document.folding import folded
 from orbax_bench_core.errors import presentable
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _print_element(element: Element, console: Console) -> None:
                 _print_paragraph(Paragraph(item, mark="-"), console)
         case Code():
             for line in element.text.splitlines():
-                _print_paragraph(Paragraph(Span(line), indent=2), console)
+                _print_paragraph(Paragraph(Span(line), indent=2, fold="whole"), console)
         case Facts():
             width = max((len(name) for name, _ in element.pairs), default=0)
             for name, fact in element.pairs:
@@ -98,21 +99,28 @@ def _print_paragraph(paragraph: Paragraph, console: Console) -> None:
     text = _line(paragraph.text, paragraph.role)
     mark = _line(paragraph.mark)
     if paragraph.fold == "hanging" and console.is_terminal:
-        from rich.padding import Padding
-        from rich.table import Table as RichTable
-
-        line = RichTable.grid(padding=(0, 1, 0, 0))
-        cells = [mark, text] if mark else [text]
-        for _ in cells:
-            line.add_column(overflow="fold")
-        line.add_row(*cells)
-        console.print(Padding(line, (0, 0, 0, paragraph.indent), expand=False), highlight=False)
+        _print_lines(_hanging(mark, text, paragraph.indent, console.width), console)
         return
     if mark:
         text = mark.append(" ").append_text(text)
     if paragraph.indent:
         text = _line(" " * paragraph.indent).append_text(text)
     console.print(text, highlight=False, soft_wrap=None if paragraph.fold == "wrapped" else True)
+
+
+def _hanging(mark: RichText, text: RichText, indent: int, width: int) -> list[RichText]:
+    """Returns a text below its first word behind a mark or, where that is long, below the mark."""
+    start = _line(" " * indent).append_text(mark)
+    left = start.cell_len + (1 if mark else 0)
+    lines = []
+    if left > width / 2 and left + text.cell_len > width:
+        lines, left = [start], indent + 2
+        start = _line("")
+    for part in folded(text, width - left):
+        start.pad_right(left - start.cell_len)
+        lines.append(start.append_text(part))
+        start = _line("")
+    return lines
 
 
 def _print_table(table: Table, console: Console) -> None:
@@ -192,7 +200,7 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
     for cells, role in zip(rows, ("dim" if each else "plain" for each in dim), strict=True):
         line = _line(" " * indent, role).append_text(padded(cells[:apart], 0))
         if cells[apart].cell_len > widths[apart]:
-            for part in cells[apart].wrap(console, max(console.width - left, 1), overflow="fold"):
+            for part in folded(cells[apart], console.width - left):
                 lines.append(line.append_text(part))
                 line = _line(" " * left, role)
             cells[apart] = _line("")
@@ -219,7 +227,9 @@ def _print_groups(table: Table, console: Console) -> None:
 
     lines = [_line(line(headings), "dim")]
     for group in table.groups:
-        lines.append(_line(group.label))
+        label = _line(group.label)
+        first, *more = folded(label, console.width - 2) if console.is_terminal else [label]
+        lines += [first, *(_line("  ").append_text(part) for part in more)]
         _print_between(lines, group.intro, console)
         lines += [_line(line(row), "dim" if row.dim else "plain") for row in group.rows]
         _print_between(lines, group.remarks, console)

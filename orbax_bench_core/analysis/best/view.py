@@ -112,6 +112,11 @@ def _line(said: str) -> Paragraph:
     return Paragraph(Span(said), "dim", indent=2, fold="hanging")
 
 
+def _whole(code: str) -> list[Element]:
+    """Returns lines of a terminal that are copied as they are."""
+    return [Paragraph(Span(line), fold="whole") for line in code.splitlines()]
+
+
 def _below(title: str, lines: Sequence[str]) -> list[Element]:
     """Returns lines below a title, on a terminal; nothing without lines."""
     under = (Paragraph(Span(text), "dim", mark="-", indent=4, fold="hanging") for text in lines)
@@ -144,9 +149,9 @@ def _answer(case: Case, goal: Goal) -> list[Element]:
             elements.append(_line(f"unlike {found.defaults_from}: {'; '.join(differences)}"))
         elif found.code:
             elements.append(_line(f"as {found.defaults_from} does by default"))
-        elements += [BLANK, *(Paragraph(Span(line)) for line in found.suite.splitlines()), BLANK]
+        elements += [BLANK, *_whole(found.suite), BLANK]
         if found.code:
-            elements += [*(Paragraph(Span(line)) for line in found.code.splitlines()), BLANK]
+            elements += [*_whole(found.code), BLANK]
     return [*elements, _headline(case, goal), BLANK]
 
 

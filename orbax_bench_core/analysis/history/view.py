@@ -171,7 +171,7 @@ def _brief_series(series: Series) -> list[Element]:
         if row.change is not None:
             said = f"{words.effect(row.change)} {words.between(series, row.change)}"
             elements.append(Paragraph(Span(said, "bad" if row.slower else "good"), indent=2))
-            elements.append(Paragraph(Span(words.asking(row.change)), indent=4))
+            elements.append(Paragraph(Span(words.asking(row.change)), indent=4, fold="whole"))
     elements.append(Paragraph(Span(words.revisions(series), "dim"), indent=2, fold="hanging"))
     return [*elements, BLANK]
 
