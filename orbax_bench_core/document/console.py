@@ -182,7 +182,7 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
     heading = Row(tuple(Span(column.heading, strong=table.ruled) for column in table.columns))
     rows = [[_cell(cell) for cell in row.cells] for row in (heading, *table.rows)]
     widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
-    gap, indent = (3, 0) if table.ruled else (2, 2)
+    gap, indent = 3 if table.ruled else 2, 2 if table.indented else 0
     room = console.width - indent - gap * (len(widths) - 1) - sum(widths) + widths[apart]
     widths[apart] = min(widths[apart], max(room, rows[0][apart].cell_len))
     left = indent + sum(widths[:apart]) + gap * apart
@@ -197,7 +197,8 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
 
     lines: list[RichText] = []
     dim = (not table.ruled, *(row.dim for row in table.rows))
-    for cells, role in zip(rows, ("dim" if each else "plain" for each in dim), strict=True):
+    roles: list[Role] = ["dim" if each else "plain" for each in dim]
+    for cells, role in zip(rows, roles, strict=True):
         line = _line(" " * indent, role).append_text(padded(cells[:apart], 0))
         if cells[apart].cell_len > widths[apart]:
             for part in folded(cells[apart], console.width - left):
@@ -208,7 +209,7 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
         if line:
             lines.append(line)
     if table.ruled:
-        lines.insert(1, _line("─" * (sum(widths) + gap * (len(widths) - 1))))
+        lines.insert(1, _line(" " * indent + "─" * (sum(widths) + gap * (len(widths) - 1))))
     _print_lines(lines, console)
 
 

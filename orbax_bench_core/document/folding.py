@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core.document.numbers import UNIT
+
 if TYPE_CHECKING:
     from rich.text import Text
 
-_WORD: Final = re.compile(r"\s*\S+\s*|\s+")
+_WORD: Final = re.compile(rf"\s*\S+(?:(?<=\d) {UNIT}\S*)*\s*|\s+")
 _PART: Final = re.compile(r"[^,]*,+\s*|[^,]+")
 
 

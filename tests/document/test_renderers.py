@@ -256,6 +256,7 @@ def test_code_and_what_is_to_be_whole_are_broken_nowhere():
         ("a[one=1,two=2,b=3] id", ["a[one=1,", "two=2,b=3]", "id"]),
         ("x a[one=1,two=2]", ["x a[one=1,", "two=2]"]),
         ("abcdefghijklmno", ["abcdefghij", "klmno"]),
+        ("it took 12 ms, 5 %; 3 s and more", ["it took", "12 ms,", "5 %; 3 s", "and more"]),
     ],
 )
 def test_a_name_that_is_longer_than_a_line_is_broken_behind_a_comma(name, lines):

@@ -45,7 +45,7 @@ def test_the_command_ends_with_the_answer_below_its_code(found):
 
 def test_options_are_whole_at_80_columns(sweep):
     names = ("use_ocdbt", "use_zarr3", "use_compression", "enable_pinned_host_transfer")
-    options = {name: (True, False) for name in names}
+    options = dict.fromkeys(names, (True, False))
     folder = sweep(options, lambda given: 1.0 + given["use_ocdbt"], rounds=2)
     lines = printed(best_document(best(folder)), 80).partition("\n\n")[0].splitlines()
     assert max(map(len, lines)) <= 80
