@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -184,6 +185,12 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
     widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
     gap, indent = 3 if table.ruled else 2, 2 if table.indented else 0
     room = console.width - indent - gap * (len(widths) - 1) - sum(widths) + widths[apart]
+    spare = [column.heading for column in table.columns if column.spare]
+    if spare and room < rows[0][apart].cell_len:
+        _print_apart(_without_spare(table), apart, console)
+        told = f"Not shown for want of columns: {', '.join(spare)}."
+        _print_paragraph(Paragraph(told, "dim"), console)
+        return
     widths[apart] = min(widths[apart], max(room, rows[0][apart].cell_len))
     left = indent + sum(widths[:apart]) + gap * apart
 
@@ -211,6 +218,17 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
     if table.ruled:
         lines.insert(1, _line(" " * indent + "─" * (sum(widths) + gap * (len(widths) - 1))))
     _print_lines(lines, console)
+
+
+def _without_spare(table: Table) -> Table:
+    """Returns a table without its spare columns, which come after that which stands apart."""
+    kept = [place for place, column in enumerate(table.columns) if not column.spare]
+    rows = (
+        dataclasses.replace(row, cells=tuple(row.cells[place] for place in kept))
+        for row in table.rows
+    )
+    columns = tuple(table.columns[place] for place in kept)
+    return dataclasses.replace(table, columns=columns, rows=tuple(rows))
 
 
 def _print_groups(table: Table, console: Console) -> None:

@@ -117,6 +117,7 @@ class Column:
         width: Its width on a terminal; None for that of its content.
         apart: Whether a cell for which a terminal has no room beside those after it stands above
             them, on lines of its own; one column of a table at most.
+        spare: Whether a terminal without room for all leaves it out, where a column is `apart`.
     """
 
     heading: str
@@ -124,6 +125,7 @@ class Column:
     whole: bool = False
     width: int | None = None
     apart: bool = False
+    spare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,15 +151,3 @@ def test_a_narrow_list_breaks_no_word(filled, monkeypatch):
     assert heading.split() == ["id", "revision", "measured", "baseline", "of"]
     identity, revision, date, time = newest.split()
     assert (revision, len(identity), len(date), len(time)) == ("v5", 25, 10, 5)
-
-
-def test_a_revision_that_is_too_long_for_a_narrow_list_has_a_line_of_its_own(filled, monkeypatch):
-    from rich.console import Console
-
-    from orbax_bench_core.baselines import view
-
-    monkeypatch.setattr("orbax_bench_core.cli.baseline.results_console", lambda: Console(width=80))
-    monkeypatch.setattr(view, "short", lambda _: "5cd93852968a-dirty.80c52803")
-    lines = filled("list", "reg").out.splitlines()
-    assert lines[2].endswith("   5cd93852968a-dirty.80c52803")
-    assert max(map(len, lines[:4])) <= 80

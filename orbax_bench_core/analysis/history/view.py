@@ -210,6 +210,6 @@ def _runs(series: Series, runs: tuple[PastRun, ...], *, brief: bool = False) -> 
     rows = []
     for run in runs:
         cells = words.run_row(series, run)
-        shown = (*cells[:-2], words.release_and_code(run)) if brief else cells
+        shown = (*cells[:-2], words.tested(run)) if brief else cells
         rows.append(Row(tuple(map(Span, shown))))
     return Table(tuple(columns), tuple(rows), indented=True)
