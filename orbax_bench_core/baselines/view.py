@@ -33,7 +33,7 @@ _SEVERAL: Final = 4
 _CHANGES: Final = 10
 _WIDE: Final = 110
 """Columns that all of a capture takes: in fewer, words would be broken."""
-_BRIEF: Final = ("id", "revision", "points", "measured", "baseline of")
+_BRIEF: Final = ("id", "revision", "measured", "baseline of")
 
 
 def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -> Document:
@@ -65,7 +65,10 @@ def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -
         )
     headings = ("id", "revision", "suite", "points", "arm", "measured", "orbax", "baseline of")
     brief = [Row(tuple(row.cells[headings.index(name)] for name in _BRIEF)) for row in rows]
-    left_out = "A wider terminal shows suite, arm and version of Orbax, too; --json has all."
+    left_out = (
+        "A wider terminal shows suite, number of points, arm and version of Orbax, too; --json has "
+        "all."
+    )
     elements: list[Element] = [
         ByWidth(
             _WIDE,
@@ -227,7 +230,7 @@ def _row(*cells: str) -> Row:
 def _table(headings: Sequence[str], rows: Sequence[Row], *, indented: bool = False) -> Table:
     numbers = ("points", "n", "median", "spread")
     columns = (
-        Column(name, "number" if name in numbers else "text", whole=name == "id")
+        Column(name, "number" if name in numbers else "text", apart=name == "revision")
         for name in headings
     )
     return Table(tuple(columns), tuple(rows), indented=indented)

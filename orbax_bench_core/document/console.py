@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -31,6 +32,7 @@ from orbax_bench_core.document.elements import (
     plain,
     spans,
 )
+from orbax_bench_core.document.folding import folded
 from orbax_bench_core.errors import presentable
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ def _print_element(element: Element, console: Console) -> None:
                 _print_paragraph(Paragraph(item, mark="-"), console)
         case Code():
             for line in element.text.splitlines():
-                _print_paragraph(Paragraph(Span(line), indent=2), console)
+                _print_paragraph(Paragraph(Span(line), indent=2, fold="whole"), console)
         case Facts():
             width = max((len(name) for name, _ in element.pairs), default=0)
             for name, fact in element.pairs:
@@ -98,15 +100,7 @@ def _print_paragraph(paragraph: Paragraph, console: Console) -> None:
     text = _line(paragraph.text, paragraph.role)
     mark = _line(paragraph.mark)
     if paragraph.fold == "hanging" and console.is_terminal:
-        from rich.padding import Padding
-        from rich.table import Table as RichTable
-
-        line = RichTable.grid(padding=(0, 1, 0, 0))
-        cells = [mark, text] if mark else [text]
-        for _ in cells:
-            line.add_column(overflow="fold")
-        line.add_row(*cells)
-        console.print(Padding(line, (0, 0, 0, paragraph.indent), expand=False), highlight=False)
+        _print_lines(_hanging(mark, text, paragraph.indent, console.width), console)
         return
     if mark:
         text = mark.append(" ").append_text(text)
@@ -115,9 +109,28 @@ def _print_paragraph(paragraph: Paragraph, console: Console) -> None:
     console.print(text, highlight=False, soft_wrap=None if paragraph.fold == "wrapped" else True)
 
 
+def _hanging(mark: RichText, text: RichText, indent: int, width: int) -> list[RichText]:
+    """Returns a text below its first word behind a mark or, where that is long, below the mark."""
+    start = _line(" " * indent).append_text(mark)
+    left = start.cell_len + (1 if mark else 0)
+    lines = []
+    if left > width / 2 and left + text.cell_len > width:
+        lines, left = [start], indent + 2
+        start = _line("")
+    for part in folded(text, width - left):
+        start.pad_right(left - start.cell_len)
+        lines.append(start.append_text(part))
+        start = _line("")
+    return lines
+
+
 def _print_table(table: Table, console: Console) -> None:
     if table.groups:
         _print_groups(table, console)
+        return
+    apart = next((place for place, each in enumerate(table.columns) if each.apart), None)
+    if apart is not None:
+        _print_apart(table, apart, console)
         return
     from rich.padding import Padding
 
@@ -165,6 +178,59 @@ def _unruled(table: Table) -> RichTable:
     return grid
 
 
+def _print_apart(table: Table, apart: int, console: Console) -> None:
+    """Prints a table in which long cells of one column stand above those after them."""
+    heading = Row(tuple(Span(column.heading, strong=table.ruled) for column in table.columns))
+    rows = [[_cell(cell) for cell in row.cells] for row in (heading, *table.rows)]
+    widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
+    gap, indent = 3 if table.ruled else 2, 2 if table.indented else 0
+    room = console.width - indent - gap * (len(widths) - 1) - sum(widths) + widths[apart]
+    spare = [column.heading for column in table.columns if column.spare]
+    if spare and room < rows[0][apart].cell_len:
+        _print_apart(_without_spare(table), apart, console)
+        told = f"Not shown for want of columns: {', '.join(spare)}."
+        _print_paragraph(Paragraph(told, "dim"), console)
+        return
+    widths[apart] = min(widths[apart], max(room, rows[0][apart].cell_len))
+    left = indent + sum(widths[:apart]) + gap * apart
+
+    def padded(cells: Sequence[RichText], first: int) -> RichText:
+        line = _line("")
+        for place, cell in enumerate(cells, start=first):
+            kind = table.columns[place].kind
+            cell.align("right" if kind == "number" else "left", widths[place])
+            line.append_text(cell).append(" " * gap)
+        return line
+
+    lines: list[RichText] = []
+    dim = (not table.ruled, *(row.dim for row in table.rows))
+    roles: list[Role] = ["dim" if each else "plain" for each in dim]
+    for cells, role in zip(rows, roles, strict=True):
+        line = _line(" " * indent, role).append_text(padded(cells[:apart], 0))
+        if cells[apart].cell_len > widths[apart]:
+            for part in folded(cells[apart], console.width - left):
+                lines.append(line.append_text(part))
+                line = _line(" " * left, role)
+            cells[apart] = _line("")
+        line.append_text(padded(cells[apart:], apart)).rstrip()
+        if line:
+            lines.append(line)
+    if table.ruled:
+        lines.insert(1, _line(" " * indent + "─" * (sum(widths) + gap * (len(widths) - 1))))
+    _print_lines(lines, console)
+
+
+def _without_spare(table: Table) -> Table:
+    """Returns a table without its spare columns, which come after that which stands apart."""
+    kept = [place for place, column in enumerate(table.columns) if not column.spare]
+    rows = (
+        dataclasses.replace(row, cells=tuple(row.cells[place] for place in kept))
+        for row in table.rows
+    )
+    columns = tuple(table.columns[place] for place in kept)
+    return dataclasses.replace(table, columns=columns, rows=tuple(rows))
+
+
 def _print_groups(table: Table, console: Console) -> None:
     """Prints one line per row below the label of its group, in columns that all groups share."""
     headings = Row(tuple(column.heading for column in table.columns))
@@ -180,7 +246,9 @@ def _print_groups(table: Table, console: Console) -> None:
 
     lines = [_line(line(headings), "dim")]
     for group in table.groups:
-        lines.append(_line(group.label))
+        label = _line(group.label)
+        first, *more = folded(label, console.width - 2) if console.is_terminal else [label]
+        lines += [first, *(_line("  ").append_text(part) for part in more)]
         _print_between(lines, group.intro, console)
         lines += [_line(line(row), "dim" if row.dim else "plain") for row in group.rows]
         _print_between(lines, group.remarks, console)

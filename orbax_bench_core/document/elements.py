@@ -23,7 +23,8 @@ Shape: TypeAlias = Literal["dots", "ticks", "band", "line"]
 Fold: TypeAlias = Literal["whole", "wrapped", "hanging"]
 """Line breaks on a terminal: none, as the console wraps, or each line below the first word.
 
-A hanging paragraph is whole where there is no terminal, so that a log can be searched.
+A hanging paragraph is whole where there is no terminal, so that a log can be searched. What is to
+be copied, such as code or a command, is whole everywhere.
 """
 
 Kind: TypeAlias = Literal["text", "number", "fixed", "prose"]
@@ -81,7 +82,7 @@ class Paragraph:
     role: Role = "plain"
     mark: Text = ""
     indent: int = 0
-    fold: Fold = "whole"
+    fold: Fold = "hanging"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +115,17 @@ class Column:
         kind: What it holds.
         whole: Whether a terminal never breaks it.
         width: Its width on a terminal; None for that of its content.
+        apart: Whether a cell for which a terminal has no room beside those after it stands above
+            them, on lines of its own; one column of a table at most.
+        spare: Whether a terminal without room for all leaves it out, where a column is `apart`.
     """
 
     heading: str
     kind: Kind = "text"
     whole: bool = False
     width: int | None = None
+    apart: bool = False
+    spare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

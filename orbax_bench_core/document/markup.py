@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Final, NewType
 
 from orbax_bench_core.document.elements import Paragraph, Span, Text, spans
+from orbax_bench_core.document.numbers import UNIT
 from orbax_bench_core.errors import presentable
 
-_UNBROKEN: Final = re.compile(r"(\d) (?=(?:µs|ms|s|min|h|B|[KMGT]iB|GiB/s|%)(?![\w/]))")
+_UNBROKEN: Final = re.compile(rf"(\d) (?={UNIT})")
 _SAFE: Final = re.compile(r"(?i)https?://|file://|(?![a-z][a-z0-9+.-]*:)[^/]")
 """Addresses that are linked to: of web pages and files, and relative ones."""
 Safe = NewType("Safe", str)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import functools
+from typing import Final
+
+UNIT: Final = r"(?:µs|ms|s|min|h|B|[KMGT]iB|[KMGT]iB/s|%)(?![\w/])"
+"""Pattern of a unit behind a number and a space, which no line break parts."""
 
 
 def seconds(value: float) -> str:

@@ -99,14 +99,14 @@ def _files(found: Inspection) -> Table:
 
 def _arrays(found: Inspection) -> tuple[Element, ...]:
     columns = (
-        Column("array"),
+        Column("array", apart=True),
         Column("shape", "fixed"),
-        Column("dtype", "fixed"),
+        Column("dtype", "fixed", spare=True),
         Column("chunk", "fixed"),
         Column("chunks", "number"),
         Column("bytes", "number"),
         Column("stored", "number"),
-        Column("ratio", "number"),
+        Column("ratio", "number", spare=True),
     )
     largest = sorted(found.stored.arrays, key=lambda array: -array.num_bytes)
     rows = []

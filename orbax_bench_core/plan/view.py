@@ -195,11 +195,11 @@ def _time(plan: Plan, least: float | None, speed: float | None) -> str:
 
 def _arrays(plan: Plan) -> tuple[Element, ...]:
     columns = (
-        Column("array"),
+        Column("array", apart=True),
         Column("shape", "fixed"),
-        Column("dtype", "fixed"),
+        Column("dtype", "fixed", spare=True),
         Column("shard", "fixed"),
-        Column("replicas", "number"),
+        Column("replicas", "number", spare=True),
         Column("chunk", "fixed"),
         Column("chunks", "number"),
         Column("bytes", "number"),

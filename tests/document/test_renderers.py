@@ -12,6 +12,7 @@ from rich.console import Console
 from orbax_bench_core.document import (
     ByWidth,
     Cell,
+    Code,
     Column,
     Details,
     Document,
@@ -118,6 +119,44 @@ def test_a_terminal_lines_up_the_columns_of_all_groups():
     ]
 
 
+APART = Table(
+    (Column("rank", "number"), Column("options", apart=True), Column("median", "number")),
+    (
+        Row(("1", "use_ocdbt=true, use_compression=false", "1 s")),
+        Row(("10", "x=1", "12.5 s")),
+    ),
+)
+
+
+def test_a_column_stands_apart_where_a_terminal_has_no_room_beside_the_others():
+    assert [line.rstrip() for line in shown(APART, width=30).splitlines()] == [
+        "rank   options          median",
+        "─" * 30,
+        "   1   use_ocdbt=true,",
+        "       use_compression=false",
+        "                           1 s",
+        "  10   x=1              12.5 s",
+    ]
+
+
+def test_a_column_stands_beside_the_others_where_there_is_room():
+    assert [line.rstrip() for line in shown(APART).splitlines()] == [
+        "rank   options                                 median",
+        "─" * 53,
+        "   1   use_ocdbt=true, use_compression=false      1 s",
+        "  10   x=1                                     12.5 s",
+    ]
+
+
+@pytest.mark.parametrize("width", [23, 22])
+def test_spare_columns_are_left_out_where_a_terminal_has_no_room_for_all(width):
+    columns = (*APART.columns[:2], Column("median", "number", spare=True))
+    told = shown(Table(columns, (Row(("10", Span("x=1"), Cell("12.5 s"))),)), width=width)
+    assert ("12.5 s" in told) == (width == 23)
+    assert ("Not shown for want of columns: median." in told) == (width == 22)
+    assert "x=1" in told
+
+
 def test_html_has_a_heading_row_per_group():
     assert body(TABLE).count('<tr class="point">') == 2
     assert body(TABLE).count('<tr class="dim">') == 1
@@ -192,6 +231,62 @@ def test_a_hanging_line_is_wrapped_under_itself_and_kept_whole_in_a_log():
     told = [part.rstrip() for part in shown(line, width=14, terminal=True).splitlines()]
     assert told == ["  ! one two", "    three four"]
     assert shown(line, width=14) == "  ! one two three four\n"
+
+
+def test_sentences_are_broken_between_words_on_a_terminal_and_nowhere_in_a_log():
+    elements = (
+        Paragraph("one two three four"),
+        Heading("one two three four"),
+        Items(("one two three four",)),
+        Facts((("is", "one two three four"), ("was", "five"))),
+    )
+    told = [part.rstrip() for part in shown(*elements, width=14, terminal=True).splitlines()]
+    assert told == [
+        *("one two three", "four") * 2,
+        *("- one two", "  three four"),
+        *("  is   one two", "       three", "       four", "  was  five"),
+    ]
+    log = shown(*elements, width=14).splitlines()
+    assert log == ["one two three four"] * 2 + [
+        "- one two three four",
+        "  is   one two three four",
+        "  was  five",
+    ]
+
+
+def test_code_and_what_is_to_be_whole_are_broken_nowhere():
+    elements = (Code("a = one two"), Paragraph("one two", fold="whole"))
+    assert shown(*elements, width=8, terminal=True).splitlines() == ["  a = one two", "one two"]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("a[one=1,two=2,b=3] id", ["a[one=1,", "two=2,b=3]", "id"]),
+        ("x a[one=1,two=2]", ["x a[one=1,", "two=2]"]),
+        ("abcdefghijklmno", ["abcdefghij", "klmno"]),
+        ("it took 12 ms, 5 %; 3 s and more", ["it took", "12 ms,", "5 %; 3 s", "and more"]),
+    ],
+)
+def test_a_name_that_is_longer_than_a_line_is_broken_behind_a_comma(name, lines):
+    assert shown(Paragraph(Span(name)), width=10, terminal=True).splitlines() == lines
+
+
+def test_names_of_groups_are_broken_behind_a_comma_on_a_terminal():
+    columns = (Column("name"), Column("n", "number"))
+    table = Table(columns, groups=(Group(Span("a[one=1,two=2]"), (Row(("c", "2")),)),))
+    assert shown(table, width=10, terminal=True).splitlines() == [
+        "  name  n",
+        "a[one=1,",
+        "  two=2]",
+        "  c     2",
+    ]
+
+
+def test_beside_a_long_mark_there_is_no_room():
+    line = Paragraph("one two three four five", mark="m" * 30, indent=2, fold="hanging")
+    told = shown(line, width=40, terminal=True).splitlines()
+    assert told == ["  " + "m" * 30, "    one two three four five"]
 
 
 def test_files_are_those_that_markdown_links_to(tmp_path):

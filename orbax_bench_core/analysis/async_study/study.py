@@ -122,7 +122,10 @@ def _series(name: str, sizes: list[Size], notes: list[str]) -> SizeSeries:
     if len(sizes) == 1:
         notes.append(f"{about}one size only, so nothing can be said of how the share grows")
     elif fit is None:
-        notes.append(f"{about}lines need {FEWEST_SIZES} sizes or more that differ in bytes")
+        notes.append(
+            f"{about}how the times grow with the size is told of {FEWEST_SIZES} sizes or more that "
+            "differ in bytes"
+        )
     if not known:
         unknown = ", ".join(size.checkpoint for size in sizes if not size.num_parameters)
         notes.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.best import words
@@ -111,9 +112,23 @@ def _line(said: str) -> Paragraph:
     return Paragraph(Span(said), "dim", indent=2, fold="hanging")
 
 
+def _whole(code: str) -> list[Element]:
+    """Returns lines of a terminal that are copied as they are."""
+    return [Paragraph(Span(line), fold="whole") for line in code.splitlines()]
+
+
+def _below(title: str, lines: Sequence[str]) -> list[Element]:
+    """Returns lines below a title, on a terminal; nothing without lines."""
+    under = (Paragraph(Span(text), "dim", mark="-", indent=4, fold="hanging") for text in lines)
+    return [_line(title), *under] if lines else []
+
+
 def _answer(case: Case, goal: Goal) -> list[Element]:
     """Returns a case for a terminal that was asked for nothing else."""
-    elements: list[Element] = [_ranking_table(case, case.ranking, _BRIEF_PLACES)]
+    elements: list[Element] = [
+        Paragraph(Span(words.ranked_by(case.ranking)), fold="hanging"),
+        _ranking_table(case, case.ranking, _BRIEF_PLACES),
+    ]
     elements += [_line(line) for line in words.effect_lines(case)]
     pairs = words.pairs_sentence(case)
     elements += [_line(line) for line in (pairs, *case.effects.unknown, case.effects.why) if line]
@@ -125,17 +140,18 @@ def _answer(case: Case, goal: Goal) -> list[Element]:
     elements += [_line(text) for text in case.staging]
     elements += [_line(f"not chosen from: {each.name}: {each.reason}") for each in case.left_out]
     elements += [_line(f"! {remark}") for remark in case.remarks]
-    elements += [_line(text) for text in case.not_measured]
+    elements += _below("The run says nothing of:", case.not_measured)
     if found is not None:
-        elements += [_line(text) for text in found.evidence]
+        chosen = next(each for each in case.points if each.point_id == found.point_id)
+        elements += _below(f"What speaks for {words.options(chosen)}:", found.evidence)
         differences = words.difference_lines(found)
         if differences:
             elements.append(_line(f"unlike {found.defaults_from}: {'; '.join(differences)}"))
         elif found.code:
             elements.append(_line(f"as {found.defaults_from} does by default"))
-        elements += [BLANK, *(Paragraph(Span(line)) for line in found.suite.splitlines()), BLANK]
+        elements += [BLANK, *_whole(found.suite), BLANK]
         if found.code:
-            elements += [*(Paragraph(Span(line)) for line in found.code.splitlines()), BLANK]
+            elements += [*_whole(found.code), BLANK]
     return [*elements, _headline(case, goal), BLANK]
 
 
@@ -153,7 +169,7 @@ def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
     if warnings or left:
         elements.append(Items(tuple(map(Span, (*warnings, *left)))))
     elements += [
-        Paragraph(Span(f"By {words.goal_words(goal)}: {words.ties_sentence(case.ranking)}.")),
+        Paragraph(Span(f"{words.ranked_by(case.ranking)}.")),
         _ranking_table(case, case.ranking, _MOST_ROWS),
         *_folded("Effects of the options", _effects(case.effects, case if figures else None)),
         *_folded("Pareto front", _front(case, figure=figures)),
@@ -162,7 +178,7 @@ def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
         elements.append(Items(tuple(map(Span, case.staging))))
     for ranking in case.rankings[1:]:
         table = _ranking_table(case, ranking, _MOST_ROWS)
-        title = f"By {words.goal_words(ranking.goal)}: {words.ties_sentence(ranking)}"
+        title = words.ranked_by(ranking)
         elements += [
             Only("html", (Details(Span(title), (table,)),)),
             Only("markdown", (Paragraph(Span(f"{title}.")), table)),
@@ -223,7 +239,7 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
     return Table(
         (
             Column("rank", "number"),
-            Column(ranking.goal.text),
+            Column("options", apart=True),
             Column("point"),
             Column("rounds", "number"),
             Column("median", "number"),

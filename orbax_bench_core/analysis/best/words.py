@@ -120,6 +120,11 @@ def ties_sentence(ranking: Ranking) -> str:
     return f"{said}; of {unknown} nobody knows" if unknown else said
 
 
+def ranked_by(ranking: Ranking) -> str:
+    """Returns what points are ranked by, and how many cannot be told from the best."""
+    return f"By {goal_words(ranking.goal)}: {ties_sentence(ranking)}"
+
+
 def effect(contrast: OptionContrast) -> str:
     """Returns a main effect in a line."""
     (name,), (new,), (old,) = contrast.options, contrast.values, contrast.against

@@ -165,13 +165,13 @@ def _brief_series(series: Series) -> list[Element]:
         if len(series.runs) > _LAST:
             told = f"the last {_LAST} of {len(series.runs)} runs:"
             elements.append(Paragraph(told, "dim", indent=2))
-        return [*elements, _runs(series, series.runs[-_LAST:])]
+        return [*elements, _runs(series, series.runs[-_LAST:], brief=True), BLANK]
     elements.append(_parts(series, changes=bool(series.changes)))
     for row in words.rows(series):
         if row.change is not None:
             said = f"{words.effect(row.change)} {words.between(series, row.change)}"
             elements.append(Paragraph(Span(said, "bad" if row.slower else "good"), indent=2))
-            elements.append(Paragraph(Span(words.asking(row.change)), indent=4))
+            elements.append(Paragraph(Span(words.asking(row.change)), indent=4, fold="whole"))
     elements.append(Paragraph(Span(words.revisions(series), "dim"), indent=2, fold="hanging"))
     return [*elements, BLANK]
 
@@ -196,11 +196,20 @@ def _parts(series: Series, *, changes: bool = True, runs: bool = False) -> Table
     return Table(columns, tuple(rows), indented=True)
 
 
-def _runs(series: Series, runs: tuple[PastRun, ...]) -> Table:
-    numbers, ids = ("n", "median", "spread"), ("run", "code under test")
+def _runs(series: Series, runs: tuple[PastRun, ...], *, brief: bool = False) -> Table:
+    """Returns runs in seconds; in brief the release and the code of each are one column."""
+    headings = words.RUN_HEADINGS[: -2 if brief else None] + (("what ran",) if brief else ())
     columns = (
-        Column(heading, "number" if heading in numbers else "text", whole=heading in ids)
-        for heading in words.RUN_HEADINGS
+        Column(
+            heading,
+            "number" if heading in ("n", "median", "spread") else "text",
+            apart=heading == "what ran",
+        )
+        for heading in headings
     )
-    rows = (Row(tuple(map(Span, words.run_row(series, run)))) for run in runs)
+    rows = []
+    for run in runs:
+        cells = words.run_row(series, run)
+        shown = (*cells[:-2], words.tested(run)) if brief else cells
+        rows.append(Row(tuple(map(Span, shown))))
     return Table(tuple(columns), tuple(rows), indented=True)

@@ -122,6 +122,13 @@ def release_and_code(run: PastRun) -> str:
     return _known({"orbax": facts["orbax"], "code": run.code, "environment": facts["environment"]})
 
 
+def tested(run: PastRun) -> str:
+    """Returns the version of Orbax, the environment and, known or not, the code under test."""
+    facts = {name: run.ran.get(key, UNKNOWN) for key, name in _FACTS.items()}
+    known = _known({"orbax": facts["orbax"], "environment": facts["environment"]})
+    return ", ".join(filter(None, [known, f"code {run.code}"]))
+
+
 def _known(facts: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {fact}" for name, fact in facts.items() if fact != UNKNOWN)
 

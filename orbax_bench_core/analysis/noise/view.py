@@ -18,11 +18,13 @@ from orbax_bench_core.document import (
     Column,
     Document,
     Element,
+    Group,
     Paragraph,
     Role,
     Row,
     Span,
     Table,
+    Text,
     num_bytes,
     print_document,
     seconds,
@@ -133,25 +135,26 @@ def passport_table(passport: Passport) -> Table:
     from orbax_bench_core.config import GateRule
     from orbax_bench_core.gate import detectable
 
-    names = (Column(name) for name in ("storage", "machine", "checkpoint", "operation"))
-    finds = (f"{operations} per arm find" for operations in _DETECTABLE_AT)
-    numbers = (Column(name, "number") for name in ("noise", "n", "a repeat takes", *finds))
-    rows = (
-        Row(
-            (
-                Span(noise.storage),
-                Span(place(noise)),
-                size(noise),
-                Span(noise.operation),
-                share(noise.sigma),
-                str(noise.n),
-                seconds(noise.repeat_s),
-                *(share(detectable(noise.sigma, n, GateRule())) for n in _DETECTABLE_AT),
-            )
+    finds = tuple(f"{operations} per arm find" for operations in _DETECTABLE_AT)
+    headings = ("noise", "n", "a repeat takes", *finds)
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for noise in passport.noise:
+        cells: tuple[Text, ...] = (
+            Span(noise.operation),
+            share(noise.sigma),
+            str(noise.n),
+            seconds(noise.repeat_s),
+            *(share(detectable(noise.sigma, n, GateRule())) for n in _DETECTABLE_AT),
         )
-        for noise in passport.noise
+        groups.setdefault((noise.storage, place(noise), size(noise)), []).append(Row(cells))
+    return Table(
+        (Column("operation"), *(Column(name, "number") for name in headings)),
+        groups=tuple(
+            Group(Span(", ".join(keys), strong=True), tuple(rows), keys=tuple(map(Span, keys)))
+            for keys, rows in groups.items()
+        ),
+        keys=("storage", "machine", "checkpoint"),
     )
-    return Table((*names, *numbers), tuple(rows))
 
 
 def size(noise: Noise) -> str:

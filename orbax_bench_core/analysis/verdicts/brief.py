@@ -56,7 +56,7 @@ def brief_elements(report: VerdictReport, metrics: MetricsShown) -> tuple[Elemen
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
     elements: list[Element] = []
     for point in long:
-        elements += _point(point, widths, metrics)
+        elements += _point(point, widths)
     if short:
         stamp = EXPLORATORY if report.exploratory else ""
         passed = Span(f"{len(short)} points pass{stamp}", strong=True)
@@ -66,24 +66,23 @@ def brief_elements(report: VerdictReport, metrics: MetricsShown) -> tuple[Elemen
         _hanging(Span(unmatched_line(point)), mark=Span("!", "unsure"))
         for point in report.unmatched
     ]
+    elements += _metrics(long, metrics)
     elements += [_hanging(Span(note), mark=Span("note:", "unsure")) for note in report.remarks]
     if not all(operation.primary for point in long for operation in point.operations):
         aside = "In (parentheses): operations that are not primary; they decide nothing."
         elements.append(_hanging(Span(aside, "dim")))
-    noted = metrics != "none" and any(point.metrics for point in long)
     ratio = (
         f"Ratio: candidate ({report.candidate}) over baseline ({report.baseline}); above 1 is "
         "slower."
     )
     return (
         *elements,
-        *((_hanging(Span(NOTE, "dim")),) if noted else ()),
         _hanging(Span(ratio, "dim")),
         _hanging((verdict_word(report), Span(f": {headline(report).removeprefix(_SAID_ALREADY)}"))),
     )
 
 
-def _point(point: PointVerdict, widths: Sequence[int], metrics: MetricsShown) -> list[Element]:
+def _point(point: PointVerdict, widths: Sequence[int]) -> list[Element]:
     """Returns the name and verdict of a point, then its operations in columns of all points."""
     about = Span(particulars(point), "dim")
     title = (Span(point.point, strong=True), " ", about)
@@ -96,7 +95,19 @@ def _point(point: PointVerdict, widths: Sequence[int], metrics: MetricsShown) ->
     wide = (_wide_table(point, widths),) if operations else ()
     narrow = (*_lines(point, widths), *_advice(point))
     table = ByWidth(_WIDE, wide, narrow, terminal=True)
-    return [*elements, table, *metric_lines(point, metrics), BLANK]
+    return [*elements, table, BLANK]
+
+
+def _metrics(points: Sequence[PointVerdict], shown: MetricsShown) -> list[Element]:
+    """Returns metrics of points, which decide nothing, for below all of their verdicts."""
+    elements: list[Element] = []
+    for point in points:
+        lines = metric_lines(point, shown)
+        if lines and len(points) > 1:
+            name = (Span(point.point, strong=True), " ", Span(point.point_id, "dim"))
+            elements.append(_hanging(name))
+        elements += [*lines, BLANK] if lines else []
+    return [*elements, _hanging(Span(NOTE, "dim"))] if elements else []
 
 
 def _wide_table(point: PointVerdict, widths: Sequence[int]) -> Table:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from orbax_bench_core.analysis.verdicts.model import MetricChange, PointVerdict
-from orbax_bench_core.document import ByWidth, Column, Element, Paragraph, Row, Span, Table, digits
-from orbax_bench_core.measure import Better, lookup
+from orbax_bench_core.analysis.verdicts.ranking import primary_first
+from orbax_bench_core.document import Column, Element, Paragraph, Row, Span, Table, digits
+from orbax_bench_core.measure import TIME, Better, lookup
 from orbax_bench_core.records import Repeat
 
 MetricsShown = Literal["all", "changed", "none"]
@@ -27,9 +28,12 @@ _KIB: Final = 1024
 _BYTES: Final = {"bytes": 1, "B": 1, "KiB": _KIB, "MiB": _KIB**2, "GiB": _KIB**3, "TiB": _KIB**4}
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _TIMES: Final = (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))
-_WIDTHS: Final = {"baseline": 8, "candidate": 9, "delta": 10, "better": 6}
-_NUMBERS: Final = sum(_WIDTHS.values()) + 2 * (len(_WIDTHS) + 3)
-"""Columns of a terminal that a table takes beside its names."""
+_BARE: Final = ("", "count", "ratio")
+"""Units of numbers that stand alone."""
+_COLUMNS: Final = (
+    *(Column(name, "number") for name in ("baseline", "candidate", "delta")),
+    Column("better", "fixed"),
+)
 
 _Key = tuple[str, str]
 """Operation, with its `[occurrence]` from the second on, and metric."""
@@ -68,8 +72,8 @@ def metric_lines(point: PointVerdict, shown: MetricsShown) -> tuple[Element, ...
     if shown == "none" or not point.metrics:
         return ()
     if shown == "all":
-        return (_terminal_tables(point.metrics),)
-    found = _most_different(point.metrics)
+        return (_terminal_table(point, point.metrics),)
+    found = _most_different(point)
     one_sided = sum(None in (metric.baseline, metric.candidate) for metric in point.metrics)
     left = {
         "more differ": len(found[MOST:]),
@@ -77,27 +81,20 @@ def metric_lines(point: PointVerdict, shown: MetricsShown) -> tuple[Element, ...
         "only one arm has": one_sided,
     }
     more = ", ".join(f"{count} {what}" for what, count in left.items() if count)
-    table = (_terminal_tables(found[:MOST]),) if found else ()
-    said = Paragraph(Span(f"metrics: {more}; `compare DIR --metrics all` has all", "dim"), indent=2)
-    return (*table, said) if more else table
+    table = (_terminal_table(point, found[:MOST]),) if found else ()
+    said = Span(f"metrics: {more}; `compare DIR --metrics all` has all", "dim")
+    return (*table, Paragraph(said, indent=2, fold="hanging")) if more else table
 
 
 def metric_table(point: PointVerdict) -> tuple[Element, ...]:
     """Returns all metrics of a point for a page, by operation; nothing where there are none."""
     if not point.metrics:
         return ()
-    columns = (
-        Column("operation"),
-        Column("metric"),
-        Column("unit"),
-        *(Column(name, "number") for name in ("baseline", "candidate", "delta")),
-        Column("better", "fixed"),
-    )
     rows = []
-    for metric in _by_operation(point.metrics):
-        unit, *numbers = _numbers(metric)
-        names = (Span(metric.operation, code=True), Span(metric.metric, code=True), Span(unit))
-        rows.append(Row((*names, *map(Span, numbers), _better(metric))))
+    for metric in _by_operation(point, point.metrics):
+        names = (Span(metric.operation, code=True), Span(metric.metric, code=True))
+        rows.append(Row((*names, *map(Span, _numbers(metric)), _better(metric))))
+    columns = (Column("operation"), Column("metric"), *_COLUMNS)
     return (Table(columns, tuple(rows)), Paragraph(NOTE, "dim"))
 
 
@@ -158,62 +155,62 @@ def _direction(metric: str) -> Better:
         return "none"
 
 
-def _most_different(metrics: Iterable[MetricChange]) -> list[MetricChange]:
-    """Returns the metrics that both arms have and whose medians differ, least overlap first."""
+def _most_different(point: PointVerdict) -> list[MetricChange]:
+    """Returns the metrics that both arms have and whose medians differ.
 
-    def order(metric: MetricChange) -> tuple[float, float]:
+    Those of the operations that decide come first: their seconds, then the times inside them. Of
+    each kind it begins with the least overlap; of times that are as far apart, the seconds between
+    them say which matters, of what has other units the share.
+    """
+    primary = {operation.operation for operation in point.operations if operation.primary}
+
+    def order(metric: MetricChange) -> tuple[bool, int, float, float]:
+        was, now = metric.baseline or 0.0, metric.candidate or 0.0
+        is_time = metric.unit == "s" and metric.better == "lower"
         change = math.inf if metric.delta is None else abs(metric.delta)
-        return -abs(metric.apart or 0.0), -change
+        return (
+            metric.operation.partition("[")[0] not in primary,
+            0 if metric.metric == TIME else 2 - is_time,
+            -abs(metric.apart or 0.0),
+            -abs(now - was) if is_time else -change,
+        )
 
-    both = (metric for metric in metrics if None not in (metric.baseline, metric.candidate))
+    both = (metric for metric in point.metrics if None not in (metric.baseline, metric.candidate))
     return sorted((metric for metric in both if metric.baseline != metric.candidate), key=order)
 
 
-def _by_operation(metrics: Sequence[MetricChange]) -> list[MetricChange]:
-    order = {name: place for place, name in enumerate(dict.fromkeys(m.operation for m in metrics))}
+def _by_operation(point: PointVerdict, metrics: Sequence[MetricChange]) -> list[MetricChange]:
+    """Returns metrics by operation, in the order in which the verdict has these."""
+    names = [
+        *(operation.operation for operation in primary_first(point)),
+        *(metric.operation for metric in metrics),
+    ]
+    order = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return sorted(metrics, key=lambda metric: order[metric.operation])
 
 
-def _terminal_tables(metrics: Sequence[MetricChange]) -> ByWidth:
-    """Returns a table with names as wide as they are, and one in which they take several lines."""
-    rows = _terminal_rows(metrics)
-    longest = max(len(_name(metric)) for metric in metrics)
-    numbers = tuple(Column(name, "number", width=width) for name, width in _WIDTHS.items())
-    # The column without a width takes what is left of the line.
-    wide = (Column("metric", width=longest), *numbers, Column(""))
-    padded = (Row((*row.cells, "")) for row in rows)
-    return ByWidth(
-        longest + _NUMBERS,
-        (Table(wide, tuple(padded), indented=True, ruled=False),),
-        (Table((Column("metric"), *numbers), tuple(rows), indented=True, ruled=False),),
-    )
-
-
-def _terminal_rows(metrics: Sequence[MetricChange]) -> list[Row]:
+def _terminal_table(point: PointVerdict, metrics: Sequence[MetricChange]) -> Table:
     rows: list[Row] = []
-    for operation, group in itertools.groupby(_by_operation(metrics), lambda each: each.operation):
-        rows.append(Row((Span(operation, strong=True), *([""] * len(_WIDTHS)))))
+    ordered = _by_operation(point, metrics)
+    for operation, group in itertools.groupby(ordered, lambda each: each.operation):
+        rows.append(Row((Span(operation, strong=True), *([""] * len(_COLUMNS)))))
         for metric in group:
-            _, *numbers = _numbers(metric)
-            rows.append(Row((Span(_name(metric)), *map(Span, numbers), _better(metric))))
-    return rows
+            name = Span(f" {metric.metric}")
+            rows.append(Row((name, *map(Span, _numbers(metric)), _better(metric))))
+    columns = (Column("metric", apart=True), *_COLUMNS)
+    return Table(columns, tuple(rows), indented=True, ruled=False)
 
 
-def _name(metric: MetricChange) -> str:
-    unit = _numbers(metric)[0]
-    # A number of things needs no unit.
-    return f" {metric.metric}{f' ({unit})' if unit not in ('', 'count') else ''}"
-
-
-def _numbers(metric: MetricChange) -> tuple[str, str, str, str]:
-    """Returns unit, median of both arms and delta, in a unit that suits their size."""
+def _numbers(metric: MetricChange) -> tuple[str, str, str]:
+    """Returns the median of both arms and the delta, in a unit that suits their size."""
     known = [value for value in (metric.baseline, metric.candidate) if value is not None]
     unit, factor = _scale(metric.unit, max(map(abs, known), default=0.0))
+    behind = "" if unit in _BARE else f" {unit}"
     before, after = (
-        "–" if value is None else digits(value / factor)
+        "–" if value is None else f"{digits(value / factor)}{behind}"
         for value in (metric.baseline, metric.candidate)
     )
-    return unit, before, after, _delta_words(metric)
+    return before, after, _delta_words(metric)
 
 
 def _delta_words(metric: MetricChange) -> str:

@@ -6,10 +6,13 @@ from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.conclusions import publish_async_study
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.reporting import publish
 
 
 def study_async(output_directory: str) -> Outputs[None]:
     """Sets both ways to save side by side, for each size that a run has saved.
+
+    The report of the run links to the study from then on.
 
     Args:
         output_directory: The run directory; its suite sweeps `async_enabled: [false, true]`.
@@ -23,6 +26,7 @@ def study_async(output_directory: str) -> Outputs[None]:
     """
     run = RunDirectory(output_directory)
     found = publish_async_study(run)
+    publish(run)  # the report, which aggregate has written before, links to the study
     sizes = [size for series in found.series for size in series.sizes]
     shares = (
         (f"{size.checkpoint} {size.background.point_ids[0]} saved", size.saved.value)

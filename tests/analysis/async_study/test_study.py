@@ -115,7 +115,7 @@ def test_one_size_says_nothing_of_a_trend(study, make_pair):
 
 def test_two_sizes_have_no_lines(study, make_pair):
     found = study([*make_pair(MILLION), *make_pair(2 * MILLION)])
-    assert any("need 3 sizes" in note for note in found.notes)
+    assert any("is told of 3 sizes or more" in note for note in found.notes)
 
 
 def test_unknown_parameters_leave_the_bytes(study, make_pair):

@@ -24,8 +24,10 @@ def found(sweep, stored):
     )
 
 
-def printed(document):
-    console = Console(file=io.StringIO(), width=200)
+def printed(document, width=200):
+    console = Console(
+        file=io.StringIO(), width=width, force_terminal=width == 80, color_system=None
+    )
     print_document(document, console)
     return console.file.getvalue()
 
@@ -39,6 +41,27 @@ def test_the_command_ends_with_the_answer_below_its_code(found):
     assert "context.array.saving.use_ocdbt = False" in text
     assert "unlike orbax-checkpoint" in text
     assert "use_compression=false takes 0." in text
+
+
+def test_options_are_whole_at_80_columns(sweep):
+    names = ("use_ocdbt", "use_zarr3", "use_compression", "enable_pinned_host_transfer")
+    options = dict.fromkeys(names, (True, False))
+    folder = sweep(options, lambda given: 1.0 + given["use_ocdbt"], rounds=2)
+    lines = printed(best_document(best(folder)), 80).partition("\n\n")[0].splitlines()
+    assert max(map(len, lines)) <= 80
+    for name in names:
+        for value in ("true", "false"):
+            assert sum(f"{name}={value}" in line for line in lines) >= 4
+    first = next(number for number, line in enumerate(lines) if line.startswith("   1"))
+    assert "1.000x" in "".join(lines[first : first + 3])
+
+
+def test_a_terminal_says_what_its_rows_are_ranked_by_and_what_its_remarks_are(found):
+    lines = [line.rstrip() for line in printed(best_document(found), 80).splitlines()]
+    assert lines[0].startswith("By time of a save: it alone is best of 4 points")
+    assert lines[1].split()[:2] == ["rank", "options"]
+    assert "  What speaks for use_ocdbt=false, use_compression=false:" in lines
+    assert "  The run says nothing of:" in lines
 
 
 def test_a_sweep_shows_answer_ties_effects_and_where_there_is_more(found):

@@ -13,8 +13,8 @@ from orbax_bench_core.document import print_document
 def said():
     """Returns what is printed of a history."""
 
-    def say(history, **options):
-        console = Console(file=io.StringIO(), width=160)
+    def say(history, *, width=160, **options):
+        console = Console(file=io.StringIO(), width=width)
         print_document(history_document(history, **options), console)
         return console.file.getvalue()
 
@@ -43,6 +43,21 @@ def test_seconds_are_shown_run_by_run_with_the_reason_why_nothing_is_looked_for(
     assert "run001" not in text
     assert "Raw seconds wander from day to day" in text
     assert "None is a ratio to a reference arm, so no change can be told." in text
+
+
+def test_seconds_at_80_columns_have_whole_dates_and_numbers(said, separate):
+    code = "5cd93852968a with changes 80c52803"
+    [series] = separate.series
+    runs = tuple(run.model_copy(update={"code": code}) for run in series.runs)
+    changed = series.model_copy(update={"runs": runs})
+    lines = said(separate.model_copy(update={"series": (changed,)}), width=80).splitlines()
+    first = next(number for number, line in enumerate(lines) if "began" in line)
+    table = lines[first : lines.index("", first)]
+    assert max(map(len, table)) <= 80
+    for run in runs[-10:]:
+        [row] = [line for line in table if run.run_id in line]
+        assert f"{run.began_at:%Y-%m-%d %H:%M}" in row
+    assert sum("5cd93852968a" in line for line in table) == 10
 
 
 def test_one_run_is_one_short_table(said, separate):

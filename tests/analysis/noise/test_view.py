@@ -17,8 +17,8 @@ from tests.support.paired_runs import MONDAY
 def said():
     """Returns what elements look like in a terminal."""
 
-    def say(*elements):
-        console = Console(file=io.StringIO(), width=160)
+    def say(*elements, width=160):
+        console = Console(file=io.StringIO(), width=width)
         print_document(Document(title="", elements=elements), console)
         return console.file.getvalue()
 
@@ -58,9 +58,10 @@ def test_without_tests_it_says_how_to_make_some(said):
     assert "orbax-bench ab SUITE --output-directory DIR --aa" in said(*aa_elements([]))
 
 
-def test_the_passport_tells_noise_and_what_it_lets_find(said):
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_passport_tells_noise_and_what_it_lets_find(said, width):
     noise = Noise(
-        operation="save",
+        operation="save_background",
         storage="ext4",
         cpu="EPYC",
         device="TPU v5e",
@@ -71,16 +72,10 @@ def test_the_passport_tells_noise_and_what_it_lets_find(said):
         repeat_s=3.0,
         points=(),
     )
-    text = said(passport_table(Passport(made_at=MONDAY, noise=(noise,))))
-    row = text.splitlines()[-1]
-    for cell in (
-        "ext4",
-        "EPYC, TPU v5e",
-        "64 MiB to 256 MiB",
-        "save",
-        "5 %",
-        "80",
-        "3 s",
-        "11.5 %",
-    ):
-        assert cell in row
+    found = (noise, noise.model_copy(update={"operation": "load"}))
+    lines = said(passport_table(Passport(made_at=MONDAY, noise=found)), width=width).splitlines()
+    assert lines[1] == "ext4, EPYC, TPU v5e, 64 MiB to 256 MiB"
+    assert [line.split()[0] for line in lines[2:]] == ["save_background", "load"]
+    assert max(map(len, lines)) <= 80
+    for cell in ("5 %", "80", "3 s", "11.5 %"):
+        assert cell in lines[2]
