@@ -12,6 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 CORE = "orbax_bench_core"
+CODE = ROOT / CORE
+DOORLESS = ["analysis", "benchmarks", "cli", "exports"]
+"""Folders of rooms, and two that nobody imports: classes named by path, and the command line."""
 WIDE = {f"{CORE}/config", f"{CORE}/measure"}
 """Rooms with more names: the whole suite file, and the metrics that users import."""
 EXEMPT = ["golden/*support.py"]
@@ -86,6 +89,15 @@ def test_tests_enter_other_rooms_by_their_doors(room):
 
 
 DOORS = sorted((ROOT / CORE).rglob("__init__.py"))
+
+
+def test_every_room_has_a_contract_for_its_door():
+    """Without one anybody may import what lies behind it, and nothing says so."""
+    doors = [
+        door.parent for depth in ("*", "analysis/*") for door in CODE.glob(f"{depth}/__init__.py")
+    ]
+    rooms = {".".join(door.relative_to(ROOT).parts) for door in doors}
+    assert rooms - ROOMS == {f"{CORE}.{name}" for name in DOORLESS}
 
 
 def test_a_door_has_at_most_forty_names():

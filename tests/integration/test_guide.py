@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.config import load_suite
+from orbax_bench_core.sweep import expand
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +70,17 @@ def test_the_readme_shows_the_tour_as_it_is():
     assert (
         "".join(line for line in lines if not line.startswith("# yaml-language-server")) in README
     )
+
+
+def test_the_readme_shows_the_points_of_its_examples():
+    """Whoever runs a command finds the id that the page shows, though no figure is the same."""
+    points = {}
+    for name in ("tour", "compression"):
+        expansion = expand(load_suite(str(ROOT / "examples" / f"{name}.yaml")))
+        points.update({point.id: point.name for point in expansion.points})
+    shown = re.findall(r"(save_restore\[\S+\]) ([0-9a-f]{12})\b", README)
+    assert shown
+    assert [points.get(point) for _, point in shown] == [name for name, _ in shown]
 
 
 @pytest.mark.nightly
