@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.records import Run, load_run
+from orbax_bench_core.records import Run, State, load_run
 from orbax_bench_core.sweep import Pair
 
 
@@ -148,3 +148,26 @@ def test_a_notebook_shows_a_run_as_a_table(swept):
 
 def test_a_run_of_nothing_yet_is_shown_too(make_point, make_run):
     assert Run(make_run([], points=[make_point()])).medians()["repeats"].to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "together"),
+    [
+        (("saved", "saved"), "saved"),
+        (("reference", "saved"), "reference"),
+        (("saved", "itself"), "itself"),
+        (("none", "saved"), "none"),
+        (("saved", None), "none"),
+    ],
+)
+def test_a_repeat_is_verified_as_its_weakest_host_is(make_run, make_record, hosts, together):
+    records = [
+        make_record(
+            host=host,
+            num_hosts=len(hosts),
+            state=against and State(num_bytes=8, digest={}, verified=against),
+        )
+        for host, against in enumerate(hosts)
+    ]
+    (repeat,) = Run(make_run(records)).repeats()
+    assert repeat.verified == together
