@@ -112,7 +112,7 @@ def run_with(
 
     refuse_several_hosts("a pipeline on this machine")
     printed = _Tee(log, say)
-    # By default it makes one among the temporary files, and leaves it there.
+    # By default it makes one among the temporary files, which stays when this process is killed.
     workspace = Path(pipeline_root, "workspace")
     workspace.mkdir(exist_ok=True)
     local.init(runner=runner, pipeline_root=pipeline_root, workspace_root=str(workspace))

@@ -229,7 +229,7 @@ from orbax_bench_components.run_sweep_point import (
 processes, given = json.loads(sys.argv[5])
 measure = {"plain": run_sweep_point, "on_hosts": run_sweep_point_on_hosts}[sys.argv[3]]
 runner, root = local.SubprocessRunner(use_venv=False), sys.argv[4]
-local.init(runner, pipeline_root=root, workspace_root=root)
+local.init(runner, pipeline_root=root, workspace_root=f"{root}_workspace")
 
 
 @dsl.pipeline

@@ -143,7 +143,7 @@ from orbax_bench_pipelines.targets.local import shell_safe_python
 here = Path.cwd()
 runner = local.SubprocessRunner(use_venv=False)
 with shell_safe_python(here):
-    places = {"pipeline_root": f"{here}/root", "workspace_root": f"{here}/root"}
+    places = {"pipeline_root": f"{here}/root", "workspace_root": f"{here}/workspace"}
     local.init(runner, **places, enable_caching=True, cache_root=f"{here}/kept")
     find_pipeline("sweep").build(Placement())(
         suite=Path("suite.yaml").read_text(),
