@@ -1,4 +1,4 @@
-"""What a value of another type and a key at another place are told."""
+"""Messages of values of another type, and of keys at another place."""
 
 import pytest
 
