@@ -15,6 +15,7 @@ from orbax_bench_components.best import best
 from orbax_bench_components.calibrate import calibrate
 from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.enforce_verdict import enforce_verdict
+from orbax_bench_components.finish import finish
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.inspect_checkpoint import inspect_checkpoint
 from orbax_bench_components.plan_save import plan_save
@@ -22,7 +23,7 @@ from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_components.readme import component_readme
 from orbax_bench_components.recovery import recovery
-from orbax_bench_components.run_sweep_point import run_sweep_point, run_sweep_point_on_hosts
+from orbax_bench_components.run_sweep_point import run_sweep_point
 from orbax_bench_components.soak import soak
 from orbax_bench_components.study_async import study_async
 
@@ -34,6 +35,7 @@ COMPONENTS = (
     compare_baseline,
     publish_baseline,
     enforce_verdict,
+    finish,
     calibrate,
     study_async,
     best,
@@ -50,8 +52,6 @@ def derived_files() -> Iterator[tuple[Path, str]]:
         folder = Path(__file__).parent / component.name.replace("-", "_")
         yield folder / "component.yaml", compiled(component)
         yield folder / "README.md", component_readme(component)
-    launching = Path(__file__).parent / "run_sweep_point" / "on_hosts.yaml"
-    yield launching, compiled(run_sweep_point_on_hosts)
 
 
 def compiled(component: Any) -> str:

@@ -9,24 +9,26 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def aggregate(
+    pipeline_run: str,
+    output_directory: str,
     samples: dsl.Output[dsl.Dataset],
     metrics: dsl.Output[dsl.Metrics],
     summary: dsl.Output[dsl.Markdown],
     report: dsl.Output[dsl.HTML],
     tensorboard: dsl.Output[dsl.Artifact],
-    output_directory: str = "",
     planned: dsl.Input[dsl.Artifact] = None,
 ) -> List[str]:  # noqa: UP006
     """Writes samples, summary and reports of a run from the records that are there.
 
     It reads the run directory and takes nothing from the steps that measured, so that it works for
-    any number of them, and when one was lost. Order it after them by `.after(measured)` and
-    `.ignore_upstream_failure()`. It succeeds whatever is lacking, because an engine keeps the
-    artifacts of no other step; hand what it returns to enforce-verdict, which then fails.
+    any number of them. Order it after them by `.after(measured)`. It succeeds whatever is lacking,
+    because an engine keeps the artifacts of no other step; hand what it returns to enforce-verdict,
+    which then fails. Where a step was lost it does not run: finish writes the report then.
 
     Args:
-        output_directory: The run directory. It has a default for the sake of
-            `ignore_upstream_failure`, and must be given.
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
+        output_directory: The run directory.
         planned: What plan-sweep planned; only the lineage of the artifacts needs it.
         samples: Every sample, as Parquet.
         metrics: Median seconds per point and operation, as many as an artifact has room for.

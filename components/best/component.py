@@ -9,6 +9,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def best(
+    pipeline_run: str,
     output_directory: str,
     answer: dsl.Output[dsl.Dataset],
     summary: dsl.Output[dsl.Markdown],
@@ -20,6 +21,8 @@ def best(
     """Ranks the points of a sweep by a goal, and recommends one of each case.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         output_directory: The run directory of the sweep.
         answer: Ranking, effects, Pareto front and recommendation, as JSON.
         summary: The same as Markdown, with the recommendation as code of Orbax.

@@ -9,6 +9,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def calibrate(
+    pipeline_run: str,
     runs: List[str],  # noqa: UP006
     passport: dsl.Output[dsl.Dataset],
     report: dsl.Output[dsl.Markdown],
@@ -19,6 +20,8 @@ def calibrate(
     """Counts how often identical arms were told apart, and measures the noise.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         runs: Run directories of A/A comparisons, directories that hold some, or patterns.
         passport: The noise passport, which `orbax-bench ab --passport` takes.
         report: Reject rate and noise as text.

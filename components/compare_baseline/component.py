@@ -7,6 +7,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def compare_baseline(
+    pipeline_run: str,
     output_directory: str,
     verdicts: dsl.Output[dsl.Dataset],
     comparison: dsl.Output[dsl.Markdown],
@@ -23,6 +24,8 @@ def compare_baseline(
     by more than their code.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         output_directory: The run directory that is looked at.
         verdicts: All that was found, as JSON.
         comparison: The verdicts as Markdown.

@@ -9,6 +9,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def enforce_verdict(
+    pipeline_run: str,
     verdict: str = "",
     allow_inconclusive: bool = False,
     verdicts: dsl.Input[dsl.Dataset] = None,
@@ -17,6 +18,8 @@ def enforce_verdict(
     """Fails on REGRESSION or LEAK and where results are lacking: the state tells what was found.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         verdict: What compare-baseline or soak returned; empty where nothing is compared.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.

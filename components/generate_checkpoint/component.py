@@ -7,7 +7,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def generate_checkpoint(
-    suite: str, checkpoint: dsl.Output[dsl.Artifact], fixture: str = ""
+    pipeline_run: str, suite: str, checkpoint: dsl.Output[dsl.Artifact], fixture: str = ""
 ) -> None:
     """Makes the checkpoint that a suite loads, unless it is there already.
 
@@ -15,6 +15,8 @@ def generate_checkpoint(
     checkpoint gets an artifact that says so.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         suite: The suite file, word for word.
         checkpoint: The checkpoint that the suite loads.
         fixture: A suite file whose first checkpoint and mesh are generated when it is missing.

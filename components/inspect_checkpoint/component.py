@@ -9,6 +9,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def inspect_checkpoint(
+    pipeline_run: str,
     checkpoint: str,
     answer: dsl.Output[dsl.Dataset],
     summary: dsl.Output[dsl.Markdown],
@@ -24,6 +25,8 @@ def inspect_checkpoint(
     it returns to enforce-verdict, which then fails.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         checkpoint: Its root, or the directory of one item.
         answer: Every number, as JSON.
         summary: What was found, as Markdown.

@@ -9,6 +9,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def plan_save(
+    pipeline_run: str,
     source: str,
     answer: dsl.Output[dsl.Dataset],
     summary: dsl.Output[dsl.Markdown],
@@ -25,6 +26,8 @@ def plan_save(
     It succeeds whatever will fail; hand what it returns to enforce-verdict, which then fails.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         source: A preset such as llama-8b@0.1+adamw, a suite file, a file with a spec, a Flax NNX
             factory or a checkpoint.
         answer: Files, bytes, memory and times, as JSON.

@@ -9,6 +9,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def plan_sweep(
+    pipeline_run: str,
     suite: str,
     output_directory: str,
     planned: dsl.Output[dsl.Artifact],
@@ -19,6 +20,8 @@ def plan_sweep(
     """Expands a suite into sweep points and begins its run directory.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         suite: The suite file, word for word.
         output_directory: The run directory, local or gs://, reachable from every step.
         planned: The suite, from which aggregate's tables and every later verdict descend.

@@ -7,6 +7,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def publish_baseline(
+    pipeline_run: str,
     output_directory: str,
     registry: str,
     baseline: dsl.Output[dsl.Dataset],
@@ -21,6 +22,8 @@ def publish_baseline(
     """Captures a run in a registry of baselines, with every raw sample, unless its verdict is bad.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         output_directory: The run directory.
         registry: The registry: a folder or a gs:// prefix.
         baseline: What was captured; it points at the registry and copies nothing.

@@ -9,6 +9,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def recovery(
+    pipeline_run: str,
     suite: str,
     output_directory: str,
     answer: dsl.Output[dsl.Dataset],
@@ -24,6 +25,8 @@ def recovery(
     fails. Of a suite with arms compare-baseline returns the verdict.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         suite: The suite file, word for word, with the benchmark training_job.
         output_directory: The run directory.
         answer: Every phase with its interval, steps lost and reasons, as JSON.

@@ -9,6 +9,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def run_sweep_point(
+    pipeline_run: str,
     point: str,
     output_directory: str,
     records: dsl.Output[dsl.Dataset],
@@ -35,11 +36,13 @@ def run_sweep_point(
 
     With a launcher the step measures nothing itself: it starts hosts, each in the image of the
     step, which `ORBAX_BENCH_IMAGE` names by digest, and waits for them. So points run on a TPU
-    slice of several hosts, or on any TPUs of Vertex AI. On Kubeflow, `on_hosts.yaml` is the same
-    component with one difference: the resources, node selectors and tolerations of the task are
-    those of the hosts.
+    slice of several hosts, or on any TPUs of Vertex AI. What is set on the task is of the step
+    alone; resources, node selectors, tolerations, variables and the volume of the hosts are
+    `launcher_settings`.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         point: An item of what plan-sweep returned: the ids of points, separated by spaces.
         output_directory: The run directory that plan-sweep began.
         records: The points with the digest of the records of each, as JSON; the records lie in
@@ -57,7 +60,8 @@ def run_sweep_point(
         tpu: The slice that they form, as TYPE:TOPOLOGY, such as v5e:4x4; empty for machines without
             TPUs, as many as a point has processes.
         slices: How many such slices.
-        launcher_settings: Settings of the launcher, each KEY=VALUE.
+        launcher_settings: Settings of the launcher, each KEY=VALUE, such as `memory=64Gi` or
+            `node_selector={"pool": "bench"}`.
         expect: The devices that must be there, as PLATFORM[:KIND][:COUNT], such as tpu:v5e:8 or
             gpu:h100-80gb:8: with others the step fails before it measures. Empty takes any.
     """

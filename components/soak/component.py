@@ -7,6 +7,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def soak(
+    pipeline_run: str,
     suite: str,
     output_directory: str,
     answer: dsl.Output[dsl.Dataset],
@@ -23,6 +24,8 @@ def soak(
     that is started again goes on with what the run directory holds.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         suite: The suite file, word for word.
         output_directory: The run directory.
         answer: The verdict and what it rests on, as JSON.

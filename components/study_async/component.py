@@ -7,6 +7,7 @@ from orbax_bench_components.image import IMAGE
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def study_async(
+    pipeline_run: str,
     output_directory: str,
     study: dsl.Output[dsl.Dataset],
     summary: dsl.Output[dsl.Markdown],
@@ -17,6 +18,8 @@ def study_async(
     """Sets blocking saves beside saves in the background, for each size that a run has saved.
 
     Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
         output_directory: The run directory; its suite sweeps `async_enabled: [false, true]`.
         study: All that was found, as JSON.
         summary: The tables as Markdown.

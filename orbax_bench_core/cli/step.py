@@ -296,6 +296,37 @@ def enforce_verdict(
     give(found, None, None)
 
 
+@app.command("finish")
+def finish(
+    output_directory: RunDirectory,
+    suite: Annotated[
+        str | None,
+        typer.Option(metavar="SUITE", help="The suite, to say why nothing of it was planned."),
+    ] = None,
+    status: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD",
+            help="How the other steps ended, where the engine says so: SUCCEEDED or another word.",
+        ),
+    ] = "",
+    notify: Notify = None,
+    result: ResultFile = None,
+    outputs: OutputsFile = None,
+) -> None:
+    """Write what a run lacks of its report from whatever is there; returns its state.
+
+    It runs last, whatever became of the other steps, also where none of them ran. It exits with 0
+    for every state: the other steps have failed the run.
+    """
+    from orbax_bench_core.steps import Outlets
+    from orbax_bench_core.steps.pipeline import finish
+
+    text = "" if suite is None else text_of(suite)
+    outlets = Outlets.of(notify)
+    give(finish(output_directory, suite=text, status=status, outlets=outlets), result, outputs)
+
+
 @app.command("calibrate")
 def calibrate(
     runs: Annotated[

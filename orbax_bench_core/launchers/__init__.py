@@ -7,7 +7,6 @@ from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_KINDS, GPU_RESOURCE, Gp
 from orbax_bench_core.launchers.hardware import GENERATIONS, GKE_RESOURCE, SliceShape, parse_slice
 from orbax_bench_core.launchers.launch import Launch, Launcher, interrupted_by_sigterm
 from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
-from orbax_bench_core.launchers.pods import pod_settings
 from orbax_bench_core.launchers.vertex_jobs import note_job, noted_job
 
 __all__ = [
@@ -33,6 +32,5 @@ __all__ = [
     "parse_slice",
     "place_named",
     "place_settings",
-    "pod_settings",
     "require_whole_slices",
 ]

@@ -30,6 +30,7 @@ from orbax_bench_core.lineage.manifest import (
     SAMPLES,
     TENSORBOARD,
     ManifestWriter,
+    made_from_these_records,
     read_manifest,
 )
 
@@ -49,6 +50,7 @@ __all__ = [
     "file_digest",
     "folder_digest",
     "lost_batches",
+    "made_from_these_records",
     "name_batch",
     "output_metadata",
     "place_of",

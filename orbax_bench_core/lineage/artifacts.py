@@ -113,9 +113,9 @@ def bounded_metrics(values: Iterable[tuple[str, float]]) -> dict[str, float]:
 def point_at(artifact: Any, place: str) -> None:
     """Has an artifact stand for a file or folder where it lies.
 
-    Vertex AI and the local runners take any URI. Kubeflow's launcher fails a step whose artifact
-    lies in an object store but not below the pipeline root, and would download all of it in each
-    step that takes it; there the artifact is a text file that names the place. Either way its
+    Vertex AI and the local runners take any URI. Kubeflow's launcher downloads what an artifact
+    names into each step that takes it, refuses an object that is not below the pipeline root, and a
+    URI without a scheme: there the artifact is a text file that names the place. Either way its
     metadata has it as `path`.
 
     Args:
@@ -126,7 +126,7 @@ def point_at(artifact: Any, place: str) -> None:
         OSError: The text file cannot be written.
     """
     artifact.metadata["path"] = place
-    if _ON_KUBEFLOW in os.environ and "://" in place:
+    if _ON_KUBEFLOW in os.environ:
         Path(artifact.path).write_text(place)
     else:
         artifact.uri = place

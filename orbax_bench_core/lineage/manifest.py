@@ -21,6 +21,7 @@ from orbax_bench_core.lineage.digests import (
     checkpoint_digest,
     config_digest,
     output_digest,
+    point_digests,
     records_digest,
 )
 from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version
@@ -314,6 +315,23 @@ def read_manifest(run: RunDirectory) -> Manifest | None:
         return Manifest.model_validate_json(read_at_most(run.root / LINEAGE_FILE))
     except (OSError, pydantic.ValidationError):
         return None
+
+
+def made_from_these_records(run: RunDirectory, *names: str) -> bool:
+    """Returns whether files are there, and were made from the records that are there now.
+
+    Raises:
+        UserError: There is no run here, or a record cannot be read.
+    """
+    manifest = read_manifest(run)
+    if manifest is None:
+        return False
+    points = point_digests(run.root, [entry.id for entry in run.read_info().expansion.points])
+    now, unknown = records_digest(points), Made(digest=UNKNOWN)
+    made = (manifest.made.get(name, unknown).inputs.get(RECORDS) for name in names)
+    return all(digest == now for digest in made) and all(
+        (run.root / name).exists() for name in names
+    )
 
 
 def checkpoint_paths(entries: Iterable[SweepEntry]) -> list[str]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import RunSettings, Session
@@ -18,7 +17,6 @@ from orbax_bench_core.launchers import (
     parse_slice,
     place_named,
     place_settings,
-    pod_settings,
     require_whole_slices,
 )
 from orbax_bench_core.leases import batch_name
@@ -40,8 +38,6 @@ class PointHosts:
             are as many as the point has processes.
         slices: How many such slices.
         settings: Settings of the place, each `KEY=VALUE`.
-        pods: Fragments of the pods of hosts, as `launchers.pod_settings` takes them; `settings`
-            come before them.
         noted: File in which a place of Google Cloud notes what it has created; empty for none.
     """
 
@@ -49,7 +45,6 @@ class PointHosts:
     tpu: str = ""
     slices: int = 1
     settings: Sequence[str] = ()
-    pods: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     noted: str = ""
 
 
@@ -58,7 +53,6 @@ def point_hosts(
     tpu: str = "",
     slices: int = 1,
     settings: Sequence[str] | None = None,
-    pods: Mapping[str, Any] | None = None,
     noted: str = "",
 ) -> PointHosts | None:
     """Returns the hosts that a step was asked to start; None where it names no launcher.
@@ -72,7 +66,6 @@ def point_hosts(
             tpu=tpu,
             slices=slices,
             settings=settings or (),
-            pods=pods or {},
             noted=noted,
         )
     if tpu or settings:
@@ -175,7 +168,6 @@ def _launcher(
         if not place.one_process:
             require_whole_slices(processes, shape, hosts.slices)
         number = shape.hosts * hosts.slices
-    of_pods = [f"{key}={json.dumps(value)}" for key, value in pod_settings(hosts.pods).items()]
     launch = Launch(
         name=name,
         command=command,
@@ -186,4 +178,4 @@ def _launcher(
         slices=hosts.slices,
         noted=hosts.noted,
     )
-    return place.launcher(launch, place_settings(place, [*of_pods, *hosts.settings]))
+    return place.launcher(launch, place_settings(place, hosts.settings))

@@ -139,7 +139,7 @@ class Outlets:
 
     def state_of(
         self, found: VerdictReport, code: int, directory: str, lacking: Sequence[str] = ()
-    ) -> None:
+    ) -> State:
         """Tells the state that a comparison leaves its suite in: the webhook, and the page of runs.
 
         Args:
@@ -147,13 +147,16 @@ class Outlets:
             code: What the command ends with.
             directory: The run directory of the candidate.
             lacking: What the run lacks, for people.
+
+        Returns:
+            The state.
         """
-        if found.exploratory:
-            return
         state: State = "FAILED" if code in _FAILURES else found.word
-        lines = (*_lines(found), *lacking)
-        self.renew_site(directory)
-        self._announce(state, found.suite, directory, found.judged_at, lines)
+        if not found.exploratory:
+            lines = (*_lines(found), *lacking)
+            self.renew_site(directory)
+            self._announce(state, found.suite, directory, found.judged_at, lines)
+        return state
 
     def run(self, suite: str, summary: RunSummary, code: int, directory: str) -> None:
         """Tells how a run without verdicts ended.
@@ -174,8 +177,8 @@ class Outlets:
         lines = (*failed, *summary.left_out) if code else ("every repeat passed",)
         self.ended(suite, code, directory, lines or ("nothing was measured",))
 
-    def ended(self, suite: str, code: int, directory: str, lines: tuple[str, ...]) -> None:
-        """Tells how something without verdicts ended.
+    def ended(self, suite: str, code: int, directory: str, lines: tuple[str, ...]) -> State:
+        """Tells how something without verdicts ended, and returns its state.
 
         Args:
             suite: Name of the suite.
@@ -186,9 +189,10 @@ class Outlets:
         state: State = "FAILED" if code in _FAILURES else _STATES.get(code, "PASS")
         self.renew_site(directory)
         self._announce(state, suite, directory, _now(), lines)
+        return state
 
-    def failed(self, suite: str | None, directory: str, why: str) -> None:
-        """Tells that there is no result.
+    def failed(self, suite: str | None, directory: str, why: str) -> State:
+        """Tells that there is no result, and returns the state.
 
         Args:
             suite: Name of the suite; None where it is not known.
@@ -197,6 +201,7 @@ class Outlets:
         """
         self.renew_site(directory)
         self._tell_failure(suite, directory, why)
+        return "FAILED"
 
     def _tell_failure(self, suite: str | None, directory: str, why: str) -> None:
         self._announce("FAILED", suite, directory, _now(), tuple(why.splitlines()))

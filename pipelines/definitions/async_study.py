@@ -13,7 +13,7 @@ def add(steps: Steps) -> None:
     """Adds the study."""
     from orbax_bench_components.study_async import study_async
 
-    steps.add(study_async(output_directory=steps.directory, samples=steps.samples))
+    steps.add(study_async, output_directory=steps.directory, samples=steps.samples)
     steps.enforce()
 
 

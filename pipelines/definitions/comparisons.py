@@ -50,14 +50,15 @@ def _keep_if_passed(steps: Steps, compared: Any) -> None:
     )
     registry = steps.given["registry"]
     with dsl.If(registry != "", name="has-registry"):
-        published = publish_baseline(
+        published = steps.add(
+            publish_baseline,
             output_directory=steps.directory,
             registry=registry,
             samples=steps.samples,
             verdict=compared.outputs["Output"],
             **{name: steps.given[name] for name in _PUBLISHING},
         )
-        steps.add(published.after(enforced))
+        published.after(enforced)
 
 
 def add_comparison(steps: Steps) -> None:
@@ -72,11 +73,10 @@ def add_calibration(steps: Steps) -> None:
 
     steps.judge()
     steps.add(
-        calibrate(
-            runs=[steps.directory, steps.given["earlier"]],
-            save=steps.given["passport"],
-            samples=steps.samples,
-        )
+        calibrate,
+        runs=[steps.directory, steps.given["earlier"]],
+        save=steps.given["passport"],
+        samples=steps.samples,
     )
     steps.enforce()
 

@@ -7,37 +7,43 @@ from orbax_bench_components.image import IMAGE
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
-def choose_folder(output_directory: str, run: str = "", slice_name: str = "") -> str:
+def choose_folder(
+    pipeline_run: str, output_directory: str, folder_per_run: bool = False, slice_name: str = ""
+) -> str:
     """Names the folder of one run, of one slice, or of both.
 
     Kubeflow does not reliably put strings together outside of steps (kubeflow/pipelines#11035).
 
     Args:
+        pipeline_run: Id of this run.
         output_directory: What the folder is to lie below.
-        run: Id of this run; empty gives runs no folder of their own.
+        folder_per_run: Whether this run has a folder of its own.
         slice_name: Name of the slice; empty gives slices no folder of their own.
 
     Returns:
         The folder; that of a run begins with the time in UTC.
     """
-    import datetime
+    from orbax_bench_core.steps.pipeline import InWords, run_folder
 
-    parts = [output_directory.rstrip("/")]
-    if run:
-        parts.append(f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%SZ}-{run[:8]}")
-    if slice_name:
-        parts.append(slice_name)
-    return "/".join(parts)
+    with InWords():
+        below = output_directory.rstrip("/")
+        chosen = run_folder(below, pipeline_run) if folder_per_run else below
+        return f"{chosen}/{slice_name}" if slice_name else chosen
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
-def bring_baseline(baseline: str, stored: dsl.Output[dsl.Artifact]) -> None:
+def bring_baseline(
+    pipeline_run: str,  # noqa: ARG001 - keeps a service from answering out of its cache
+    baseline: str,
+    stored: dsl.Output[dsl.Artifact],
+) -> None:
     """Makes an artifact of a stored baseline, so that a metadata store leads from it to a verdict.
 
     An importer would know no digest, and Kubeflow would download all that lies below its path into
     the step that takes it, or refuse the path of a mounted claim.
 
     Args:
+        pipeline_run: Id of this run.
         baseline: A stored baseline, a registry, a capture in one, or a run directory.
         stored: It points there, with the digest of what the baseline means now.
     """

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from orbax_bench_pipelines.definitions.steps import Steps, on_each_slice
+from orbax_bench_pipelines.definitions.steps import Steps, add_steps
 from orbax_bench_pipelines.targets import Placement
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Pipeline:
 
         def add(*channels: Any) -> None:
             given = dict(zip((each.name for each in parameters), channels, strict=True))
-            on_each_slice(self, placement, given)
+            add_steps(self, placement, given)
 
         add.__name__ = add.__qualname__ = self.name.replace("-", "_")
         add.__doc__ = _docs(self.summary, self.details, parameters)

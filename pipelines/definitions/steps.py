@@ -31,9 +31,14 @@ class Steps:
     samples: Any = None
     lacking: Any = None
 
-    def add(self, task: Any) -> Any:
-        """Places a step."""
-        return self.placement.place(task)
+    def add(self, component: Any, **inputs: Any) -> Any:
+        """Adds a step, placed, with the id of the run: a service answers no such step from a cache.
+
+        Args:
+            component: The component.
+            **inputs: Its other inputs.
+        """
+        return self.placement.place(_step(component, inputs))
 
     def measure(self, checkpoint: Any, *, arms: Any, **measuring: Any) -> None:
         """Adds the steps that plan a suite, measure its points and put the records together.
@@ -47,38 +52,34 @@ class Steps:
 
         from orbax_bench_components.aggregate import aggregate
         from orbax_bench_components.plan_sweep import plan_sweep
-        from orbax_bench_components.run_sweep_point import run_sweep_point, run_sweep_point_on_hosts
+        from orbax_bench_components.run_sweep_point import run_sweep_point
 
         placement, shape = self.placement, self.shape
         hosts = placement.settings.hosts_of(shape)
         processes = {} if hosts == 1 else {"processes": hosts}
-        plan = plan_sweep(
+        plan = self.add(
+            plan_sweep,
             suite=self.given["suite"],
             output_directory=self.directory,
             arms=arms,
             points_per_step=self.given["points_per_step"],
             **processes,
         )
-        self.add(plan)
         name = "points" if shape is None else f"points-{shape.name}"
-        launcher = placement.launcher(shape)
         steps, at_once = plan.outputs["Output"], placement.parallelism
         with dsl.ParallelFor(steps, name=name, parallelism=at_once) as batch:
-            # Vertex AI knows nothing of what Kubeflow hands on from a task to hosts it launches.
-            run = run_sweep_point_on_hosts if launcher == "jobset" else run_sweep_point
-            measured = run(
-                point=batch,
-                output_directory=self.directory,
-                checkpoint=checkpoint,
+            given = {
+                "point": batch,
+                "output_directory": self.directory,
+                "checkpoint": checkpoint,
                 **measuring,
                 **placement.launching(shape),
-            )
-            placement.measure_on(shape, measured)
-        # Nothing is collected: that would be lost with one step, and has no room for many.
-        together = aggregate(
-            output_directory=self.directory, planned=plan.outputs["planned"]
+            }
+            measured = placement.measure_on(shape, _step(run_sweep_point, given))
+        # Nothing is collected: that has no room for many.
+        together = self.add(
+            aggregate, output_directory=self.directory, planned=plan.outputs["planned"]
         ).after(measured)
-        self.add(together.ignore_upstream_failure())
         self.samples, self.lacking = together.outputs["samples"], together.outputs["Output"]
 
     def judge(self, baseline: Any = "") -> Any:
@@ -95,9 +96,10 @@ class Steps:
 
         given = {}
         if baseline != "":
-            given["stored"] = self.add(bring_baseline(baseline=baseline)).outputs["stored"]
-        compared = compare_baseline(output_directory=self.directory, samples=self.samples, **given)
-        return self.add(compared)
+            given["stored"] = self.add(bring_baseline, baseline=baseline).outputs["stored"]
+        return self.add(
+            compare_baseline, output_directory=self.directory, samples=self.samples, **given
+        )
 
     def enforce(self, **found: Any) -> Any:
         """Adds the step that fails where anything is lacking, and returns it.
@@ -107,11 +109,20 @@ class Steps:
         """
         from orbax_bench_components.enforce_verdict import enforce_verdict
 
-        return self.add(enforce_verdict(lacking=self.lacking, **found))
+        return self.add(enforce_verdict, lacking=self.lacking, **found)
 
 
-def on_each_slice(pipeline: "Pipeline", placement: Placement, given: Mapping[str, Any]) -> None:
-    """Adds the steps of a pipeline on one slice after the other.
+def _step(component: Any, inputs: Mapping[str, Any]) -> Any:
+    from kfp import dsl
+
+    return component(pipeline_run=dsl.PIPELINE_JOB_ID_PLACEHOLDER, **inputs)
+
+
+def add_steps(pipeline: "Pipeline", placement: Placement, given: Mapping[str, Any]) -> None:
+    """Adds all steps of a pipeline: those of one slice after the other, and the exit task.
+
+    The exit task runs whatever becomes of the others, which simply depend on each other: Kubeflow
+    accepts no other step that is to run after one that failed. It writes the report then.
 
     Where slices or runs share the output directory, a step chooses a folder below it, and the
     other steps get that. Such a pipeline is for a service: inside a loop kfp's local runner
@@ -124,18 +135,37 @@ def on_each_slice(pipeline: "Pipeline", placement: Placement, given: Mapping[str
     """
     from kfp import dsl
 
+    from orbax_bench_components.finish import finish
+
+    slices = [shape.name for shape in placement.slices if shape and len(placement.slices) > 1]
+    ended = placement.place(
+        _step(
+            finish,
+            {
+                "output_directory": given["output_directory"],
+                "suite": given["suite"],
+                "folder_per_run": placement.folder_per_run,
+                "slices": slices,
+            },
+        )
+    )
+    with dsl.ExitHandler(ended, name="run"):
+        _add_slices(pipeline, placement, given)
+
+
+def _add_slices(pipeline: "Pipeline", placement: Placement, given: Mapping[str, Any]) -> None:
     from orbax_bench_components.generate_checkpoint import generate_checkpoint
     from orbax_bench_pipelines.definitions.own import choose_folder
 
-    def folder(below: Any, **names: str) -> Any:
-        chosen = choose_folder(output_directory=below, **names)
-        return placement.place(chosen).output
+    def folder(below: Any, **how: Any) -> Any:
+        return placement.place(_step(choose_folder, {"output_directory": below, **how})).output
 
-    made = generate_checkpoint(suite=given["suite"], fixture=given["fixture"])
-    placement.place(made)
+    made = placement.place(
+        _step(generate_checkpoint, {"suite": given["suite"], "fixture": given["fixture"]})
+    )
     directory = given["output_directory"]
     if placement.folder_per_run:
-        directory = folder(directory, run=dsl.PIPELINE_JOB_ID_PLACEHOLDER)
+        directory = folder(directory, folder_per_run=True)
     inputs = ("remove_repeated_dir", "enable_hlo_dump", "measure_limits", "lock")
     measuring = {name: given[name] for name in inputs if name in given}
     arms = given.get("arms", "") if pipeline.arms is None else pipeline.arms

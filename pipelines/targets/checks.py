@@ -198,9 +198,6 @@ def check_launchers(settings: Settings, target: Target, directory: str) -> None:
         if not launcher:
             continue
         given = launcher_settings(launcher, settings)
-        if launcher == "jobset" and settings.pvc:
-            [claim] = settings.pvc
-            given = {"volume": f"{claim.name}:{claim.path}", **given}
         place = place_named(launcher)
         launch = Launch(
             name=_STEP_NAME,

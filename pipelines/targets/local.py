@@ -36,8 +36,7 @@ _GRACE_S = 5.0
 """Seconds that a step has to end when it was told to."""
 _LOOK_S = 0.1
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LOST_OUTPUT = "Tried to get output"
-"""Beginning of the message of `kfp.local` on an output of a step that failed."""
+_COLOURS = re.compile(r"\x1b\[\d+m")
 
 
 class PipelineFailed(Exception):
@@ -125,12 +124,7 @@ def run_with(
             return pipeline(**arguments)
         except RuntimeError as error:
             reason = f": {printed.error}" if printed.error else ""
-            raise PipelineFailed(f"{error}{reason}") from None
-        except ValueError as error:
-            # aggregate also runs after lost steps, and kfp has no output of plan-sweep for it.
-            if not printed.error or not str(error).startswith(_LOST_OUTPUT):
-                raise
-            raise PipelineFailed(f"A step failed: {printed.error}") from None
+            raise PipelineFailed(f"{_COLOURS.sub('', str(error))}{reason}") from None
 
 
 @contextlib.contextmanager

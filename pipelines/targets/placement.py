@@ -103,7 +103,7 @@ class Placement:
     def measure_on(self, shape: SliceShape | None, task: Any) -> Any:
         """Gives a step that measures its machine as well.
 
-        Of a step that launches hosts on Kubeflow, what is said here of machines is for the hosts.
+        A step that launches hosts takes any machine: what is said of machines is an input of it.
 
         Args:
             shape: The slice to measure on; None for a machine without one.
@@ -117,14 +117,14 @@ class Placement:
         retries = settings.of_step(task.component_spec.name).retries
         if retries is None and self.target in (Target.KFP, Target.VERTEX):
             self._try_again(_RETRIES, task)
-        if self.target is Target.VERTEX and self.launcher(shape):
-            return task  # it waits for hosts whose machines the slice tells
+        if self.launcher(shape):
+            return task
         if settings.cpu is not None:
             task.set_cpu_limit(settings.cpu).set_cpu_request(settings.cpu)
         if settings.memory is not None:
             task.set_memory_limit(settings.memory).set_memory_request(settings.memory)
         if self.target is Target.KFP:
-            onto_nodes(settings, shape, task, launched=bool(self.launcher(shape)))
+            onto_nodes(settings, shape, task)
         elif settings.gpu is not None and settings.gpu.kind is not None:
             task.set_accelerator_type(settings.gpu.kind.vertex)
             task.set_accelerator_limit(settings.gpu.count)

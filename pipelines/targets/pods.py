@@ -41,14 +41,13 @@ def as_pod(settings: Settings, own: StepSettings, task: Any) -> None:
         kubernetes.set_timeout(task, own.timeout_s)
 
 
-def onto_nodes(settings: Settings, shape: SliceShape | None, task: Any, *, launched: bool) -> None:
-    """Gives the pod of a step that measures its node, or the hosts that it launches theirs.
+def onto_nodes(settings: Settings, shape: SliceShape | None, task: Any) -> None:
+    """Gives the pod of a step that measures its node.
 
     Args:
         settings: What was set.
         shape: The slice; None for a machine without one.
         task: The step, of `kfp.dsl.PipelineTask`.
-        launched: Whether the step launches hosts, to which Kubeflow hands on what is set here.
     """
     from kfp import kubernetes
 
@@ -56,8 +55,6 @@ def onto_nodes(settings: Settings, shape: SliceShape | None, task: Any, *, launc
         kubernetes.add_node_selector(task, key, value)
     for toleration in settings.tolerations:
         kubernetes.add_toleration(task, **toleration.model_dump(exclude_none=True))
-    if launched:
-        return  # queue and spot are settings of the launcher
     if shape is not None:
         _with_tpus(shape, task)
     if settings.gpu is not None:

@@ -232,10 +232,23 @@ def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
         for name, value in found.items()
     }
     if launcher == "vertex":
-        # On Kubeflow variables reach the hosts with the task that launches them.
-        mappings = {"labels": settings.labels, "environment": settings.environment}
-        shared |= {name: json.dumps(given) for name, given in mappings.items() if given}
+        asked: dict[str, Any] = {"labels": settings.labels, "environment": settings.environment}
         shared |= {"strategy": "SPOT"} if settings.spot else {}
+    else:
+        # Not by `dsl.TaskConfig`: kfp 2.17 loses what is set on the task of a component that was
+        # loaded from its YAML, and reads node selectors by another name than the driver writes.
+        asked = {
+            "environment": settings.environment,
+            "node_selector": settings.node_selectors,
+            "tolerations": [
+                toleration.model_dump(exclude_none=True) for toleration in settings.tolerations
+            ],
+        }
+        sizes = {"cpu": settings.cpu, "memory": settings.memory}
+        shared |= {name: size for name, size in sizes.items() if size is not None}
+        if settings.pvc:
+            shared["volume"] = f"{settings.pvc[0].name}:{settings.pvc[0].path}"
+    shared |= {name: json.dumps(given) for name, given in asked.items() if given}
     if gpus is not None:
         number, kind = ("gpus", "gpu") if launcher == "jobset" else _ACCELERATORS
         shared[number] = str(gpus.count)

@@ -13,7 +13,6 @@ from orbax_bench_core.launchers import (
     parse_slice,
     place_named,
     place_settings,
-    pod_settings,
 )
 from tests.support.kubernetes import JOBSET_SCHEMA, SECRET_SCHEMA
 
@@ -259,24 +258,3 @@ def test_the_schema_finds_what_the_server_would(made):
     pod(found)["containers"][0]["ports"][0]["containerPort"] = "x"
     found["spec"]["successPolicy"]["operator"] = "Most"
     assert len(list(VALIDATOR.iter_errors(found))) == 4
-
-
-def test_what_a_task_of_kubeflow_hands_on_is_valid_in_the_pods(made):
-    toleration = {"key": "only", "operator": "Equal", "value": "bench", "effect": "NoSchedule"}
-    fragments = {
-        "node_selector": {"pool": "bench"},
-        "tolerations": [toleration],
-        "resources": {"limits": {"cpu": "8", "google.com/tpu": "4"}},
-        "env": [{"name": "ORBAX_BENCH_IMAGE", "value": IMAGE}],
-    }
-    pairs = [f"{key}={json.dumps(value)}" for key, value in pod_settings(fragments).items()]
-    command = ("orbax-bench", "step", "run-sweep-point", "c0ffee", "-o", "gs://bucket/run")
-    found = manifest(made(*pairs, tpu="v5e:4x4", command=command))
-    spec = pod(found)
-    assert toleration in spec["tolerations"]
-    assert spec["nodeSelector"]["pool"] == "bench"
-    (container,) = spec["containers"]
-    assert container["command"] == list(command)
-    assert container["resources"]["limits"] == {"google.com/tpu": 4}
-    assert container["resources"]["requests"] == {"cpu": "8", "google.com/tpu": 4}
-    assert {"name": "ORBAX_BENCH_IMAGE", "value": IMAGE} in container["env"]

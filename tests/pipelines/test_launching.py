@@ -68,34 +68,23 @@ def test_a_slice_of_several_hosts_is_a_jobset_on_kubeflow():
         tolerations=["only=bench:NoSchedule"],
         pvc=["runs:/runs"],
         cpu="8",
+        environment={"TEAM": "ml"},
     )
     strict.pipeline_spec(spec)
     given = constants(spec, "run-sweep-point")
     assert (given["launcher"], given["tpu"]) == ("jobset", "v5e:4x8:ct5lp-hightpu-4t")
-    assert given["launcher_settings"] == ["service_account=bench", "queue=tpus"]
     assert constants(spec, "plan-sweep")["processes"] == 8.0
+    # All of it as inputs of the step, which nothing on the way loses.
+    settings = place_settings(place_named("jobset"), given["launcher_settings"])
+    assert (settings.service_account, settings.queue, settings.cpu) == ("bench", "tpus", "8")
+    assert (settings.volume, settings.node_selector) == ("runs:/runs", {"pool": "bench"})
+    toleration = {"key": "only", "operator": "Equal", "value": "bench", "effect": "NoSchedule"}
+    assert settings.tolerations == [toleration]
+    assert settings.environment == {"TEAM": "ml"}
+    # The step itself runs on any node.
     config = strict.platform_spec(platform)["exec-run-sweep-point"]
-    assert dict(config.node_selector.labels) == {"pool": "bench"}
-    assert [each.key for each in config.tolerations] == ["only"]
-    assert "accelerator" not in executor(spec)["resources"]
-
-
-def test_what_is_set_on_a_step_that_launches_is_handed_on_to_its_hosts():
-    spec, *_ = documents(Target.KFP, tpu=["v5e:4x8"])
-    component = spec["components"]["comp-run-sweep-point"]
-    passed = {
-        each["field"]: each.get("applyToTask", False)
-        for each in component["taskConfigPassthroughs"]
-    }
-    assert passed == {
-        "RESOURCES": False,
-        "KUBERNETES_TOLERATIONS": False,
-        "KUBERNETES_NODE_SELECTOR": False,
-        "ENV": True,
-        "KUBERNETES_VOLUMES": True,
-    }
-    parameters = component["inputDefinitions"]["parameters"]
-    assert parameters["task_config"]["parameterType"] == "TASK_CONFIG"
+    assert not config.node_selector.labels and not config.tolerations
+    assert "resources" not in executor(spec)
 
 
 def test_the_step_knows_its_image_by_digest():
@@ -108,7 +97,6 @@ def test_a_slice_of_one_host_is_measured_in_the_step_on_kubeflow():
     spec, _ = documents(Target.KFP, tpu=["v5e:2x4"])
     assert "launcher" not in constants(spec, "run-sweep-point")
     assert "processes" not in constants(spec, "plan-sweep")
-    assert "taskConfigPassthroughs" not in spec["components"]["comp-run-sweep-point"]
     assert executor(spec)["resources"]["accelerator"]["count"] == "8"
 
 
@@ -134,8 +122,6 @@ def test_every_slice_is_a_custom_job_on_vertex(tpu, processes):
     [task] = tasks(spec, "run-sweep-point")
     outputs = spec["components"][task["componentRef"]["name"]]["outputDefinitions"]
     assert outputs["parameters"] == {"gcp_resources": {"parameterType": "STRING"}}
-    # Vertex AI knows no such type of parameter.
-    assert "TASK_CONFIG" not in json.dumps(spec)
 
 
 GPUS = {"gpu": "h100-80gb:8", "gpu_hosts": 4}
@@ -221,29 +207,27 @@ from kfp import dsl, local
 from orbax_bench_pipelines.targets.local import shell_safe_python
 from orbax_bench_components.aggregate import aggregate
 from orbax_bench_components.plan_sweep import plan_sweep
-from orbax_bench_components.run_sweep_point import (
-    run_sweep_point,
-    run_sweep_point_on_hosts,
-)
+from orbax_bench_components.run_sweep_point import run_sweep_point
 
-processes, given = json.loads(sys.argv[5])
-measure = {"plain": run_sweep_point, "on_hosts": run_sweep_point_on_hosts}[sys.argv[3]]
-runner, root = local.SubprocessRunner(use_venv=False), sys.argv[4]
+processes, given = json.loads(sys.argv[4])
+run = {"pipeline_run": dsl.PIPELINE_JOB_ID_PLACEHOLDER}
+runner, root = local.SubprocessRunner(use_venv=False), sys.argv[3]
 local.init(runner, pipeline_root=root, workspace_root=f"{root}_workspace")
 
 
 @dsl.pipeline
 def launching(suite: str, directory: str):
-    plan = plan_sweep(suite=suite, output_directory=directory, processes=processes)
+    plan = plan_sweep(suite=suite, output_directory=directory, processes=processes, **run)
     with dsl.ParallelFor(plan.outputs["Output"]) as point:
-        measured = measure(
+        measured = run_sweep_point(
+            **run,
             point=point,
             output_directory=directory,
             measure_limits=False,
             lock=False,
             **given,
         )
-    aggregate(output_directory=directory).after(measured)
+    aggregate(output_directory=directory, **run).after(measured)
 
 
 with shell_safe_python(Path.cwd()):
@@ -251,12 +235,12 @@ with shell_safe_python(Path.cwd()):
 """
 
 
-def run_pipeline_of_components(folder, component, processes, **given):
+def run_pipeline_of_components(folder, processes, **given):
     """Runs the pipeline above by Kubeflow's local runner, in a process of its own."""
     (folder / "suite.yaml").write_text(SUITE)
     (folder / "pipeline.py").write_text(PIPELINE)
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    words = ("suite.yaml", folder / "out", component, folder / "root")
+    words = ("suite.yaml", folder / "out", folder / "root")
     return subprocess.run(
         [sys.executable, "pipeline.py", *map(str, words), json.dumps([processes, given])],
         cwd=folder,
@@ -271,16 +255,15 @@ def run_pipeline_of_components(folder, component, processes, **given):
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_a_step_for_tpus_in_an_environment_for_cpus_fails_before_it_measures(tmp_path):
-    done = run_pipeline_of_components(tmp_path, "plain", 1, expect="tpu:v5e:4")
+    done = run_pipeline_of_components(tmp_path, 1, expect="tpu:v5e:4")
     assert done.returncode != 0
     assert "expected tpu:v5e:4, and JAX found 4 x cpu (cpu): nothing was measured" in done.stdout
     assert not list(tmp_path.glob("out/records/*/*/*"))
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("component", ["plain", "on_hosts"])
-def test_a_step_launches_processes_that_measure_its_point_together(tmp_path, component):
-    done = run_pipeline_of_components(tmp_path, component, 2, launcher="processes")
+def test_a_step_launches_processes_that_measure_its_point_together(tmp_path):
+    done = run_pipeline_of_components(tmp_path, 2, launcher="processes")
     assert done.returncode == 0, done.stdout + done.stderr
     records = [
         json.loads(file.read_text()) for file in tmp_path.glob("out/records/*/*/host_*.json")
@@ -288,10 +271,9 @@ def test_a_step_launches_processes_that_measure_its_point_together(tmp_path, com
     assert sorted(record["host"] for record in records) == [0, 1]
     assert {record["status"] for record in records} == {"passed"}
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "complete"
-    if component == "plain":
-        # Nobody created a job of Google Cloud, and the output that would name it is there.
-        [noted] = Path(tmp_path / "root").rglob("gcp_resources")
-        assert json.loads(noted.read_text()) == {"resources": []}
+    # Nobody created a job of Google Cloud, and the output that would name it is there.
+    [noted] = Path(tmp_path / "root").rglob("gcp_resources")
+    assert json.loads(noted.read_text()) == {"resources": []}
     [artifact] = Path(tmp_path / "root").rglob("records")
     [point_id] = {record["point_id"] for record in records}
     assert list(json.loads(artifact.read_text())["points"]) == [point_id]

@@ -86,7 +86,7 @@ def launched(point, out, **hosts):
 
 def test_hosts_run_the_step_of_that_point_in_the_image_of_this_one(told, point):
     one, out = point(processes=4)
-    launched(one, out, settings=["queue=q"], pods={"node_selector": {"pool": "b"}, "env": None})
+    launched(one, out, settings=["queue=q", 'node_selector={"pool": "b"}'])
     [(launch, settings)] = told.launches
     info = RunDirectory(out).read_info()
     [entry] = info.expansion.points

@@ -12,6 +12,7 @@ from orbax_bench_core.steps.pipeline.checkpoint_look import inspect_checkpoint
 from orbax_bench_core.steps.pipeline.choice import best
 from orbax_bench_core.steps.pipeline.ending import InWords
 from orbax_bench_core.steps.pipeline.enforcement import enforce_verdict, enforcement_exit_code
+from orbax_bench_core.steps.pipeline.finishing import finish, run_folder
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
 from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
 from orbax_bench_core.steps.pipeline.points import plan_sweep
@@ -32,12 +33,14 @@ __all__ = [
     "compare_baseline",
     "enforce_verdict",
     "enforcement_exit_code",
+    "finish",
     "generate_checkpoint",
     "inspect_checkpoint",
     "plan_save",
     "plan_sweep",
     "publish_baseline",
     "recovery",
+    "run_folder",
     "run_sweep_point",
     "soak",
     "study_async",

@@ -54,16 +54,21 @@ def aggregate(output_directory: str) -> Outputs[list[str]]:
     )
     of_events = output_metadata(run, TENSORBOARD, "tensorboard")
     named["tensorboard"] = Output(metadata=of_events, place=str(run.root / TENSORBOARD))
-    lacking = list(_lacking(Run(run), found))
+    return Outputs(value=lacking_of(Run(run), found), named=named)
+
+
+def lacking_of(run: Run, summary: RunSummary) -> list[str]:
+    """Returns what a report lacks, a line each and 20 of them at most.
+
+    It is steps that were lost, incomplete points, failed repeats and files that were left out;
+    failures of a comparison are part of its verdict.
+    """
+    lacking = list(_lacking(run, summary))
     more = [f"and {len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
-    return Outputs(value=[*lacking[:_SHOWN], *more], named=named)
+    return [*lacking[:_SHOWN], *more]
 
 
 def _lacking(run: Run, summary: RunSummary) -> Iterator[str]:
-    """Yields what a report lacks: lost steps, incomplete points, failed repeats, files left out.
-
-    Failures of a comparison are part of its verdict.
-    """
     entries = run.info.expansion.points
     points = point_digests(run.directory.root, [entry.id for entry in entries])
     for name, ids in lost_batches(run.directory, points).items():

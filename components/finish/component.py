@@ -1,0 +1,51 @@
+"""Component that ends a pipeline: report and state, whatever became of its other steps."""
+
+from typing import List, Optional  # noqa: UP035 - kfp reads this spelling
+
+from kfp import dsl
+
+from orbax_bench_components.image import IMAGE
+
+
+@dsl.component(base_image=IMAGE, install_kfp_package=False)
+def finish(
+    pipeline_run: str,
+    output_directory: str,
+    status: dsl.PipelineTaskFinalStatus,
+    ending: dsl.Output[dsl.Markdown],
+    report: dsl.Output[dsl.HTML],
+    suite: str = "",
+    folder_per_run: bool = False,
+    slices: Optional[List[str]] = None,  # noqa: UP006, UP045
+) -> str:
+    """Writes what a run lacks of its report and verdicts, and tells its state; the exit task.
+
+    Make it the `exit_task` of a `dsl.ExitHandler` around all other steps: then it runs when they
+    have succeeded, when one failed or was lost, and when none of them ran. What they have written
+    is not written again.
+
+    Args:
+        pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
+            differs per run keeps a service from answering out of its cache.
+        output_directory: The run directory; a parameter of the pipeline, since an exit task takes
+            no outputs of other steps.
+        status: How the other steps ended, which the service fills in.
+        ending: The state of the run and the reasons, as Markdown.
+        report: The page of the run; of several slices, or where nothing was measured, the ending.
+        suite: The suite file, word for word, whose mistakes are told where nothing was planned.
+        folder_per_run: Whether each run has a folder of its own below the output directory.
+        slices: Names of slices where each has a folder of its own.
+
+    Returns:
+        REGRESSION, FAILED, INCONCLUSIVE or PASS.
+    """
+    from orbax_bench_core.steps.pipeline import InWords, finish
+
+    with InWords():
+        return finish(
+            output_directory,
+            suite=suite,
+            pipeline_run=pipeline_run if folder_per_run else "",
+            slices=slices or (),
+            status=status.state,
+        ).into(ending=ending, report=report)

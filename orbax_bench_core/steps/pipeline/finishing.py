@@ -1,0 +1,158 @@
+"""Step finish: the report and the state of a run, from whatever its other steps left."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from etils import epath
+
+from orbax_bench_core.analysis.summary import summarize
+from orbax_bench_core.analysis.verdicts import compare_stored, headline, read_verdicts
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.document import Document, Element, Facts, Heading, Items, to_html, to_markdown
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.exit_codes import Exit, worst
+from orbax_bench_core.files import names_in, write_atomically
+from orbax_bench_core.lineage import artifact_metadata, file_digest, made_from_these_records
+from orbax_bench_core.records import Run, RunDirectory, RunFile
+from orbax_bench_core.steps.conclusions import publish_verdicts
+from orbax_bench_core.steps.outlets import Outlets
+from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.pipeline.tables import lacking_of
+from orbax_bench_core.steps.pipeline.verdict import state_exit_code
+from orbax_bench_core.steps.point import SAID
+from orbax_bench_core.steps.reporting import publish
+from orbax_bench_core.sweep import expand
+
+if TYPE_CHECKING:
+    from orbax_bench_core.exports.notifications import State
+
+_STATES: Final = ("REGRESSION", "FAILED", "INCONCLUSIVE", "PASS")
+"""The worst first."""
+_SUCCEEDED: Final = ("", "SUCCEEDED", "COMPLETE")
+"""What services call a run whose steps all succeeded; empty where nothing was said."""
+_RUN_ID: Final = 8
+"""Characters of a run's id in the name of its folder."""
+_PAGES: Final = ("report.md", "report.html")
+
+
+def run_folder(output_directory: str, pipeline_run: str) -> str:
+    """Returns the folder of one run of a pipeline: the one that is there, or a new name.
+
+    Every step of a run gets the same one, also a step that is tried again.
+
+    Args:
+        output_directory: What the folder lies below.
+        pipeline_run: Id of the run, as the engine has it.
+
+    Raises:
+        OSError: The output directory cannot be listed.
+    """
+    below, ending = output_directory.rstrip("/"), f"Z-{pipeline_run[:_RUN_ID]}"
+    there = [name for name in names_in(epath.Path(below)) if name.endswith(ending)]
+    new = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}{ending}"
+    return f"{below}/{there[0] if there else new}"
+
+
+def finish(
+    output_directory: str,
+    *,
+    suite: str = "",
+    pipeline_run: str = "",
+    slices: Sequence[str] = (),
+    status: str = "",
+    outlets: Outlets | None = None,
+) -> Outputs[State]:
+    """Writes what a run lacks of its report and verdicts, and tells its state.
+
+    It takes nothing from the other steps and needs none of them: a suite that was refused, an image
+    that was not pulled and a step that was lost leave a report that says so. What the other steps
+    wrote from the records that are there is not written again.
+
+    Args:
+        output_directory: The run directory.
+        suite: The suite file, word for word; its mistakes are told where nothing was planned.
+        pipeline_run: Id of the run where each has a folder of its own; empty where none has.
+        slices: Names of slices where each has a folder of its own; empty where none has.
+        status: How the service says that the other steps ended, such as `SUCCEEDED`; empty where it
+            does not say.
+        outlets: Where the state is told as well; None for what the environment variables say.
+
+    Returns:
+        The value is the state: REGRESSION, FAILED, INCONCLUSIVE or PASS, the worst of all slices.
+        `ending` is the state and the reasons as Markdown; `report` is the page of the run, or of
+        several slices a page that names theirs.
+
+    Raises:
+        UserError: A record cannot be read.
+        OSError: A file cannot be read or written.
+    """
+    outlets = outlets or Outlets.of()
+    folder = run_folder(output_directory, pipeline_run) if pipeline_run else output_directory
+    places = [f"{folder.rstrip('/')}/{name}" for name in slices] or [folder]
+    endings = [_ending(place, suite, status, outlets) for place in places]
+    state = min((state for state, _ in endings), key=_STATES.index)
+    elements: list[Element] = [Heading(state, level=1)]
+    elements += [
+        element
+        for place, (own, lines) in zip(places, endings, strict=True)
+        for element in (Facts((("run", place), ("state", own))), Items(lines))
+    ]
+    document = Document(title=f"{state}: how the run ended", elements=tuple(elements))
+    pages = {"ending": "ending.md", "report": "report.html"}
+    root = epath.Path(folder)
+    write_atomically(root / pages["ending"], to_markdown(document).encode())
+    if not RunDirectory(folder).exists():
+        write_atomically(root / pages["report"], to_html(document).encode())
+    print(f"{SAID}{state}: {'; '.join(line for _, lines in endings for line in lines)}", flush=True)
+    return Outputs(value=state, named={name: _output(root / pages[name], name) for name in pages})
+
+
+def _output(path: epath.Path, kind: str) -> Output:
+    metadata = artifact_metadata(kind, digest=file_digest(str(path)), path=str(path))
+    return Output(metadata=metadata, place=str(path), copied=True)
+
+
+def _ending(
+    directory: str, suite: str, status: str, outlets: Outlets
+) -> tuple[State, tuple[str, ...]]:
+    """Writes what one run directory lacks, tells its state, and returns that with the reasons."""
+    run, failed = RunDirectory(directory), status not in _SUCCEEDED
+    if not run.exists():
+        name, why = _never_begun(suite)
+        return outlets.failed(name, directory, why), (why,)
+    read, current = Run(run), made_from_these_records(run, *_PAGES)
+    summary = summarize(read.repeats()) if current else publish(run)
+    lacking = lacking_of(read, summary)
+    a_step_failed = f"the service says {status}: a step failed, and its log says why"
+    if not (read.info.paired or (run.root / RunFile.VERDICTS).exists()):
+        lacking += [a_step_failed] if failed and not lacking else []
+        code = Exit.FAILED if lacking else Exit.OK
+        state = outlets.ended(
+            read.info.suite_name, code, directory, tuple(lacking) or ("every point is complete",)
+        )
+        return state, tuple(lacking) or ("every point is complete",)
+    if read.info.paired and not made_from_these_records(run, RunFile.VERDICTS):
+        publish_verdicts(run, compare_stored(directory, directory))
+    found = read_verdicts(read)
+    code = state_exit_code(found, directory)
+    if failed and code == Exit.OK and not lacking:  # no verdict explains that it failed
+        lacking = [a_step_failed]
+    code = worst([code, Exit.FAILED if lacking else Exit.OK])
+    state = outlets.state_of(found, code, directory, lacking)
+    return state, (headline(found), *lacking)
+
+
+def _never_begun(suite: str) -> tuple[str | None, str]:
+    """Returns the name of a suite of which nothing was planned, where it is known, and why."""
+    name = None
+    try:
+        if suite:
+            loaded = parse_suite(suite)
+            name = loaded.suite.suite_name
+            expand(loaded)
+    except UserError as refused:
+        return name, f"the suite was refused: {refused}"
+    return name, "no run was begun: the log of plan-sweep says why, or why it never started"
