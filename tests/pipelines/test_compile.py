@@ -8,6 +8,7 @@ import yaml
 
 pytest.importorskip("kfp")
 
+from orbax_bench_components.compile import COMPONENTS
 from orbax_bench_components.image import IMAGE
 from orbax_bench_pipelines.compile import compiled, packages, write_packages
 from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
@@ -86,9 +87,7 @@ def test_each_slice_is_a_loop_of_its_own(pipeline):
     spec, _ = documents(Target.KFP, pipeline.name, **TWO_SLICES)
     strict.pipeline_spec(spec)
     loops = [
-        task["taskInfo"]["name"]
-        for task in spec["root"]["dag"]["tasks"].values()
-        if "parameterIterator" in task
+        task["taskInfo"]["name"] for task in inner(spec).values() if "parameterIterator" in task
     ]
     assert sorted(loops) == ["points-v5e-2x4", "points-v6e-2x4"]
 
@@ -172,8 +171,14 @@ def test_steps_that_measure_get_cpus_and_memory(target):
 )
 def test_points_on_a_cluster_are_measured_one_at_a_time_by_default(target, given, limit):
     spec = documents(target, parallelism=given)[0]
-    [loop] = [task for task in spec["root"]["dag"]["tasks"].values() if "parameterIterator" in task]
+    [loop] = [task for task in inner(spec).values() if "parameterIterator" in task]
     assert loop.get("iteratorPolicy", {}).get("parallelismLimit") == limit
+
+
+def inner(spec):
+    """The tasks inside the exit handler, which are all but the exit task."""
+    assert sorted(spec["root"]["dag"]["tasks"]) == ["exit-handler-1", "finish"]
+    return spec["components"]["comp-exit-handler-1"]["dag"]["tasks"]
 
 
 def steps_of(spec):
@@ -184,21 +189,42 @@ def steps_of(spec):
     return {n: task for n, task in tasks if "dag" not in parts[task["componentRef"]["name"]]}
 
 
+RUN_ID = {"runtimeValue": {"constant": "{{$.pipeline_job_uuid}}"}}
+
+
 @pytest.mark.parametrize("package", ["gke", "vertex"])
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
 def test_no_step_is_served_from_a_cache(pipeline, package, released):
     steps = steps_of(read(released[f"{pipeline.name}-{package}.yaml"])[0])
     assert {"plan-sweep", "generate-checkpoint", "aggregate", "enforce-verdict"} <= steps.keys()
     assert [name for name, task in steps.items() if task.get("cachingOptions")] == []
+    # Kubeflow looks at inputs alone, and fills in this one before it looks.
+    assert [
+        n for n, task in steps.items() if inputs_of(task, "parameters")["pipeline_run"] != RUN_ID
+    ] == []
 
 
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda component: component.name)
+def test_no_component_can_be_used_without_what_keeps_it_from_a_cache(component):
+    given = component.component_spec.inputs["pipeline_run"]
+    assert given.default is None and not given.optional
+
+
+@pytest.mark.parametrize("package", ["gke", "vertex"])
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
-def test_the_report_is_written_whatever_becomes_of_the_steps_that_measure(pipeline, released):
-    spec = read(released[f"{pipeline.name}-vertex.yaml"])[0]
-    together = spec["root"]["dag"]["tasks"]["aggregate"]
-    assert together["triggerPolicy"] == {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
-    assert together["dependentTasks"] == ["for-loop-1", "plan-sweep"]
-    assert together["inputs"]["artifacts"].keys() == {"planned"}
+def test_the_last_step_runs_whatever_becomes_of_the_others(pipeline, package, released):
+    spec = read(released[f"{pipeline.name}-{package}.yaml"])[0]
+    last = spec["root"]["dag"]["tasks"]["finish"]
+    assert last["triggerPolicy"] == {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
+    assert last["dependentTasks"] == ["exit-handler-1"]
+    # An exit task has nothing of other steps, whose outputs there may be none of.
+    assert not inputs_of(last, "artifacts")
+    others = {name: task for name, task in steps_of(spec).items() if name != "finish"}
+    assert [
+        name
+        for name, task in others.items()
+        if "triggerPolicy" in task and "strategy" in task["triggerPolicy"]
+    ] == []
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
@@ -271,7 +297,7 @@ def test_a_step_that_measures_is_tried_again(target):
 
 def test_each_slice_writes_to_a_folder_of_its_own():
     spec, _ = documents(Target.KFP, **TWO_SLICES)
-    tasks = spec["root"]["dag"]["tasks"]
+    tasks = inner(spec)
     for suffix, name in (("", "v5e-2x4"), ("-2", "v6e-2x4")):
         chosen = tasks[f"choose-folder{suffix}"]["inputs"]["parameters"]
         assert chosen["slice_name"]["runtimeValue"]["constant"] == name
@@ -281,7 +307,7 @@ def test_each_slice_writes_to_a_folder_of_its_own():
 
 def test_the_points_of_a_loop_are_measured_into_the_folder():
     spec, _ = documents(Target.KFP, **TWO_SLICES)
-    loop = spec["components"]["comp-for-loop-1"]["dag"]["tasks"]["run-sweep-point"]
+    loop = spec["components"]["comp-for-loop-2"]["dag"]["tasks"]["run-sweep-point"]
     assert loop["inputs"]["parameters"]["output_directory"] == {
         "componentInputParameter": "pipelinechannel--choose-folder-Output"
     }
@@ -289,16 +315,16 @@ def test_the_points_of_a_loop_are_measured_into_the_folder():
 
 def test_the_runs_of_a_schedule_share_no_folder():
     [spec] = documents(Target.VERTEX, folder_per_run=True)
-    tasks = spec["root"]["dag"]["tasks"]
-    run = tasks["choose-folder"]["inputs"]["parameters"]["run"]
-    assert run == {"runtimeValue": {"constant": "{{$.pipeline_job_uuid}}"}}
-    assert tasks["choose-folder"].get("cachingOptions", {}) == {}
+    given = [steps_of(spec)[name]["inputs"]["parameters"] for name in ("choose-folder", "finish")]
+    for each in given:
+        assert each["pipeline_run"] == RUN_ID
+        assert each["folder_per_run"]["runtimeValue"]["constant"] is True
 
 
 @pytest.mark.slow
 def test_both_slices_of_a_scheduled_run_share_the_folder_of_the_run():
     spec, _ = documents(Target.KFP, folder_per_run=True, **TWO_SLICES)
-    tasks = spec["root"]["dag"]["tasks"]
+    tasks = inner(spec)
     for name in ("choose-folder-2", "choose-folder-3"):
         directory = tasks[name]["inputs"]["parameters"]["output_directory"]
         assert directory["taskOutputParameter"]["producerTask"] == "choose-folder"
@@ -306,4 +332,4 @@ def test_both_slices_of_a_scheduled_run_share_the_folder_of_the_run():
 
 def test_one_run_on_one_slice_writes_to_the_output_directory_itself():
     spec, _ = documents(Target.KFP, tpu=["v5e:2x4"])
-    assert "choose-folder" not in spec["root"]["dag"]["tasks"]
+    assert "choose-folder" not in inner(spec)

@@ -12,6 +12,7 @@ INPUTS: Final[dict[str, dict[str, Any]]] = {
     "calibrate": {"runs": ["PLACE/paired"], "save": ""},
     "compare_baseline": {"output_directory": "PLACE/paired", "baseline": ""},
     "enforce_verdict": {"verdict": "PASS", "lacking": []},
+    "finish": {"output_directory": "PLACE/plain", "suite": made.PLAIN, "slices": []},
     "generate_checkpoint": {"suite": made.PLAIN, "fixture": ""},
     "inspect_checkpoint": {
         "checkpoint": "PLACE/folder",

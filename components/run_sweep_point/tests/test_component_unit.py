@@ -1,4 +1,4 @@
-"""The run-sweep-point component: its compiled forms, and its body on plain files."""
+"""The run-sweep-point component: its compiled form, and its body on plain files."""
 
 import json
 from pathlib import Path
@@ -7,22 +7,13 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from kfp import components
-
-from orbax_bench_components.run_sweep_point import run_sweep_point, run_sweep_point_on_hosts
+from orbax_bench_components.run_sweep_point import run_sweep_point
 from orbax_bench_components.testing import call, has_interface
 from orbax_bench_core.errors import UserError
 
 
 def test_the_compiled_component_is_this_one():
     assert has_interface(run_sweep_point, Path(__file__).parents[1] / "component.yaml")
-
-
-def test_the_compiled_component_for_launchers_on_kubeflow_has_what_is_set_on_its_task_besides():
-    loaded = components.load_component_from_file(str(Path(__file__).parents[1] / "on_hosts.yaml"))
-    both = run_sweep_point_on_hosts.component_spec.inputs.keys()
-    assert loaded.component_spec.inputs.keys() == both
-    assert both - run_sweep_point.component_spec.inputs.keys() == {"task_config"}
 
 
 def test_a_folder_without_a_run_is_refused_and_no_job_is_named(tmp_path):

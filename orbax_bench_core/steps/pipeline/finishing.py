@@ -129,11 +129,9 @@ def _ending(
     a_step_failed = f"the service says {status}: a step failed, and its log says why"
     if not (read.info.paired or (run.root / RunFile.VERDICTS).exists()):
         lacking += [a_step_failed] if failed and not lacking else []
-        code = Exit.FAILED if lacking else Exit.OK
-        state = outlets.ended(
-            read.info.suite_name, code, directory, tuple(lacking) or ("every point is complete",)
-        )
-        return state, tuple(lacking) or ("every point is complete",)
+        lines = tuple(lacking) or ("every point is complete",)
+        ended = Exit.FAILED if lacking else Exit.OK
+        return outlets.ended(read.info.suite_name, ended, directory, lines), lines
     if read.info.paired and not made_from_these_records(run, RunFile.VERDICTS):
         publish_verdicts(run, compare_stored(directory, directory))
     found = read_verdicts(read)

@@ -1,0 +1,50 @@
+"""The last step of a run: what it adds to what is there, and the state that it tells."""
+
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.steps.pipeline import aggregate, compare_baseline, finish
+from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
+
+
+def test_what_is_complete_is_not_written_again(make_run, make_record):
+    run = make_run([make_record(times={"save": 0.5})])
+    aggregate(str(run.root))
+    page = Path(run.root, "report.html")
+    before = page.stat().st_mtime_ns
+    done = finish(str(run.root), status="SUCCEEDED")
+    assert (done.value, done.named["report"].place) == ("PASS", str(page))
+    assert page.stat().st_mtime_ns == before
+    assert "every point is complete" in Path(run.root, "ending.md").read_text()
+
+
+def test_records_that_no_report_has_seen_are_reported(make_run, make_record):
+    run = make_run([make_record(times={"save": 0.5})])
+    assert finish(str(run.root)).value == "PASS"
+    assert "save" in Path(run.root, "report.md").read_text()
+
+
+def test_a_run_that_the_service_calls_failed_is_failed_also_where_nothing_is_lacking(
+    make_run, make_record
+):
+    run = make_run([make_record(times={"save": 0.5})])
+    assert finish(str(run.root), status="FAILED").value == "FAILED"
+    assert "the service says FAILED" in Path(run.root, "ending.md").read_text()
+
+
+@pytest.mark.parametrize(("ratio", "state"), [(1.0, "PASS"), (2.0, "REGRESSION")])
+def test_arms_that_nobody_judged_are_judged(make_paired_run, ratio, state):
+    run = make_paired_run(0, ratio)
+    assert finish(str(run.root)).value == state
+    assert Path(run.root, "verdicts.html").exists()
+
+
+def test_a_verdict_that_is_there_is_told_and_not_given_again(make_paired_run):
+    run = make_paired_run(0)
+    aggregate(str(run.root))
+    word = compare_baseline(str(run.root)).value
+    page = Path(run.root, "verdicts.html")
+    before = page.stat().st_mtime_ns
+    assert finish(str(run.root), status="SUCCEEDED").value == word
+    assert page.stat().st_mtime_ns == before
