@@ -103,13 +103,15 @@ def _steps(spec: Any, dag: Any, indent: str) -> Iterator[str]:
             branches = task.task_info.name.startswith("condition-branches")
             condition = "one of" if branches else f"if {task.task_info.name}"
             title = "for each point" if loop else condition
+            title = "the run" if name.startswith("exit-handler") else title
             yield f'{indent}subgraph {name}["{title}"]'
             yield from _steps(spec, inner, f"{indent}  ")
             yield f"{indent}end"
         else:
             yield f"{indent}{name}"
         for earlier in sorted(task.dependent_tasks):
-            yield f"{indent}{earlier} --> {name}"
+            arrow = "-- succeeded or failed -->" if task.trigger_policy.strategy > 1 else "-->"
+            yield f"{indent}{earlier} {arrow} {name}"
 
 
 if __name__ == "__main__":

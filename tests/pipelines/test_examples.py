@@ -193,7 +193,7 @@ def test_our_components_run_between_those_of_others(tmp_path):
         check=False,
     )
     assert done.returncode == 0, (tmp_path / "out" / "steps.log").read_text()
-    assert done.stdout.startswith("Fastest: save_restore[use_compression=")
+    assert "\nFastest: save_restore[use_compression=" in f"\n{done.stdout}"
     assert (tmp_path / "out" / "report.html").exists()
 
 

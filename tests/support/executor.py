@@ -41,7 +41,7 @@ def executed(name, folder, *, artifacts=None, **inputs):
     kind = {"schemaTitle": "system.Artifact", "schemaVersion": "0.0.1"}
     given = {
         "inputs": {
-            "parameterValues": inputs,
+            "parameterValues": {"pipeline_run": "run-of-a-test", **inputs},
             "artifacts": {
                 key: _artifact(key, kind, path) for key, path in (artifacts or {}).items()
             },

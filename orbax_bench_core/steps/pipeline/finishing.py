@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +13,7 @@ from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.analysis.verdicts import compare_stored, headline, read_verdicts
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.document import Document, Element, Facts, Heading, Items, to_html, to_markdown
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.files import names_in, write_atomically
 from orbax_bench_core.lineage import artifact_metadata, file_digest, made_from_these_records
@@ -86,12 +87,14 @@ def finish(
         several slices a page that names theirs.
 
     Raises:
-        UserError: A record cannot be read.
+        UserError: A record cannot be read, or a slice has no such name.
         OSError: A file cannot be read or written.
     """
     outlets = outlets or Outlets.of()
     folder = run_folder(output_directory, pipeline_run) if pipeline_run else output_directory
-    places = [f"{folder.rstrip('/')}/{name}" for name in slices] or [folder]
+    if apart := [name for name in slices if "/" in name or name in ("", ".", "..")]:
+        raise UserError(f"slices: {shown(apart[0])} is no name of a slice, such as v5e-2x4")
+    places = [f"{folder.rstrip('/')}/{name}" for name in dict.fromkeys(slices)] or [folder]
     endings = [_ending(place, suite, status, outlets) for place in places]
     state = min((state for state, _ in endings), key=_STATES.index)
     elements: list[Element] = [Heading(state, level=1)]
@@ -143,6 +146,7 @@ def _ending(
     return state, (headline(found), *lacking)
 
 
+@functools.lru_cache(maxsize=1)  # all slices have one suite
 def _never_begun(suite: str) -> tuple[str | None, str]:
     """Returns the name of a suite of which nothing was planned, where it is known, and why."""
     name = None

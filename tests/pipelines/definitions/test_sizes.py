@@ -86,7 +86,12 @@ def test_a_comparison_whose_step_is_killed_is_judged_by_what_is_there_and_has_fa
     assert judged["Noop[kills=true]"]["blocks"] == 0
     assert (out / "report.html").exists() and (out / "verdicts.html").exists()
     [failure] = [line for line in said.splitlines() if line.startswith("The pipeline failed")]
-    assert "INCONCLUSIVE: Noop" in failure
+    assert "Inner task failed: 'run-sweep-point'" in failure
+    # What is lacking stands in the line of the exit task, and in its artifact.
+    [ended] = [line for line in said.splitlines() if line.startswith("FAILED: ")]
+    lost = next(point for name, point in judged.items() if name == "Noop[kills=true]")
+    assert f"{lost['point_id']}: incomplete" in ended
+    assert f"{lost['point_id']}: incomplete" in (out / "ending.md").read_text()
     assert "left nothing, and 1 of its points have no record" in failure
 
 

@@ -195,7 +195,9 @@ def test_what_is_set_for_steps_arrives_with_the_run(vertex, pipeline_command, su
     tables = executors["exec-aggregate"]["container"]
     assert (tables["image"], tables["resources"]["resourceMemoryLimit"]) == ("a/cpu:1", "32Gi")
     assert {"name": "A", "value": "b"} in tables["env"]
-    planning = body["pipelineSpec"]["root"]["dag"]["tasks"]["plan-sweep"]
+    planning = body["pipelineSpec"]["components"]["comp-exit-handler-1"]["dag"]["tasks"][
+        "plan-sweep"
+    ]
     assert planning["retryPolicy"]["backoffDuration"] == "30s"
 
 
