@@ -92,7 +92,7 @@ def test_a_comparison_whose_step_is_killed_is_judged_by_what_is_there_and_has_fa
     lost = next(point for name, point in judged.items() if name == "Noop[kills=true]")
     assert f"{lost['point_id']}: incomplete" in ended
     assert f"{lost['point_id']}: incomplete" in (out / "ending.md").read_text()
-    assert "left nothing, and 1 of its points have no record" in failure
+    assert "left nothing, and 1 of its points have no record" in ended
 
 
 @pytest.mark.extended
