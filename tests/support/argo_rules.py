@@ -25,7 +25,7 @@ _ARGUMENT: Final = 2**17 - 1
 """Bytes of one argument of a process on Linux: a driver gets each specification as one."""
 _ANNOTATIONS: Final = 2**18
 _SYSTEM: Final = 2**15
-_OF_TASK: Final = 600
+_OF_TASK: Final = 350
 """Bytes of the templates that every workflow has, and of a task's references to its arguments."""
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9]{0,127}")
@@ -241,16 +241,15 @@ def _of_exit_task(name: str, task: Spec, tasks: Spec, hooks: Spec) -> Iterator[s
 
 def _of_graph(workflow: Workflow) -> Iterator[str]:
     """Yields what Argo's validation says of the graph of each template."""
-    for name, tasks in workflow.templates.items():
-        failed = f"templates.{name} sorting failed"
-        names = [task["name"] for task in tasks]
-        yield from (f"{failed}: duplicated nodeName {each}" for each in _twice(names))
-        for task in tasks:
-            for before in set(task["depends"]) - set(names):
-                yield f"{failed}: invalid dependency {before}"
+    for template, made in workflow.templates.items():
+        failed = f"templates.{template} sorting failed"
+        names = [task["name"] for task in made]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            yield f"{failed}: duplicated nodeName {name}"
+        for before in sorted({name for task in made for name in task["depends"]} - set(names)):
+            yield f"{failed}: invalid dependency {before}"
         try:
-            graph = {task["name"]: set(task["depends"]) & set(names) for task in tasks}
-            graphlib.TopologicalSorter(graph).prepare()
+            graphlib.TopologicalSorter({task["name"]: task["depends"] for task in made}).prepare()
         except graphlib.CycleError:
             yield f"{failed}: graph with cycle"
     for dag, tasks in _dags(workflow.spec):
@@ -260,27 +259,25 @@ def _of_graph(workflow: Workflow) -> Iterator[str]:
                     yield f"{dag}: {name} is left out where the condition of {before} is false"
 
 
-def _twice(names: list[str]) -> list[str]:
-    return sorted({name for name in names if names.count(name) > 1})
-
-
 def _of_names(workflow: Workflow) -> Iterator[str]:
     name = workflow.spec["pipelineInfo"]["name"]
     if not _PIPELINE_NAME.fullmatch(name):
         yield f"pipeline: name {name!r} is invalid"
     texts = dict(workflow.arguments)
-    for template, tasks in workflow.templates.items():
-        for name in (template, *(task["name"] for task in tasks)):
+    for template, made in workflow.templates.items():
+        for name in (template, *(task["name"] for task in made)):
             if not _NAME.fullmatch(name):
                 yield f"templates.{template}: name {name!r} is invalid"
             if name[0].isdigit():
                 yield f"templates.{template}: name {name!r} cannot begin with a digit"
-        texts |= {f"{template}.{task['name']}": json.dumps(task) for task in tasks}
+        texts |= {f"{template}.{task['name']}": json.dumps(task) for task in made}
     for name in workflow.arguments:
         if not _ARGUMENT_NAME.fullmatch(name):
             yield f"spec.arguments: name {name!r} is invalid"
     for name, text in texts.items():
-        yield from (f"{name}: failed to resolve {tag[0]}" for tag in _TAG.finditer(text))
+        yield from (
+            f"{name}: Argo would resolve {tag[0]}, or fail to" for tag in _TAG.finditer(text)
+        )
         if len(text.encode()) > _ARGUMENT:
             yield f"{name}: argument list too long: {len(text.encode())} bytes"
 
