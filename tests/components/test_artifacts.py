@@ -15,6 +15,7 @@ from orbax_bench_components.best import best
 from orbax_bench_components.calibrate import calibrate
 from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.enforce_verdict import enforce_verdict
+from orbax_bench_components.finish import finish
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.inspect_checkpoint import inspect_checkpoint
 from orbax_bench_components.plan_save import plan_save
@@ -25,6 +26,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import baseline_digest, file_digest, trace
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_pipelines.definitions.own import bring_baseline
+from tests.support.argo_rules import refused_uri
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 
 REQUIRED = {
@@ -39,6 +41,7 @@ REQUIRED = {
     "image",
     *(f"version_{name}" for name in ("orbax-bench", "jax", "orbax-checkpoint")),
 }
+STEPS = ("aggregated", "compared", "published", "calibrated", "generated", "chosen", "foreseen")
 LOADING = """
 suite_name: loading
 checkpoint_config: {{path: {path}}}
@@ -67,6 +70,25 @@ def published(call, aggregated, tmp_path):
     run, _ = aggregated
     registry = str(tmp_path / "registry")
     return run, call(publish_baseline, output_directory=str(run.root), registry=registry)
+
+
+@pytest.fixture
+def planned(call, tmp_path):
+    run = str(tmp_path / "run")
+    suite = LOADING.format(path=tmp_path)
+    return None, call(plan_sweep, suite=suite, output_directory=run)
+
+
+@pytest.fixture
+def brought(call, published):
+    run, _ = published
+    return run, call(bring_baseline, baseline=str(run.root))
+
+
+@pytest.fixture
+def ended(call, tmp_path):
+    status = dsl.PipelineTaskFinalStatus("SUCCEEDED", "run", "task", None, None)
+    return None, call(finish, output_directory=str(tmp_path / "run"), status=status)
 
 
 @pytest.fixture
@@ -100,10 +122,7 @@ def generated(call, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "step",
-    ["aggregated", "compared", "published", "calibrated", "generated", "chosen", "foreseen"],
-)
+@pytest.mark.parametrize("step", STEPS)
 def test_every_artifact_says_all_of_itself_in_text(request, step):
     _, outputs = request.getfixturevalue(step)
     for name, one in artifacts(outputs).items():
@@ -114,6 +133,17 @@ def test_every_artifact_says_all_of_itself_in_text(request, step):
         assert {type(one.metadata[key]) for key in REQUIRED} == {str}, name
         assert one.metadata["digest"].startswith("sha256:"), name
         assert one.metadata["path"] != "unknown", name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [*STEPS, "planned", "brought", "ended"])
+def test_no_uri_of_an_artifact_fails_a_step_of_kubeflow(request, monkeypatch, tmp_path, step):
+    monkeypatch.setenv("KFP_POD_NAME", "pod-1")
+    _, outputs = request.getfixturevalue(step)
+    given, root = tmp_path / "artifacts", "minio://mlpipeline/v2/artifacts"
+    assert artifacts(outputs)
+    for name, one in artifacts(outputs).items():
+        assert refused_uri(one.uri.replace(str(given), root), root) is None, name
 
 
 @pytest.mark.parametrize("name", ["samples", "summary", "report"])

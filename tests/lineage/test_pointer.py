@@ -20,15 +20,12 @@ def test_an_artifact_points_at_the_place(artifact, monkeypatch, place):
     assert (artifact.uri, artifact.metadata) == (place, {"path": place})
 
 
-def test_kubeflow_gets_a_text_file_for_what_its_launcher_would_copy(artifact, monkeypatch):
+@pytest.mark.parametrize("place", ["gs://bucket/checkpoint", "/mnt/checkpoint"])
+def test_kubeflow_gets_a_text_file_for_what_its_launcher_would_copy_or_refuse(
+    artifact, monkeypatch, place
+):
     monkeypatch.setenv("KFP_POD_NAME", "pod-1")
-    point_at(artifact, "gs://bucket/checkpoint")
+    point_at(artifact, place)
     assert artifact.uri == "root/a"
-    assert Path(artifact.path).read_text() == "gs://bucket/checkpoint"
-    assert artifact.metadata == {"path": "gs://bucket/checkpoint"}
-
-
-def test_kubeflow_leaves_a_folder_of_a_volume_alone(artifact, monkeypatch):
-    monkeypatch.setenv("KFP_POD_NAME", "pod-1")
-    point_at(artifact, "/mnt/checkpoint")
-    assert artifact.uri == "/mnt/checkpoint"
+    assert Path(artifact.path).read_text() == place
+    assert artifact.metadata == {"path": place}
