@@ -322,10 +322,15 @@ def finish(
     It runs last, whatever became of the other steps, also where none of them ran. It exits with 0
     for every state: the other steps have failed the run.
     """
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.steps import Outlets
     from orbax_bench_core.steps.pipeline import finish
 
-    text = "" if suite is None else text_of(suite)
+    text = ""
+    try:
+        text = "" if suite is None else text_of(suite)
+    except UserError as unreadable:  # plan-sweep failed for that, and this step still reports
+        print(unreadable, file=sys.stderr)
     outlets = Outlets.of(notify)
     give(finish(output_directory, suite=text, status=status, outlets=outlets), result, outputs)
 
