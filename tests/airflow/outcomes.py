@@ -81,10 +81,11 @@ def started():
     return [["PASS" if isinstance(word, XComArg) else word for word in words] for words in steps]
 
 
-def waits_without_a_worker():
-    """Returns whether a step in a pod leaves the worker while it waits."""
-    kind, given = Kubernetes(image="image@sha256:0").operator()
-    return kind(task_id="plan", arguments=["plan-sweep"], **given).deferrable
+def waits(**pod):
+    """Returns whether a step in a pod leaves the worker while it waits, and how long for a node."""
+    kind, given = Kubernetes(image="image@sha256:0", pod=pod).operator()
+    operator = kind(task_id="plan", arguments=["plan-sweep"], **given)
+    return operator.deferrable, operator.schedule_timeout_seconds, operator.startup_timeout_seconds
 
 
 if __name__ == "__main__":
@@ -95,7 +96,7 @@ if __name__ == "__main__":
         "pods": pods,
         "started": started(),
         "variables": variables(),
-        "waits_without_a_worker": waits_without_a_worker(),
+        "waits": [waits(), waits(deferrable=False, startup_timeout_seconds=60)],
         "at_once": at_once(),
     }
     print(json.dumps(found))

@@ -185,5 +185,5 @@ def test_exit_codes_say_whether_trying_again_can_help(airflow):
         ("--result", "/airflow/xcom/return.json")
     }
     assert found["variables"] == {"A": "b", "ORBAX_BENCH_IMAGE": "image@sha256:0"}
-    assert found["waits_without_a_worker"]
+    assert found["waits"] == [[True, 1800, 1800], [False, 60, 60]]
     assert found["at_once"] == {"measures": 1, "in_pods": 4}
