@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import Asset, TaskGroup, TriggerRule, task
+from airflow.sdk import Asset, TaskGroup, task
 
 from orbax_bench_airflow.places import Local, Place
 
 _RETRIES: Final = 2
 _NOT_AGAIN: Final = {"retries": 0}
-_WHAT_IS_THERE: Final = {**_NOT_AGAIN, "trigger_rule": TriggerRule.ALL_DONE_MIN_ONE_SUCCESS}
-"""For tasks that work on what there is, also when a point was lost, and then fail to say so."""
 
 
 def sweep(
@@ -27,8 +24,8 @@ def sweep(
 ) -> TaskGroup:
     """Measures every point of a suite in mapped tasks, and writes the report.
 
-    A lost point does not lose the report: it is written from what is there, and its task fails and
-    says what is missing or has failed.
+    A lost point does not lose the report: `finish` writes it from what is there, and the run of the
+    DAG fails.
 
     Args:
         suite: Path of the suite where the steps run: local there, or gs://.
@@ -41,14 +38,13 @@ def sweep(
         retries: How often a task is tried again that failed for a reason which may pass.
 
     Returns:
-        The group; its tasks are `plan`, `checkpoint`, `batches`, `measure`, `report` and `done`,
-        which fails when any other did.
+        The group; its tasks are `plan`, `checkpoint`, `batches`, `measure` and `report`, and the
+        teardown `finish`, which runs whatever became of these, and does not count among them.
     """
     where = place or Local()
     with TaskGroup(group_id=group_id) as group:
         measured = _measured(where, suite, directory, "", points_per_task, parallelism, retries)
-        # A run of a DAG has the state of its last tasks: the report alone would hide a lost point.
-        measured >> EmptyOperator(task_id="done")
+        _finish(where, suite, directory, retries, measured)
     return group
 
 
@@ -85,7 +81,7 @@ def regression(
         retries: As in `sweep`.
 
     Returns:
-        The group; its tasks are those of `sweep` without `done`, then `compare`, `enforce`, and
+        The group; its tasks are those of `sweep`, and before `finish` `compare`, `enforce`, and
         `capture` with a registry.
     """
     where = place or Local()
@@ -98,7 +94,7 @@ def regression(
             task_id="compare",
             arguments=where.words("compare-baseline", "-o", directory, *compared),
             outlets=[] if verdict is None else [verdict],
-            **{**_NOT_AGAIN, "trigger_rule": TriggerRule.ALL_DONE},
+            **_NOT_AGAIN,
             **given,
         )
         enforce = operator(
@@ -112,10 +108,10 @@ def regression(
             **_NOT_AGAIN,
             **given,
         )
-        measured[-1] >> compare
-        [*measured, compare] >> enforce
+        tasks = [*measured, compare, enforce]
+        measured[-1] >> compare >> enforce
         if registry:
-            enforce >> operator(
+            capture = operator(
                 task_id="capture",
                 arguments=where.words(
                     *("publish-baseline", registry, "-o", directory),
@@ -124,6 +120,9 @@ def regression(
                 retries=retries,
                 **given,
             )
+            enforce >> capture
+            tasks.append(capture)
+        _finish(where, suite, directory, retries, tasks)
     return group
 
 
@@ -166,8 +165,24 @@ def _measured(
     report = operator(
         task_id="report",
         arguments=place.words("aggregate", "-o", directory),
-        **_WHAT_IS_THERE,
+        **_NOT_AGAIN,
         **given,
     )
     planned >> checkpoint >> measured >> report
     return [measured, report]
+
+
+def _finish(place: Place, suite: str, directory: str, retries: int, tasks: list[Any]) -> None:
+    """Adds the task that runs when all others are done, and leaves the state of the run to them.
+
+    It waits for each of them: after one lost point the later tasks are given up at once, while
+    other points are still measured.
+    """
+    operator, given = place.operator()
+    finish = operator(
+        task_id="finish",
+        arguments=place.words("finish", "-o", directory, "--suite", suite),
+        retries=retries,
+        **given,
+    )
+    tasks >> finish.as_teardown()

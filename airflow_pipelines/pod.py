@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
@@ -12,6 +12,8 @@ from orbax_bench_airflow.outcome import check
 
 RESULT = "/airflow/xcom/return.json"
 """Where the provider's sidecar looks for what a pod returns."""
+_START_TIMEOUT_S: Final = 1800
+"""Longest time for a node, and again for the image, as the launchers of hosts wait."""
 
 
 class StepPodOperator(KubernetesPodOperator):
@@ -19,7 +21,13 @@ class StepPodOperator(KubernetesPodOperator):
 
     def __init__(self, *, arguments: list[str], **kwargs: Any) -> None:
         """Takes the step and its words, and what `KubernetesPodOperator` takes."""
-        given = {"cmds": ["orbax-bench", "step"], "do_xcom_push": True, "deferrable": True}
+        given = {
+            "cmds": ["orbax-bench", "step"],
+            "do_xcom_push": True,
+            "deferrable": True,
+            # Minutes pass until a new node is there with the image; the provider waits 2.
+            "startup_timeout_seconds": _START_TIMEOUT_S,
+        }
         super().__init__(arguments=arguments, **{**given, **kwargs})
 
     def cleanup(self, pod: Any, remote_pod: Any, *args: Any, **kwargs: Any) -> None:

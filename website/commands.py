@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _HEAD = """\
@@ -47,10 +47,25 @@ def _section(command: Any, name: str, parent: Any, level: int) -> Iterator[str]:
         yield f"| `{_cell(flag)}` | {_escaped(_cell(text))} |"
     yield ""
     if hasattr(command, "list_commands"):
+        if name == "orbax-bench step":
+            yield from _by_option(command.commands)
         for below in command.list_commands(context):
             yield from _section(
                 command.get_command(context, below), f"{name} {below}", context, level + 1
             )
+
+
+def _by_option(commands: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a table of the commands that take each option."""
+    taken: dict[str, list[str]] = {}
+    for name, command in commands.items():
+        for parameter in command.params:
+            if parameter.opts[0].startswith("-"):
+                taken.setdefault(parameter.opts[0], []).append(name)
+    yield from ("| option | steps that take it |", "|---|---|")
+    for option, names in sorted(taken.items(), key=lambda item: (-len(item[1]), item[0])):
+        yield f"| `{option}` | {'all' if len(names) == len(commands) else ', '.join(names)} |"
+    yield ""
 
 
 def _paragraph(text: str) -> Iterator[str]:

@@ -93,6 +93,7 @@ def launch(
 
     Exit codes: those of the command, 2 when the place refuses what was asked, 130 interrupted.
     """
+    from orbax_bench_core.cli.command_table import CommandTable
     from orbax_bench_core.config import load_suite
     from orbax_bench_core.launchers import (
         Launch,
@@ -109,9 +110,12 @@ def launch(
     if shape is not None and not place.one_process:
         require_whole_slices(named_processes(loaded.suite), shape, slices)
     chosen = place_settings(place, settings or ())
+    words = _words(command, suite, output_directory, override or [], more or [])
+    # Every host would refuse what its command does not take, minutes later.
+    CommandTable()[command].make_context(f"orbax-bench {command}", list(words[2:]))
     launched = Launch(
         name=_name(name, suite),
-        command=_words(command, suite, output_directory, override or [], more or []),
+        command=words,
         output_directory=output_directory,
         hosts=_hosts(hosts, shape, slices),
         image=image,

@@ -41,6 +41,7 @@ def plan_sweep(
         ),
     ] = 0,
     result: ResultFile = None,
+    outputs: OutputsFile = None,
 ) -> None:
     """Expand a suite into points and begin its run directory; returns what each step measures."""
     from orbax_bench_core.steps.pipeline import plan_sweep
@@ -53,7 +54,7 @@ def plan_sweep(
         file=suite,
         points_per_step=points_per_step,
     )
-    give(planned, result, None)
+    give(planned, result, outputs)
 
 
 @app.command("generate-checkpoint")
@@ -263,6 +264,8 @@ def enforce_verdict(
     ] = None,
     allow_inconclusive: AllowInconclusive = False,
     notify: Notify = None,
+    result: ResultFile = None,
+    outputs: OutputsFile = None,
 ) -> None:
     """Exit with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not tolerated.
 
@@ -293,7 +296,7 @@ def enforce_verdict(
     except NotPassed as refused:
         print(refused, file=sys.stderr)
         raise typer.Exit(enforcement_exit_code(refused, verdict)) from None
-    give(found, None, None)
+    give(found, result, outputs)
 
 
 @app.command("finish")
@@ -319,10 +322,15 @@ def finish(
     It runs last, whatever became of the other steps, also where none of them ran. It exits with 0
     for every state: the other steps have failed the run.
     """
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.steps import Outlets
     from orbax_bench_core.steps.pipeline import finish
 
-    text = "" if suite is None else text_of(suite)
+    text = ""
+    try:
+        text = "" if suite is None else text_of(suite)
+    except UserError as unreadable:  # plan-sweep failed for that, and this step still reports
+        print(unreadable, file=sys.stderr)
     outlets = Outlets.of(notify)
     give(finish(output_directory, suite=text, status=status, outlets=outlets), result, outputs)
 
@@ -334,20 +342,23 @@ def calibrate(
     ],
     passport: Annotated[str, typer.Option(metavar="FILE", help="Where the passport is written.")],
     report: Annotated[str, typer.Option(metavar="FILE", help="Where the text is written.")],
+    result: ResultFile = None,
     outputs: OutputsFile = None,
 ) -> None:
     """Count how often identical arms were told apart, and write the noise passport."""
     from orbax_bench_core.steps.pipeline import calibrate
 
-    give(calibrate(runs, passport=passport, report=report), None, outputs)
+    give(calibrate(runs, passport=passport, report=report), result, outputs)
 
 
 @app.command("study-async")
-def study_async(output_directory: RunDirectory, outputs: OutputsFile = None) -> None:
+def study_async(
+    output_directory: RunDirectory, result: ResultFile = None, outputs: OutputsFile = None
+) -> None:
     """Set blocking saves beside saves in the background, for each size that a run has saved."""
     from orbax_bench_core.steps.pipeline import study_async
 
-    give(study_async(output_directory), None, outputs)
+    give(study_async(output_directory), result, outputs)
 
 
 app.command("best")(answer_steps.best)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command_lines import parse
+
 pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).parents[2]
@@ -125,25 +127,30 @@ def test_a_bad_suite_is_not_tried_again(airflow, faults):
     assert states["plan", -1] == "failed"
     assert "plan-sweep ended with exit code 2" in done.stdout
     assert "bad.yaml" in done.stdout
+    assert states["finish", -1] == "success"
+    assert "the suite was refused" in (faults / "bad" / "ending.md").read_text()
     assert done.stdout.count("starting task_id=sweep.plan") == 1
     assert states["measure", -1] == "upstream_failed"
+    assert airflow.rows("select state from dag_run where dag_id = 'bad_suite'") == [("failed",)]
 
 
 def test_a_lost_point_leaves_a_report_and_a_failed_run(airflow, faults):
     states, done = airflow.test("lost_point", ROOT / "tests/airflow/dags", FAULTS=str(faults))
     assert (faults / "lost" / "report.html").exists(), done.stdout
+    assert ": incomplete" in (faults / "lost" / "ending.md").read_text()
     lost = {index: state for (task, index), state in states.items() if task == "measure"}
     assert sorted(lost.values()) == ["failed", "success"]
-    assert states["report", -1] == "failed"
-    assert states["done", -1] == "upstream_failed"
-    assert "aggregate ended with exit code 1" in done.stdout
-    assert ": incomplete" in done.stdout
+    assert states["report", -1] == "upstream_failed"
+    assert states["finish", -1] == "success"
+    assert airflow.rows("select state from dag_run where dag_id = 'lost_point'") == [("failed",)]
 
 
 def test_a_regression_fails_at_once_and_its_verdict_is_an_event(airflow, faults):
     states, done = airflow.test("slower", ROOT / "tests/airflow/dags", FAULTS=str(faults))
     assert states["compare", -1] == "success", done.stdout
-    assert states["enforce", -1] == "failed"
+    assert (states["enforce", -1], states["finish", -1]) == ("failed", "success")
+    assert airflow.rows("select state from dag_run where dag_id = 'slower'") == [("failed",)]
+    assert (faults / "slower" / "ending.md").read_text().startswith("# REGRESSION")
     assert "enforce-verdict ended with exit code 3" in done.stdout
     assert json.loads((faults / "slower" / "verdicts.json").read_text())["points"]
     assert airflow.rows(
@@ -167,7 +174,16 @@ def test_exit_codes_say_whether_trying_again_can_help(airflow):
         for code, outcome in outcomes.items():
             good = "succeeds" if code == "0" else "fails at once"
             assert outcome == ("is tried again" if code in tried_again else good), code
-    assert found["words"][-2:] == ["--result", "/airflow/xcom/return.json"]
+    for words in found["started"]:
+        parse(["step", *words])
+    assert {words[0] for words in found["started"]} > {
+        "enforce-verdict",
+        "publish-baseline",
+        "finish",
+    }
+    assert {tuple(words[-2:]) for words in found["started"]} == {
+        ("--result", "/airflow/xcom/return.json")
+    }
     assert found["variables"] == {"A": "b", "ORBAX_BENCH_IMAGE": "image@sha256:0"}
-    assert found["waits_without_a_worker"]
+    assert found["waits"] == [[True, 1800, 1800], [False, 60, 60]]
     assert found["at_once"] == {"measures": 1, "in_pods": 4}

@@ -114,6 +114,27 @@ def test_a_drill_and_what_enforces_it_are_two_steps(tmp_path):
     assert outputs["report"]["place"] == str(tmp_path / "run" / "recovery.html")
 
 
+@pytest.mark.parametrize(
+    ("suite", "said"),
+    [(SUITE + "num_repeat: 2", "did you mean 'num_repeats'"), (None, "there is no such file")],
+)
+def test_the_last_step_ends_well_where_no_run_was_begun(orbax_bench, tmp_path, suite, said):
+    file, run = tmp_path / "suite.yaml", tmp_path / "run"
+    if suite is not None:
+        file.write_text(suite)
+    done = orbax_bench("step", "finish", "-o", run, "--suite", file, "--status", "Failed")
+    assert (done.code, json.loads(done.out.splitlines()[-1])) == (Exit.OK, "FAILED"), done.err
+    assert said in done.out + done.err
+    assert "FAILED" in (run / "report.html").read_text()
+
+
+@pytest.mark.parametrize("word", ["Succeeded", "SUCCEEDED"])
+def test_the_last_step_takes_the_words_of_every_engine(orbax_bench, make_run, make_record, word):
+    run = make_run([make_record(times={"save": 0.5})])
+    done = orbax_bench("step", "finish", "-o", run.root, "--status", word)
+    assert (done.code, json.loads(done.out.splitlines()[-1])) == (Exit.OK, "PASS"), done.out
+
+
 def test_a_plan_that_will_fail_is_an_exit_code(orbax_bench, tmp_path):
     words = ("step", "plan-save", "llama-8b@0.01", "--answer", tmp_path / "plan.json")
     done = orbax_bench(*words, "--options", "{save_concurrent_gb: 0.000001}")

@@ -28,11 +28,10 @@ def test_a_step_is_tried_again_where_that_may_help():
     assert set(json.loads(f"[{codes}]")) == {*RETRIED, Exit.INTERRUPTED, killed, ended}
 
 
-def test_the_report_waits_for_every_step_and_for_no_success():
-    [report] = [task for task in TASKS if task["name"] == "report"]
-    assert set(re.findall(r"measure\.(\w+)", report["depends"])) == {
-        *("Succeeded", "Failed", "Errored")
-    }
+def test_a_lost_step_fails_the_run_and_an_exit_handler_reports():
+    tasks = {task["name"] for task in TASKS}
+    assert {task["depends"] for task in TASKS[1:]} <= tasks, "a task waits for more than successes"
+    assert TEMPLATES[WORKFLOW["spec"]["onExit"]]["container"]["command"][2] == "finish"
 
 
 @pytest.mark.nightly
@@ -41,7 +40,8 @@ def test_its_commands_in_its_order_leave_a_complete_run(tmp_path):
     (tmp_path / "suite.yaml").write_text(SUITE)
     known = {"workflow.name": "run", "workflow.parameters.suite": str(tmp_path / "suite.yaml")}
     known |= {"workflow.parameters.runs": str(tmp_path)}
-    for task in TASKS:
+    known["workflow.status"] = "Succeeded"
+    for task in [*TASKS, {"name": "onExit", "template": WORKFLOW["spec"]["onExit"]}]:
         template = TEMPLATES[task["template"]]
         assert template["container"]["command"][:2] == ["orbax-bench", "step"]
         items = json.loads(_filled(task.get("withParam", '[""]'), known))
@@ -58,6 +58,7 @@ def test_its_commands_in_its_order_leave_a_complete_run(tmp_path):
             known[f"tasks.{task['name']}.outputs.parameters.{one['name']}"] = written.read_text()
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "complete"
     assert (tmp_path / "run" / "report.html").exists()
+    assert (tmp_path / "run" / "ending.md").read_text().startswith("# PASS")
 
 
 def _filled(text, known):

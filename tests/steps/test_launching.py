@@ -15,6 +15,7 @@ from orbax_bench_core.leases import batch_name
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import PointFailed, RunSettings, plan, point_hosts
 from orbax_bench_core.steps.launching import PointHosts, launch_batch
+from tests.support.command_lines import parse
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
 
@@ -121,6 +122,7 @@ def test_what_is_asked_of_the_step_is_asked_of_the_hosts(told, point):
     [(launch, _)] = told.launches
     flags = "--remove-repeated-dir --enable-hlo-dump --no-limits --strict --no-lock"
     assert launch.command[6:] == tuple(flags.split())
+    assert parse(launch.command[1:]) == "orbax-bench step run-sweep-point"
 
 
 def test_a_slice_has_its_hosts(told, point):

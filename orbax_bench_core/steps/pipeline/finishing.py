@@ -77,8 +77,8 @@ def finish(
         suite: The suite file, word for word; its mistakes are told where nothing was planned.
         pipeline_run: Id of the run where each has a folder of its own; empty where none has.
         slices: Names of slices where each has a folder of its own; empty where none has.
-        status: How the service says that the other steps ended, such as `SUCCEEDED`; empty where it
-            does not say.
+        status: How the service says that the other steps ended, such as `SUCCEEDED`, in whatever
+            case; empty where it does not say.
         outlets: Where the state is told as well; None for what the environment variables say.
 
     Returns:
@@ -122,7 +122,7 @@ def _ending(
     directory: str, suite: str, status: str, outlets: Outlets
 ) -> tuple[State, tuple[str, ...]]:
     """Writes what one run directory lacks, tells its state, and returns that with the reasons."""
-    run, failed = RunDirectory(directory), status not in _SUCCEEDED
+    run, failed = RunDirectory(directory), status.upper() not in _SUCCEEDED
     if not run.exists():
         name, why = _never_begun(suite)
         return outlets.failed(name, directory, why), (why,)
