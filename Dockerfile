@@ -25,7 +25,7 @@ RUN sed -n '/^uv==/,/[^\\]$/p' requirements.lock > uv.txt \
 
 # The lock pins and hashes everything that any extra may need; what is asked for is in pyproject.toml.
 # Of kfp, a step needs only the part that runs it, and that part needs no other package.
-ARG EXTRAS=gcs
+ARG EXTRAS=gcs,kubernetes
 COPY pyproject.toml images/unused.txt ./
 RUN tools/bin/uv pip install --quiet --require-hashes \
       --constraints requirements.lock --excludes unused.txt --requirements pyproject.toml \

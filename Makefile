@@ -4,7 +4,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || echo python3)
 BIN := .venv/bin
 UV_VERSION := 0.13.8
-# The lock would bring gigabytes for GPUs.
+# Locked, it would bring 24 packages of CUDA; what pip finds here may be the build for CPUs.
 TORCH_VERSION := 2.13.0
 JOBS ?= 2
 # Compiling each module anew in each process would take a third of the time of all tests.
@@ -16,7 +16,7 @@ EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 FIRST := analysis baselines cli components document exports gate golden launchers pipelines
 UNIT := $(BIN)/python -m pytest -m "not slow and not nightly and not extended" --durations 15
 
-.PHONY: help setup demo test lint typecheck unit unit-first unit-others slow nightly extended floor newest counts chaos lock compile docs clean
+.PHONY: help setup torch demo test lint typecheck unit unit-first unit-others slow nightly extended floor newest counts chaos lock compile docs clean
 
 help:
 	@echo "make demo      a first verdict, in about half a minute after set-up"
@@ -26,6 +26,7 @@ help:
 	@echo "make chaos     1,000 kills, and faults of disks, clocks and neighbours; it goes on likewise"
 	@echo "make compile   writes YAML of components and docs of pipelines anew"
 	@echo "make floor     unit tests with the oldest versions allowed (make newest: with the newest)"
+	@echo "make torch     PyTorch, which make nightly installs too"
 	@echo "make docs      the docs site, into dist/site"
 	@echo "make lock      pins dependencies anew"
 	@echo "make clean     removes all that is made"
@@ -38,8 +39,11 @@ setup: .venv/.ready
 	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --compile-bytecode \
 	  --require-hashes --constraints requirements.lock -r pyproject.toml $(EXTRAS)
 	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --no-deps --editable .
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH_VERSION)
 	touch .venv/.ready
+
+# Only tests of `make nightly` need it: with CUDA it has 6 GB.
+torch: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH_VERSION)
 
 demo: setup
 	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/demo.yaml --pipeline regression --set allow_inconclusive=true \
@@ -83,13 +87,13 @@ slow: setup
 	$(BIN)/python -m pytest -m "slow and not nightly and not extended" -n $$(($(JOBS) * 3 / 2)) --dist loadfile --durations 25
 
 # Images and containers (as root, Docker is installed where it is missing), environments with other
-# releases, every built-in at 2 and 4 processes, and the gate's figures by simulation.
-nightly: setup
+# releases, PyTorch, every built-in at 2 and 4 processes, and the gate's figures by simulation.
+nightly: torch
 	$(BIN)/python -m pytest -m "nightly and not extended" -n $(JOBS) --dist loadfile --durations 25
 	$(BIN)/python -m perf.gate --quick --jobs $(JOBS)
 
 # Variations of what nightly tests show once: CI has no time for them, `make counts` has.
-extended: setup
+extended: torch
 	$(BIN)/python -m pytest -m extended -n $(JOBS) --dist loadfile --durations 25
 
 # The unit tests with the oldest and with the newest versions that pyproject.toml allows. What these
@@ -107,7 +111,7 @@ floor newest: setup
 
 # Claims such as "0 of 200", hours of trials: it goes on where it was stopped. `make counts
 # COUNTS="--only orphans --most 20"` makes some of them.
-counts: setup
+counts: torch
 	$(BIN)/python -m perf.counts $(COUNTS)
 
 # Commands that are killed, frozen and robbed of their disk at drawn moments, in an hour or two: it

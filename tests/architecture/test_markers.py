@@ -19,7 +19,7 @@ MARKERS = [marker.partition(":")[0] for marker in PYTEST["markers"]]
 SELECTIONS = {
     target: Expression.compile(expression)
     for target, expression in re.findall(
-        r'^(\w+)(?:: setup\n\t| := )\$\(BIN\)/python -m pytest -m "?([\w ]+?)"? -',
+        r'^(\w+)(?:: (?:setup|torch)\n\t| := )\$\(BIN\)/python -m pytest -m "?([\w ]+?)"? -',
         MAKEFILE,
         re.MULTILINE,
     )

@@ -93,6 +93,7 @@ SOON = ("--override", "execution.timeout_s=120")
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ALL)
 def test_all_built_ins_pass_and_what_they_restore_is_verified(tmp_path, name):
+    pytest.importorskip("torch", reason="needs PyTorch: make torch")
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     environment = {key: value for key, value in os.environ.items() if key not in unset}
     command = ["-m", "orbax_bench_core.cli", "run", EXAMPLES / f"{name}.yaml"]

@@ -1,5 +1,10 @@
 """Unmet needs of a benchmark, in one line each."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from etils import epath
 
@@ -8,6 +13,8 @@ from orbax_bench_core.benchmarks import p2p_checkpoint_manager
 from orbax_bench_core.benchmarks.support import needs
 from orbax_bench_core.sweep import BUILTINS
 from orbax_bench_core.testing import run_benchmark
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -127,3 +134,26 @@ def test_a_built_in_without_data_says_in_one_line_what_it_needs(name, tmp_path):
 def test_steps_that_leave_nothing_to_restore_are_said(options, source):
     given = p2p_checkpoint_manager.P2pCheckpointManagerOptions(**options)
     assert f"to restore from {source}" in refusal(p2p_checkpoint_manager._check_steps, given)
+
+
+@pytest.mark.slow
+def test_a_comparison_without_pytorch_names_the_extra_in_one_sentence(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\")\n")
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {key: value for key, value in os.environ.items() if key not in unset}
+    command = ["ab", ROOT / "examples/framework_comparison.yaml", "-o", tmp_path / "out"]
+    done = subprocess.run(
+        [sys.executable, "-m", "orbax_bench_core.cli", *command, "--no-lock"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment | {"COLUMNS": "300", "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 1, done.stderr
+    said = (
+        "failed: the baseline cannot be measured in block 0: UnmetNeed: pytorch_dcp needs PyTorch "
+        "2.7 or later: pip install 'orbax-bench[torch]' (No module named 'torch')"
+    )
+    assert said in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr

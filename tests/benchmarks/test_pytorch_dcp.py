@@ -8,6 +8,9 @@ import sys
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs PyTorch: make torch")
+
 import torch
 import yaml
 from safetensors.torch import save_file
@@ -18,7 +21,7 @@ from orbax_bench_core.benchmarks.support.pytorch import reference_tree
 from orbax_bench_core.testing import run_benchmark
 from tests.support.processes import free_address
 
-pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+pytestmark = pytest.mark.nightly  # which installs PyTorch
 
 LEAVES = ("array", "nested.replicated", "step")
 SIZE = 512 * 256 * 2 + 64 * 64 * 4
@@ -214,7 +217,6 @@ def start(tmp_path, suite, **environment):
     return [json.loads(path.read_text()) for path in tmp_path.glob("out/records/*/*/*.json")]
 
 
-@pytest.mark.nightly
 def test_four_processes_save_and_load_the_shards_that_orbax_would(tmp_path):
     records = start(
         tmp_path,
@@ -239,7 +241,6 @@ def test_four_processes_save_and_load_the_shards_that_orbax_would(tmp_path):
     assert files == {"pytorch_dcp": 2 + 4 + 1 + 1, "torch_save": 4, "pytorch_safetensors": 4}
 
 
-@pytest.mark.nightly
 def test_processes_meet_where_torchrun_says(tmp_path):
     host, _, port = free_address().rpartition(":")
     records = start(

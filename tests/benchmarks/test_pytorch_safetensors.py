@@ -10,7 +10,9 @@ from orbax_bench_core.benchmarks.support.safetensors import read_arrays
 
 from .conftest import ARRAYS, SPEC
 
-pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+pytest.importorskip("torch", reason="needs PyTorch: make torch")
+
+pytestmark = pytest.mark.nightly  # which installs PyTorch
 
 
 @pytest.fixture

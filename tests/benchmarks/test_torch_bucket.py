@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+pytest.importorskip("torch", reason="needs PyTorch: make torch")
+
+pytestmark = pytest.mark.nightly  # which installs PyTorch
 
 SUITE = """\
 suite_name: remote
@@ -20,7 +22,6 @@ benchmarks:
 """
 
 
-@pytest.mark.nightly
 def test_all_of_them_save_to_a_bucket_and_load_from_it(emulator, tmp_path):
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     environment = {name: value for name, value in emulator.items() if name not in unset}

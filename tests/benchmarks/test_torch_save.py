@@ -3,6 +3,9 @@
 import os
 
 import pytest
+
+pytest.importorskip("torch", reason="needs PyTorch: make torch")
+
 import torch
 from etils import epath
 
@@ -10,7 +13,7 @@ from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.torch_save import TorchSave, TorchSaveOptions
 
-pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+pytestmark = pytest.mark.nightly  # which installs PyTorch
 
 SIZE = 512 * 256 * 2 + 64 * 64 * 4
 

@@ -3,6 +3,9 @@
 import jax
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs PyTorch: make torch")
+
 import torch
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
@@ -12,7 +15,7 @@ from orbax_bench_core.config import CheckpointConfig, MeshConfig
 from orbax_bench_core.state import build_mesh, digest, generate
 from orbax_bench_core.state.torch import TorchLayout
 
-pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+pytestmark = pytest.mark.nightly  # which installs PyTorch
 
 CPU = torch.device("cpu")
 SPEC = {

@@ -39,7 +39,7 @@ import importlib.metadata, json, re
 from packaging.requirements import Requirement
 def canonical(name): return re.sub(r"[-_.]+", "-", name).lower()
 there = {canonical(d.name): d for d in importlib.metadata.distributions()}
-needed, queue = set(), [("orbax-bench", ""), ("orbax-bench", "gcs")]
+needed, queue = set(), [("orbax-bench", one) for one in ("", "gcs", "kubernetes")]
 while queue:
     name, extra = queue.pop()
     for line in (there[name].requires or []) if name in there else []:

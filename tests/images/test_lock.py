@@ -49,6 +49,21 @@ def test_what_is_left_out_would_else_be_there(lock):
     assert left_out <= {name for name, _ in lock}
 
 
+CLIENTS = {"kubernetes": "kubernetes", "google.cloud": "google-cloud-aiplatform"}
+IMPORT = re.compile(rf"^ +(?:from|import) ({'|'.join(CLIENTS)})\b", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("variant", "client"),
+    [(variant, "kubernetes_api") for variant in EXTRAS]
+    + [("tpu", "vertex_jobs"), ("cuda", "vertex_jobs")],
+)
+def test_a_variant_has_what_a_step_that_launches_imports(variant, client):
+    imported = IMPORT.findall((ROOT / f"orbax_bench_core/launchers/{client}.py").read_text())
+    assert imported
+    assert {CLIENTS[module] for module in imported} <= names(asked_by(variant))
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("variant", EXTRAS)
 def test_a_variant_resolves_to_what_is_locked(variant, lock, tmp_path):

@@ -87,4 +87,4 @@ def test_every_target_builds_from_a_recipe_that_is_there():
 
 
 def test_the_root_recipe_takes_extras():
-    assert "EXTRAS=gcs" in instructions(RECIPES[0].read_text(), "ARG")
+    assert "EXTRAS=gcs,kubernetes" in instructions(RECIPES[0].read_text(), "ARG")

@@ -9,8 +9,6 @@ from jax.sharding import PartitionSpec as P
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.state.torch.layout import over_ranks, owners, part_of_process, within
 
-pytestmark = pytest.mark.slow  # PyTorch takes a second to import
-
 AXES = ("a", "b")
 
 

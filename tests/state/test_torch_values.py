@@ -3,12 +3,15 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs PyTorch: make torch")
+
 import torch
 
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.state.torch.values import to_numpy, to_torch, torch_dtype
 
-pytestmark = pytest.mark.slow  # PyTorch takes a second to import
+pytestmark = pytest.mark.nightly  # which installs PyTorch
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     import torch
 
 
-PACKAGE = "torch==2.13.0"
-
-
 def import_torch(benchmark: str) -> ModuleType:
     """Returns PyTorch.
 
@@ -28,7 +25,7 @@ def import_torch(benchmark: str) -> ModuleType:
         import torch.distributed.tensor
     except ImportError as error:
         raise UnmetNeed(
-            f"{benchmark} needs PyTorch 2.7 or later: pip install {PACKAGE} ({error})"
+            f"{benchmark} needs PyTorch 2.7 or later: pip install 'orbax-bench[torch]' ({error})"
         ) from None
     found: ModuleType = torch
     return found
