@@ -15,6 +15,7 @@ from orbax_bench_core.config.described import DescribedSchema, meanings
 from orbax_bench_core.config.dtypes import ALIASES, BITS, canonical
 from orbax_bench_core.config.errors import TYPES, SuiteError, explain, mistyped
 from orbax_bench_core.config.execution import (
+    MAX_PROCESSES,
     Cache,
     Conditions,
     EnvironmentConfig,
@@ -44,6 +45,7 @@ __all__ = [
     "BITS",
     "GROUPS",
     "MAX_PRIMARY",
+    "MAX_PROCESSES",
     "MODELS",
     "PER_ARM",
     "TYPES",
