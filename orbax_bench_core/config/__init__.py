@@ -9,6 +9,7 @@ from orbax_bench_core.config.checkpoint import (
     CheckpointConfig,
     ShardingEntry,
     Spec,
+    checked_name,
     leaves,
 )
 from orbax_bench_core.config.described import DescribedSchema, meanings
@@ -73,6 +74,7 @@ __all__ = [
     "SuiteError",
     "canonical",
     "changed_gate",
+    "checked_name",
     "expanded",
     "explain",
     "gate_changes",
