@@ -9,12 +9,14 @@ from orbax_bench_core.config.checkpoint import (
     CheckpointConfig,
     ShardingEntry,
     Spec,
+    checked_name,
     leaves,
 )
 from orbax_bench_core.config.described import DescribedSchema, meanings
 from orbax_bench_core.config.dtypes import ALIASES, BITS, canonical
 from orbax_bench_core.config.errors import TYPES, SuiteError, explain, mistyped
 from orbax_bench_core.config.execution import (
+    MAX_PROCESSES,
     Cache,
     Conditions,
     EnvironmentConfig,
@@ -44,6 +46,7 @@ __all__ = [
     "BITS",
     "GROUPS",
     "MAX_PRIMARY",
+    "MAX_PROCESSES",
     "MODELS",
     "PER_ARM",
     "TYPES",
@@ -71,6 +74,7 @@ __all__ = [
     "SuiteError",
     "canonical",
     "changed_gate",
+    "checked_name",
     "expanded",
     "explain",
     "gate_changes",

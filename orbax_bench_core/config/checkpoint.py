@@ -219,6 +219,20 @@ def leaves(spec: Spec, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
             yield (*prefix, name), node
 
 
+def checked_name(name: str) -> str:
+    """Returns the name of a leaf or group, which without OCDBT becomes the name of a folder.
+
+    Raises:
+        ValueError: It is the name of another place, or has characters that no name needs.
+    """
+    if name in ("", ".", "..") or "/" in name or "\\" in name or not name.isprintable():
+        raise ValueError(
+            f"{shown(name)} is no name of an array: give one without / and \\ and control "
+            "characters, and neither . nor .."
+        )
+    return name
+
+
 class SpecError(ValueError):
     """A spec that cannot be read; `where` is the path of the node inside the spec."""
 
@@ -230,6 +244,11 @@ class SpecError(ValueError):
 def _parse_tree(value: object, where: tuple[str, ...]) -> Spec:
     if not isinstance(value, Mapping):
         raise SpecError(f"a spec is a mapping of names to leaves, got {shown(value)}", where)
+    for name in map(str, value):
+        try:
+            checked_name(name)
+        except ValueError as error:
+            raise SpecError(str(error), (*where, name)) from None
     return {str(name): _parse_node(node, (*where, str(name))) for name, node in value.items()}
 
 

@@ -14,7 +14,7 @@ from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
 from orbax_bench_core.errors import UserError, shortened, shown
 from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.expected import ExpectedDevices
-from orbax_bench_core.execute.hosts import Host, LocalHost
+from orbax_bench_core.execute.hosts import Host, LocalHost, Rendezvous
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
 from orbax_bench_core.files import place
 from orbax_bench_core.provenance import CodeUnderTest, code_under_test
@@ -279,6 +279,8 @@ class Session:
                     "same command again"
                 )
             try:
+                if self.whole and isinstance(self.settings.host, LocalHost):
+                    Rendezvous(self.directory.root).remove_left()
                 yield
             except BaseException:  # a worker may have been ended while it wrote
                 with contextlib.suppress(OSError, UserError):

@@ -43,7 +43,7 @@ def on_hosts(
         directory: The folder that all hosts share: a run directory, or one that is to hold several.
         measure: Measures with the settings that it is given, on process 0, and returns an exit
             code.
-        suite: The suite, whose file travels with its folder.
+        suite: The suite, whose file travels with what it names.
         equal: What must be the same on every host.
         settings: How to measure; its host starts the workers of this machine.
         say: Takes lines for people.
@@ -72,6 +72,7 @@ def on_hosts(
         directory,
         equal=equal,
         suite=file,
+        text=suite.text,
         own=_local(settings),
         say=say,
         host_wait_s=host_wait_s,

@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import pydantic
 
@@ -27,6 +27,9 @@ WARN_BYTES = 64 * 2**20
 """An inventory with less data than this never warns: its files cannot all be large."""
 
 
+_Amount = Annotated[int, pydantic.Field(ge=0, le=2**63 - 1)]
+
+
 class FileCount(pydantic.BaseModel):
     """Some of the files below a directory.
 
@@ -37,8 +40,8 @@ class FileCount(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
-    files: int = 0
-    num_bytes: int = 0
+    files: _Amount = 0
+    num_bytes: _Amount = 0
 
 
 class Inventory(pydantic.BaseModel):
@@ -59,16 +62,16 @@ class Inventory(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
-    total_bytes: int
-    file_count: int
-    largest_bytes: int
+    total_bytes: _Amount
+    file_count: _Amount
+    largest_bytes: _Amount
     kinds: dict[Kind, FileCount] = {}
     data: FileCount = FileCount()
     metadata: FileCount = FileCount()
     other: FileCount = FileCount()
-    small_data_files: int = 0
-    largest_data_bytes: int = 0
-    smallest_data_bytes: int = 0
+    small_data_files: _Amount = 0
+    largest_data_bytes: _Amount = 0
+    smallest_data_bytes: _Amount = 0
 
     @property
     def warning(self) -> str | None:

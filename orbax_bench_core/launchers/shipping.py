@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 
+from orbax_bench_core.config import with_overrides
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Shipped, pack
 from orbax_bench_core.files import read_at_most
@@ -20,7 +22,8 @@ class Shipment:
         target: Folder for the suite in the run directory; empty where nothing has to be sent.
         name: Name of the suite file.
         suite: The suite file, word for word.
-        archive: Its folder as a zip archive: benchmark classes may lie beside a suite.
+        archive: It and what it names, as a zip archive: benchmark classes may lie beside a suite.
+        packed: What is in the archive, for people.
     """
 
     command: tuple[str, ...]
@@ -28,14 +31,14 @@ class Shipment:
     name: str = ""
     suite: bytes = b""
     archive: bytes = b""
+    packed: str = ""
 
     @property
     def said(self) -> str:
         """One line for people."""
         if not self.target:
             return "hosts reach the suite themselves, and nothing is copied"
-        size = (len(self.suite) + len(self.archive)) / 1e3
-        return f"{self.name} and the files beside it, {size:.1f} kB, go to {self.target}"
+        return f"to {self.target} go {self.packed}"
 
     @property
     def digest(self) -> str:
@@ -74,20 +77,26 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
         in_image: Path of the suite in the image of the hosts; None sends the one of this machine.
 
     Raises:
-        UserError: The folder of the suite is larger than what may travel.
+        UserError: What the suite names is larger than what may travel.
     """
     suite = launch.suite
     if not suite:
         return Shipment(command=launch.command)
     if in_image is not None or "://" in suite:
         return Shipment(command=launch.with_suite(in_image or suite))
-    luggage = pack(suite, launch.output_directory)
+    overrides = [
+        word for before, word in itertools.pairwise(launch.command) if before == "--override"
+    ]
+    content = read_at_most(suite)
+    text = with_overrides(content.decode(errors="replace"), overrides, suite)
+    luggage = pack(suite, launch.output_directory, text)
     assert luggage is not None, "a local suite lies in a folder"
     name, target = luggage.name, f"{launch.output_directory.rstrip('/')}/{Shipped.FOLDER}"
     return Shipment(
         command=launch.with_suite(f"{target}/{name}"),
         target=target,
         name=name,
-        suite=read_at_most(suite),
+        suite=content,
         archive=luggage.data,
+        packed=luggage.said,
     )

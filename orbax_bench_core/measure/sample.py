@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Final
+
+import pydantic
+
+MOST_OCCURRENCES: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +24,7 @@ class Sample:
     """
 
     operation: str
-    occurrence: int
+    occurrence: Annotated[int, pydantic.Field(ge=0, le=MOST_OCCURRENCES)]
     metric: str
     value: float
     unit: str

@@ -7,25 +7,37 @@ Whatever is not as we write it goes to the model of a record as a whole, which d
 
 from __future__ import annotations
 
-import datetime
 import functools
 import re
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import pydantic
 
-from orbax_bench_core.config import Arm
+from orbax_bench_core.config import MAX_PROCESSES, Arm
 from orbax_bench_core.interrupts import uninterrupted
-from orbax_bench_core.measure import TIME, Sample
+from orbax_bench_core.measure import TIME
 from orbax_bench_core.records.layout import Columns, Layout, Samples, layout_of
-from orbax_bench_core.records.record import Record, Status, is_duration, whole_record
+from orbax_bench_core.records.record import (
+    LIVES,
+    MOST_INDEX,
+    MOST_SECONDS,
+    MOST_VALUE,
+    Moment,
+    Record,
+    Status,
+    is_duration,
+    whole_record,
+)
 
 _VALUE: Final = re.compile(rb'"value": ([^,]*),')
 _SOME_VALUE: Final = b'"value": 0,'
 _SHARED: Final = 64
 """Parts of a kind that are kept: those of a point, its run or a layout of it are the next ones."""
+
+
+_Index = Annotated[int, msgspec.Meta(ge=0, le=MOST_INDEX)]
 
 
 class _Parts(msgspec.Struct, forbid_unknown_fields=True):
@@ -37,16 +49,16 @@ class _Parts(msgspec.Struct, forbid_unknown_fields=True):
     point_id: str
     point_name: str
     point: msgspec.Raw
-    repeat: int
+    repeat: _Index
     warmup: bool
     arm: Arm | None
-    block: int | None
-    life: int | None
-    host: int
-    num_hosts: int
+    block: _Index | None
+    life: Annotated[int, msgspec.Meta(ge=0, lt=LIVES)] | None
+    host: Annotated[int, msgspec.Meta(ge=0, lt=MAX_PROCESSES)]
+    num_hosts: Annotated[int, msgspec.Meta(ge=1, le=MAX_PROCESSES)]
     status: Status
     started_at: msgspec.Raw
-    duration_s: float
+    duration_s: Annotated[float, msgspec.Meta(ge=0, le=MOST_SECONDS)]
     samples: msgspec.Raw
     notes: msgspec.Raw
     error: msgspec.Raw
@@ -66,9 +78,8 @@ _NESTED: Final = tuple(
 _FIELDS: Final = set(_Parts.__annotations__)
 _DECODER: Final = msgspec.json.Decoder(_Parts)
 _VALUES: Final = msgspec.json.Decoder(list[float])
-_SAMPLES: Final = msgspec.json.Decoder(tuple[Sample, ...])
 with uninterrupted():
-    _TIME: Final = pydantic.TypeAdapter(datetime.datetime)
+    _TIME: Final = pydantic.TypeAdapter(Moment)
 
 
 def parsed_record(data: bytes) -> Record | None:
@@ -101,13 +112,15 @@ def _columns(data: bytes) -> Columns:
         raise ValueError("what looks like a value is none")
     if not all(is_duration(values[place]) for place in layout.places(TIME)):
         raise ValueError("nothing takes such a time")
+    if values and not -MOST_VALUE <= min(values) <= max(values) <= MOST_VALUE:
+        raise ValueError("no metric has such a value")
     return Columns(layout, values)
 
 
 @functools.lru_cache(maxsize=_SHARED)
 def _layout(around: tuple[bytes, ...]) -> Layout:
     """Returns the layout of samples by what stands around their values."""
-    samples = _SAMPLES.decode(_SOME_VALUE.join(around))
+    samples = _adapter("samples").validate_json(_SOME_VALUE.join(around))
     return layout_of(tuple((s.operation, s.occurrence, s.metric, s.unit) for s in samples))
 
 

@@ -6,12 +6,13 @@ import datetime
 import hashlib
 import json
 import math
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import Arm
-from orbax_bench_core.errors import printable, redacted, redacted_deeply
+from orbax_bench_core.config import MAX_PROCESSES, Arm
+from orbax_bench_core.errors import printable, redacted, redacted_deeply, shortened
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import TIME, Sample
@@ -33,6 +34,9 @@ NO_ENVIRONMENT: Final = "EnvironmentFailed"
 WITHOUT_EFFECT: Final = "OptionWithoutEffect"
 """Error type of a repeat whose numbers would stand under a false name."""
 
+UNRECORDABLE: Final = "Unrecordable"
+"""Error type of a repeat of which more is to be said than a record holds, or what is no text."""
+
 _NO_FAILURES: Final = (UNMET_NEED, NO_ENVIRONMENT, WITHOUT_EFFECT)
 
 Status = Literal["passed", "failed", "skipped"]
@@ -53,8 +57,48 @@ def _verified(value: object) -> object:
     return "none" if value is None or value is False else value
 
 
+MOST_INDEX: Final = 10_000_000
+"""Largest index of a repeat, block or operation: none has been seen beyond 100,000."""
+MOST_BYTES: Final = 2**63 - 1
+MOST_SECONDS: Final = 1e9
+"""Longest that anything takes: 30 years."""
+MOST_VALUE: Final = 1e100
+"""Largest value of any metric, of those that have an end: sums and squares of it have one too."""
+LIVES: Final = 4
+
+Index = Annotated[int, pydantic.Field(ge=0, le=MOST_INDEX)]
+Seconds = Annotated[float, pydantic.Field(ge=0, le=MOST_SECONDS)]
+Bytes = Annotated[int, pydantic.Field(ge=0, le=MOST_BYTES)]
+
+
+def _of_our_time(moment: datetime.datetime) -> datetime.datetime:
+    if not 2000 <= moment.year < 3000:
+        raise ValueError("a date that computations with it would leave the calendar from")
+    return moment
+
+
+Moment = Annotated[datetime.datetime, pydantic.AfterValidator(_of_our_time)]
+
+_MOST_CHARACTERS: Final = MappingProxyType({"type": 200, "message": 10_000, "traceback": 200_000})
+"""Characters of a text of an error; of a longer one the beginning and the end are kept."""
+
+
+def _kept(text: object, info: pydantic.ValidationInfo) -> object:
+    """Returns as much of a text as a file holds: not halves of characters, nor 50 MB."""
+    if not isinstance(text, str):
+        return text
+    assert info.field_name is not None
+    most = _MOST_CHARACTERS[info.field_name]
+    if len(text) > most:
+        text = f"{text[: most // 2]}... ({len(text):,} characters) ...{text[-most // 4 :]}"
+    return text.encode(errors="backslashreplace").decode()
+
+
 SchemaVersion = Annotated[Literal[2], pydantic.BeforeValidator(_as_this_version)]
 """Version of a file of records; version 1 is read as this one."""
+
+
+_ErrorText = Annotated[str, pydantic.BeforeValidator(_kept)]
 
 
 class ErrorInfo(ResultModel):
@@ -67,9 +111,9 @@ class ErrorInfo(ResultModel):
         traceback: The full traceback, or the last lines that a dead worker wrote.
     """
 
-    type: str
-    message: str
-    traceback: str = ""
+    type: _ErrorText
+    message: _ErrorText
+    traceback: _ErrorText = ""
 
     @pydantic.field_validator("message", "traceback")
     @classmethod
@@ -114,8 +158,8 @@ class Attempt(ResultModel):
 
     error: ErrorInfo
     samples: tuple[Sample, ...] = ()
-    started_at: datetime.datetime
-    duration_s: float | None = None
+    started_at: Moment
+    duration_s: Seconds | None = None
     worker: str = ""
 
     @property
@@ -133,7 +177,7 @@ class State(ResultModel):
         verified: What restored values were compared with, and found equal to.
     """
 
-    num_bytes: int
+    num_bytes: Bytes
     digest: dict[str, str]
     verified: Annotated[Verified, pydantic.BeforeValidator(_verified)] = "none"
 
@@ -161,9 +205,9 @@ class StoreTrouble(ResultModel):
     """
 
     operation: str
-    occurrence: int
+    occurrence: Index
     kind: Trouble
-    count: int
+    count: Bytes
 
 
 Effect = Literal["in effect", "not in effect", "not decidable"]
@@ -183,6 +227,13 @@ class OptionEffect(ResultModel):
     asked: Any
     state: Effect
     proof: Annotated[str, pydantic.AfterValidator(redacted)]
+
+
+def _bounded(samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
+    for sample in samples:
+        if MOST_VALUE < abs(sample.value) < math.inf:
+            raise ValueError(f"{sample.key} is {sample.value}, beyond what can be added up")
+    return samples
 
 
 # Samples of a record that was read are made only now. A function with annotations would say what
@@ -242,17 +293,17 @@ class Record(ResultModel):
     point_id: str
     point_name: str
     point: SweepEntry
-    repeat: int
+    repeat: Index
     warmup: bool
     arm: Arm | None = None
-    block: int | None = None
-    life: int | None = None
-    host: int = 0
-    num_hosts: int = 1
+    block: Index | None = None
+    life: Annotated[int, pydantic.Field(ge=0, lt=LIVES)] | None = None
+    host: Annotated[int, pydantic.Field(ge=0, lt=MAX_PROCESSES)] = 0
+    num_hosts: Annotated[int, pydantic.Field(ge=1, le=MAX_PROCESSES)] = 1
     status: Status
-    started_at: datetime.datetime
-    duration_s: float
-    samples: Annotated[tuple[Sample, ...], _AsTuple] = ()
+    started_at: Moment
+    duration_s: Seconds
+    samples: Annotated[tuple[Sample, ...], pydantic.AfterValidator(_bounded), _AsTuple] = ()
     notes: Annotated[dict[str, list[str]], pydantic.AfterValidator(redacted_deeply)] = {}
     error: ErrorInfo | None = None
     state: State | None = None
@@ -281,6 +332,26 @@ class Record(ResultModel):
     def finished(self) -> bool:
         """Whether running the suite again leaves this repeat as it is."""
         return self.status != "failed"
+
+    def without_content(self, why: str) -> Record:
+        """Returns a failed record that says why no file takes what was found."""
+        attempts = tuple(
+            Attempt(
+                error=ErrorInfo(type=each.error.type, message=shortened(each.error.message)),
+                started_at=each.started_at,
+                duration_s=each.duration_s,
+                worker=each.worker,
+            )
+            for each in self.attempts
+        )
+        said = "" if self.error is None else f"; it failed by {self.error.said}"
+        error = ErrorInfo(
+            type=UNRECORDABLE,
+            message=f"{len(self.samples):,} samples and {len(self.notes):,} notes are not kept: "
+            f"{why}; measure fewer blocks in a repeat, and name them by text{said}",
+        )
+        left = {"samples": (), "notes": {}, "effects": (), "store_troubles": (), "error": error}
+        return self.model_copy(update={**left, "status": "failed", "attempts": attempts})
 
     def as_attempt(self, error: ErrorInfo | None = None) -> tuple[Attempt, ...]:
         """Returns this record, and those before it, as attempts of a new try.
@@ -317,4 +388,4 @@ def whole_record(data: bytes) -> Record | None:
 
 def is_duration(seconds: float) -> bool:
     """Returns whether something can take so many seconds."""
-    return 0 <= seconds < math.inf
+    return 0 <= seconds <= MOST_SECONDS

@@ -100,7 +100,7 @@ class RecordFiles(abc.ABC):
         data = self._read(self._path(Place(point.id, repeat, False, host)))
         return "" if data is None else digest(data)
 
-    def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> None:
+    def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> Record:
         """Puts the record of one repeat in its place.
 
         A record that passed or was skipped is final. One that failed is replaced. So is one that is
@@ -114,6 +114,9 @@ class RecordFiles(abc.ABC):
             replaces: Seal of a record that may be replaced although it passed, because its repeat
                 did not pass on every host.
 
+        Returns:
+            The record; one that says so where it is larger than any that is read.
+
         Raises:
             LeaseLost: Another command measures this by now.
             AlreadyRecorded: There is a final record, or one of another schema version.
@@ -122,13 +125,13 @@ class RecordFiles(abc.ABC):
         place = Place(record.point_id, record.repeat, record.warmup, record.host)
         path = self._path(place)
         refuse_links(path.parent, self.root)
-        data = record.model_dump_json(indent=1).encode()
+        record, data = _readable(record)
         right = Fence.parse(fence) if fence else self.fence
         while True:
             if right is not None:
                 right.check(self.root)
             if create_exclusively(path, data):
-                return
+                return record
             before = read_if_there(path, MAX_RECORD_BYTES)
             if before is None:
                 continue
@@ -143,7 +146,7 @@ class RecordFiles(abc.ABC):
                 if kept:
                     raise AlreadyRecorded(f"{path} is {kept}")
             if swap(path, before, data):
-                return
+                return record
 
     def check_versions(
         self, entries: Iterable[SweepEntry], *, say: Callable[[str], None] | None = None
@@ -323,6 +326,19 @@ class RecordFiles(abc.ABC):
             return None
         except OSError as error:
             raise unreadable(folder, error) from None
+
+
+def _readable(record: Record) -> tuple[Record, bytes]:
+    """Returns a record and its JSON; where nobody could read that, a failed one that says why."""
+    why = "a file of records may have no more"
+    try:
+        data = record.model_dump_json(indent=1).encode()
+        if len(data) <= MAX_RECORD_BYTES:
+            return record, data
+    except ValueError as error:  # halves of characters, in a name say
+        why = f"they cannot be written: {error}"
+    record = record.without_content(why)
+    return record, record.model_dump_json(indent=1).encode()
 
 
 class AlreadyRecorded(Exception):

@@ -133,7 +133,9 @@ class Repeat:
                 {host: record.error for host, record in self.records.items() if record.error}
             )
         if self.missing:
-            return f"no record of host(s) {', '.join(map(str, self.missing))}"
+            named = ", ".join(map(str, self.missing[:_NAMED]))
+            more = len(self.missing) - _NAMED
+            return f"no record of host(s) {named}" + (f" and {more:,} more" if more > 0 else "")
         return ""
 
     @functools.cached_property
@@ -240,6 +242,8 @@ class Repeat:
         return {block_name(*block): value for block, value in self.seconds().items()}
 
 
+_NAMED: Final = 64
+"""Hosts that are named one by one."""
 _UNKNOWN: Final = ErrorInfo(type="Unknown", message="no reason was recorded")
 
 

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any, Literal
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.state.tree import StateError
+from orbax_bench_core.config import checked_name
+from orbax_bench_core.state.tree import StateError, named_leaves
 
 if TYPE_CHECKING:
     from etils import epath
@@ -72,10 +73,18 @@ def describe_item(root: epath.Path, item: str | None) -> Any:
     """Returns one tree of a checkpoint with a description in place of each leaf.
 
     Those of arrays have a `shape` and a `dtype`. Returns None where there is no metadata.
+
+    Raises:
+        ValueError: A leaf has the name of another place.
     """
     if is_at_least("0.11.26"):
-        return _function("metadata", "pytree_metadata")(root, checkpointable_name=item).metadata
-    return _described_by_v0(root if item is None else root / item)
+        found = _function("metadata", "pytree_metadata")(root, checkpointable_name=item).metadata
+    else:
+        found = _described_by_v0(root if item is None else root / item)
+    for name, _ in named_leaves(found):
+        if name:  # a tree that is one leaf has none
+            checked_name(name)
+    return found
 
 
 def _described_by_v0(directory: epath.Path) -> Any:

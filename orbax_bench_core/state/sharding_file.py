@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -49,7 +50,7 @@ class LeafEntry(_Entry):
     sharding: ShardingSpec
 
 
-ShardingFile = dict[str, LeafEntry]
+ShardingFile = dict[Annotated[str, pydantic.AfterValidator(config.checked_name)], LeafEntry]
 
 
 def read_sharding_file(path: str) -> ShardingFile:

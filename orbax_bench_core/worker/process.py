@@ -127,7 +127,7 @@ class _Worker:
             if self._abandoned and self._setup.parent is not None:
                 leave()
             try:
-                self._run.write_record(record, fence=task.fence, replaces=task.replaces)
+                record = self._run.write_record(record, fence=task.fence, replaces=task.replaces)
             except LeaseLost:
                 leave()
             except AlreadyRecorded as final:

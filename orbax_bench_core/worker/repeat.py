@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import functools
 import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+import pydantic
 
 from orbax_bench_core.authoring import Against, BenchmarkOptions, TestContext, TestResult, UnmetNeed
 from orbax_bench_core.files import refuse_links, remove_tree
@@ -72,13 +75,10 @@ def run_repeat(
         status, error = "failed", _describe(failure)
     finally:
         repeat.clean_up()
-    return task.record(
-        status=status,
+    record = functools.partial(
+        task.record,
         started_at=started_at,
         duration_s=time.monotonic() - clock,
-        samples=tuple(repeat.samples),
-        notes=repeat.notes,
-        error=error,
         state=repeat.state,
         inventory=repeat.inventory,
         effects=repeat.effects,
@@ -88,6 +88,10 @@ def run_repeat(
         },
         worker=worker,
     )
+    try:
+        return record(status=status, error=error, samples=tuple(repeat.samples), notes=repeat.notes)
+    except pydantic.ValidationError as wrong:  # by what the benchmark has measured
+        return record(status="failed", error=error or _describe(wrong))
 
 
 class NotKilled(Exception):
@@ -311,7 +315,11 @@ def _describe(failure: BaseException) -> ErrorInfo:
 
 
 def _first_line(failure: BaseException) -> str:
-    return (str(failure).strip() or type(failure).__name__).splitlines()[0]
+    try:
+        text = str(failure)
+    except Exception as error:  # noqa: BLE001 - the exception is the author's
+        text = f"its text cannot be told: __str__ raised {type(error).__name__}"
+    return (text.strip() or type(failure).__name__).splitlines()[0]
 
 
 def _require_metrics_as_text() -> None:

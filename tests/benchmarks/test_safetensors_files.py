@@ -99,3 +99,11 @@ def test_a_file_that_was_cut_short_is_refused(folder, content):
 def test_a_directory_without_a_model_is_refused(folder, name):
     with pytest.raises(ValueError, match=r"holds no \.safetensors files"):
         read_arrays(folder / name)
+
+
+def test_an_array_with_the_name_of_another_place_is_refused(tmp_path):
+    header = b'{"/tmp/w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
+    data = len(header).to_bytes(8, "little") + header + bytes(4)
+    (tmp_path / "model.safetensors").write_bytes(data)
+    with pytest.raises(ValueError, match="'/tmp/w' is no name of an array"):
+        read_arrays(epath.Path(tmp_path))

@@ -56,3 +56,44 @@ def test_an_empty_path_is_refused(orbax_bench, write_suite):
         assert outcome.err == (
             "error: the path is empty; name a directory, `.` for the one that this runs in\n"
         )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"num_hosts": 1,', '"num_hosts": 1000000000,'),
+        ('"duration_s": 1.0', '"duration_s": "NaN"'),
+        ('"repeat": 0', '"repeat": 10000000000'),
+        ('"value": 0.5', '"value": 1e308'),
+    ],
+)
+def test_a_record_of_impossible_numbers_is_left_out_and_named(
+    orbax_bench, make_run, make_record, before, after
+):
+    run = make_run([make_record(times={"save": 0.5}), make_record(repeat=1, times={"save": 0.5})])
+    (path, *_) = run.root.glob("records/*/repeat_0/host_0.json")
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+    outcome = orbax_bench("report", run.root)
+    assert outcome.code == 1
+    assert "repeat_0/host_0.json: torn: not readable" in outcome.out + outcome.err
+
+
+@pytest.mark.parametrize("value", ['"NaN"', '"-Infinity"', "1e100", "-1e-320"])
+def test_a_metric_of_any_value_is_reported(orbax_bench, make_run, make_record, value):
+    records = [
+        make_record(repeat=repeat, times={"save": 0.5}, sizes={"save": 7.5}) for repeat in (0, 1)
+    ]
+    run = make_run(records, num_repeats=2)
+    for path in run.root.glob("records/*/*/host_0.json"):
+        path.write_text(path.read_text().replace('"value": 7.5', f'"value": {value}'))
+    for command in (("report",), ("history",)):
+        assert orbax_bench(*command, run.root).code == 0
+
+
+def test_the_most_hosts_that_a_record_may_name_are_reported(orbax_bench, make_run, make_record):
+    run = make_run([make_record(times={"save": 0.5}, num_hosts=100_000)])
+    outcome = orbax_bench("report", run.root)
+    assert outcome.code == 0
+    assert len(outcome.out) < 10_000

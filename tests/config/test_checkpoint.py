@@ -84,6 +84,17 @@ def test_a_bad_checkpoint_is_named_at_its_line(only_problem, lines, line, key, m
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["/etc/x", "x/y", "..", ".", "''", r"a\b", r'"a\tb"', r'"a\nb"', r'"\u200b"'],
+)
+def test_a_name_in_a_spec_is_the_name_of_no_other_place(only_problem, name):
+    lines = f"checkpoint_config:\n  spec:\n    a:\n      {name}: {{dtype: int8, shape: [1]}}\n"
+    problem = only_problem(lines)
+    assert problem.line == 7
+    assert "is no name of an array: give one without / and \\ and control" in problem.message
+
+
+@pytest.mark.parametrize(
     ("lines", "message"),
     [
         ("  path: /a\n  spec: {}\n", "give either `path` (load) or `spec` (generate), not both"),

@@ -8,6 +8,7 @@ import queue
 import socket
 import stat
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ QUICK = Contact(beat_s=0.02, lost_s=2.0, prove_s=0.2, join_s=5.0, retry_s=0.05)
 class Gathering:
     """Process 0 that listens, and agents that try to join it."""
 
-    def __init__(self, folder, size=2):
+    def __init__(self, folder, size=2, suite=""):
         self.port = int(free_address().rpartition(":")[2])
         self.size = size
         self.folder = folder
@@ -40,6 +41,7 @@ class Gathering:
             self.cluster(0),
             self.directory,
             equal=EQUAL,
+            suite=suite,
             own=LocalHost(lock_file=folder / "lock"),
             say=self.said.put,
             contact=QUICK,
@@ -111,6 +113,24 @@ def test_the_token_is_for_this_user_alone_and_goes_with_the_run(gathering):
     assert not folder.exists()
     with gathering.hosts.listening(TOKEN):
         assert not (folder / "token").exists()
+
+
+def test_the_copy_of_the_suite_is_for_this_user_alone_is_told_and_outlives_no_next_run(tmp_path):
+    suite = tmp_path / "suites" / "suite.yaml"
+    suite.parent.mkdir()
+    suite.write_text("generator: bench.Bench")
+    for name in ("bench.py", "id_rsa"):
+        suite.with_name(name).write_text("")
+    gathering = Gathering(tmp_path, suite=str(suite))
+    copy = Path(gathering.directory.root / "cluster" / "suite.zip")
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(b"of a process 0 that was killed")
+    copy.chmod(0o644)
+    with gathering.hosts.listening(TOKEN):
+        assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+        assert zipfile.ZipFile(copy).namelist() == ["bench.py", "suite.yaml"]
+        gathering.hears("for the other hosts: bench.py, suite.yaml (0.")
+    assert not copy.exists()
 
 
 def test_a_token_that_can_be_guessed_is_refused_and_none_is_inherited():

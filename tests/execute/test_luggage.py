@@ -1,4 +1,4 @@
-"""A suite and its folder on their way to hosts that have no copy."""
+"""A suite and what it names on their way to hosts that have no copy."""
 
 import io
 import os
@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from orbax_bench_core.config import with_overrides
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.hosts.luggage import differing, pack, unpack
 
@@ -16,9 +17,14 @@ def folder(tmp_path):
     home = tmp_path / "suites"
     for path in (
         "suite.yaml",
-        "bench.py",
         "models/small.json",
+        "shapes/one.json",
+        "package/pyproject.toml",
+        "package/src/inner.py",
         "notes.txt",
+        "id_rsa",
+        "service-account.json",
+        "other.py",
         ".git/config",
         ".secret",
         "__pycache__/bench.pyc",
@@ -30,18 +36,55 @@ def folder(tmp_path):
     ):
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(path)
+    for path, text in {
+        "suite.yaml": SUITE,
+        "bench.py": "import deep.inside, json\nfrom helper import x",
+        "helper.py": "import no_such_module",
+        "deep/inside.py": "",
+        "deep/secret.json": "",
+        "replaced.py": "",
+    }.items():
+        (home / path).parent.mkdir(exist_ok=True)
+        (home / path).write_text(text)
     return home
 
 
-def test_the_suite_and_what_lies_beside_it_travel_and_nothing_else(folder, tmp_path):
+SUITE = """
+suite_name: id
+checkpoint_config: {path: gs://b/c, sharding_config_path: shapes/one.json}
+environments: [{name: new, requirements: ["./package", "-r notes.txt", ../outside.txt]}]
+benchmarks: [{generator: bench.Bench, options: {settings: models/small.json}}]
+"""
+NAMED = {
+    "suite.yaml",
+    "bench.py",
+    "helper.py",
+    "deep/inside.py",
+    "models/small.json",
+    "shapes/one.json",
+    "notes.txt",
+    "package/pyproject.toml",
+    "package/src/inner.py",
+}
+
+
+def test_the_suite_and_what_it_names_travel_and_nothing_else(folder, tmp_path):
     luggage = pack(str(folder / "suite.yaml"), str(folder / "out"))
     assert luggage.name == "suite.yaml"
+    assert set(luggage.files) == NAMED
     there = tmp_path / "there"
     unpack(luggage.data, there, digest=luggage.digest)
     arrived = {path.relative_to(there).as_posix() for path in there.rglob("*") if path.is_file()}
-    assert arrived == {"suite.yaml", "bench.py", "models/small.json", "notes.txt"}
-    assert (there / "bench.py").read_text() == "bench.py"
+    assert arrived == NAMED
+    assert (there / "notes.txt").read_text() == "notes.txt"
     assert differing(luggage.hashes, str(there / "suite.yaml")) == ""
+
+
+def test_what_an_override_names_travels_too(folder):
+    path = str(folder / "suite.yaml")
+    text = with_overrides(SUITE, ["benchmarks.0={generator: replaced.Bench}"], path)
+    luggage = pack(path, str(folder / "out"), text)
+    assert set(luggage.files) == {*NAMED, "replaced.py"}
 
 
 def test_equal_files_make_an_equal_copy(folder):
@@ -67,7 +110,9 @@ def test_a_copy_that_is_not_the_one_of_process_0_is_not_taken(folder, tmp_path):
 
 
 def test_a_folder_that_is_too_large_is_refused_with_the_largest_in_it(folder):
-    for name, size in (("data/a.bin", 6_000_000), ("data/b.bin", 3_000_000), ("c.bin", 2_000_000)):
+    sizes = {"data/a.bin": 6_000_000, "data/b.bin": 3_000_000, "c.bin": 2_000_000}
+    (folder / "suite.yaml").write_text(f"files: {list(sizes)}")
+    for name, size in sizes.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         with path.open("wb") as file:
@@ -75,7 +120,7 @@ def test_a_folder_that_is_too_large_is_refused_with_the_largest_in_it(folder):
     with pytest.raises(UserError) as caught:
         pack(str(folder / "suite.yaml"), str(folder / "out"))
     message = str(caught.value)
-    assert f"{folder}, has 11.0 MB" in message
+    assert f"{folder} has 11.0 MB" in message
     assert "at most 10.0 MB" in message
     assert "data/ 9.0 MB, c.bin 2.0 MB" in message
 
@@ -117,5 +162,5 @@ def test_an_archive_that_says_less_than_it_holds_is_one_error(tmp_path):
 
 
 def test_a_file_whose_name_is_no_text_stays(folder):
-    (folder / os.fsdecode(b"caf\xe9.py")).write_text("")
-    assert set(pack(str(folder / "suite.yaml"), "out").hashes) > {"bench.py"}
+    (folder / "deep" / os.fsdecode(b"caf\xe9.py")).write_text("")
+    assert set(pack(str(folder / "suite.yaml"), "out").files) == NAMED

@@ -32,6 +32,15 @@ def test_a_session_begins_a_run_of_every_point(begin):
     assert session.directory.read_info() == session.info
 
 
+def test_a_session_removes_what_a_process_0_that_was_killed_has_left(begin):
+    session = begin()
+    left = session.directory.root / "cluster"
+    left.mkdir()
+    (left / "suite.zip").write_text("private")
+    with session.owned():
+        assert not left.exists()
+
+
 def test_a_session_of_a_suite_with_arms_has_pairs(begin):
     session = begin(SUITE + ARMS)
     assert session.entries == session.pairs

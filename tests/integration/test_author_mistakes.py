@@ -72,6 +72,11 @@ def mistaken(tmp_path_factory):
         "measures_nothing": "pass",
         "returns_none": (MEASURED, "None"),
         "raises": 'raise ValueError("kaboom")',
+        "mute": 'raise type("Mute", (Exception,), {"__str__": lambda self: 1 / 0})()',
+        "half": 'raise type("Half", (Exception,), {})("a half \\ud800")',
+        "half_name": 'with metrics.measure("\\ud800"): pass',
+        "half_note": f'metrics.notes["a"] = ["\\ud800"]\n        {MEASURED}',
+        "long": 'raise ValueError("x" * 50_000_000)',
         "unknown_key": 'metrics.measure("save", ["time", "nope"]).__enter__()',
     }
     return run(tmp_path_factory.mktemp("mistaken"), bodies)
@@ -100,6 +105,23 @@ def test_a_result_that_is_none_names_the_class_that_returned_it(mistaken):
 
 def test_an_exception_says_where_on_the_console_in_the_report_and_in_the_record(mistaken):
     check_exception(mistaken, "kaboom")
+
+
+@pytest.mark.parametrize(
+    ("module", "kind", "said"),
+    [
+        ("mute", "Mute", "its text cannot be told: __str__ raised ZeroDivisionError"),
+        ("half", "Half", "a half \\ud800"),
+        ("half_name", "Unrecordable", "samples and 0 notes are not kept: they cannot be written"),
+        ("half_note", "Unrecordable", "samples and 1 notes are not kept: they cannot be written"),
+        ("long", "ValueError", "... (50,000,000 characters) ..."),
+    ],
+)
+def test_an_exception_that_no_file_can_hold_is_kept_as_far_as_one_can(mistaken, module, kind, said):
+    error = mistaken.record(module)["error"]
+    assert error["type"] == kind
+    assert said in error["message"]
+    assert "WorkerDied" not in mistaken.output
 
 
 @pytest.mark.nightly

@@ -22,7 +22,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def folder(tmp_path):
     home = tmp_path / "suites"
     for path in (
-        "tiny.yaml",
         "bench.py",
         "models/small.json",
         ".git/config",
@@ -34,6 +33,7 @@ def folder(tmp_path):
     ):
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(path)
+    (home / "tiny.yaml").write_text("{generator: bench.B, a: models/small.json, b: data.bin}")
     return home
 
 
@@ -50,7 +50,8 @@ def test_hosts_find_the_suite_and_what_lies_beside_it(folder):
     there = sent.command[2]
     assert there == f"{folder}/out/suite/tiny.yaml"
     copy = (folder / "x").parent / unshipped(there)
-    assert copy.read_text() == "tiny.yaml"
+    assert copy.read_bytes() == (folder / "tiny.yaml").read_bytes()
+    assert "bench.py, models/small.json, tiny.yaml (" in sent.said
     beside = {path.relative_to(copy.parent).as_posix() for path in copy.parent.rglob("*.*")}
     assert beside == {"tiny.yaml", "bench.py", "models/small.json"}
 
@@ -163,8 +164,8 @@ print(open(unshipped(sent.command[2])).read())
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    there, copy, text = done.stdout.split()
+    there, copy, *words = done.stdout.split()
     assert there == "gs://bench-bucket/r/suite/tiny.yaml"
     assert copy.endswith("/tiny.yaml")
     assert "://" not in copy
-    assert text == "tiny.yaml"
+    assert " ".join(words) == (folder / "tiny.yaml").read_text()

@@ -43,7 +43,7 @@ def made(tmp_path):
 
 def test_the_exact_commands_are_shown(made):
     sent, create, wait, delete = made("priority=high", slices=2).shown().splitlines()
-    assert sent.startswith("# tiny suite.yaml and the files beside it")
+    assert sent.startswith("# to ")
     assert create == (
         "xpk workload create --workload ob-tiny --cluster c --project p --zone us-central2-b "
         f"--tpu-type v6e-4x4 --num-slices 2 --docker-image {IMAGE} --max-restarts 0 "

@@ -14,7 +14,7 @@ ERROR = ErrorInfo(type="ValueError", message="no", traceback="Traceback ...")
 def test_a_record_comes_back_from_json_as_it_was(make_record):
     record = make_record(
         times={"save": 0.1 + 0.2},
-        sizes={"save": 1e300},
+        sizes={"save": 1e100},
         status="failed",
         error=ERROR,
         state=State(num_bytes=8, digest={"a": "ff"}, verified=True),
@@ -27,6 +27,13 @@ def test_a_record_comes_back_from_json_as_it_was(make_record):
 def test_infinity_comes_back_from_json(make_record, value):
     record = make_record(times={"save": value})
     assert Record.model_validate_json(record.model_dump_json()).samples[0].value == value
+
+
+def test_what_is_long_or_no_text_in_an_error_is_kept_as_far_as_a_file_can():
+    error = ErrorInfo(type="T\ud800", message="m" * 50_000_000, traceback="\udcff" + "t" * 10**7)
+    assert len(error.model_dump_json()) < 250_000
+    assert error.type == "T\\ud800"
+    assert "50,000,000 characters" in error.message
 
 
 def test_nan_comes_back_from_json(make_record):

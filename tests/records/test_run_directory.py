@@ -227,6 +227,15 @@ def test_what_stands_in_the_way_of_a_record_is_one_message(make_run, make_record
         run.write_record(record)
 
 
+def test_a_record_that_nobody_would_read_says_so_in_its_place(make_run, make_record):
+    record = make_record(notes={"save": ["x" * 70 * 2**20]})
+    run = make_run([], points=[record.point])
+    assert run.write_record(record).status == "failed"
+    (read,) = run.records()
+    assert read.error.type == "Unrecordable"
+    assert "samples and 1 notes are not kept: a file of" in read.error.message
+
+
 def test_records_come_by_point_then_warm_ups_then_repeats_in_order(
     make_run, make_record, make_point
 ):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,3 +150,15 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
 def test_a_path_is_needed() -> None:
     with pytest.raises(StateError, match="has no `path`"):
         load_checkpoint(CheckpointConfig())
+
+
+def test_a_checkpoint_whose_metadata_name_another_place_is_not_loaded(tmp_path: Path) -> None:
+    _save_v1(tmp_path / "c", {"w": np.arange(4.0)}, ocdbt=False, zarr3=False)
+    (file,) = (tmp_path / "c").rglob("_METADATA")
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copytree(file.parent / "w", tmp_path / "elsewhere" / "w")
+    outside = str(tmp_path / "elsewhere" / "w")
+    text = file.read_text().replace("('w',)", f"('{outside}',)")
+    file.write_text(text.replace('"key": "w"', f'"key": "{outside}"'))
+    with pytest.raises(StateError, match=r"elsewhere/w' is no name of an array"):
+        _load(tmp_path / "c")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
+from orbax_bench_core.config import checked_name
 from orbax_bench_core.files import matching
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def read_arrays(directory: epath.Path) -> dict[str, tuple[list[int], str]]:
 
     Raises:
         ValueError: There is no such file, a file has no header, two files hold an array of the same
-            name, or a dtype is unknown.
+            name, a name is that of another place, or a dtype is unknown.
     """
     files = sorted(matching(directory, f"*{SUFFIX}")) if directory.is_dir() else []
     if not files:
@@ -60,6 +61,7 @@ def read_arrays(directory: epath.Path) -> dict[str, tuple[list[int], str]]:
                 raise ValueError(
                     f"two files of {str(directory)!r} hold an array called {name!r}; leave one out"
                 )
+            checked_name(name)
             if entry["dtype"] not in _DTYPES:
                 raise ValueError(
                     f"{file.name}: {name!r} has the dtype {entry['dtype']!r}; Orbax loads "

@@ -17,7 +17,11 @@ from orbax_bench_core.execute.hosts.local import LocalHost
 from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.remote import RemoteWorker
-from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere, given_token
+from orbax_bench_core.execute.hosts.rendezvous import (
+    Rendezvous,
+    equal_everywhere,
+    given_token,
+)
 from orbax_bench_core.execute.hosts.shipped import Shipped, unshipped
 from orbax_bench_core.execute.hosts.wire import Contact
 
@@ -35,6 +39,7 @@ __all__ = [
     "Output",
     "PortRange",
     "RemoteWorker",
+    "Rendezvous",
     "Shipped",
     "Unmade",
     "WorkerDied",

@@ -49,6 +49,7 @@ class ClusterHosts:
         *,
         equal: Mapping[str, str],
         suite: str = "",
+        text: str = "",
         own: LocalHost,
         say: Callable[[str], None],
         host_wait_s: float = HOST_WAIT_S,
@@ -61,7 +62,8 @@ class ClusterHosts:
             cluster: The place of this process, which is host 0.
             directory: The run directory, or the one that is to hold several.
             equal: What must be the same on every host.
-            suite: The suite file, which travels with its folder; empty where none does.
+            suite: The suite file, which travels with what it names; empty where none does.
+            text: Its text with the overrides of a command line.
             own: Starts the workers of this host.
             say: Takes lines for people.
             host_wait_s: Seconds for which a lost host is waited for.
@@ -75,7 +77,14 @@ class ClusterHosts:
         self._host_wait_s = host_wait_s
         self._join_s = contact.join_s
         self._reception = Reception(
-            cluster, directory, equal=equal, suite=suite, contact=contact, part=part, say=say
+            cluster,
+            directory,
+            equal=equal,
+            suite=suite,
+            text=text,
+            contact=contact,
+            part=part,
+            say=say,
         )
         self._others: Mapping[int, RemoteHost] = self._reception.hosts
         self._environments: dict[str, EnvironmentConfig] = {}

@@ -1,17 +1,21 @@
-"""Luggage of a run: the suite and its folder, for hosts that have no copy of their own."""
+"""Luggage of a run: the suite and what it names, for hosts that have no copy of their own."""
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import dataclasses
 import hashlib
 import io
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core.config import Source
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.sweep import suite_folder
@@ -29,6 +33,11 @@ _SHOWN = 5
 _LEFT_OUT = ("__pycache__", "node_modules")
 _MARKS_OF_OTHERS = ("pyvenv.cfg", "run.json")
 """Files that tell a virtual environment and a run directory from a folder of the suite."""
+_SOURCES = ("pyproject.toml", "setup.py")
+"""Files that tell the source of a package, which requirements name by its folder."""
+_CODE = (".py", ".so")
+_MODULE: Final = re.compile(r"[^\W\d]\w*")
+_OVERRIDE: Final = re.compile(r"[\w.\[\]*-]+=(.*)", re.S)
 _COMPARED = (".py", ".so", ".yaml", ".yml", ".json", ".toml")
 """Suffixes of what Python and a suite read. Beside them lie the logs of launchers, which grow."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -36,15 +45,17 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclasses.dataclass(frozen=True)
 class Luggage:
-    """A suite with the files of its folder.
+    """A suite with the files beside it that it names.
 
     Attributes:
         name: Name of the suite file.
+        files: Paths of all files, relative to the folder of the suite.
         hashes: SHA-256 in hex of every file that must be the same on all hosts, by its path.
         data: All files, as a zip archive.
     """
 
     name: str
+    files: tuple[str, ...]
     hashes: Mapping[str, str]
     data: bytes
 
@@ -53,16 +64,25 @@ class Luggage:
         """SHA-256 of the archive, in hex."""
         return hashlib.sha256(self.data).hexdigest()
 
+    @property
+    def said(self) -> str:
+        """All files by their paths, and their size, for people."""
+        return f"{', '.join(self.files)} ({len(self.data) / 1e3:.1f} kB)"
 
-def pack(suite: str, run_directory: str) -> Luggage | None:
-    """Packs a suite and its folder, without what is hidden, compiled, or a result.
 
-    Left out are names that begin with a dot, `__pycache__`, virtual environments, run directories,
-    files that cannot be read, and those whose names are no text, which no archive can have.
+def pack(suite: str, run_directory: str, text: str = "") -> Luggage | None:
+    """Packs a suite and what it names of its folder; whoever may read the archive may read those.
+
+    It names a file or the source of a package by its path relative to the folder, and a module by
+    its import path. Of a module the `.py` and `.so` files are taken, and the modules beside the
+    suite that it imports. Left out are names that begin with a dot, `__pycache__`, virtual
+    environments, run directories, files that cannot be read, and those whose names are no text,
+    which no archive can have.
 
     Args:
         suite: The suite file.
         run_directory: The run directory, which may lie in that folder.
+        text: Its text with the overrides of a command line; empty for that of the file.
 
     Returns:
         None where the suite lies in no folder of this machine.
@@ -73,7 +93,8 @@ def pack(suite: str, run_directory: str) -> Luggage | None:
     folder = suite_folder(suite)
     if folder is None:
         return None
-    sizes = dict(_sizes(folder, without=Path(run_directory).resolve()))
+    text = text or read_at_most(suite).decode(errors="replace")
+    sizes = dict(_sizes(folder, Path(suite).name, text, Path(run_directory).resolve()))
     _check_size(folder, sizes)
     archive, hashes = io.BytesIO(), {}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
@@ -81,7 +102,7 @@ def pack(suite: str, run_directory: str) -> Luggage | None:
             files.writestr(zipfile.ZipInfo(path, _EPOCH), content, zipfile.ZIP_DEFLATED)
             if path.endswith(_COMPARED):
                 hashes[path] = hashlib.sha256(content).hexdigest()
-    return Luggage(Path(suite).name, hashes, archive.getvalue())
+    return Luggage(Path(suite).name, tuple(sizes), hashes, archive.getvalue())
 
 
 def unpack(data: bytes, folder: Path, *, digest: str = "") -> None:
@@ -145,26 +166,89 @@ def _hash(path: Path) -> str | None:
         return None
 
 
-def _sizes(root: Path, *, without: Path) -> Iterator[tuple[str, int]]:
-    """Yields files below a folder, by their paths relative to it, and the bytes of each.
+def _sizes(root: Path, suite: str, text: str, run_directory: Path) -> Iterator[tuple[str, int]]:
+    """Yields files that travel, by their paths relative to a suite's folder, and the bytes of each.
 
-    The order is fixed; a folder that has too many files is left early.
+    The order is fixed; where there are too many it ends early.
     """
-    seen = 0
+    texts = {suite, *_texts(_data(text))}
+    taken = {path for text in texts for path in _files_named(root, text, run_directory)}
+    modules = {found.group() for text in texts if (found := _MODULE.match(text))}
+    waiting = list(modules)
+    while waiting and len(taken) <= _MOST_FILES:
+        new = set(_files_of_module(root, waiting.pop(), run_directory)) - taken
+        imported = {name for path in new for name in _imported(path)} - modules
+        taken, modules, waiting = taken | new, modules | imported, [*waiting, *imported]
+    for path in sorted(taken)[: _MOST_FILES + 1]:
+        yield path.relative_to(root).as_posix(), path.stat().st_size
+
+
+def _data(text: str) -> object:
+    """Returns what YAML says; None where it is none, as in a suite that is refused later."""
+    with contextlib.suppress(UserError):
+        return Source(text).data
+    return None
+
+
+def _texts(data: object) -> Iterator[str]:
+    """Yields the texts in plain data, and in the values of overrides among them."""
+    if isinstance(data, Mapping):
+        for item in data.items():
+            yield from _texts(item)
+    elif isinstance(data, list | tuple):
+        for item in data:
+            yield from _texts(item)
+    elif isinstance(data, str):
+        yield data
+        if data.startswith("-"):  # such as `-r requirements.txt`
+            yield data.rpartition(" ")[2]
+        elif override := _OVERRIDE.fullmatch(data):
+            yield from _texts(_data(override[1]))
+
+
+def _files_named(root: Path, text: str, run_directory: Path) -> Iterator[Path]:
+    """Yields the file that a text names, or the files of the source of a package."""
+    path = Path(os.path.normpath(root / text.partition("\0")[0]))
+    with contextlib.suppress(OSError):
+        if not path.is_relative_to(root) or path == root:
+            return
+        if any((path / mark).is_file() for mark in _SOURCES):
+            yield from _files_in(path, run_directory)
+        elif _may_travel(path):
+            yield path
+
+
+def _files_of_module(root: Path, name: str, run_directory: Path) -> Iterator[Path]:
+    candidates = [root / f"{name}.py", *root.glob(f"{name}.*.so"), root / f"{name}.so"]
+    yield from filter(_may_travel, candidates)
+    if _is_of_the_suite(root / name, run_directory):
+        yield from (p for p in _files_in(root / name, run_directory) if p.suffix in _CODE)
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """Yields the first names of the modules that a file of Python imports."""
+    try:
+        tree = ast.parse(read_at_most(str(path))) if path.suffix == ".py" else ast.Module([], [])
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # its import will say why
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def _files_in(root: Path, run_directory: Path) -> Iterator[Path]:
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(
-            name for name in folders if _is_of_the_suite(Path(folder, name), without)
-        )
-        for name in sorted(names):
-            path = Path(folder, name)
-            inside = path.relative_to(root).as_posix()
-            if name.startswith(".") or not path.is_file() or not os.access(path, os.R_OK):
-                continue
-            if _is_text(inside):
-                seen += 1
-                yield inside, path.stat().st_size
-                if seen > _MOST_FILES:
-                    return
+        folders[:] = [
+            name for name in folders if _is_of_the_suite(Path(folder, name), run_directory)
+        ]
+        yield from filter(_may_travel, (Path(folder, name) for name in names))
+
+
+def _may_travel(path: Path) -> bool:
+    hidden = path.name.startswith(".") or not _is_text(str(path))
+    return not hidden and path.is_file() and os.access(path, os.R_OK)
 
 
 def _is_text(name: str) -> bool:
@@ -202,9 +286,9 @@ def _check_size(folder: Path, sizes: Mapping[str, int]) -> None:
     listed = ", ".join(f"{entry} {_megabytes(size)}" for entry, size in largest)
     what = f"more than {_MOST_FILES} files" if more else _megabytes(total)
     raise UserError(
-        f"the folder of the suite, {folder}, has {what}, and travels to the other hosts: at most "
-        f"{_megabytes(MOST_BYTES)} do. The largest in it: {listed}. Put the suite and the modules "
-        "beside it into a folder of their own"
+        f"what the suite names in {folder} has {what}, and travels to the other hosts: at most "
+        f"{_megabytes(MOST_BYTES)} do. The largest in it: {listed}. Name large files by a path "
+        "that every host can read"
     )
 
 

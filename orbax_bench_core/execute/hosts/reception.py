@@ -44,6 +44,7 @@ class Reception:
         *,
         equal: Mapping[str, str],
         suite: str,
+        text: str = "",
         contact: Contact,
         part: str,
         say: Callable[[str], None],
@@ -54,6 +55,7 @@ class Reception:
         self._directory = directory
         self._equal = dict(equal)
         self._suite = suite
+        self._text = text
         self._contact = contact
         self._say = say
         self._rendezvous = Rendezvous(directory.root, part)
@@ -72,10 +74,12 @@ class Reception:
             The address at which this process listens.
 
         Raises:
-            UserError: This process cannot listen, the run directory cannot be written, or the
-                suite's folder is too large to travel.
+            UserError: This process cannot listen, the run directory cannot be written, or what the
+                suite names is too large to travel.
         """
-        luggage = pack(self._suite, str(self._directory.root))
+        luggage = pack(self._suite, str(self._directory.root), self._text)
+        if luggage is not None:
+            self._say(f"for the other hosts: {luggage.said}")
         data = None if luggage is None else luggage.data
         with self._listen() as server, self._rendezvous.offered(token, data) as (secret, place):
             shown: Message = {"place": place_proof(place), "suite": None}

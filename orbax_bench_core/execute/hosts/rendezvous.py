@@ -82,7 +82,7 @@ class Rendezvous:
         Args:
             token: The token that every host was given; None makes one and writes it to a file that
                 only this user can read.
-            luggage: The suite and its folder, as an archive; None where nothing travels.
+            luggage: The suite and what it names, as an archive; None where nothing travels.
 
         Yields:
             The token, and what the other hosts must find in the run directory.
@@ -95,11 +95,13 @@ class Rendezvous:
             for name in (_TOKEN_FILE, _LUGGAGE_FILE, _PLACE_FILE):
                 refuse_links(self._folder / name, self._root)
             self._folder.mkdir(parents=True, exist_ok=True)
+            for name in (_TOKEN_FILE, _LUGGAGE_FILE):  # of a process 0 that was killed
+                (self._folder / name).unlink(missing_ok=True)
             if luggage is not None:
-                (self._folder / _LUGGAGE_FILE).write_bytes(luggage)
+                _write_private(self._folder / _LUGGAGE_FILE, luggage)
             (self._folder / _PLACE_FILE).write_text(place)
             if token is None:
-                _write_secret(self._folder / _TOKEN_FILE, secret)
+                _write_private(self._folder / _TOKEN_FILE, secret.encode())
         except OSError as error:
             raise UserError(f"cannot write to {self._folder}: {error}") from None
         try:
@@ -143,6 +145,11 @@ class Rendezvous:
                 time.sleep(_POLL_S)
             else:
                 return data
+
+    def remove_left(self) -> None:
+        """Removes what a process 0 that was killed has left: another command holds the run now."""
+        if self._folder.exists():
+            self._remove(_read(self._folder / _PLACE_FILE) or "")
 
     def _remove(self, place: str) -> None:
         # Another run may have begun here meanwhile.
@@ -200,12 +207,12 @@ def _read(path: epath.Path) -> str | None:
         return None
 
 
-def _write_secret(path: epath.Path, secret: str) -> None:
+def _write_private(path: epath.Path, data: bytes) -> None:
     if "://" in str(path):
-        path.write_text(secret)  # whoever may read the bucket may join
+        path.write_bytes(data)  # whoever may read the bucket may join
         return
     new = Path(f"{os.fspath(path)}.new")
     new.unlink(missing_ok=True)
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(secret)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
     new.replace(os.fspath(path))
