@@ -1,5 +1,8 @@
 """Compiled packages by the rules of Kubeflow Pipelines and Argo: ours, and bad ones by rule."""
 
+import importlib.util
+import re
+
 import pytest
 import yaml
 
@@ -17,6 +20,7 @@ from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
 from orbax_bench_pipelines.targets import Placement, Target, check_settings, read_settings
 from orbax_bench_pipelines.targets.honoured import HONOURED
 from tests.support.argo_rules import LARGEST_SPEC, Workflow, refused_uri, violations
+from tests.support.processes import ROOT
 
 RUN = dsl.PIPELINE_JOB_ID_PLACEHOLDER
 SERVICES = (Target.KFP, Target.VERTEX)
@@ -284,6 +288,17 @@ def test_the_packages_of_a_release_are_accepted_and_take_a_part_of_the_size():
     for name, text in packages():
         assert (name, violations(text, by_construction=True)) == (name, [])
         assert Workflow.of(text).bytes < LARGEST_SPEC // 2
+
+
+def test_our_components_in_a_pipeline_of_ones_own_are_accepted():
+    file = ROOT / "examples" / "use_in_your_pipeline.py"
+    spec = importlib.util.spec_from_file_location("mine", file)
+    mine = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(mine)
+    found = violations(package_of(mine.choose_compression))
+    # Steps that know nothing of us may be served from a cache.
+    theirs = r"[-\w]+: (describe-model|choose-fastest) has no input that differs per run: .*"
+    assert [each for each in found if not re.fullmatch(theirs, each)] == []
 
 
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda component: component.name)

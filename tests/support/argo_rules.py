@@ -46,7 +46,7 @@ nothing else, and only then computes the key of the cache."""
 _FOR_HOSTS: Final = {
     "nodeSelector": "KUBERNETES_NODE_SELECTOR",
     "tolerations": "KUBERNETES_TOLERATIONS",
-    "resources": "RESOURCES",
+    "accelerator": "RESOURCES",
 }
 """What is set on a task that launches hosts, for them, by the name under which it is handed on."""
 
@@ -323,7 +323,8 @@ def _of_steps(workflow: Workflow) -> Iterator[str]:
                 yield f"{dag}: {name}: parameter {lacking!r} not found in executor input"
         if given.get("launcher", {}).get("runtimeValue", {}).get("constant") == "jobset":
             passed = {each["field"] for each in component.get("taskConfigPassthroughs", ())}
-            for key in {**container, **workflow.pods.get(label, {})}.keys() & _FOR_HOSTS.keys():
+            own = {**container.get("resources", {}), **workflow.pods.get(label, {})}
+            for key in sorted(own.keys() & _FOR_HOSTS.keys()):
                 if _FOR_HOSTS[key] not in passed:
                     yield f"{dag}: {name} keeps {key} of its task, which its hosts do not get"
 
