@@ -39,7 +39,7 @@ def made(tmp_path):
 def test_the_exact_commands_are_shown(made):
     said, prepare, copy, run = made("project=p").shown().split("\n", 3)
     where = "--zone us-central2-b --worker=all --project p"
-    assert said.endswith("go to gs://bucket/a run/suite")
+    assert said.startswith("# to gs://bucket/a run/suite go ")
     assert prepare == (
         f"gcloud compute tpus tpu-vm ssh vm {where} --batch-size=all --command "
         "'rm -f ./.ob-tiny.token; (umask 077 && : > ./.ob-tiny.token)'"
