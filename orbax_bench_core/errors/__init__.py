@@ -7,7 +7,7 @@ from orbax_bench_core.errors.redaction import (
     redacted,
     redacted_deeply,
 )
-from orbax_bench_core.errors.system import Refusal, refusal_of, remedy_of
+from orbax_bench_core.errors.system import Refusal, may_pass, refusal_of, remedy_of
 from orbax_bench_core.errors.text import CONTROL, presentable, printable, shortened, shown
 from orbax_bench_core.errors.user_error import Problem, UserError, did_you_mean
 
@@ -20,6 +20,7 @@ __all__ = [
     "check_amounts",
     "did_you_mean",
     "has_credentials",
+    "may_pass",
     "presentable",
     "printable",
     "redacted",

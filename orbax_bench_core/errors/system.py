@@ -8,6 +8,11 @@ from typing import Final, NamedTuple
 from orbax_bench_core.errors.user_error import UserError
 
 _UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_PASSING: Final = (
+    *(errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNABORTED),
+    *(errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH),
+)
+"""What a file system of a network, or an object store, answers that is not well for a moment."""
 _REMEDIES: Final = {
     errno.EISDIR: "a folder is in the place of a file; move it away",
     errno.ENOTDIR: "a file is in the place of a folder; move it away, or name another place",
@@ -20,11 +25,22 @@ class Refusal(NamedTuple):
 
     Attributes:
         error: What to tell.
-        passing: Whether the same may go well once there is room again.
+        passing: Whether the same may go well once there is room again, or the store is well.
     """
 
     error: UserError
     passing: bool
+
+
+def may_pass(error: BaseException) -> bool:
+    """Returns whether a store was not well: the same may go well in a minute, with nothing mended.
+
+    So it is with an error that was made of what the system refused.
+    """
+    beneath: BaseException | None = error
+    while beneath is not None and not isinstance(beneath, OSError):
+        beneath = beneath.__cause__ or beneath.__context__
+    return beneath is not None and (beneath.errno in _PASSING or isinstance(beneath, TimeoutError))
 
 
 def remedy_of(error: OSError) -> str:
@@ -43,7 +59,8 @@ def refusal_of(error: BaseException) -> Refusal | None:
     if isinstance(error, UserError):
         # Room can be made: the same command may do better then, whoever found out.
         beneath = error.__context__
-        return Refusal(error, isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE)
+        full = isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE
+        return Refusal(error, full or may_pass(error))
     if not isinstance(error, OSError) or error.errno is None:
         return None
     if error.errno in _UNWRITABLE:
@@ -51,4 +68,4 @@ def refusal_of(error: BaseException) -> Refusal | None:
         return Refusal(UserError(f"cannot write: {error}; {advice}"), True)
     place = type(error).__name__ if error.filename is None else str(error.filename)
     said = f"{place}: {error.strerror or error}"
-    return Refusal(UserError("; ".join(filter(None, [said, remedy_of(error)]))), False)
+    return Refusal(UserError("; ".join(filter(None, [said, remedy_of(error)]))), may_pass(error))

@@ -93,7 +93,8 @@ class Vigil:
                 if measured is not None:
                     measured[host] += event.samples
             elif isinstance(event, Unrecorded):
-                raise CannotRecord(event.reason)
+                refused = None if event.number is None else OSError(event.number, event.reason)
+                raise CannotRecord(event.reason) from refused
             else:
                 self._answers[host] = event
                 if isinstance(event, Done) and event.status == "failed":

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
-from orbax_bench_core.files.bounded import read_at_most
+from orbax_bench_core.files.bounded import answered, read_at_most
 from orbax_bench_core.files.places import place
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
@@ -35,7 +35,8 @@ def write_atomically(path: epath.Path | str, data: bytes, *, durable: bool = Tru
     """
     if "://" in str(path):
         # An object store shows an object once it is complete.
-        _with_folder(path).write_bytes(data)
+        with answered(path):
+            _with_folder(path).write_bytes(data)
         return
     with atomic_file(path, durable=durable) as file:
         file.write(data)
@@ -91,7 +92,7 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
         with tempfile.TemporaryFile() as local:
             yield local
             local.seek(0)
-            with _with_folder(path).open("wb") as remote:
+            with answered(path), _with_folder(path).open("wb") as remote:
                 shutil.copyfileobj(local, remote)
         return
     _check_replaceable(os.fspath(path))

@@ -16,6 +16,10 @@ from orbax_bench_core.files.places import place
 if TYPE_CHECKING:
     from etils import epath
 
+_CLIENTS: Final = ("aiohttp", "gcsfs", "google", "requests")
+"""Packages whose errors are no errors of the system, or have no number."""
+_BUSY: Final = (408, 429)
+"""Answers of a store that has no time, and refuses nothing."""
 MAX_BYTES: Final = 256 * 2**20
 """Bytes of any file that is read as a whole: `run.json` of 100,000 points has 70 MB."""
 
@@ -32,7 +36,7 @@ def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
             and a device has no end.
     """
     if "://" in str(path):
-        with place(path).open("rb") as remote:
+        with answered(path), place(path).open("rb") as remote:
             size = getattr(remote, "size", None)
             if isinstance(size, int) and size > most:
                 raise _too_large(path, most)  # before all that it may have is fetched
@@ -62,6 +66,23 @@ def read_json(path: epath.Path | str, most: int = MAX_BYTES) -> Any:
 
 
 @contextlib.contextmanager
+def answered(path: epath.Path | str) -> Iterator[None]:
+    """Has what the client of a store raises be an error of the system.
+
+    Raises:
+        OSError: The store refuses this (`EACCES`), or is not well (`EIO`).
+    """
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in _CLIENTS:
+            raise
+        code = getattr(error, "code", None)
+        refused = isinstance(code, int) and 400 <= code < 500 and code not in _BUSY
+        raise OSError(errno.EACCES if refused else errno.EIO, str(error), str(path)) from error
+
+
+@contextlib.contextmanager
 def opened(path: epath.Path | str) -> Iterator[IO[bytes]]:
     """Opens a file of any size, to be read in pieces.
 
@@ -72,7 +93,7 @@ def opened(path: epath.Path | str) -> Iterator[IO[bytes]]:
         OSError: It cannot be read, or is no file, as in `read_at_most`.
     """
     if "://" in str(path):
-        with place(path).open("rb") as remote:
+        with answered(path), place(path).open("rb") as remote:
             yield remote
     else:
         _status(path)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.files.atomic import sync
-from orbax_bench_core.files.bounded import MAX_BYTES, Bounded, read_at_most
+from orbax_bench_core.files.bounded import MAX_BYTES, Bounded, answered, read_at_most
 from orbax_bench_core.files.credentials import EMULATOR, check_credentials
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
@@ -249,15 +249,13 @@ def _walk(bucket: Any, prefix: str) -> Iterator[str]:
 
 def _answered(call: Any, path: epath.Path | str) -> Any:
     """Returns what a call to the store returns; its errors become those of the system."""
-    from google.api_core.exceptions import GoogleAPIError, NotFound
-    from google.auth.exceptions import GoogleAuthError
+    from google.api_core.exceptions import NotFound
 
-    try:
-        return call()
-    except NotFound:
-        raise FileNotFoundError(errno.ENOENT, "no such object", str(path)) from None
-    except (GoogleAPIError, GoogleAuthError) as error:
-        raise OSError(errno.EIO, str(error), str(path)) from error
+    with answered(path):
+        try:
+            return call()
+        except NotFound:
+            raise FileNotFoundError(errno.ENOENT, "no such object", str(path)) from None
 
 
 def _download(path: epath.Path) -> tuple[bytes, int] | None:

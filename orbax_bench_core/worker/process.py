@@ -133,7 +133,8 @@ class _Worker:
             except AlreadyRecorded as final:
                 _log.warning("this try is not kept: %s", final)
             except OSError as error:
-                self._emit(Unrecorded(reason=f"cannot write the record: {error}"))
+                said = f"cannot write the record: {error}"
+                self._emit(Unrecorded(reason=said, number=error.errno))
                 return "failed"
         self._emit(Done(status=record.status, error=record.error))
         return record.status

@@ -223,10 +223,12 @@ class Unrecorded(ResultModel):
 
     Attributes:
         reason: Why, for example a full disk.
+        number: The system's number of that error, if it has one.
     """
 
     event: Literal["unrecorded"] = "unrecorded"
     reason: str
+    number: int | None = None
 
 
 Event = Annotated[Ready | Measured | Done | Unrecorded, pydantic.Field(discriminator="event")]

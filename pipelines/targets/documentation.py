@@ -58,9 +58,9 @@ and shared memory do not reach them and are refused; labels, annotations and tim
 step.
 
 A step that is tried again goes on from what is recorded; enforce-verdict, whose failure is the
-answer, is not. Read in Kubeflow's issues, and never run
-here: it tries a step again whose container has failed, not one whose pod was lost
-(kubeflow/pipelines#13386), and at times none inside a loop (kubeflow/pipelines#12389).
+answer, is not. [Kubeflow](kubeflow.md) starts a step again whose pod was deleted or evicted, and no
+container that ended with a code; what Vertex AI starts again was not seen here. The local runner
+and Docker start one again that failed. `retries` says how often.
 
 Kueue admits pods where it was told to manage them; never run here.
 

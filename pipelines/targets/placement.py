@@ -11,7 +11,9 @@ from orbax_bench_pipelines.targets.pods import as_pod, onto_nodes
 from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launcher_settings
 
 _RETRIES: Final = 2
-"""A step that was preempted, evicted or short of memory is tried again, and goes on from there."""
+"""Kubeflow starts a step again whose pod was deleted or evicted, which then goes on from there. It
+never does so for a container that ended with a code or was killed for memory: a step tries again
+itself what may pass."""
 _BACKOFF_S: Final = 60
 _BACKOFF_FACTOR: Final = 2.0
 _NOT_AGAIN: Final = ("enforce-verdict",)

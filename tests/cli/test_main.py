@@ -316,8 +316,10 @@ def test_a_bucket_without_its_client_names_the_extra(orbax_bench, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 1), (errno.EROFS, 1), (errno.EIO, 2)])
-def test_a_disk_that_is_full_can_be_tried_again_whoever_found_out(
+@pytest.mark.parametrize(
+    ("number", "code"), [(errno.ENOSPC, 1), (errno.EROFS, 1), (errno.EIO, 1), (errno.EACCES, 2)]
+)
+def test_a_disk_that_is_full_or_not_well_can_be_tried_again_whoever_found_out(
     run_main, monkeypatch, number, code
 ):
     monkeypatch.setattr(sys, "argv", ["orbax-bench"])

@@ -93,8 +93,15 @@ def test_what_is_not_there_is_missing(folder):
     assert names_in(folder / "nothing") == []
 
 
-@pytest.mark.parametrize("failure", [exceptions.Forbidden, exceptions.ServiceUnavailable])
-def test_what_the_store_refuses_is_not_missing(bucket, failure):
+@pytest.mark.parametrize(
+    ("failure", "number"),
+    [
+        (exceptions.Forbidden, errno.EACCES),
+        (exceptions.TooManyRequests, errno.EIO),
+        (exceptions.ServiceUnavailable, errno.EIO),
+    ],
+)
+def test_what_the_store_refuses_is_not_missing(bucket, failure, number):
     path = epath.Path("gs://bucket/run/file")
     create_exclusively(path, b"one")
     bucket.failure = failure("no")
@@ -108,7 +115,7 @@ def test_what_the_store_refuses_is_not_missing(bucket, failure):
     for call in calls:
         with pytest.raises(OSError, match="no") as caught:
             call()
-        assert caught.value.errno == errno.EIO
+        assert caught.value.errno == number
 
 
 def test_an_object_is_bounded_as_a_file_is(folder, monkeypatch):

@@ -6,6 +6,7 @@ orchestrator, pool, pairs and resuming are tested on it. Its records are real.
 
 import argparse
 import datetime
+import errno
 import faulthandler
 import itertools
 import os
@@ -228,8 +229,10 @@ class FakeWorker:
                 time.sleep(600)
             case "lag":
                 time.sleep(script.lasts_s)
-            case "unrecorded":
-                self._emit(Unrecorded(reason="cannot write the record: No space left on device"))
+            case "unrecorded" | "unwell":
+                number = errno.ENOSPC if script.act == "unrecorded" else errno.EIO
+                said = f"cannot write the record: {os.strerror(number)}"
+                self._emit(Unrecorded(reason=said, number=number))
                 signal.pause()
             case "behave" | "die_last" | "die_passed":
                 pass

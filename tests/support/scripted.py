@@ -21,12 +21,12 @@ class ScriptedOptions(BenchmarkOptions):
     Attributes:
         act: What happens in a measured repeat after `save`, or after the kill of a drill: `behave`;
             `raise` an error; `need` or `need_late`, for want of something before or after the first
-            operation; `skip`; `die` by SIGKILL; `hang`; `unrecorded`, for a full disk; `lag` behind
-            the other hosts; `freeze` by SIGSTOP; `doze`, which is a freeze from which it is let go
-            after `lasts_s`; `crowd_out`: the other hosts abort, as JAX does when it has lost a
-            peer, and half a second later this one dies by SIGKILL; `outtalk`: they report that
-            instead; `die_last` by SIGKILL when the others have passed; `die_passed`, when this one
-            has passed and the others have not.
+            operation; `skip`; `die` by SIGKILL; `hang`; `unrecorded`, for a full disk; `unwell`,
+            for one that fails; `lag` behind the other hosts; `freeze` by SIGSTOP; `doze`, which is
+            a freeze from which it is let go after `lasts_s`; `crowd_out`: the other hosts abort, as
+            JAX does when it has lost a peer, and half a second later this one dies by SIGKILL;
+            `outtalk`: they report that instead; `die_last` by SIGKILL when the others have passed;
+            `die_passed`, when this one has passed and the others have not.
         act_at: The measured repeats in which it happens, such as `3 7`; empty means all. Those of
             an arm of a pair are counted by themselves, whatever the order of the arms.
         first_attempts: Whether it happens in first attempts, and retries behave.

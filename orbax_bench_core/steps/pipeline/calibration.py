@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from orbax_bench_core.analysis import noise
 from orbax_bench_core.files import write_atomically
 from orbax_bench_core.lineage import artifact_metadata, file_digest
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 
 
+@tried_again
 def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = "") -> Outputs[None]:
     """Counts how often identical arms were told apart, and measures the noise.
 

@@ -8,12 +8,14 @@ from orbax_bench_core.baselines import publish_run
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.point import SAID
 
 _WORDS: Final = ("", "PASS", "INCONCLUSIVE", "REGRESSION")
 
 
+@tried_again
 def publish_baseline(
     output_directory: str,
     registry: str,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from orbax_bench_core.lineage import checkpoint_metadata
 from orbax_bench_core.steps.fixture import ensure_checkpoint
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 
 
+@tried_again
 def generate_checkpoint(suite: str, *, fixture: str = "") -> Outputs[str | None]:
     """Makes the checkpoint that a suite loads, unless it is there already.
 

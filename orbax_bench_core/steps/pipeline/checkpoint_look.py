@@ -7,11 +7,13 @@ from typing import Final
 from orbax_bench_core.errors import check_amounts
 from orbax_bench_core.inspection import inspect_checkpoint as look
 from orbax_bench_core.inspection import inspection_document
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
 
 _GIB: Final = 2**30
 
 
+@tried_again
 def inspect_checkpoint(
     checkpoint: str,
     *,

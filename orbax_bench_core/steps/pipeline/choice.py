@@ -6,9 +6,11 @@ from orbax_bench_core.analysis.best import best as choose
 from orbax_bench_core.analysis.best import best_document
 from orbax_bench_core.errors import check_amounts
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
 
 
+@tried_again
 def best(
     output_directory: str,
     *,

@@ -10,6 +10,7 @@ from orbax_bench_core.analysis.verdicts import NotPassed, enforce, read_verdicts
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.steps.outlets import Outlets
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Outputs
 from orbax_bench_core.steps.pipeline.verdict import state_exit_code
 from orbax_bench_core.steps.point import SAID
@@ -22,6 +23,7 @@ class NotComplete(NotPassed):
     """A run lacks something, or some of it has failed, and nothing has regressed."""
 
 
+@tried_again
 def enforce_verdict(
     verdict: str = "",
     *,

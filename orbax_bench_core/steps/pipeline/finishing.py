@@ -20,6 +20,7 @@ from orbax_bench_core.lineage import artifact_metadata, file_digest, made_from_t
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.outlets import Outlets
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.pipeline.tables import lacking_of
 from orbax_bench_core.steps.pipeline.verdict import state_exit_code
@@ -57,6 +58,7 @@ def run_folder(output_directory: str, pipeline_run: str) -> str:
     return f"{below}/{there[0] if there else new}"
 
 
+@tried_again
 def finish(
     output_directory: str,
     *,

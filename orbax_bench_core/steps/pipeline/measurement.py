@@ -13,11 +13,13 @@ from orbax_bench_core.leases import batch_name
 from orbax_bench_core.lineage import artifact_metadata, file_digest, name_batch
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.launching import PointHosts, launch_batch
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.planning import points_in
 from orbax_bench_core.steps.point import BatchOutcome, run_batch
 
 
+@tried_again
 def run_sweep_point(
     points: Sequence[str],
     output_directory: str,

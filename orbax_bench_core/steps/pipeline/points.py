@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from orbax_bench_core.lineage import artifact_metadata, config_digest
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.planning import plan
 
 
+@tried_again
 def plan_sweep(
     suite: str,
     output_directory: str,

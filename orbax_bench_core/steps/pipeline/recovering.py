@@ -9,10 +9,12 @@ from orbax_bench_core.config import LoadedSuite, parse_suite, with_overrides
 from orbax_bench_core.errors import check_amounts
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
 from orbax_bench_core.records import RunDirectory, RunFile
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Outputs, conclusion
 from orbax_bench_core.steps.recovering import drill_suite, load_drilled
 
 
+@tried_again
 def recovery(
     suite: str,
     output_directory: str,

@@ -10,9 +10,11 @@ import pydantic
 from orbax_bench_core.config import explain, read_value
 from orbax_bench_core.errors import UserError, shortened, shown
 from orbax_bench_core.plan import Speeds, StorageOptions, plan_source, plans_document, speeds_of_run
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
 
 
+@tried_again
 def plan_save(
     source: str,
     *,

@@ -6,10 +6,12 @@ from orbax_bench_core.analysis.soak import LIMIT_MIB, SoakWord
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
 from orbax_bench_core.records import RunDirectory, RunFile
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Outputs, conclusion
 from orbax_bench_core.steps.soaking import SoakGoal, soak_suite
 
 
+@tried_again
 def soak(
     suite: str,
     output_directory: str,

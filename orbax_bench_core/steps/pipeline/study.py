@@ -5,10 +5,12 @@ from __future__ import annotations
 from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.conclusions import publish_async_study
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.reporting import publish
 
 
+@tried_again
 def study_async(output_directory: str) -> Outputs[None]:
     """Sets both ways to save side by side, for each size that a run has saved.
 

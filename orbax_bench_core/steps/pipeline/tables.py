@@ -17,6 +17,7 @@ from orbax_bench_core.lineage import (
     point_digests,
 )
 from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.reporting import publish
 from orbax_bench_core.steps.settling import unfinished
@@ -26,6 +27,7 @@ _SHOWN: Final = 20
 """Lines of what is lacking: a later step receives them in one argument, with its other inputs."""
 
 
+@tried_again
 def aggregate(output_directory: str) -> Outputs[list[str]]:
     """Writes the tables and pages of a run from the records that are there.
 

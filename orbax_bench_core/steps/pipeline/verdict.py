@@ -8,6 +8,7 @@ from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.outlets import Outlets, stored_exit_code
+from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.settling import unfinished
 
@@ -26,6 +27,7 @@ def state_exit_code(found: VerdictReport, output_directory: str) -> int:
     return worst([stored_exit_code(found), Exit.FAILED if lost else Exit.OK])
 
 
+@tried_again
 def compare_baseline(
     output_directory: str, *, baseline: str = "", outlets: Outlets | None = None
 ) -> Outputs[str]:

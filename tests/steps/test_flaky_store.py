@@ -1,0 +1,116 @@
+"""A step whose store is not well for a moment goes on by itself, and tries nothing else again."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.execute import CannotRecord, LocalHost, RunSettings
+from orbax_bench_core.steps import PointFailed
+from orbax_bench_core.steps.pipeline import again, plan_sweep, run_sweep_point
+from tests.support.processes import ROOT
+from tests.support.scripted import NAME
+
+SETTINGS = RunSettings(host=LocalHost(module="tests.support.fake_worker"))
+SUITE = """
+suite_name: scripted
+num_repeats: 2
+execution: {{retries: 0, warmups: 0}}
+benchmarks: [{{generator: {name}, options: {{act: {act}}}}}]
+"""
+
+
+@pytest.fixture
+def planned(tmp_path, monkeypatch):
+    """Plans a point, and returns what measures it."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(again, "WAITS_S", (0.0, 0.1))
+    place = str(tmp_path / "out")
+
+    def plan(act="behave", **given):
+        points = plan_sweep(SUITE.format(name=NAME, act=act), place).value
+        how = {"settings": SETTINGS, "limits": False, "lock": False}
+        return lambda *names: run_sweep_point(names or points, place, **how, **given)
+
+    return plan
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Has a call of the system fail below a run directory from one time to another."""
+
+    def fail(call, number, *, first=0, times=1):
+        usual, asked = getattr(os, call), []
+
+        def flaky(path, *more, **given):
+            if "/out/" in str(path):
+                asked.append(path)
+                if first < len(asked) <= first + times:
+                    raise OSError(number, os.strerror(number), path)
+            return usual(path, *more, **given)
+
+        monkeypatch.setattr(os, call, flaky)
+
+    return fail
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("call", "first"),
+    [("open", 0), ("open", 1), ("open", 5), ("open", 9), ("link", 0), ("listdir", 2)],
+)
+def test_reads_leases_and_digests_that_fail_once_end_no_step(
+    planned, broken, capfd, tmp_path, call, first
+):
+    measure = planned()
+    broken(call, errno.EIO, first=first)
+    assert measure().value == ["passed"]
+    said = capfd.readouterr().out
+    assert said.count("the step is tried again in 0 s") == 1
+    assert os.strerror(errno.EIO) in said
+    records = [json.loads(file.read_text()) for file in tmp_path.glob("out/records/**/host_0.json")]
+    assert [(one["status"], one["attempts"]) for one in records] == [("passed", [])] * 2
+
+
+@pytest.mark.slow
+def test_a_store_that_stays_away_ends_the_step_after_each_wait(planned, broken, capfd):
+    measure = planned()
+    broken("open", errno.ESTALE, times=10**6)
+    with pytest.raises(UserError, match=os.strerror(errno.ESTALE)):
+        measure()
+    assert capfd.readouterr().out.count("the step is tried again") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("act", "tries"), [("unrecorded", 0), ("unwell", 2)])
+def test_a_record_that_a_worker_cannot_write_is_tried_again_unless_the_disk_is_full(
+    planned, capfd, act, tries
+):
+    with pytest.raises(CannotRecord, match="cannot write the record"):
+        planned(act)()
+    assert capfd.readouterr().out.count("the step is tried again") == tries
+
+
+@pytest.mark.slow
+def test_what_was_given_or_found_is_not_tried_again(planned, broken, capfd, monkeypatch):
+    with pytest.raises(PointFailed, match="raised on purpose"):
+        planned("raise", strict=True)()
+    measure = planned("raise")
+    with pytest.raises(UserError, match="0" * 12):
+        measure("0" * 12)
+    broken("open", errno.ENOSPC)
+    with pytest.raises(UserError, match=os.strerror(errno.ENOSPC)):
+        measure()
+    assert "the step is tried again" not in capfd.readouterr().out
+
+
+def test_every_step_is_tried_again():
+    from orbax_bench_core.steps import pipeline
+
+    steps = [name for name in pipeline.__all__ if name[0].islower()]
+    assert {name for name in steps if not hasattr(getattr(pipeline, name), "__wrapped__")} == {
+        "enforcement_exit_code",
+        "run_folder",
+    }
