@@ -105,7 +105,11 @@ class Measurement:
     def _kept(self) -> str:
         again = "Run the same command again to"
         if isinstance(self._session.watch, ProgressReport):
-            done = f"{self._session.watch.ended} of {self._total} repeats are done and kept."
+            info, kept = self._session.info, self._session.watch.ended
+            repeats = [(p.id, i) for p in self._session.plain for i in range(info.num_repeats)]
+            with contextlib.suppress(OSError, UserError):  # it may be the disk that has ended it
+                kept = self._total - len(self._session.directory.lost(repeats))
+            done = f"{kept} of {self._total} repeats are done and kept."
             return f"{done}\n{again} finish the rest."
         return f"what is done is kept. {again} go on."
 

@@ -60,6 +60,8 @@ MAX_TIMEOUT_S: Final = 31_536_000.0
 MAX_SEED: Final = 2**63 - 1
 MAX_POINTS: Final = 10_000
 """Sweep points of a suite that does not say how many it may have."""
+MOST_POINTS: Final = 100_000
+"""Sweep points of any suite: the run.json of so many has 70 MB."""
 
 
 class EnvironmentConfig(ConfigModel):
@@ -135,8 +137,8 @@ class ExecutionConfig(ConfigModel):
             or do as the C library pleases (`default`); a list is swept.
         durable: Whether saves are also timed until all their files are on stable storage.
         x64: Whether JAX has 64-bit types.
-        max_points: Sweep points that the suite may have, pairs counted once. A suite of more is
-            refused before anything runs, since a list too many multiplies them.
+        max_points: Sweep points that the suite may have, pairs counted once, at most 100,000. A
+            suite of more is refused before anything runs, since a list too many multiplies them.
         verify: `digest` compares restored values with what was saved, outside the clock.
     """
 
@@ -157,7 +159,8 @@ class ExecutionConfig(ConfigModel):
     x64: bool = True
     # It came later: what is written of a suite that does not give it stays as it was.
     max_points: Annotated[
-        pydantic.PositiveInt, pydantic.Field(exclude_if=lambda value: value == MAX_POINTS)
+        int,
+        pydantic.Field(gt=0, le=MOST_POINTS, exclude_if=lambda value: value == MAX_POINTS),
     ] = MAX_POINTS
     verify: Annotated[Literal["digest", "off"], pydantic.BeforeValidator(_off_is_a_word)] = "digest"
 

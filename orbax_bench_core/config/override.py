@@ -89,7 +89,15 @@ def overridden(source: Source) -> Source:
     for singular, plural in PLURALS.items():
         if (singular,) in applied:
             data.pop(plural, None)
-    taken_away = {place[0] for place in applied if len(place) == 1 and data[place[0]] is None}
+    from orbax_bench_core.config.suite import Suite  # which knows no overrides
+
+    # A key that no suite has stays, and is told of.
+    known = {*Suite.model_fields, *PLURALS, *source.data}
+    taken_away = {
+        place[0]
+        for place in applied
+        if len(place) == 1 and data[place[0]] is None and place[0] in known
+    }
     kept = {key: value for key, value in data.items() if key not in taken_away}
     return _OverriddenSource(source, kept, applied)
 

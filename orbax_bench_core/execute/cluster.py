@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.execute import metadata
 
 TOKEN: Final = "ORBAX_BENCH_TOKEN"  # noqa: S105 - the name of a variable
@@ -151,9 +151,9 @@ def _vertex(environment: Mapping[str, str]) -> Cluster | None:
         pools = [given["cluster"].get(f"workerpool{pool}", []) for pool in (0, 1)]
         kind, index = given["task"]["type"], int(given["task"]["index"])
         head = str(pools[0][0])
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        size = sum(map(len, pools))
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise wrong_variables(f"CLUSTER_SPEC cannot be read: {text[:200]}") from None
-    size = sum(map(len, pools))
     # A slice of TPUs is one replica to Vertex AI; parameter servers and evaluators are no hosts.
     if size == 1 or kind not in ("workerpool0", "workerpool1"):
         return None
@@ -184,7 +184,8 @@ def _open_mpi(environment: Mapping[str, str]) -> Cluster | None:
             f"`mpirun -x {HEAD_HOST}=...`"
         )
     job = re.match(r"\d+", uri)
-    port = _FIRST_DYNAMIC_PORT + (int(job[0]) // _SPREAD % _SPREAD if job else 0)
+    of_job = number("OMPI_MCA_orte_hnp_uri", job[0]) if job else 0
+    port = _FIRST_DYNAMIC_PORT + of_job // _SPREAD % _SPREAD
     return Cluster(
         found="Open MPI",
         rank=number("OMPI_COMM_WORLD_RANK", rank),
@@ -204,12 +205,13 @@ def _slurm(environment: Mapping[str, str]) -> Cluster | None:
     if first is None:
         raise wrong_variables(f"SLURM_STEP_NODELIST={nodes} names no node")
     job = environment.get("SLURM_JOB_ID", "")
+    of_job = number("SLURM_JOB_ID", job) if job.isdecimal() else 0
     return Cluster(
         found="Slurm",
         rank=number("SLURM_PROCID", rank),
         size=number("SLURM_NTASKS", size),
         head=first[1] + (first[2] or ""),
-        port=_FIRST_DYNAMIC_PORT + (int(job) % _SPREAD if job.isdigit() else 0),
+        port=_FIRST_DYNAMIC_PORT + of_job % _SPREAD,
     )
 
 
@@ -256,6 +258,9 @@ def _tpu_vm(environment: Mapping[str, str]) -> Cluster | None:
         tpu_hosts=size,
     )
 
+
+_MOST_DIGITS: Final = 18
+"""Characters of a number: a rank, a size or a port has 6 at most."""
 
 STATED: Final[tuple[Source, ...]] = (_own, _jax)
 """Sources of variables that somebody may set by hand."""
@@ -308,8 +313,8 @@ def number(name: str, text: str) -> int:
     Raises:
         UserError: It is none.
     """
-    if not text.strip().isdecimal():
-        raise wrong_variables(f"{name}: expected a number, got {text!r}")
+    if not text.strip().isdecimal() or len(text) > _MOST_DIGITS:
+        raise wrong_variables(f"{name}: expected a number, got {shown(text)}")
     return int(text)
 
 

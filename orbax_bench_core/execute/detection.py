@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from orbax_bench_core.config import MAX_PROCESSES
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import (
     HEAD_HOST,
@@ -26,6 +27,7 @@ from orbax_bench_core.execute.cluster import (
 )
 
 _OFF = ("none", "off", "0")
+_PORTS = 65_536
 
 
 def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
@@ -57,6 +59,11 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
                 raise wrong_variables(
                     f"{cluster.found} says that this is host {cluster.rank} of {cluster.size}; "
                     f"hosts are numbered from 0 to {cluster.size - 1}"
+                )
+            if not 0 < cluster.port < _PORTS or cluster.size > MAX_PROCESSES:
+                raise wrong_variables(
+                    f"{cluster.found} says {cluster.size} hosts and port {cluster.port}; there are "
+                    f"{MAX_PROCESSES:,} hosts at most, and ports below {_PORTS:,}"
                 )
             _check_expected(cluster, environment)
             if cluster.size == 1:

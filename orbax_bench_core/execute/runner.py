@@ -23,7 +23,7 @@ from orbax_bench_core.execute.schedule import environments
 from orbax_bench_core.execute.session import Session
 from orbax_bench_core.execute.tries import Try, check_there
 from orbax_bench_core.execute.turn import Turn
-from orbax_bench_core.execute.vigil import HostFailed
+from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
 from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.records import ErrorInfo, Repeat
 from orbax_bench_core.sweep import (
@@ -55,7 +55,9 @@ def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -
     )
     share = any(_needs_two_groups(entry) for entry in session.entries)
     with WorkerPool(session, unmade=unmade, share=share, meanwhile=meanwhile) as pool:
-        yield Runner(session, pool)
+        runner = Runner(session, pool)
+        yield runner
+    runner.check_recorded()
 
 
 class Runner:
@@ -72,6 +74,7 @@ class Runner:
         self._watch = session.watch
         self._timeout_s = session.info.execution.timeout_s
         self._drills = session.settings.drill
+        self._recorded: set[tuple[str, int]] = set()
 
     @property
     def starts(self) -> list[float]:
@@ -108,6 +111,7 @@ class Runner:
         raise_if_told()
         check_there(self._run)
         repeat = self._read(turn)
+        self._recorded.add((point.id, index))
         if _ended(repeat, arm):
             self._watch(turn.progress(repeat=repeat, reused=True))
             return repeat
@@ -130,6 +134,20 @@ class Runner:
                 self._watch(turn.retry(repeat.reason, left))
         self._watch(turn.progress(repeat=repeat))
         return repeat
+
+    def check_recorded(self) -> None:
+        """Checks that every repeat of this session is on storage still: results tell of no other.
+
+        Raises:
+            CannotRecord: Somebody has removed some of them meanwhile.
+        """
+        lost = self._run.lost(self._recorded)
+        if lost:
+            raise CannotRecord(
+                f"{len(lost)} of {len(self._recorded)} measured repeats are gone from "
+                f"{self._run.root}, such as {lost[0]}: somebody has removed them meanwhile; run "
+                "the same command again, which measures these"
+            )
 
     @contextlib.contextmanager
     def lives(self, pair: Pair, arms: Mapping[int, Arm]) -> Iterator[bool]:

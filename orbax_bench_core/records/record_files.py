@@ -34,6 +34,7 @@ from orbax_bench_core.records.strays import (
     misplaced,
     misplaced_stray,
     place_of,
+    repeat_folder,
     stray_lines,
     unread_stray,
 )
@@ -191,6 +192,20 @@ class RecordFiles(abc.ABC):
         """Returns the first warm-up index of `point` after all that have a record."""
         made = [place.repeat for place, _ in self._files(point.id) if place and place.warmup]
         return max(made, default=-1) + 1
+
+    def lost(self, places: Iterable[tuple[str, int]]) -> list[str]:
+        """Returns the folders of those of some repeats, by point and index, without a record."""
+        indices: dict[str, set[int]] = {}
+        for point_id, index in places:
+            indices.setdefault(point_id, set()).add(index)
+        found = []
+        for point_id, made in indices.items():
+            there = {p.repeat for p, _ in self._files(point_id) if p and not p.warmup}
+            found += [
+                f"records/{point_id}/{repeat_folder(index, False)}"
+                for index in sorted(made - there)
+            ]
+        return found
 
     def has_repeats(self, point: SweepEntry) -> bool:
         """Returns whether a repeat of a point or pair has a record; warm-ups do not count."""

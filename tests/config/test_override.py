@@ -100,6 +100,16 @@ def test_null_takes_a_block_away(apply):
     assert apply("simdevice=null", text=text).suite_name == "s"
 
 
+@pytest.mark.parametrize("override", ["a=", "a=null", "benchmark="])
+def test_an_unknown_key_without_a_value_is_told(problems, override):
+    (problem,) = problems(override)
+    assert problem.startswith(f"--override {override}: {override.partition('=')[0]}: unknown key")
+
+
+def test_a_known_block_that_the_file_lacks_can_be_taken_away(apply):
+    assert apply("arms=", "execution=").arms is None
+
+
 def test_null_is_a_value_inside_a_block(apply):
     assert apply("benchmarks.0.options.a=null").benchmarks[0].options == {"a": None}
 

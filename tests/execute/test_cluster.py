@@ -134,6 +134,18 @@ def test_a_host_on_its_own_is_no_cluster(variables):
         ),
         ({"ORBAX_BENCH_CLUSTER": "gke"}, "ORBAX_BENCH_CLUSTER=gke: give none for this host"),
         ({"CLUSTER_SPEC": "{}"}, "CLUSTER_SPEC cannot be read: {}"),
+        ({"CLUSTER_SPEC": "[" * 100_000}, "CLUSTER_SPEC cannot be read: [[["),
+        ({"CLUSTER_SPEC": '{"a":' * 100_000}, "CLUSTER_SPEC cannot be read"),
+        (
+            {
+                "CLUSTER_SPEC": '{"cluster": {"workerpool0": ["a"], "workerpool1": 1}, '
+                '"task": {"type": "workerpool0", "index": 0}}'
+            },
+            "CLUSTER_SPEC cannot be read",
+        ),
+        ({**JAX, "JAX_NUM_PROCESSES": "9" * 5000}, "PROCESSES: expected a number, got '999"),
+        ({**JAX, "JAX_NUM_PROCESSES": "9" * 9}, "says 999999999 hosts and port"),
+        ({**JAX, "JAX_COORDINATOR_ADDRESS": "h:65536"}, "and port 65536; there are"),
         ({**OPEN_MPI, "OMPI_MCA_orte_hnp_uri": ""}, "does not say on which host rank 0 runs"),
         ({"ORBAX_BENCH_NUM_HOSTS": "4"}, "NUM_HOSTS=4, and no variables tell of others"),
         ({**TPU, "ORBAX_BENCH_NUM_HOSTS": "4"}, "NUM_HOSTS=4, and TPU slice says 2"),

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import time
 
@@ -24,9 +25,9 @@ benchmarks:
 ARMS = "arms: {candidate: {options: {load_s: 0.03}}}\n"
 
 
-def wait_for_a_record(run):
+def wait_for_a_record(run, repeat="*"):
     deadline = time.monotonic() + 60
-    while not list(run.directory.glob("records/*/repeat_*/host_0.json")):
+    while not list(run.directory.glob(f"records/*/repeat_{repeat}/host_0.json")):
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.01)
 
@@ -44,6 +45,24 @@ def test_a_run_directory_that_is_renamed_ends_the_run_at_once(suite_run, command
     assert "failed:" not in output
     assert "Run the same command again" not in output
     assert not (run.directory / "run.json").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "ab"])
+def test_records_that_are_removed_while_others_are_measured_are_told_of(suite_run, command):
+    run = suite_run(SUITE.replace("20", "5") + (ARMS if command == "ab" else ""))
+    process = start(run, command)
+    wait_for_a_record(run, repeat=1)
+    shutil.rmtree(run.directory / "records")
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert f"measured repeats are gone from {run.directory}, such as records/" in output
+    assert "Run the same command again to" in output
+    assert "verified" not in output
+    there = len(list(run.directory.glob("records/*/repeat_*/host_0.json")))
+    if command == "run":
+        assert there < 5
+        assert f"{there} of 5 repeats are done and kept" in output
+    assert json.loads((run.directory / "run.json").read_text())["status"] == "incomplete"
 
 
 @pytest.mark.parametrize("command", ["run", pytest.param("ab", marks=pytest.mark.nightly)])
