@@ -12,8 +12,8 @@ from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launch
 
 _RETRIES: Final = 2
 """Kubeflow starts a step again whose pod was deleted or evicted, which then goes on from there. It
-never does so for a container that ended with a code or was killed for memory: a step tries again
-itself what may pass."""
+never does so for a container that ended with a code or was killed for memory: a step itself tries
+again what may pass."""
 _BACKOFF_S: Final = 60
 _BACKOFF_FACTOR: Final = 2.0
 _NOT_AGAIN: Final = ("enforce-verdict",)

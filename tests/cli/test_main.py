@@ -270,7 +270,7 @@ def test_an_error_of_the_system_that_names_no_file_is_one_message(run_main):
         raise ConnectionResetError(104, "Connection reset by peer")
 
     outcome = run_main(lambda: run_command_line(command))
-    assert outcome.code == 2
+    assert outcome.code == 1
     assert outcome.err == "error: ConnectionResetError: Connection reset by peer\n"
 
 

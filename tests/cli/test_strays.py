@@ -232,7 +232,7 @@ def test_what_cannot_be_read_is_not_taken_for_missing(
     }[what]
     fail_on(monkeypatch, broken)
     outcome = orbax_bench(command, run.root)
-    assert outcome.code == 2, outcome
+    assert outcome.code == 1, outcome
     assert outcome.err.startswith(f"error: {broken}: cannot be read ([Errno 5] ")
     assert "does not mean that it is missing" in outcome.err
 
