@@ -6,6 +6,7 @@ from orbax_bench_core.errors.redaction import (
     has_credentials,
     redacted,
     redacted_deeply,
+    without_credentials,
 )
 from orbax_bench_core.errors.system import Refusal, may_pass, refusal_of, remedy_of
 from orbax_bench_core.errors.text import CONTROL, presentable, printable, shortened, shown
@@ -29,4 +30,5 @@ __all__ = [
     "remedy_of",
     "shortened",
     "shown",
+    "without_credentials",
 ]
