@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _ORDER: Final = re.compile(r"^([ \t]*)(::|##\[)", re.MULTILINE)
-"""Beginning of a line that GitHub Actions obeys, wherever it is printed."""
+"""Beginning of a line that GitHub Actions obeys, whose log may have what other machines printed."""
 
 _LAYOUT: Final = dict.fromkeys(map(ord, "\t\n\r"))
 """Control characters that lay out what we print; `str.isprintable` counts them as others."""
@@ -59,9 +58,7 @@ def _written_out(text: str) -> str:
         from orbax_bench_core.errors import CONTROL
 
         text = CONTROL.sub(lambda found: _written(found.group()), text)
-    if "GITHUB_ACTIONS" in os.environ:
-        text = _ORDER.sub(lambda found: f"{found[1]}{_written(found[2][0])}{found[2][1:]}", text)
-    return text
+    return _ORDER.sub(lambda found: f"{found[1]}{_written(found[2][0])}{found[2][1:]}", text)
 
 
 def _written(character: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.errors import Problem, printable, shown
+from orbax_bench_core.errors import Problem, one_line, printable, shown
 
 KeyPath = tuple[str | int, ...]
 
@@ -85,7 +85,9 @@ class Source:
         except Exception as error:  # noqa: BLE001 - PyYAML's constructors raise what they stumble on
             where, value = self._unreadable(node, ())
             kind = value.tag.rpartition(":")[2]
-            message = f"{shown(value.value)} cannot be read as a YAML {kind}: {error}"
+            message = (
+                f"{shown(value.value)} cannot be read as a YAML {kind}: {one_line(str(error))}"
+            )
             raise SuiteError(self.problem(message, where)) from None
         finally:
             loader.dispose()
@@ -103,7 +105,7 @@ class Source:
         message = f"{error.context}, {error.problem}" if error.context else str(error.problem)
         if "could not determine a constructor for the tag" in message:
             message = f"{error.problem}: only plain YAML data is read, remove the tag"
-        return Problem(message, file=self.file, line=mark.line + 1 if mark else None)
+        return Problem(one_line(message), file=self.file, line=mark.line + 1 if mark else None)
 
     def _count(self, node: yaml.Node, path: KeyPath, known: dict[int, int | None]) -> int:
         """Returns the keys and values of a node with its anchors written out, which are bounded.

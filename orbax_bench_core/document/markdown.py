@@ -130,7 +130,8 @@ class _Markdown:
                 if not any(isinstance(inner, Code) for inner in element.elements):
                     return shown
                 # What a program printed is long; whoever shows Markdown folds it.
-                summary = html.escape(presentable(plain(element.summary)))
+                # An empty line would end the tag, and what follows would be Markdown.
+                summary = html.escape(" ".join(presentable(plain(element.summary)).split()))
                 opened = f"<details><summary>{summary}</summary>"
                 return [opened, *shown[1:], "</details>"]
             case Section():

@@ -6,9 +6,10 @@ from orbax_bench_core.errors.redaction import (
     has_credentials,
     redacted,
     redacted_deeply,
+    without_credentials,
 )
 from orbax_bench_core.errors.system import Refusal, may_pass, refusal_of, remedy_of
-from orbax_bench_core.errors.text import CONTROL, presentable, printable, shortened, shown
+from orbax_bench_core.errors.text import CONTROL, one_line, presentable, printable, shortened, shown
 from orbax_bench_core.errors.user_error import Problem, UserError, did_you_mean
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "did_you_mean",
     "has_credentials",
     "may_pass",
+    "one_line",
     "presentable",
     "printable",
     "redacted",
@@ -29,4 +31,5 @@ __all__ = [
     "remedy_of",
     "shortened",
     "shown",
+    "without_credentials",
 ]

@@ -27,6 +27,11 @@ def printable(text: str) -> str:
     return CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
+def one_line(text: str) -> str:
+    """Returns a text of others that is part of a line: its line feeds are written out as well."""
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def presentable(text: str) -> str:
     """Returns a text of others for people: printable, and without credentials."""
     return redacted(printable(text))

@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 from collections.abc import Iterable
 
-from orbax_bench_core.errors.text import LONGEST_MESSAGE, on_a_screen, presentable
+from orbax_bench_core.errors.text import LONGEST_MESSAGE, on_a_screen, one_line, presentable
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line is not None else self.file
-        return ": ".join(part for part in (place, self.key, self.message) if part)
+        parts = (one_line(place), one_line(self.key), self.message)
+        return ": ".join(part for part in parts if part)
 
 
 class UserError(Exception):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 import pydantic
 
 from orbax_bench_core.config import MAX_PROCESSES, Arm
-from orbax_bench_core.errors import printable, redacted, redacted_deeply, shortened
+from orbax_bench_core.errors import one_line, printable, redacted, redacted_deeply, shortened
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import TIME, Sample
@@ -137,7 +137,7 @@ class ErrorInfo(ResultModel):
     def said(self) -> str:
         """The error on one line: `ValueError: kaboom (my_bench.py:17)`."""
         text = f"{self.type}: {self.message}" + (f" ({self.place})" if self.place else "")
-        return printable(text)
+        return one_line(text)
 
     @property
     def shown(self) -> str:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from orbax_bench_core.errors import redacted
+from orbax_bench_core.errors import without_credentials
 from orbax_bench_core.records.layout import Columns, Layout, columns_of
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
 from orbax_bench_core.records.store_troubles import flags_of
@@ -115,7 +115,7 @@ def _of_point(point: SweepPoint) -> dict[str, Any]:
     """Returns the columns that say what was measured."""
     return {
         "benchmark": point.benchmark,
-        "options": redacted(json.dumps(point.options, sort_keys=True)),
+        "options": without_credentials(json.dumps(point.options, sort_keys=True)),
         "checkpoint": point.checkpoint.label,
         "mesh": "" if point.mesh is None else point.mesh.label,
         "storage": point.storage or "",

@@ -4,6 +4,8 @@ import errno
 
 import pytest
 
+from orbax_bench_core.records import ErrorInfo
+
 
 @pytest.fixture
 def run(make_run, make_record):
@@ -97,3 +99,26 @@ def test_the_most_hosts_that_a_record_may_name_are_reported(orbax_bench, make_ru
     outcome = orbax_bench("report", run.root)
     assert outcome.code == 0
     assert len(outcome.out) < 10_000
+
+
+def test_an_error_of_several_lines_is_no_markup_and_no_order(orbax_bench, make_run, make_record):
+    planted = "lost\n\n![x](https://h/x.png) [y](https://h/y)\n::error::planted\n<img src=x>"
+    error = ErrorInfo(type="E", message=planted, traceback=f"Traceback\n{planted}")
+    run = make_run([make_record(status="failed", error=error)])
+    outcome = orbax_bench("report", run.root)
+    lines = (outcome.out + outcome.err).splitlines()
+    assert not [line for line in lines if line.lstrip().startswith("::")]
+    page = (run.root / "report.md").read_text()
+    prose = "".join(page.split("```")[::2])
+    assert "error::planted" in prose
+    assert "](https" not in prose.partition("<details><summary>")[0]
+    assert not [line for line in prose.splitlines() if line.startswith(("![", "::", "<img"))]
+
+
+def test_a_key_of_several_lines_is_part_of_one(orbax_bench, tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text('suite_name: s\n"a\\n::error::planted": 1\nbenchmarks: []\n')
+    outcome = orbax_bench("expand", suite)
+    assert outcome.code == 2
+    assert not [line for line in outcome.err.splitlines() if not line.startswith("error: ")]
+    assert "a\\n::error::planted: unknown key" in outcome.err

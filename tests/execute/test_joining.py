@@ -472,3 +472,56 @@ def test_what_hosts_share_is_written_through_no_link(tmp_path, name):
     ):
         pass
     assert [path.read_text() for path in (tmp_path / "outside").iterdir()] == ["precious"]
+
+
+def framed(text):
+    return len(text).to_bytes(4, "big") + text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"[" * 4000, b'{"a":' * 800, b"{}", b'{"host": 1e400, "nonce": 1}', b'{"nonce": "\xff"}',
+     b'{"host": 1, "nonce": "n", "proof": "\xc3\xa9"}', b'{"host": "\\n::error::", "nonce": "n"}'],
+)  # fmt: skip
+def test_whatever_a_newcomer_says_closes_its_own_connection(gathering, answer):
+    with joined(gathering.agent(token=TOKEN)), gathering.hosts.listening(TOKEN):
+        with socket.create_connection(("127.0.0.1", gathering.port)) as stranger:
+            stranger.settimeout(10)
+            stranger.sendall(framed(answer))
+            while stranger.recv(4096):
+                pass
+        line = gathering.hears("refused an agent from 127.0.0.1")
+        assert "error" not in line
+        gathering.hosts.await_all()
+
+
+def test_silent_clients_of_one_address_keep_nobody_of_another_out(gathering):
+    with gathering.hosts.listening(TOKEN), contextlib.ExitStack() as stack:
+        for _ in range(80):
+            stack.enter_context(socket.create_connection(("127.0.0.1", gathering.port)))
+        with socket.create_connection(
+            ("127.0.0.1", gathering.port), source_address=("127.0.0.2", 0)
+        ) as other:
+            wire = Wire(other, 5.0)
+            assert "nonce" in wire.receive(within_s=10)
+
+
+@pytest.mark.parametrize(
+    "answer", [b'{"refused": "\\n::error::planted", "again": false}', b"[" * 4000, b"{}"]
+)
+def test_an_agent_believes_nobody_who_has_proved_nothing(gathering, answer):
+    """An impostor answers first; then the real process 0 comes."""
+    said = []
+    with socket.create_server(("127.0.0.1", gathering.port)) as server:
+        agent = joined(gathering.agent(token=TOKEN, say=said.append))
+        codes = agent.__enter__()
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(framed(b'{"nonce": "n"}') + framed(answer))
+            connection.recv(4096)
+    with gathering.hosts.listening(TOKEN):
+        gathering.hosts.await_all()
+        gathering.hosts.code = 0
+    agent.__exit__(None, None, None)
+    assert codes == [0]
+    assert "planted" not in "".join(said)

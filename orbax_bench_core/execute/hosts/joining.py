@@ -90,6 +90,8 @@ class Joining:
         try:
             prove_as_agent(wire, token, self._cluster.rank, self._contact.prove_s)
             asked = wire.receive()
+            if "refused" in asked:
+                raise Refused(str(asked["refused"]), again=bool(asked.get("again")))
             place = self._rendezvous.place(str(asked["place"]))
             here = place == asked["place"]
             wire.send(
@@ -109,7 +111,7 @@ class Joining:
                 raise Refused(str(answer["refused"]), again=bool(answer.get("again")))
         except (KeyError, ValueError, TypeError):
             wire.close()
-            raise Refused("what answers there is no process 0 of a run") from None
+            raise Refused("what answers there is no process 0 of a run", again=True) from None
         except BaseException:
             wire.close()
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import ipaddress
 import socket
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, one_line
 from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.remote import RemoteHost
@@ -26,8 +27,11 @@ from orbax_bench_core.execute.hosts.wire import (
 from orbax_bench_core.records import RunDirectory
 
 _SAY_AGAIN_S: Final = 30.0
-_NEWCOMERS: Final = 64
+_AFTER_ERROR_S: Final = 0.1
+_NEWCOMERS: Final = 256
 """Connections at once of agents that have not been let in yet."""
+_OF_ONE_ADDRESS: Final = 16
+"""Of these from one address: whoever says nothing there keeps nobody out who comes from another."""
 
 
 class Reception:
@@ -61,7 +65,8 @@ class Reception:
         self._rendezvous = Rendezvous(directory.root, part)
         self._refused: dict[str, float] = {}
         self._changed = threading.Condition()
-        self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
+        self._newcomers: collections.Counter[str] = collections.Counter()
+        self._closed = threading.Event()
 
     @contextlib.contextmanager
     def open(self, token: str | None) -> Iterator[str]:
@@ -94,6 +99,7 @@ class Reception:
             try:
                 yield str(server.getsockname()[0])
             finally:
+                self._closed.set()
                 with contextlib.suppress(OSError):
                     server.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
 
@@ -155,29 +161,34 @@ class Reception:
         return server
 
     def _accept(self, server: socket.socket, token: str, shown: Message) -> None:
-        while True:
+        while not self._closed.is_set():
             try:
-                connection, _ = server.accept()
-            except OSError:  # closed: the run has ended
-                return
-            if not self._newcomers.acquire(blocking=False):
-                connection.close()
+                connection, (peer, *_) = server.accept()
+            except OSError:  # closed, or out of descriptors, or gone before it was taken
+                self._closed.wait(_AFTER_ERROR_S)
                 continue
-            threading.Thread(
-                target=self._welcome, args=(connection, token, shown), daemon=True
-            ).start()
+            with self._changed:
+                full = self._newcomers.total() >= _NEWCOMERS
+                if full or self._newcomers[peer] >= _OF_ONE_ADDRESS:
+                    connection.close()
+                    continue
+                self._newcomers[peer] += 1
+            welcome = (connection, peer, token, shown)
+            threading.Thread(target=self._welcome, args=welcome, daemon=True).start()
 
-    def _welcome(self, connection: socket.socket, token: str, shown: Message) -> None:
-        wire: Wire | None = None
+    def _welcome(self, connection: socket.socket, peer: str, token: str, shown: Message) -> None:
         try:
-            wire = Wire(connection, self._contact.lost_s)
-            self._admit(wire, token, shown)
-        except (OSError, Refused, KeyError, ValueError, TypeError) as error:
-            peer = "somebody" if wire is None else wire.peer
-            self._say_refused(f"refused an agent from {peer}: {error}")
+            self._admit(Wire(connection, self._contact.lost_s), token, shown)
+        except Exception as error:  # noqa: BLE001 - whatever the input of a peer leads to
+            kinds = OSError | Refused  # whose words are ours; of others only the kind is known
+            why = one_line(str(error)) if isinstance(error, kinds) else "a message of another form"
+            self._say_refused(f"refused an agent from {peer}: {why}")
             connection.close()
         finally:
-            self._newcomers.release()
+            with self._changed:
+                self._newcomers[peer] -= 1
+                if not self._newcomers[peer]:
+                    del self._newcomers[peer]
 
     def _say_refused(self, line: str) -> None:
         """Says why somebody was refused; one that comes again and again is told of now and then."""
@@ -192,7 +203,7 @@ class Reception:
         rank = prove_as_head(wire, token, self._cluster.size, self._contact.prove_s)
         wire.send(shown)
         joining = wire.receive()
-        name, root = str(joining["name"]), str(joining["root"])
+        name, root = one_line(str(joining["name"])), one_line(str(joining["root"]))
         who = f"host {rank} ({name})"
         if joining["size"] != self._cluster.size:
             refuse(

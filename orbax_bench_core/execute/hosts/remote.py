@@ -228,8 +228,10 @@ class RemoteHost:
         try:
             while True:
                 self._take(self._wire.receive())
-        except (OSError, KeyError, ValueError, TypeError) as error:
+        except OSError as error:
             self._lose(str(error))
+        except Exception as error:  # noqa: BLE001 - whatever the input of a peer leads to
+            self._lose(f"sent a message of another form ({type(error).__name__})")
 
     def _take(self, message: Message) -> None:
         if message["event"] == "leaving":

@@ -33,6 +33,13 @@ _KNOWS_NONE: Final = (
 )
 
 
+_WRONG_TOKEN: Final = "wrong token"  # noqa: S105 - what is said of one
+_UNPROVED: Final = (_KNOWS_NONE, _WRONG_TOKEN)
+"""All that is repeated of a side that has not proved that it knows the token."""
+_MOST_TEXT: Final = 1024
+_MOST_RANK: Final = 2**31
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Contact:
     """Times of a connection, in seconds.
@@ -123,13 +130,7 @@ class Wire:
             if not hmac.compare_digest(code, _code(self._keys[1], self._received, payload)):
                 raise ConnectionError("a frame that the other side has not sent")
             self._received += 1
-        try:
-            message = json.loads(payload)
-        except ValueError:
-            raise ConnectionError("a frame that is no JSON") from None
-        if not isinstance(message, dict):
-            raise ConnectionError("a frame that is no message")
-        return message
+        return _message(payload)
 
     def close(self) -> None:
         """Ends the connection; a second call does nothing."""
@@ -154,6 +155,21 @@ class Wire:
         return bytes(read)
 
 
+def _message(payload: bytes) -> Message:
+    """Returns the message of a frame, whatever the other side has put into it.
+
+    Raises:
+        ConnectionError: It is none.
+    """
+    try:
+        message = json.loads(payload)
+    except (ValueError, RecursionError, MemoryError):  # brackets in brackets, numbers of no end
+        raise ConnectionError("a frame that is no JSON") from None
+    if not isinstance(message, dict):
+        raise ConnectionError("a frame that is no message")
+    return message
+
+
 def prove_as_agent(wire: Wire, token: str | None, rank: int, within_s: float) -> None:
     """Proves to process 0 that this is an agent of the run, and has process 0 prove the same.
 
@@ -164,12 +180,16 @@ def prove_as_agent(wire: Wire, token: str | None, rank: int, within_s: float) ->
         Refused: One of them does not know the token.
         OSError: The connection has ended.
     """
-    theirs, mine = str(wire.receive(within_s)["nonce"]), secrets.token_hex(32)
+    theirs, mine = _text(wire.receive(within_s), "nonce"), secrets.token_hex(32)
     proof = None if token is None else _proof(token, "agent", rank, theirs, mine)
     wire.send({"host": rank, "nonce": mine, "proof": proof})
     answer = wire.receive(within_s)
     if "refused" in answer or token is None:
-        raise Refused(str(answer.get("refused")), again=bool(answer.get("again")))
+        # Nobody has proved anything yet: whoever answers can neither end this agent nor have its
+        # words printed.
+        said = str(answer.get("refused"))
+        known = next((why for why in _UNPROVED if said == why), "for a reason of its own")
+        raise Refused(known, again=True)
     expected = _proof(token, "head", rank, theirs, mine)
     if not hmac.compare_digest(str(answer.get("proof")), expected):
         raise Refused("what answers there does not know the token of this run", again=True)
@@ -190,18 +210,32 @@ def prove_as_head(wire: Wire, token: str, size: int, within_s: float) -> int:
     mine = secrets.token_hex(32)
     wire.send({"nonce": mine})
     answer = wire.receive(within_s)
-    rank, theirs = answer.get("host"), str(answer.get("nonce"))
+    rank, theirs = answer.get("host"), _text(answer, "nonce")
+    if type(rank) is not int or not -_MOST_RANK < rank < _MOST_RANK:
+        refuse(wire, "it does not say which host it is")
     if answer.get("proof", "") is None:
         refuse(wire, _KNOWS_NONE, again=True)
     expected = _proof(token, "agent", rank, mine, theirs)
     if not hmac.compare_digest(str(answer.get("proof")), expected):
-        refuse(wire, "wrong token", again=True)
-    if not isinstance(rank, int) or not 0 < rank < size:
-        refuse(wire, f"it says that it is host {rank}; process 0 waits for hosts 1 to {size - 1}")
+        refuse(wire, _WRONG_TOKEN, again=True)
     wire.send({"proof": _proof(token, "head", rank, mine, theirs)})
     to_head, to_agent = _session_keys(token, rank, mine, theirs)
     wire.secure(sends=to_agent, receives=to_head)
+    if not 0 < rank < size:
+        refuse(wire, f"it says that it is host {rank}; process 0 waits for hosts 1 to {size - 1}")
     return rank
+
+
+def _text(message: Message, name: str) -> str:
+    """Returns a short text of a message.
+
+    Raises:
+        ConnectionError: It has none.
+    """
+    found = message.get(name)
+    if not isinstance(found, str) or len(found) > _MOST_TEXT:
+        raise ConnectionError(f"a message without {name}")
+    return found
 
 
 def refuse(wire: Wire, reason: str, *, again: bool = False) -> NoReturn:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from orbax_bench_core.errors import redacted
+from orbax_bench_core.errors import without_credentials
 from orbax_bench_core.records import Series
 from orbax_bench_core.sweep import Pair
 
@@ -46,7 +46,7 @@ def columns(every: Iterable[Series]) -> dict[str, dict[str, Value]]:
     mixed = {name for name, types in kinds.items() if len(types) > 1}
     return {
         point_id: {
-            name: redacted(value)
+            name: without_credentials(value)
             if isinstance(value, str)
             else (json.dumps(value) if name in mixed else value)
             for name, value in row.items()
