@@ -57,7 +57,7 @@ def test_a_failed_point_says_how_often_and_why(printed, eventful_run):
     text = printed(shown(summarize(repeats_of(eventful_run.records()))), 200)
     failed = next(line for line in text.splitlines() if line.startswith("failed:"))
     assert failed.startswith("failed: save_restore[a=3] ")
-    assert failed.endswith(": 1 of 1 repeats: ValueError: a|b <b>bold</b> [red]")
+    assert ": 1 of 1 repeats: ValueError: a|b <b>bold</b> [red]\\n" in failed
 
 
 def test_a_skipped_point_says_why(printed, make_record):
