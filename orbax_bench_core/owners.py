@@ -49,8 +49,8 @@ def _user(uid: int) -> pwd.struct_passwd:
         return pwd.struct_passwd((str(uid), "x", uid, uid, "", tempfile.gettempdir(), "/bin/sh"))
 
 
-def _group(gid: int) -> grp.struct_group:
+def _group(id: int) -> grp.struct_group:  # noqa: A002 - it may be given by that name
     try:
-        return _named_group(gid)
+        return _named_group(id)
     except KeyError:
-        return grp.struct_group((str(gid), "x", gid, []))
+        return grp.struct_group((str(id), "x", id, []))

@@ -25,6 +25,7 @@ from orbax_bench_core.launchers.kubernetes import (
     Text,
     fingerprint,
     mount,
+    security,
     volume,
 )
 from orbax_bench_core.launchers.launch import Launch
@@ -206,6 +207,7 @@ class JobSet:
                 *settings.tolerations,
             ],
             "containers": [self._container(accelerator)],
+            **security(settings),
         }
         if settings.service_account:
             pod["serviceAccountName"] = settings.service_account

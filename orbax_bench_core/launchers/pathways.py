@@ -22,6 +22,7 @@ from orbax_bench_core.launchers.kubernetes import (
     Text,
     fingerprint,
     mount,
+    security,
     volume,
 )
 from orbax_bench_core.launchers.launch import Launch
@@ -192,7 +193,11 @@ class Pathways:
             **({"resources": {"requests": requests}} if requests else {}),
             **({"volumeMounts": [mount(settings)]} if settings.volume else {}),
         }
-        pod: dict[str, Any] = {"restartPolicy": "Never", "containers": [container]}
+        pod: dict[str, Any] = {
+            "restartPolicy": "Never",
+            "containers": [container],
+            **security(settings),
+        }
         if settings.service_account:
             pod["serviceAccountName"] = settings.service_account
         if settings.priority_class:

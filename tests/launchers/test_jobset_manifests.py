@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 
 import jsonschema
 import pytest
@@ -220,6 +221,20 @@ def test_the_token_is_a_secret_that_is_never_shown(made):
     assert launcher.watched().secret["stringData"]["token"] != token, "one for each launch"
 
 
+def test_hosts_are_who_launches_where_a_folder_of_this_machine_is_shared(made, tmp_path):
+    run = str(tmp_path / "run")
+    own = {"runAsUser": os.getuid(), "runAsGroup": os.getgid()}
+    shared = (f"volume=runs:{tmp_path}",)
+    assert pod(manifest(made(*shared, hosts=2, directory=run)))["securityContext"] == own
+    given = pod(manifest(made(*shared, "run_as_user=7", "fs_group=8", hosts=2, directory=run)))
+    more = {"runAsUser": 7, "fsGroup": 8, "fsGroupChangePolicy": "OnRootMismatch"}
+    assert given["securityContext"] == own | more
+    for others in (("volume=runs:/not-here",), ()):
+        directory = "/not-here/run" if others else "gs://bucket/run"
+        launcher = made(*others, "suite_in_image=/a.yaml", hosts=2, directory=directory)
+        assert "securityContext" not in pod(manifest(launcher)), "the image says who"
+
+
 @pytest.mark.parametrize(
     ("settings", "changes", "said"),
     [
@@ -267,6 +282,7 @@ def test_every_name_that_is_made_is_taken(made):
         ("volume=runs", "expected CLAIM:/PATH"),
         ("gpu=nvidia-l4", "needs gpus=NUMBER"),
         ("environment={ORBAX_BENCH_TOKEN: a}", "can be read by anyone"),
+        ("run_as_user=me", "expected a whole number"),
         ("restarts=-1", "greater than or equal to 0"),
         ("quue=a", "did you mean 'queue'"),
     ],
