@@ -43,15 +43,13 @@ RUN cd "$(/opt/orbax-bench/bin/python -c 'import sysconfig; print(sysconfig.get_
  && find jaxlib numpy pandas pyarrow scipy -type f '(' -name '*.h' -o -name '*.a' -o -name '*.p[xy][dxi]' ')' -delete \
  && /opt/orbax-bench/bin/python -c 'import matplotlib.pyplot, pyarrow.parquet, scipy.stats'
 
-COPY LICENSE README.md images/sbom.py images/unknown_owner.py ./
+COPY LICENSE README.md images/sbom.py ./
 COPY orbax_bench_core orbax_bench_core/
 COPY airflow_pipelines airflow_pipelines/
 COPY components components/
 COPY pipelines pipelines/
 RUN tools/bin/uv pip install --quiet --no-deps \
-      --build-constraints requirements.lock . \
- && site=$(/opt/orbax-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
- && cp unknown_owner.py "${site}/" && echo 'import unknown_owner' > "${site}/unknown_owner.pth"
+      --build-constraints requirements.lock .
 
 COPY images/warm_up.sh ./
 RUN sh warm_up.sh /opt/orbax-bench/bin

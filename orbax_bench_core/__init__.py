@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.owners import name_by_number as _name_by_number
+
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.best import Best, best
     from orbax_bench_core.analysis.recovery import Recovery
@@ -64,6 +66,8 @@ _ROOMS: Final = {
     "soak": "steps",
 }
 """The room that each public name comes from."""
+
+_name_by_number()
 
 
 def __getattr__(name: str) -> Any:

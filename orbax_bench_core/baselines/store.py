@@ -28,7 +28,7 @@ from orbax_bench_core.files import (
     sweep_once,
     write_atomically,
 )
-from orbax_bench_core.provenance import UNKNOWN, package_version
+from orbax_bench_core.provenance import package_version
 from orbax_bench_core.records import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Registry:
             promoted_at=datetime.datetime.now(datetime.UTC),
             points=dict(points),
             by={
-                "user": _user(),
+                "user": getpass.getuser(),
                 "host": socket.gethostname(),
                 "orbax-bench": package_version("orbax-bench"),
             },
@@ -231,13 +231,6 @@ def _read_promotion(file: epath.Path) -> Promotion:
 
 def _in_order(captures: Iterable[Capture]) -> list[Capture]:
     return sorted(captures, key=lambda capture: (capture.captured_at, capture.id))
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user may have no name
-        return UNKNOWN
 
 
 def registry_path(path: str) -> epath.Path:

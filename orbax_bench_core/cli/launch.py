@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.launchers import SliceShape
 
 _LONGEST_NAME: Final = 40
-"""Characters of a name: what Kubernetes adds for its pods must fit into 63."""
+"""Characters of a name that is given; places on Kubernetes leave less, and say so."""
 
 
 class Measures(enum.StrEnum):
@@ -114,7 +114,7 @@ def launch(
     # Every host would refuse what its command does not take, minutes later.
     CommandTable()[command].make_context(f"orbax-bench {command}", list(words[2:]))
     launched = Launch(
-        name=_name(name, suite),
+        name=_name(name, suite, output_directory),
         command=words,
         output_directory=output_directory,
         hosts=_hosts(hosts, shape, slices),
@@ -175,17 +175,21 @@ def _hosts(hosts: int | None, shape: SliceShape | None, slices: int) -> int:
     return found
 
 
-def _name(name: str | None, suite: str) -> str:
+def _name(name: str | None, suite: str, directory: str) -> str:
     """Returns a name that every place takes: a label of the domain name system.
+
+    Where the name of the suite is too long, a hash tells it and the run directory from others.
 
     Raises:
         UserError: The name that was given is none.
     """
     from orbax_bench_core.errors import UserError
+    from orbax_bench_core.launchers import LONGEST_NAME, job_name
 
     if name is None:
         stem = re.sub(r"[^a-z0-9]+", "-", suite.rpartition("/")[2].partition(".")[0].lower())
-        return f"ob-{stem.strip('-')}"[:_LONGEST_NAME].strip("-")
+        whole = f"ob-{stem}".strip("-")
+        return whole if len(whole) <= LONGEST_NAME else job_name(suite, directory, stem=stem)
     if len(name) > _LONGEST_NAME:
         raise UserError(
             f"--name {name}: {len(name)} characters, and at most {_LONGEST_NAME} leave room for "

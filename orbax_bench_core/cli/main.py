@@ -16,6 +16,7 @@ from orbax_bench_core.cli.command_table import REACH, CommandTable
 from orbax_bench_core.cli.terminal import printable_streams
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.interrupts import interrupted_when_told
+from orbax_bench_core.owners import closed_to_others
 
 if TYPE_CHECKING:
     from orbax_bench_core.errors import UserError
@@ -148,7 +149,7 @@ def run_command_line(command: Callable[[], object]) -> None:
 
 def _run(command: Callable[[], object]) -> None:
     try:
-        with interrupted_when_told(_clear):
+        with closed_to_others(), interrupted_when_told(_clear):
             if sys.argv[1:2] and sys.argv[1] in _HERE:
                 check_buckets(sys.argv[2:])
             command()

@@ -7,6 +7,7 @@ it is. JAX reads them too, but only a process that imports JAX can ask it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -225,9 +226,10 @@ def _tpu_vm(environment: Mapping[str, str]) -> Cluster | None:
     ):
         return None
     try:
-        worker = metadata.attribute("agent-worker-number", environment)
-        endpoints = metadata.attribute("worker-network-endpoints", environment) if worker else None
-        tpu_env = (metadata.attribute("tpu-env", environment) or "") if endpoints else ""
+        told = functools.partial(metadata.attribute, environment=environment, expected=asked)
+        worker = told("agent-worker-number")
+        endpoints = told("worker-network-endpoints") if worker else None
+        tpu_env = (told("tpu-env") or "") if endpoints else ""
     except OSError as error:
         if not asked:
             return None  # a machine elsewhere, whose devices are others

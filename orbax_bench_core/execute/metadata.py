@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -15,6 +17,10 @@ _PATH = "/computeMetadata/v1/instance/attributes/"
 _FLAVOR: Final = {"Metadata-Flavor": "Google"}
 _TIMEOUT_S = 1.0
 _MOST_BYTES = 2**20
+_PASSING: Final = (429, 500, 502, 503, 504)
+WAIT_S = 600.0
+"""How long a server that is starting is waited for: as long as hosts may take to join."""
+_PAUSE_S = 1.0
 _DEVICES = ("accel*", "vfio")
 
 
@@ -28,27 +34,64 @@ def server(environment: Mapping[str, str]) -> str:
     return environment.get(_HOST) or _SERVER
 
 
-def attribute(key: str, environment: Mapping[str, str]) -> str | None:
+def attribute(key: str, environment: Mapping[str, str], *, expected: bool = False) -> str | None:
     """Returns an attribute of this machine; None for one that it does not have.
 
+    A server that is starting, or is asked too much, is waited for as long as hosts are.
+
+    Args:
+        key: Name of the attribute.
+        environment: Variables of this process.
+        expected: Whether there must be a server, so that one is waited for that does not answer.
+
     Raises:
-        OSError: No metadata server answers within a second.
+        OSError: None answers within a second, or for so long; or what answers is something else.
     """
+    deadline, told = time.monotonic() + WAIT_S, False
+    while True:
+        try:
+            return _ask(key, environment)
+        except _NoServer:
+            raise
+        except OSError as error:
+            starting = expected or isinstance(error, _Starting)
+            if not starting or time.monotonic() > deadline:
+                raise
+            if not told:
+                where = server(environment)
+                print(f"waiting for the metadata server at {where}: {error}", file=sys.stderr)
+                told = True
+            time.sleep(_PAUSE_S)
+
+
+class _Starting(ConnectionError):
+    """The server cannot answer yet."""
+
+
+class _NoServer(ConnectionError):
+    """What answers is no metadata server."""
+
+
+def _ask(key: str, environment: Mapping[str, str]) -> str | None:
     import http.client
 
     connection = http.client.HTTPConnection(server(environment), timeout=_TIMEOUT_S)
     try:
         connection.request("GET", _PATH + key, headers=dict(_FLAVOR))
         answer = connection.getresponse()
+        if answer.status in _PASSING:
+            raise _Starting(f"it answers {answer.status} for {key}")
         if answer.headers.get("Metadata-Flavor") != "Google":
-            raise ConnectionError("what answers there is no metadata server of Google Cloud")
+            raise _NoServer("what answers there is no metadata server of Google Cloud")
         text = answer.read(_MOST_BYTES).decode()
         if answer.status == http.client.NOT_FOUND:
             return None
         if answer.status != http.client.OK:
-            raise ConnectionError(f"it answers {answer.status} for {key}")
+            raise _NoServer(f"it answers {answer.status} for {key}")
+    except http.client.RemoteDisconnected:
+        raise  # it may be starting
     except (http.client.HTTPException, UnicodeDecodeError) as error:
-        raise ConnectionError(f"it answers what cannot be read: {error}") from None
+        raise _NoServer(f"it answers what cannot be read: {error}") from None
     finally:
         connection.close()
     return text.strip()

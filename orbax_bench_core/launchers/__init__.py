@@ -5,7 +5,13 @@ from orbax_bench_core.launchers.expected import expectation, expected_devices
 from orbax_bench_core.launchers.fitting import named_processes, require_whole_slices
 from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_KINDS, GPU_RESOURCE, Gpus, parse_gpus
 from orbax_bench_core.launchers.hardware import GENERATIONS, GKE_RESOURCE, SliceShape, parse_slice
-from orbax_bench_core.launchers.launch import Launch, Launcher, interrupted_by_sigterm
+from orbax_bench_core.launchers.launch import (
+    LONGEST_NAME,
+    Launch,
+    Launcher,
+    interrupted_by_sigterm,
+    job_name,
+)
 from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
 from orbax_bench_core.launchers.vertex_jobs import note_job, noted_job
 
@@ -15,6 +21,7 @@ __all__ = [
     "GKE_RESOURCE",
     "GPU_KINDS",
     "GPU_RESOURCE",
+    "LONGEST_NAME",
     "PLACES",
     "Gpus",
     "Launch",
@@ -25,6 +32,7 @@ __all__ = [
     "expected_devices",
     "interrupted_by_sigterm",
     "is_digest",
+    "job_name",
     "named_processes",
     "note_job",
     "noted_job",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -10,8 +11,9 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers.launch import Launch
 
 _DIGEST = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
+_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL: Final = 63
-"""Most characters of a label of the domain name system, and of a pod's name as a host name."""
+"""Most characters of a label of Kubernetes or of the domain name system, as a pod's name is one."""
 _SUFFIX = "-abcde"
 """Suffix that a job appends to the names of its pods."""
 
@@ -67,16 +69,32 @@ def require_shared(
     )
 
 
-def require_pod_names(name: str, replicated_job: str, *, jobs: int, pods: int) -> None:
-    """Checks that the pods of a JobSet get names that are host names as well.
+def require_jobset_names(name: str, jobs: Mapping[str, tuple[int, int]], head: str = "") -> None:
+    """Checks all names that JobSet makes of its own, as its webhook does.
+
+    Args:
+        name: That of the JobSet, which is also its domain.
+        jobs: Replicas and pods of each replicated job.
+        head: The one whose first pod is the coordinator; empty where there is no coordinator.
 
     Raises:
-        UserError: The longest of them is too long.
+        UserError: The API server would refuse one of them.
     """
-    longest = f"{name}-{replicated_job}-{jobs - 1}-{pods - 1}{_SUFFIX}"
-    room = len(name) - len(longest) + _LABEL
-    if room < len(name):
+    if not _NAME.fullmatch(name):
+        raise UserError(f"--name {name!r}: lower case letters, digits and dashes, from a letter on")
+    made = [
+        ("pod", f"{{}}-{job}-{replicas - 1}-{pods - 1}{_SUFFIX}", 1)
+        for job, (replicas, pods) in jobs.items()
+    ]
+    if head:
+        made.append(("label of the coordinator", f"{{}}-{head}-0-0.{{}}", 2))
+    # The form has two characters for each place of the name.
+    rooms = [(_LABEL - len(form)) // times + 2 for _, form, times in made]
+    room = min(rooms)
+    if len(name) > room:
+        kind, form, _ = made[rooms.index(room)]
+        longest = form.format(name, name)
         raise UserError(
-            f"--name {name}: the pod {longest} would have {len(longest)} characters, and "
+            f"--name {name}: the {kind} {longest} would have {len(longest)} characters, and "
             f"Kubernetes allows {_LABEL}; take a name of at most {room}"
         )

@@ -10,7 +10,11 @@ import yaml
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
-from orbax_bench_core.launchers.containers import require_digest, require_pod_names, require_shared
+from orbax_bench_core.launchers.containers import (
+    require_digest,
+    require_jobset_names,
+    require_shared,
+)
 from orbax_bench_core.launchers.followed import followed
 from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_RESOURCE
 from orbax_bench_core.launchers.hardware import GKE_RESOURCE
@@ -21,6 +25,7 @@ from orbax_bench_core.launchers.kubernetes import (
     Text,
     fingerprint,
     mount,
+    security,
     volume,
 )
 from orbax_bench_core.launchers.launch import Launch
@@ -95,7 +100,7 @@ class JobSet:
         self._image = require_digest(launch, "jobset")
         require_shared(launch, "jobset", settings.mounted, mount="volume=CLAIM:PATH")
         self._each = launch.hosts // launch.slices
-        require_pod_names(launch.name, _JOB, jobs=launch.slices, pods=self._each)
+        require_jobset_names(launch.name, {_JOB: (launch.slices, self._each)}, head=_JOB)
         self._launch = launch
         self._settings = settings
         self._shipment = shipment(launch, in_image=settings.suite_in_image)
@@ -202,6 +207,7 @@ class JobSet:
                 *settings.tolerations,
             ],
             "containers": [self._container(accelerator)],
+            **security(settings),
         }
         if settings.service_account:
             pod["serviceAccountName"] = settings.service_account

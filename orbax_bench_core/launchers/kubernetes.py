@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import pydantic
@@ -49,6 +51,12 @@ class KubernetesSettings(ConfigModel):
         priority_class: Priority class of the pods.
         volume: `CLAIM:PATH`, a volume claim that all hosts mount, for a run directory that is not
             in a bucket.
+        run_as_user: Number of the user of the hosts. By default that of the image, or where the
+            volume is mounted on this machine too, the one who launches: what is made here, hosts
+            can write, and the other way round.
+        run_as_group: Number of their group, with the same default.
+        fs_group: Group that Kubernetes gives the files of the volume to, where its driver can; none
+            by default, since it does so with all files of the claim.
         environment: More variables of the hosts.
         suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
         timeout_s: Longest time for the whole run, in seconds; none by default. The time in a queue
@@ -64,6 +72,9 @@ class KubernetesSettings(ConfigModel):
     queue: str | None = None
     priority_class: str | None = None
     volume: str | None = None
+    run_as_user: int | None = pydantic.Field(default=None, ge=0)
+    run_as_group: int | None = pydantic.Field(default=None, ge=0)
+    fs_group: int | None = pydantic.Field(default=None, ge=0)
     environment: Environment = {}
     suite_in_image: str | None = None
     timeout_s: float | None = pydantic.Field(default=None, gt=0)
@@ -94,6 +105,23 @@ def volume(settings: KubernetesSettings) -> dict[str, Any]:
     """Returns the volume of a pod in which the run directory lies."""
     claim = str(settings.volume).partition(":")[0]
     return {"name": "run", "persistentVolumeClaim": {"claimName": claim}}
+
+
+def security(settings: KubernetesSettings) -> dict[str, Any]:
+    """Returns who the processes of a pod are, as a part of it; empty for the user of the image."""
+    shared = settings.mounted is not None and Path(settings.mounted).is_dir()
+    context: dict[str, Any] = (
+        {"runAsUser": os.getuid(), "runAsGroup": os.getgid()} if shared else {}
+    )
+    given = {
+        "runAsUser": settings.run_as_user,
+        "runAsGroup": settings.run_as_group,
+        "fsGroup": settings.fs_group,
+    }
+    context |= {name: number for name, number in given.items() if number is not None}
+    if settings.fs_group is not None:
+        context["fsGroupChangePolicy"] = "OnRootMismatch"
+    return {"securityContext": context} if context else {}
 
 
 def mount(settings: KubernetesSettings) -> dict[str, str]:

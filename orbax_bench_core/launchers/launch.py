@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import shlex
 import shutil
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers.hardware import SliceShape
+
+_DIGITS: Final = 10
+LONGEST_NAME: Final = 20
+"""Characters of a name that is made here; JobSet leaves 26, and 22 to one that Pathways makes."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,6 +76,18 @@ class Launch:
             program: Words as a shell takes them.
         """
         return (*shlex.split(program), *self.command[1:]) if program else self.here
+
+
+def job_name(*about: str, stem: str = "") -> str:
+    """Returns a name for a job that is short enough for every place, and the same the next time.
+
+    Args:
+        about: What tells the job from others, such as ids of a run and of its points.
+        stem: What people may know it by, if there is room for it.
+    """
+    digest = hashlib.sha256("\n".join(about).encode()).hexdigest()[:_DIGITS]
+    room = LONGEST_NAME - len(f"ob--{digest}")
+    return "-".join(filter(None, ["ob", stem[:room].strip("-"), digest]))
 
 
 class Launcher(Protocol):

@@ -11,7 +11,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers.containers import (
     is_digest,
     require_digest,
-    require_pod_names,
+    require_jobset_names,
     require_shared,
 )
 from orbax_bench_core.launchers.followed import followed
@@ -22,6 +22,7 @@ from orbax_bench_core.launchers.kubernetes import (
     Text,
     fingerprint,
     mount,
+    security,
     volume,
 )
 from orbax_bench_core.launchers.launch import Launch
@@ -110,8 +111,8 @@ class Pathways:
         self._tpu = launch.tpu
         self._image = require_digest(launch, "pathways")
         require_shared(launch, "pathways", settings.mounted, mount="volume=CLAIM:PATH")
-        require_pod_names(launch.name, _HEAD_JOB, jobs=1, pods=1)
-        require_pod_names(launch.name, "worker", jobs=launch.slices, pods=launch.tpu.hosts)
+        jobs = {_HEAD_JOB: (1, 1), "worker": (launch.slices, launch.tpu.hosts)}
+        require_jobset_names(launch.name, jobs, head=_HEAD_JOB)
         self._folder = _pathways_folder(launch, settings)
         self._launch = launch
         self._settings = settings
@@ -192,7 +193,11 @@ class Pathways:
             **({"resources": {"requests": requests}} if requests else {}),
             **({"volumeMounts": [mount(settings)]} if settings.volume else {}),
         }
-        pod: dict[str, Any] = {"restartPolicy": "Never", "containers": [container]}
+        pod: dict[str, Any] = {
+            "restartPolicy": "Never",
+            "containers": [container],
+            **security(settings),
+        }
         if settings.service_account:
             pod["serviceAccountName"] = settings.service_account
         if settings.priority_class:

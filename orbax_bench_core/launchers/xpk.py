@@ -12,7 +12,11 @@ import pydantic
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
-from orbax_bench_core.launchers.containers import require_digest, require_pod_names, require_shared
+from orbax_bench_core.launchers.containers import (
+    require_digest,
+    require_jobset_names,
+    require_shared,
+)
 from orbax_bench_core.launchers.hardware import SliceShape
 from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
 from orbax_bench_core.launchers.shipping import shipment
@@ -90,7 +94,7 @@ class Xpk:
         self._image = require_digest(launch, "xpk")
         require_shared(launch, "xpk")
         each = launch.hosts // launch.slices
-        require_pod_names(launch.name, _JOB, jobs=launch.slices, pods=each)
+        require_jobset_names(launch.name, {_JOB: (launch.slices, each)})
         self._launch = launch
         self._settings = settings
         self._device = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
-from typing import Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import RunSettings, Session
@@ -14,18 +13,15 @@ from orbax_bench_core.launchers import (
     Launcher,
     expectation,
     interrupted_by_sigterm,
+    job_name,
     parse_slice,
     place_named,
     place_settings,
     require_whole_slices,
 )
-from orbax_bench_core.leases import batch_name
 from orbax_bench_core.provenance import IMAGE
 from orbax_bench_core.steps.point import SAID, BatchOutcome, PointFailed
 from orbax_bench_core.sweep import SweepEntry, sides
-
-_SHORT: Final = 6
-"""Characters of a run's id in the name of a job: two runs may measure the same point."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,8 +113,9 @@ def launch_batch(
     }
     words = [flag for flag, given in flags.items() if given] + _expecting(hosts, expect)
     command = ("orbax-bench", "step", "run-sweep-point", *ids, "-o", output_directory, *words)
-    name = f"ob-{batch_name(ids)}-{session.info.run_id[:_SHORT]}"
-    launcher = _launcher(session.entries, hosts, command, name, output_directory)
+    launcher = _launcher(
+        session.entries, hosts, command, job_name(session.info.run_id, *ids), output_directory
+    )
     print(f"{SAID}{said}: measured on hosts started by {hosts.launcher}", flush=True)
     with interrupted_by_sigterm():
         code = launcher.start()

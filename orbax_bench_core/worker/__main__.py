@@ -2,7 +2,9 @@
 
 import sys
 
+from orbax_bench_core.owners import closed_to_others
 from orbax_bench_core.worker.process import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with closed_to_others():  # a launcher may start it, and no command of ours
+        sys.exit(main())

@@ -13,6 +13,7 @@ from orbax_bench_core.launchers import (
     Launch,
     SliceShape,
     is_digest,
+    job_name,
     place_named,
     place_settings,
 )
@@ -50,7 +51,7 @@ _INSTEAD = {
     "node_affinity": "; give --node-selector",
 }
 _POINT = "0" * 12
-_STEP_NAME = f"ob-{_POINT}-{'0' * 6}"
+_STEP_NAME = job_name(_POINT)
 """Id of a point, and the name under which a step launches its hosts, as long as they all are."""
 _NETWORK = re.compile(r"projects/\d+/global/networks/[^/]+")
 _CRYPTO_KEY = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")

@@ -16,7 +16,14 @@ from etils import epath
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Cluster, LocalHost
-from orbax_bench_core.execute.hosts import Agent, ClusterHosts, Contact, given_token, rendezvous
+from orbax_bench_core.execute.hosts import (
+    Agent,
+    ClusterHosts,
+    Contact,
+    given_token,
+    reception,
+    rendezvous,
+)
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
 from orbax_bench_core.execute.hosts.wire import Wire
 from orbax_bench_core.execute.isolation import measuring_lock
@@ -525,3 +532,48 @@ def test_an_agent_believes_nobody_who_has_proved_nothing(gathering, answer):
     agent.__exit__(None, None, None)
     assert codes == [0]
     assert "planted" not in "".join(said)
+
+
+def unresolved(monkeypatch, *, times):
+    """Has a name be unknown so many times, as that of a pod is that has just started."""
+    ask, left = socket.getaddrinfo, [times]
+
+    def answer(host, *more, **options):
+        if host == "node1":
+            if left[0]:
+                left[0] -= 1
+                number = socket.EAI_AGAIN if left[0] % 2 else socket.EAI_NONAME
+                raise socket.gaierror(number, "not known")
+            host = "127.0.0.1"
+        return ask(host, *more, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+
+
+def test_names_that_do_not_resolve_yet_are_waited_for_and_process_0_needs_none(
+    gathering, monkeypatch
+):
+    unresolved(monkeypatch, times=4)
+    process_0, lines = named(gathering), queue.SimpleQueue()
+    agent = gathering.agent(token=TOKEN, say=lines.put)
+    agent._joining._cluster = dataclasses.replace(gathering.cluster(1), head="node1")
+    with process_0.listening(TOKEN):
+        gathering.hears("node1 has no address yet", "listening at all")
+        with joined(agent) as codes:
+            process_0.await_all()
+            assert process_0.free_address().startswith("127.0.0.1:"), "workers resolve no name"
+            process_0.code = 0
+            process_0._reception.hosts[1].dismiss(0)
+    assert codes == [0]
+    assert "not known" in lines.get(timeout=1)
+
+
+def test_an_address_of_the_pod_before_this_one_is_waited_for(gathering, monkeypatch):
+    resolve = socket.getaddrinfo
+    answers = ["192.0.2.1", "127.0.0.1"]
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda _, *more, **kw: resolve(answers.pop(0), *more, **kw)
+    )
+    monkeypatch.setattr(reception, "_PAUSE_S", 0.01)
+    with named(gathering).listening(TOKEN):
+        assert answers == []

@@ -30,6 +30,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         assert folder == "/computeMetadata/v1/instance/attributes"
         assert self.headers["Metadata-Flavor"] == "Google"
         self.server.asked.append(key)
+        if self.server.statuses:
+            self.send_response(self.server.statuses.pop(0))
+            self.end_headers()
+            return
         self.send_response(404 if text is None else 200)
         self.send_header("Metadata-Flavor", self.server.flavor)
         self.end_headers()
@@ -43,7 +47,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def machine():
     """Serves the metadata of a machine; returns its variables."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.asked, server.flavor = [], "Google"
+        server.asked, server.statuses, server.flavor = [], [], "Google"
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
 
         def serve(attributes, **variables):
@@ -90,7 +94,34 @@ def test_a_machine_whose_devices_are_no_tpus_is_a_host_on_its_own(machine, monke
     assert detect_cluster(nobody) is None
 
 
-def test_whoever_asks_for_it_is_told_why_it_cannot_be(machine):
+@pytest.mark.parametrize("asked", ["tpu-vm", ""])
+def test_a_server_that_is_starting_is_waited_for(machine, monkeypatch, capsys, asked):
+    monkeypatch.setattr(metadata, "has_tpu_devices", lambda: True)
+    monkeypatch.setattr(metadata, "_PAUSE_S", 0.01)
+    machine.server.statuses = [503, 429]
+    assert detect_cluster(machine(NEW, ORBAX_BENCH_CLUSTER=asked)).rank == 2
+    assert capsys.readouterr().err.count("it answers 503 for agent-worker-number") == 1
+
+
+def test_a_server_that_does_not_answer_yet_is_waited_for_by_whoever_needs_it(machine, monkeypatch):
+    variables = machine(NEW)
+    port = int(variables["GCE_METADATA_HOST"].rpartition(":")[2])
+    nobody = {**variables, "GCE_METADATA_HOST": "127.0.0.1:1"}
+
+    def started(environment):
+        environment["GCE_METADATA_HOST"] = f"127.0.0.1:{port}"
+
+    monkeypatch.setattr(metadata, "_PAUSE_S", 0.3)
+    threading.Timer(0.1, started, [nobody]).start()
+    assert detect_cluster(nobody).rank == 2
+
+
+def test_whoever_asks_for_it_is_told_why_it_cannot_be(machine, monkeypatch):
+    monkeypatch.setattr(metadata, "WAIT_S", 0)
+    machine.server.flavor = "other"
+    with pytest.raises(UserError, match="what answers there is no metadata server"):
+        detect_cluster(machine(NEW))
+    machine.server.flavor = "Google"
     with pytest.raises(UserError, match="metadata of this host name no TPU worker"):
         detect_cluster(machine({}))
     with pytest.raises(UserError, match=r"metadata server at 127\.0\.0\.1:1 does not tell"):

@@ -1,6 +1,8 @@
 """Manifests of a JobSet against its schema, which refuses unknown fields."""
 
+import contextlib
 import json
+import os
 
 import jsonschema
 import pytest
@@ -9,12 +11,14 @@ import yaml
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster
 from orbax_bench_core.launchers import (
+    LONGEST_NAME,
     Launch,
+    job_name,
     parse_slice,
     place_named,
     place_settings,
 )
-from tests.support.kubernetes import JOBSET_SCHEMA, SECRET_SCHEMA
+from tests.support.kubernetes import JOBSET_SCHEMA, SECRET_SCHEMA, webhook_refusals
 
 IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
 VALIDATOR = jsonschema.Draft202012Validator(JOBSET_SCHEMA)
@@ -217,6 +221,20 @@ def test_the_token_is_a_secret_that_is_never_shown(made):
     assert launcher.watched().secret["stringData"]["token"] != token, "one for each launch"
 
 
+def test_hosts_are_who_launches_where_a_folder_of_this_machine_is_shared(made, tmp_path):
+    run = str(tmp_path / "run")
+    own = {"runAsUser": os.getuid(), "runAsGroup": os.getgid()}
+    shared = (f"volume=runs:{tmp_path}",)
+    assert pod(manifest(made(*shared, hosts=2, directory=run)))["securityContext"] == own
+    given = pod(manifest(made(*shared, "run_as_user=7", "fs_group=8", hosts=2, directory=run)))
+    more = {"runAsUser": 7, "fsGroup": 8, "fsGroupChangePolicy": "OnRootMismatch"}
+    assert given["securityContext"] == own | more
+    for others in (("volume=runs:/not-here",), ()):
+        directory = "/not-here/run" if others else "gs://bucket/run"
+        launcher = made(*others, "suite_in_image=/a.yaml", hosts=2, directory=directory)
+        assert "securityContext" not in pod(manifest(launcher)), "the image says who"
+
+
 @pytest.mark.parametrize(
     ("settings", "changes", "said"),
     [
@@ -224,7 +242,8 @@ def test_the_token_is_a_secret_that_is_never_shown(made):
         ([], {"image": None}, "needs --image NAME@sha256:DIGEST. A tag"),
         ([], {"directory": "/tmp/run"}, "/tmp/run is a folder of this machine"),
         (["volume=runs:/runs"], {"directory": "/tmp/run"}, "put it below /runs"),
-        ([], {"name": "a" * 52}, "would have 68 characters, and Kubernetes allows 63"),
+        ([], {"name": "a" * 27}, "would have 65 characters, and Kubernetes allows 63; take a name"),
+        ([], {"name": "1a"}, "--name '1a': lower case letters, digits and dashes"),
         (["gpus=8"], {"tpu": "v5e:4x8"}, "TPUs or GPUs"),
         (["port=8471"], {"tpu": "v5e:4x8"}, "a port of libtpu"),
     ],
@@ -237,11 +256,33 @@ def test_what_cannot_run_as_a_jobset_is_one_message(made, settings, changes, sai
 
 
 @pytest.mark.parametrize(
+    "hosts", [{"hosts": 1}, {"hosts": 2000}, {"tpu": "v5p:2x2x4", "slices": 900}]
+)
+def test_a_name_is_taken_if_and_only_if_the_webhook_takes_it(made, hosts):
+    found = manifest(made(**hosts))
+    for length in range(1, 64):
+        name = "a" * length
+        found["metadata"]["name"] = found["spec"]["network"]["subdomain"] = name
+        refused = webhook_refusals(found)
+        said = pytest.raises(UserError, match="take a name of at most 26")
+        with said if refused else contextlib.nullcontext():
+            made(name=name, **hosts)
+    assert refused
+
+
+def test_every_name_that_is_made_is_taken(made):
+    for name in (job_name("run", "point"), job_name("run", stem="a-very-long-name-of-a-suite")):
+        assert webhook_refusals(manifest(made(name=name, tpu="v5p:2x2x4", slices=900))) == []
+        assert len(name) <= LONGEST_NAME
+
+
+@pytest.mark.parametrize(
     ("setting", "said"),
     [
         ("volume=runs", "expected CLAIM:/PATH"),
         ("gpu=nvidia-l4", "needs gpus=NUMBER"),
         ("environment={ORBAX_BENCH_TOKEN: a}", "can be read by anyone"),
+        ("run_as_user=me", "expected a whole number"),
         ("restarts=-1", "greater than or equal to 0"),
         ("quue=a", "did you mean 'queue'"),
     ],

@@ -113,7 +113,7 @@ def test_every_setting_is_valid_where_it_belongs(made):
         (["sidecar_image=a:1"], {}, "expected NAME@sha256:DIGEST"),
         (["pathways_dir=/tmp"], {}, "in a bucket only"),
         (["volume=runs:/runs"], {"directory": "/runs/a"}, "needs --set pathways_dir"),
-        ([], {"name": "a" * 50}, "Kubernetes allows 63"),
+        ([], {"name": "a" * 23}, "label of the coordinator .* would have 65 characters"),
     ],
 )
 def test_what_cannot_run_on_pathways_is_one_message(made, settings, changes, said):

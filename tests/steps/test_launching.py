@@ -10,8 +10,7 @@ import pytest
 
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import PLACES, Place
-from orbax_bench_core.leases import batch_name
+from orbax_bench_core.launchers import LONGEST_NAME, PLACES, Place, job_name
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import PointFailed, RunSettings, plan, point_hosts
 from orbax_bench_core.steps.launching import PointHosts, launch_batch
@@ -92,7 +91,7 @@ def test_hosts_run_the_step_of_that_point_in_the_image_of_this_one(told, point):
     info = RunDirectory(out).read_info()
     [entry] = info.expansion.points
     assert launch.command == ("orbax-bench", "step", "run-sweep-point", entry.id, "-o", out)
-    assert launch.name == f"ob-{entry.id}-{info.run_id[:6]}"
+    assert launch.name == job_name(info.run_id, entry.id)
     assert (launch.hosts, launch.image, launch.suite) == (4, DIGEST, "")
     assert settings == ToldSettings(queue="q", node_selector={"pool": "b"})
 
@@ -104,7 +103,8 @@ def test_hosts_run_the_step_of_all_points_of_a_batch(told, point):
     info = RunDirectory(out).read_info()
     ids = [entry.id for entry in info.expansion.points]
     assert launch.command == ("orbax-bench", "step", "run-sweep-point", *ids, "-o", out)
-    assert launch.name == f"ob-{batch_name(ids)}-{info.run_id[:6]}"
+    assert launch.name == job_name(info.run_id, *ids)
+    assert len(launch.name) <= LONGEST_NAME
 
 
 def test_what_is_asked_of_the_step_is_asked_of_the_hosts(told, point):

@@ -163,6 +163,68 @@ class Cluster:
         if errors:
             place = "/".join(map(str, errors[0].path))
             raise Failure(422, f"strict decoding error: {place}: {errors[0].message}")
+        if kind == "jobsets" and (refused := webhook_refusals(body)):
+            name = body["metadata"]["name"]
+            raise Failure(422, f'JobSet "{name}" is invalid: {"; ".join(refused)}')
+
+
+def webhook_refusals(jobset):
+    """Returns what JobSet's webhook says of a new JobSet.
+
+    The rules are those of `ValidateCreate` in pkg/webhooks/jobset_webhook.go on 18 August 2026, for
+    the fields that launchers set.
+    """
+    name, spec = jobset["metadata"]["name"], jobset["spec"]
+    jobs = {job["name"]: job for job in spec["replicatedJobs"]}
+    subdomain = spec.get("network", {}).get("subdomain", name)
+    said = [] if _is_label(subdomain) else [f"spec.network.subdomain: {subdomain}"]
+    for job in jobs.values():
+        last, pods = job["replicas"] - 1, job["template"]["spec"]
+        longest = f"{name}-{job['name']}-{last}"
+        if job["replicas"] * pods["parallelism"] > 2**31 - 1:
+            said.append("the product of replicas and parallelism must not exceed 2147483647")
+        if not _is_label(longest):
+            said.append(f"JobSet name is too long, or no name of a job: {longest}")
+        if pods["completionMode"] == "Indexed":
+            pod = f"{longest}-{pods['completions'] - 1}-abcde"
+            if not _is_label(pod):
+                said.append(f"JobSet name is too long, or no name of a pod: {pod}")
+    policy = spec.get("failurePolicy", {}).get("rules", [])
+    named = [target for rule in policy for target in rule.get("targetReplicatedJobs", [])]
+    named += spec["successPolicy"].get("targetReplicatedJobs", [])
+    said += [f"invalid replicatedJob name '{each}'" for each in named if each not in jobs]
+    rules = [rule["name"] for rule in policy]
+    rule_name = r"(?=.{1,128}$)[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+    said += [f"invalid rule name '{rule}'" for rule in rules if not re.fullmatch(rule_name, rule)]
+    if len(set(rules)) < len(rules):
+        said.append("rule names are not unique")
+    reasons = {reason for rule in policy for reason in rule.get("onJobFailureReasons", [])}
+    said += [f"invalid job failure reason '{each}'" for each in reasons - _REASONS]
+    if "coordinator" in spec:
+        first = spec["coordinator"]
+        chosen, index = first["replicatedJob"], (first["jobIndex"], first["podIndex"])
+        if chosen not in jobs:
+            said.append(f"coordinator replicatedJob {chosen} does not exist")
+        else:
+            pods = jobs[chosen]["template"]["spec"]
+            if pods["completionMode"] != "Indexed":
+                said.append("job for coordinator pod must be indexed completion mode")
+            if index[0] >= jobs[chosen]["replicas"] or index[1] >= pods["completions"]:
+                said.append(f"coordinator index {index} is invalid")
+        label = f"{name}-{chosen}-{index[0]}-{index[1]}.{subdomain}"
+        if not re.fullmatch(r"(?=.{1,63}$)([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", label):
+            said.append(f"spec will lead to invalid label value {label} for coordinator label")
+    return said
+
+
+_REASONS = {
+    *("BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes", "MaxFailedIndexesExceeded"),
+    "PodFailurePolicy",
+}
+
+
+def _is_label(text):
+    return re.fullmatch(r"(?=.{1,63}$)[a-z]([-a-z0-9]*[a-z0-9])?", text) is not None
 
 
 def _verb(method, name, query):

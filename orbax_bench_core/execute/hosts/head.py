@@ -102,8 +102,7 @@ class ClusterHosts:
             UserError: This process cannot listen, the run directory cannot be written, or the
                 suite's folder is too large to travel.
         """
-        with self._reception.open(token) as address:
-            self._own = dataclasses.replace(self._own, address=address)
+        with self._reception.open(token):
             try:
                 yield
             finally:
@@ -133,7 +132,8 @@ class ClusterHosts:
 
     def free_address(self) -> str:
         """Returns an address of this host, which has the first worker of every group."""
-        return self._own.free_address()
+        address = self._reception.address or self._own.address
+        return dataclasses.replace(self._own, address=address).free_address()
 
     def place(self, worker: int) -> int:
         """Returns on which host a worker of a group runs; 0 is this one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import errno
 import ipaddress
 import socket
 import threading
@@ -28,6 +29,7 @@ from orbax_bench_core.records import RunDirectory
 
 _SAY_AGAIN_S: Final = 30.0
 _AFTER_ERROR_S: Final = 0.1
+_PAUSE_S: Final = 0.3
 _NEWCOMERS: Final = 256
 """Connections at once of agents that have not been let in yet."""
 _OF_ONE_ADDRESS: Final = 16
@@ -39,6 +41,7 @@ class Reception:
 
     Attributes:
         hosts: Hosts that have joined, by index; those too with which contact was lost since.
+        address: Address of this host at which another has reached it; empty while none has.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class Reception:
     ) -> None:
         """Describes a reception; the arguments are those of `ClusterHosts`."""
         self.hosts: dict[int, RemoteHost] = {}
+        self.address = ""
         self._cluster = cluster
         self._directory = directory
         self._equal = dict(equal)
@@ -69,14 +73,11 @@ class Reception:
         self._closed = threading.Event()
 
     @contextlib.contextmanager
-    def open(self, token: str | None) -> Iterator[str]:
+    def open(self, token: str | None) -> Iterator[None]:
         """Lets agents join meanwhile.
 
         Args:
             token: The token that every host was given; None writes one into the run directory.
-
-        Yields:
-            The address at which this process listens.
 
         Raises:
             UserError: This process cannot listen, the run directory cannot be written, or what the
@@ -97,7 +98,7 @@ class Reception:
             welcome = (server, secret, shown)
             threading.Thread(target=self._accept, args=welcome, daemon=True).start()
             try:
-                yield str(server.getsockname()[0])
+                yield
             finally:
                 self._closed.set()
                 with contextlib.suppress(OSError):
@@ -141,24 +142,51 @@ class Reception:
         return f"host{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
     def _listen(self) -> socket.socket:
-        """Listens at the one address that the others were told, not at all of this machine."""
-        cluster = self._cluster
-        try:
-            found = socket.getaddrinfo(cluster.head, cluster.port, type=socket.SOCK_STREAM)
-            # Many machines have a name of their own at an address that no other machine can reach.
-            family, _, _, _, address = min(found, key=lambda answer: _is_loopback(answer[4][0]))
-            server = socket.create_server(address[:2], family=family)
-        except OSError as error:
-            raise UserError(
-                f"process 0 cannot listen at {cluster.address} ({cluster.found}): {error}; it runs "
-                "on the host that this address names"
-            ) from None
+        """Listens at the one address that the others were told, not at all of this machine.
+
+        Where that has no address yet, as the name of a pod has none that has just started, it
+        listens at all: the others wait until the name resolves, and this process needs no name.
+        """
+        cluster, begun = self._cluster, time.monotonic()
+        while True:
+            try:
+                found = socket.getaddrinfo(cluster.head, cluster.port, type=socket.SOCK_STREAM)
+                # Many machines have a name at an address that no other machine can reach.
+                family, *_, address = min(found, key=lambda answer: _is_loopback(answer[4][0]))
+                server = socket.create_server(address[:2], family=family)
+                break
+            except socket.gaierror as error:
+                self._say(f"{cluster.head} has no address yet ({error}): listening at all of ours")
+                return self._listen_everywhere()
+            except OSError as error:
+                # The address of a pod may be that of its predecessor for some seconds.
+                passing = error.errno == errno.EADDRNOTAVAIL and not _is_address(cluster.head)
+                if passing and time.monotonic() - begun < self._contact.retry_s:
+                    time.sleep(_PAUSE_S)
+                    continue
+                raise self._cannot_listen(error) from None
         if _is_loopback(address[0]) and cluster.head not in ("localhost", address[0]):
             self._say(
                 f"{cluster.head} is {address[0]} on this host, which no other machine can reach; "
                 "on several machines set ORBAX_BENCH_HEAD_HOST to an address that they can"
             )
         return server
+
+    def _listen_everywhere(self) -> socket.socket:
+        both = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if both else socket.AF_INET
+        try:
+            return socket.create_server(
+                ("", self._cluster.port), family=family, dualstack_ipv6=both
+            )
+        except OSError as error:
+            raise self._cannot_listen(error) from None
+
+    def _cannot_listen(self, error: OSError) -> UserError:
+        return UserError(
+            f"process 0 cannot listen at {self._cluster.address} ({self._cluster.found}): {error}; "
+            "it runs on the host that this address names"
+        )
 
     def _accept(self, server: socket.socket, token: str, shown: Message) -> None:
         while not self._closed.is_set():
@@ -182,7 +210,8 @@ class Reception:
         except Exception as error:  # noqa: BLE001 - whatever the input of a peer leads to
             kinds = OSError | Refused  # whose words are ours; of others only the kind is known
             why = one_line(str(error)) if isinstance(error, kinds) else "a message of another form"
-            self._say_refused(f"refused an agent from {peer}: {why}")
+            shown_peer = peer.removeprefix("::ffff:")
+            self._say_refused(f"refused an agent from {shown_peer}: {why}")
             connection.close()
         finally:
             with self._changed:
@@ -226,6 +255,8 @@ class Reception:
             earlier = self.hosts.get(rank)
             if earlier is not None and not earlier.lost:
                 refuse(wire, f"another agent is host {rank} already ({earlier.name})", again=True)
+            if not self.address or _is_loopback(self.address):
+                self.address = wire.address
             wire.send({"welcome": rank})
             self.hosts[rank] = RemoteHost(
                 wire,
@@ -246,6 +277,14 @@ class Reception:
         self._say(line)
         with self._changed:
             self._changed.notify_all()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_loopback(address: object) -> bool:

@@ -86,8 +86,8 @@ class Wire:
         self._sending = threading.Lock()
         self._keys: tuple[bytes, bytes] | None = None
         self._sent = self._received = 0
-        self.address = str(connection.getsockname()[0])
-        self.peer = str(connection.getpeername()[0])
+        peer, own = connection.getpeername(), connection.getsockname()
+        self.peer, self.address = (str(each[0]).removeprefix("::ffff:") for each in (peer, own))
 
     def secure(self, *, sends: bytes, receives: bytes) -> None:
         """Has every frame from here on authenticated, each direction with its own key."""

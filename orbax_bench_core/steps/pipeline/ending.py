@@ -12,6 +12,7 @@ from orbax_bench_core.execute import CannotRecord, HostsMissing
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import clear_own
 from orbax_bench_core.interrupts import Told, interrupted_when_told
+from orbax_bench_core.owners import closed_to_others
 from orbax_bench_core.steps.pipeline.enforcement import enforcement_exit_code
 from orbax_bench_core.steps.point import ENDED, PointFailed
 
@@ -35,9 +36,11 @@ class InWords:
         """Takes the verdict that is enforced; empty for none."""
         self._verdict = verdict
         self._interrupts = interrupted_when_told(clear_own)
+        self._modes = closed_to_others()
 
     def __enter__(self) -> None:
-        """Has SIGTERM and SIGHUP interrupt the body."""
+        """Has SIGTERM and SIGHUP interrupt the body, whose files others cannot write."""
+        self._modes.__enter__()
         self._interrupts.__enter__()
 
     def __exit__(
@@ -53,6 +56,7 @@ class InWords:
             SystemExit: The body raised what has a message, in a container.
             Told: The process was told to end, and what ran made another error of that.
         """
+        self._modes.__exit__(None, None, None)
         try:
             self._interrupts.__exit__(kind, error, traceback)
         except Told as told:
