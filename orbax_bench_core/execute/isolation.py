@@ -8,20 +8,29 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import stat
 import struct
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.config import HostMemory
 from orbax_bench_core.errors import UserError, presentable, printable
 from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.held import shared_with_workers
+from orbax_bench_core.leases import turn
+
+if TYPE_CHECKING:
+    from etils import epath
 
 _SHARED = Path("/tmp")  # noqa: S108 - one place for all users, whatever their TMPDIR
 LOCK_FILE = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "orbax-bench.lock"
+
+SHARED_FOLDER: Final = ".orbax-bench"
+"""Folder beside runs, for what those of one place have in common."""
 
 _POLL_S = 0.2
 _LONGEST_HOLDER = 1000
@@ -79,6 +88,54 @@ def measuring_lock(
             yield
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def turns_on(
+    machines: Iterable[str], run: epath.Path, waiting: Callable[[str], None]
+) -> Iterator[None]:
+    """Waits until no other run or step of one place measures on these machines, and keeps it so.
+
+    Containers of one machine do not see each other's lock files, but the storage of their runs.
+    Each has a lease per machine beside the run directory, or in it where nothing may be written
+    beside it or another storage is mounted there, which other containers do not share.
+
+    Args:
+        machines: What tells each machine from others, as all of its containers know it.
+        run: The run directory.
+        waiting: Called with a line for people when another one holds a lease.
+    """
+
+    def said(line: str) -> None:
+        waiting(
+            f"{line}: it measures on this machine; --no-lock measures beside it, and each "
+            "disturbs the other"
+        )
+
+    with contextlib.ExitStack() as held:
+        # All runs take machines in one order: otherwise two could wait for each other for ever.
+        places = _places(run)
+        for machine in sorted(set(machines)):
+            owner = re.sub(r"[^\w-]", "_", machine) or "machine"
+            for place in places:
+                try:
+                    held.enter_context(
+                        turn(place / SHARED_FOLDER, owner, command=command_line(), say=said)
+                    )
+                    break
+                except OSError:
+                    if place == places[-1]:
+                        raise
+        yield
+
+
+def _places(run: epath.Path) -> tuple[epath.Path, ...]:
+    """Returns where leases of a machine may lie, the place that most runs share first."""
+    if "://" in os.fspath(run):
+        return (run.parent, run)
+    run = run.resolve()
+    is_shared = Path(run.parent).stat().st_dev == Path(run).stat().st_dev
+    return (run.parent, run) if is_shared and os.access(run.parent, os.W_OK) else (run,)
 
 
 def _ours() -> bytes:

@@ -15,6 +15,7 @@ from orbax_bench_core.errors import UserError, shortened, shown
 from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.hosts import Host, LocalHost, Rendezvous
+from orbax_bench_core.execute.isolation import turns_on
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
 from orbax_bench_core.files import place
 from orbax_bench_core.provenance import CodeUnderTest, code_under_test
@@ -286,6 +287,17 @@ class Session:
                 with contextlib.suppress(OSError, UserError):
                     self.directory.clear_abandoned(self.entries)
                 raise
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Holds the measuring lock of each host, and a lease of its machine for its containers.
+
+        Raises:
+            HostsMissing: A host is lost.
+        """
+        host = self.settings.host
+        with host.alone(self.say), turns_on(host.machines(), self.directory.root, self.say):
+            yield
 
     @property
     def whole(self) -> bool:

@@ -12,7 +12,7 @@ from orbax_bench_core.files.exclusive import (
     read_if_there,
     swap,
 )
-from orbax_bench_core.files.holders import is_gone, started, this_machine
+from orbax_bench_core.files.holders import is_gone, machine_id, started, this_machine
 from orbax_bench_core.files.links import refuse_links, remove_tree
 from orbax_bench_core.files.model import ResultModel
 from orbax_bench_core.files.places import absolute, checked_path, matching, place, without_detours
@@ -40,6 +40,7 @@ __all__ = [
     "is_abandoned",
     "is_gone",
     "is_there",
+    "machine_id",
     "matching",
     "names_in",
     "new_scratch_file",

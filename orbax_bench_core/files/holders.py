@@ -9,6 +9,14 @@ import socket
 from pathlib import Path
 
 
+def machine_id() -> str:
+    """Returns what all containers of this machine have in common, and no other machine has."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return socket.gethostname()
+
+
 @functools.cache
 def this_machine() -> str:
     """Returns what tells this boot and process namespace from all others."""

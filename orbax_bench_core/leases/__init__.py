@@ -1,6 +1,6 @@
-"""Leases of a run: who measures all of it, a point or a batch of points, and may write records."""
+"""Leases: who measures a run or points of it and may write records, and who has a machine."""
 
-from orbax_bench_core.leases.lease import PACE, WHOLE, Fence, LeaseLost, batch_name, held
+from orbax_bench_core.leases.lease import PACE, WHOLE, Fence, LeaseLost, batch_name, held, turn
 
 __all__ = [
     "PACE",
@@ -9,4 +9,5 @@ __all__ = [
     "LeaseLost",
     "batch_name",
     "held",
+    "turn",
 ]

@@ -188,7 +188,49 @@ def held(
         UserError: Another command holds it, or a part of it.
         OSError: The lease cannot be read or written.
     """
-    lease = Lease(
+    lease = _new(owner, command, points)
+    refuse_links(root / FOLDER, root)
+    path = _take(root, lease, say)
+    beating = _Heart(path, lease)
+    try:
+        _refuse_others(root, lease, say)
+        _clean(root, owner, path)
+        yield Fence(owner, lease.token)
+    finally:
+        beating.stop()
+
+
+@contextlib.contextmanager
+def turn(
+    root: epath.Path, owner: str, *, command: str, say: Callable[[str], None]
+) -> Iterator[None]:
+    """Holds a lease that several want one after the other: who finds it held waits for its end.
+
+    A holder that was killed where its process cannot be seen, as in another container, is waited
+    for until its counter has stood still for `PACE.stale_s`.
+
+    Args:
+        root: A folder that all of them see.
+        owner: What is held, as the name of a file.
+        command: What this process runs, for others.
+        say: Told once whom this process waits for.
+
+    Raises:
+        OSError: The lease cannot be read or written.
+    """
+    lease = _new(owner, command)
+    refuse_links(root / FOLDER, root)
+    path = _take(root, lease, say, patient=True)
+    beating = _Heart(path, lease)
+    try:
+        _clean(root, owner, path)
+        yield
+    finally:
+        beating.stop()
+
+
+def _new(owner: str, command: str, points: Sequence[str] = ()) -> Lease:
+    return Lease(
         owner=owner,
         token=uuid.uuid4().hex,
         host=socket.gethostname(),
@@ -199,15 +241,6 @@ def held(
         since=datetime.datetime.now(datetime.UTC),
         points=tuple(points),
     )
-    refuse_links(root / FOLDER, root)
-    path = _take(root, lease, say)
-    beating = _Heart(path, lease)
-    try:
-        _refuse_others(root, lease, say)
-        _clean(root, owner, path)
-        yield Fence(owner, lease.token)
-    finally:
-        beating.stop()
 
 
 class _Heart:
@@ -240,16 +273,19 @@ class _Heart:
                 write_atomically(self._path, lease.model_dump_json().encode())
 
 
-def _take(root: epath.Path, lease: Lease, say: Callable[[str], None]) -> epath.Path:
+def _take(
+    root: epath.Path, lease: Lease, say: Callable[[str], None], *, patient: bool = False
+) -> epath.Path:
     """Creates the next lease of an owner once the newest has ended or its holder is gone."""
     while True:
         newest = _newest(root, lease.owner)
         if newest is not None:
-            _await_end(root, lease.owner, newest, say)
+            _await_end(root, lease.owner, newest, say, patient=patient)
         epoch = 1 if newest is None else newest.epoch + 1
         path = _path(root, lease.owner, epoch)
         if create_exclusively(path, lease.model_dump_json().encode()):
             return path
+        time.sleep(PACE.poll_s)  # NFS may list for seconds what was there before
 
 
 def _refuse_others(root: epath.Path, own: Lease, say: Callable[[str], None]) -> None:
@@ -273,25 +309,42 @@ def _refuse_others(root: epath.Path, own: Lease, say: Callable[[str], None]) -> 
             _await_end(root, other, newest, say)
 
 
-def _await_end(root: epath.Path, owner: str, kept: _Kept, say: Callable[[str], None]) -> None:
-    """Returns once a lease has ended or is stale.
+def _await_end(
+    root: epath.Path,
+    owner: str,
+    kept: _Kept,
+    say: Callable[[str], None],
+    *,
+    patient: bool = False,
+) -> None:
+    """Returns once a lease has ended or is stale; with `patient`, however long its holder lives.
 
     Raises:
-        UserError: Its holder is alive.
+        UserError: Its holder is alive, and this is not `patient`.
     """
     began, told, before = time.monotonic(), False, kept
+    pause = min(PACE.poll_s, PACE.stale_s / 4)
+    if patient and "://" in os.fspath(root):  # each look is two requests, perhaps for hours
+        pause = PACE.stale_s / 6
     while True:
         lease = kept.lease
         if lease is not None and (lease.ended or lease.provably_gone):
             return
         if kept.data != before.data or kept.epoch != before.epoch:
-            raise UserError(_refusal(root, owner, lease))
+            if not patient:
+                raise UserError(_refusal(root, owner, lease))
+            began, before = time.monotonic(), kept
         if time.monotonic() - began >= PACE.stale_s:
             return
-        if not told and time.monotonic() - began > 2 * PACE.beat_s:
-            say(f"waiting for up to {PACE.stale_s:g} s: is {lease or 'its owner'} still alive?")
+        if not told and (patient or time.monotonic() - began > 2 * PACE.beat_s):
+            holder = lease or "its owner"
+            say(
+                f"waiting for {holder}, or {PACE.stale_s:g} s without a sign of life"
+                if patient
+                else f"waiting for up to {PACE.stale_s:g} s: is {holder} still alive?"
+            )
             told = True
-        time.sleep(min(PACE.poll_s, PACE.stale_s / 4))
+        time.sleep(pause)
         now = _newest(root, owner)
         if now is None:
             return

@@ -63,6 +63,22 @@ class CompanyFinder:
         }
         return collections.Counter(series for series, _ in accompanied)
 
+    @staticmethod
+    def warning(repeats: int, what: str) -> str:
+        """Returns what a headline says where repeats were not alone; empty where all were.
+
+        Args:
+            repeats: How many were not.
+            what: What must not be trusted: a choice, a verdict.
+        """
+        if not repeats:
+            return ""
+        said = "1 repeat was" if repeats == 1 else f"{repeats} repeats were"
+        return (
+            f"{said} not alone: others were measured on the same machine meanwhile, so do not "
+            f"trust {what}"
+        )
+
 
 def _machine(record: Record) -> str:
     host = record.provenance.get("host")

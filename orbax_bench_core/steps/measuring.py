@@ -23,7 +23,7 @@ def measuring(session: Session, *, lock: bool) -> Iterator[None]:
     if not session.settings.placed:
         refuse_several_hosts("what was started here")
     check_room(session)
-    turn = session.settings.host.alone(session.say) if lock else contextlib.nullcontext()
+    turn = session.alone() if lock else contextlib.nullcontext()
     with session.owned(), turn, session.watch:
         yield
 

@@ -85,7 +85,13 @@ def best_of(
         known_goal(chosen, measured)
     elif goal is not None and search is None:
         known_goal(chosen, frozenset(MEASURES))
-    asked = Asked(info=info, goal=chosen, peak_memory=peak_memory, search=search)
+    asked = Asked(
+        info=info,
+        goal=chosen,
+        peak_memory=peak_memory,
+        search=search,
+        not_alone=observer.not_alone(),
+    )
     return Best(
         run_id=info.run_id,
         suite=info.suite_name,

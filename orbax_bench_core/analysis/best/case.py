@@ -37,12 +37,14 @@ class Asked:
         goal: What is made small.
         peak_memory: Most bytes of host memory that a point may take; None sets no bound.
         search: The search that measured the points; None where there was none.
+        not_alone: Repeats of each point that were not alone on their machine, by id.
     """
 
     info: RunInfo
     goal: Goal
     peak_memory: int | None
     search: Search | None
+    not_alone: Mapping[str, int]
 
     @property
     def dropped(self) -> Mapping[str, int]:
@@ -104,6 +106,7 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> Case | None:
             *remarks(points, choice, chosen, memory=memory),
         ),
         not_measured=not_measured(points, varied, asked.info),
+        not_alone=sum(asked.not_alone.get(point.point.id, 0) for point in points),
     )
 
 

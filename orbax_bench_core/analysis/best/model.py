@@ -242,6 +242,7 @@ class Case(ResultModel):
             no budget varies.
         remarks: What else a reader must know: flags of repeats, and the like.
         not_measured: What the run says nothing of.
+        not_alone: Repeats that were measured while others were on the same machine.
     """
 
     name: str
@@ -257,6 +258,7 @@ class Case(ResultModel):
     staging: tuple[str, ...] = ()
     remarks: tuple[str, ...]
     not_measured: tuple[str, ...]
+    not_alone: int = 0
 
     @property
     def ranking(self) -> Ranking:

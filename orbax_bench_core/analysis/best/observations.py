@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core import measure
@@ -18,7 +18,7 @@ from orbax_bench_core.analysis.best.goals import (
 )
 from orbax_bench_core.analysis.best.model import Goal
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
-from orbax_bench_core.records import Repeat, Verified, weakest
+from orbax_bench_core.records import CompanyFinder, Repeat, Verified, weakest
 from orbax_bench_core.sweep import SweepPoint, short_name
 
 _LARGEST: Final = {
@@ -96,11 +96,17 @@ class Observer:
     def __init__(self, points: Iterable[SweepPoint]) -> None:
         """Takes the points of the suite."""
         self._found = {point.id: Observed(point=point) for point in points}
+        self._company = CompanyFinder()
 
     def add(self, repeat: Repeat) -> None:
-        """Takes one repeat; warm-ups and arms are passed over."""
+        """Takes one repeat; of warm-ups and arms only whom they disturbed."""
+        self._company.add(repeat)
         if not repeat.warmup and repeat.series.id in self._found:
             self._found[repeat.series.id].add(repeat)
+
+    def not_alone(self) -> Mapping[str, int]:
+        """Returns by id of the point how many of its repeats were not alone on their machine."""
+        return self._company.found()
 
     def cases(self) -> dict[str, list[Observed]]:
         """Returns the points, those without a repeat too, by the work that they do.

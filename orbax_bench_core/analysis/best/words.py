@@ -18,6 +18,7 @@ from orbax_bench_core.analysis.best.model import (
     Recommendation,
 )
 from orbax_bench_core.document import count, digits, num_bytes, percent, seconds
+from orbax_bench_core.records import CompanyFinder
 
 READING: Final = """\
 Points are compared within a case: same benchmark, checkpoint, mesh, processes and page cache.
@@ -208,7 +209,9 @@ def headline(case: Case, goal: Goal) -> str:
     if found is None:
         return f"No point can be recommended for the {goal_words(goal)}"
     point = next(each for each in case.points if each.point_id == found.point_id)
-    return f"Best for the {goal_words(goal)}: {options(point)}"
+    said = f"Best for the {goal_words(goal)}: {options(point)}"
+    shared = CompanyFinder.warning(case.not_alone, "this choice")
+    return f"{said} ({shared})" if shared else said
 
 
 def effect_lines(case: Case, most: int = 8) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from orbax_bench_core.analysis.summary.model import PointStatus
 from orbax_bench_core.analysis.summary.tables import ExtraColumns, PointTable, headings
 from orbax_bench_core.document import Column, Element, Group, Paragraph, Role, Row, Span, Table
+from orbax_bench_core.records import CompanyFinder
 
 
 def operations_table(
@@ -57,6 +58,14 @@ def _retried(point: PointStatus) -> str:
         f"{point.retried} of {point.passed} repeats passed only when they were tried again, and "
         f"are among these times; the first attempt of the first: {point.retried_for}"
     )
+
+
+def shared_warning(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+    """Returns what stands above the times of a run whose repeats were not all alone."""
+    said = CompanyFinder.warning(
+        sum(point.not_alone for point in points), "comparisons of these times"
+    )
+    return (wrapped("!", "bad", f"{said}."),) if said else ()
 
 
 def not_alone(point: PointStatus) -> str:

@@ -11,6 +11,7 @@ from orbax_bench_core.analysis.summary.operations import (
     not_alone,
     operations_table,
     retried_lines,
+    shared_warning,
     wrapped,
 )
 from orbax_bench_core.analysis.summary.tables import (
@@ -43,7 +44,7 @@ def terminal_document(
         answer: What stands above the tables; None for nothing.
     """
     above = () if answer is None else answer.brief or answer.elements
-    elements = (*above, *summary_elements(summary, extra))
+    elements = (*shared_warning(summary.points), *above, *summary_elements(summary, extra))
     return Document(title=info.suite_name, elements=elements, escape=False)
 
 

@@ -8,7 +8,12 @@ from typing import Final
 from orbax_bench_core.analysis.summary.charts import charts
 from orbax_bench_core.analysis.summary.effects import effects_elements
 from orbax_bench_core.analysis.summary.model import Failure, PointStatus, RunSummary
-from orbax_bench_core.analysis.summary.operations import not_alone, operations_table, retried_lines
+from orbax_bench_core.analysis.summary.operations import (
+    not_alone,
+    operations_table,
+    retried_lines,
+    shared_warning,
+)
 from orbax_bench_core.analysis.summary.provenance_facts import provenance_facts
 from orbax_bench_core.analysis.summary.tables import (
     NO_EXTRA,
@@ -83,6 +88,7 @@ def _page(
         Heading(Span(info.suite_name), level=1),
         Only("html", (_run(info, summary, "×"),)),
         Only("markdown", (_run(info, summary, "x"),)),
+        *shared_warning(summary.points),
         *answer,
         Only("html", charts(info, summary, tables, extra)),
         Only("markdown", (Heading("Time per operation"), Paragraph(computed))),

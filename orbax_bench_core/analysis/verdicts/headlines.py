@@ -7,13 +7,14 @@ from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerd
 from orbax_bench_core.analysis.verdicts.ranking import nearest_to_trouble, trouble, worst_first
 from orbax_bench_core.analysis.verdicts.words import interval, ratio, share
 from orbax_bench_core.document import count
+from orbax_bench_core.records import CompanyFinder
 
 
 def headline(report: VerdictReport) -> str:
     """Returns the result of a report in one sentence or two, without its word."""
-    if report.exploratory:
-        return f"{report.exploratory}. {_said(report)}"
-    return _said(report)
+    shared = CompanyFinder.warning(report.not_alone, "the verdict")
+    said = f"{shared}. {_said(report)}" if shared else _said(report)
+    return f"{report.exploratory}. {said}" if report.exploratory else said
 
 
 def _said(report: VerdictReport) -> str:

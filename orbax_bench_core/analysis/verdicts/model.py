@@ -199,6 +199,7 @@ class VerdictReport(ResultModel):
         revisions: The code under test of each arm, in words; empty in files of an earlier release.
         left_out: Files among the records that are no records of the run, a line each.
         exploratory: That the rules are not those of the run, in one line; empty when they are.
+        not_alone: Repeats that were measured while others were on the same machine.
         judged_at: When, UTC.
     """
 
@@ -215,6 +216,7 @@ class VerdictReport(ResultModel):
     revisions: dict[Arm, str] = {}
     left_out: tuple[str, ...] = ()
     exploratory: str = ""
+    not_alone: int = 0
     judged_at: datetime.datetime
 
     def explored(self, stamp: str) -> VerdictReport:

@@ -110,6 +110,7 @@ def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
             points.append(judge_point(pair, repeats_of(records), info))
             notes += version_differences(records)
     judged = report(info, points, [*notes, *_beside(company)], run.strays)
+    judged = judged.model_copy(update={"not_alone": sum(company.found().values())})
     return judged.explored(exploratory(frozen.gate, info.gate))
 
 

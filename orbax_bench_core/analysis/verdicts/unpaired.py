@@ -25,6 +25,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.provenance import other_surroundings
 from orbax_bench_core.records import (
+    CompanyFinder,
     ErrorInfo,
     Record,
     Repeat,
@@ -96,8 +97,19 @@ def compare_unpaired(
         notes=(revision_note(code),) if code else (),
         revisions=code,
         unmatched=(*_unmatched("baseline", before, now), *_unmatched("candidate", now, before)),
+        not_alone=_not_alone(before, shared) + _not_alone(now, shared),
         judged_at=datetime.datetime.now(datetime.UTC),
     )
+
+
+def _not_alone(records: Mapping[str, Sequence[Record]], shared: Iterable[str]) -> int:
+    """Returns how many repeats of the points that are compared were not alone in their run."""
+    company = CompanyFinder()
+    for of_point in records.values():
+        for repeat in repeats_of(of_point):
+            company.add(repeat)
+    found = company.found()
+    return sum(found.get(point_id, 0) for point_id in shared)
 
 
 def _by_point(records: Iterable[Record]) -> dict[str, list[Record]]:

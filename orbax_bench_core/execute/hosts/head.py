@@ -25,9 +25,9 @@ from orbax_bench_core.execute.hosts.host import (
 from orbax_bench_core.execute.hosts.local import LocalHost
 from orbax_bench_core.execute.hosts.reception import Reception
 from orbax_bench_core.execute.hosts.remote import RemoteHost
-from orbax_bench_core.execute.hosts.rendezvous import machine_id
 from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
 from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.files import machine_id
 from orbax_bench_core.provenance import host_provenance
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.worker import WorkerSetup
@@ -155,6 +155,10 @@ class ClusterHosts:
             self._is_alone = True
             self._await_back(others)
             yield
+
+    def machines(self) -> Sequence[str]:
+        """Returns what tells the machine of each host from others; see `Host`."""
+        return [self._machine(host) for host in range(self._cluster.size)]
 
     def make_environments(
         self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]

@@ -114,6 +114,10 @@ class Host(Protocol):
         """
         ...
 
+    def machines(self) -> Sequence[str]:
+        """Returns what tells the machine of each host from others, in all of its containers."""
+        ...
+
     def run_module(
         self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
     ) -> Iterator[Output]:

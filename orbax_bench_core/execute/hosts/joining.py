@@ -12,8 +12,9 @@ from typing import Final
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.luggage import MOST_PACKED_BYTES, differing, unpack
-from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, machine_id
+from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
 from orbax_bench_core.execute.hosts.wire import Contact, Message, Refused, Wire, prove_as_agent
+from orbax_bench_core.files import machine_id
 from orbax_bench_core.provenance import host_provenance
 from orbax_bench_core.records import RunDirectory
 

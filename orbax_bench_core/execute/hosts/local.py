@@ -25,6 +25,7 @@ from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
+from orbax_bench_core.files import machine_id
 from orbax_bench_core.provenance import host_provenance
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
@@ -61,6 +62,10 @@ class LocalHost:
     ) -> contextlib.AbstractContextManager[None]:
         """Holds the measuring lock of this machine; see `Host`. Processes of one `run` share it."""
         return measuring_lock(say, lock_file=self.lock_file, run=run)
+
+    def machines(self) -> Sequence[str]:
+        """Returns what tells this machine from others; see `Host`."""
+        return (machine_id(),)
 
     def run_module(
         self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float

@@ -176,14 +176,6 @@ def equal_everywhere() -> dict[str, str]:
     }
 
 
-def machine_id() -> str:
-    """Returns what all containers of this machine have in common, and no other machine has."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return platform.node()
-
-
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> str:
     """Returns in what another host differs from this one; empty where in nothing."""
     return ", ".join(
