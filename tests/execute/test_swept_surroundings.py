@@ -20,6 +20,17 @@ def tunables(record):
     return record["provenance"]["environment"]["GLIBC_TUNABLES"]
 
 
+@pytest.mark.slow
+def test_growth_of_memory_is_left_out_where_the_allocator_keeps_pages(suite_run):
+    run = suite_run(SUITE.format(axis="host_memory", values="reused, fresh"))
+    assert run.run()[0] == 0
+    for record in run.records().values():
+        reused = record["point"]["conditions"]["host_memory"] == "reused"
+        found = {sample["metric"] for sample in record["samples"]}
+        assert ("0_basics/host_rss_diff_mb" in found) != reused
+        assert ("not measurable under host_memory: reused" in str(record["notes"])) == reused
+
+
 def resident(record):
     return [
         sample["value"]
