@@ -138,7 +138,7 @@ class TestContext(Generic[Options_co]):
         """Returns where a trace of `operation` belongs, or None when it is not traced.
 
         Measured operations are traced without any call by the author; calling this takes the
-        operation's trace into the author's own hands.
+        trace of the next block of that name into the author's own hands, and of no later one.
 
         Args:
             operation: Name of the operation.

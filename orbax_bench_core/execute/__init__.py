@@ -27,7 +27,7 @@ from orbax_bench_core.execute.hosts import (
     pack,
     unshipped,
 )
-from orbax_bench_core.execute.isolation import LOCK_FILE, allocator_settings, measuring_lock
+from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
 from orbax_bench_core.execute.pairs import run_pairs
 from orbax_bench_core.execute.points import run_points, run_rounds, run_until
 from orbax_bench_core.execute.session import (
@@ -70,7 +70,6 @@ __all__ = [
     "Shipped",
     "Strike",
     "Watcher",
-    "allocator_settings",
     "detect_cluster",
     "equal_everywhere",
     "measuring_lock",

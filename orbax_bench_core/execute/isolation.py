@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import HostMemory
 from orbax_bench_core.errors import UserError, presentable, printable
 from orbax_bench_core.execute.command import command_line
 from orbax_bench_core.execute.held import shared_with_workers
@@ -38,15 +37,6 @@ _LONGEST_SHOWN = 160
 """Characters of a command that are shown: a step of a pipeline has kilobytes."""
 _RANGE = struct.Struct("hhqqi4x")
 """Linux's `struct flock`: kind, origin, first byte, bytes, process."""
-
-_TUNABLES = {
-    "reused": (
-        "glibc.malloc.mmap_threshold=4294967295:"
-        "glibc.malloc.trim_threshold=9999999999:"
-        "glibc.malloc.arena_max=1"
-    ),
-    "fresh": "glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold=0",
-}
 
 
 @contextlib.contextmanager
@@ -221,15 +211,3 @@ def _open(lock_file: Path) -> tuple[int, bool]:
         os.close(descriptor)
         raise
     return descriptor, writable and found.st_nlink == 1
-
-
-def allocator_settings(host_memory: HostMemory) -> dict[str, str]:
-    """Returns the environment that makes glibc treat freed memory as `host_memory` says.
-
-    `reused` keeps it in the heap, `fresh` gives it back at once (anything above 128 KiB is mapped
-    anew each time), `default` sets nothing. Virtual machines that back memory lazily hand out fresh
-    pages at under 1 GB/s, against 20 GB/s for memory that is used again, so a load into fresh
-    memory measures the hypervisor. A C library other than glibc ignores these settings.
-    """
-    tunables = _TUNABLES.get(host_memory)
-    return {} if tunables is None else {"GLIBC_TUNABLES": tunables}

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Self
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade
-from orbax_bench_core.execute.isolation import allocator_settings
 from orbax_bench_core.execute.vigil import HostFailed
 from orbax_bench_core.files import names_in, new_scratch_folder
 from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo
-from orbax_bench_core.sweep import Placement, benchmark_environment, placement
+from orbax_bench_core.sweep import (
+    Placement,
+    allocator_settings,
+    benchmark_environment,
+    placement,
+)
 from orbax_bench_core.worker import WorkerSetup
 
 if TYPE_CHECKING:
@@ -29,7 +33,7 @@ _MAX_SHARING_GROUPS = 2
 
 
 class WorkerPool:
-    """Keeps one warm group per placement: devices, processes and environment.
+    """Keeps one warm group per placement, see `Placement`.
 
     Accelerators have one group for all numbers of devices: they have the devices that they have,
     and a second process could not open them. GPUs can be shared by two when nobody takes all their
@@ -103,7 +107,7 @@ class WorkerPool:
         except BaseException:
             group.stop()
             raise
-        self._await(group)
+        self._await(group, placement(point))
         if evicted:
             self.starts.append(time.monotonic() - clock)
         self._groups[self._key(point)] = group
@@ -171,7 +175,7 @@ class WorkerPool:
         self._do_meanwhile()
         for slot, group in started.items():
             try:
-                self._await(group)
+                self._await(group, placement(points[slot]))
             except HostFailed as failure:
                 self._lives[slot] = failure
 
@@ -180,14 +184,18 @@ class WorkerPool:
         if meanwhile is not None:
             meanwhile()
 
-    def _await(self, group: WorkerGroup) -> None:
+    def _await(self, group: WorkerGroup, asked: Placement) -> None:
         """Waits until a group is ready, and takes from it what the devices are.
 
         Raises:
-            HostFailed: A worker did not become ready.
+            HostFailed: A worker did not become ready, or is not as it was asked to be.
             UserError: It has other devices than were expected.
         """
         group.await_ready()
+        for host, ready in group.ready.items():
+            if differences := ready.differences(asked):
+                group.stop()
+                raise HostFailed(host, "OtherProcess", differences, "")
         if self._settings.expect is not None:
             try:
                 self._settings.expect.check(group.ready)
@@ -213,8 +221,8 @@ class WorkerPool:
         return evicted
 
     def _key(self, point: SweepPoint) -> Placement:
-        num_devices, processes, environment = placement(point)
-        return (0 if self._devices_are_fixed else num_devices, processes, environment)
+        key = placement(point)
+        return key._replace(num_devices=0) if self._devices_are_fixed else key
 
     def _limit(self) -> int:
         """Returns how many groups may be alive."""
@@ -233,14 +241,13 @@ class WorkerPool:
     def _start(
         self, point: SweepPoint, timeout_s: float, *, life: int | None = None
     ) -> WorkerGroup:
-        num_devices, processes, environment = placement(point)
+        num_devices, processes, environment, host_memory, x64 = placement(point)
         self._check_environment(environment, processes)
-        conditions = point.conditions
         coordinator = self._settings.host.free_address() if processes > 1 else None
         setups = [
             WorkerSetup(
                 root=self._root,
-                x64=conditions.x64,
+                x64=x64,
                 num_devices=-(-num_devices // processes),
                 process_id=process_id,
                 num_processes=processes,
@@ -252,14 +259,15 @@ class WorkerPool:
             for process_id in range(processes)
         ]
         of = "" if life is None else f"life_{life}"
-        name = "_".join(filter(None, ["worker", environment, f"{num_devices}_devices", of]))
+        memory = "" if host_memory == "reused" else host_memory
+        name = "_".join(filter(None, ["worker", environment, f"{num_devices}_devices", memory, of]))
         names = [f"{name}_host_{host}" for host in range(processes)] if processes > 1 else [name]
         return WorkerGroup(
             self._settings.host,
             setups,
             environment={
-                **allocator_settings(conditions.host_memory),
                 **self._environment,
+                **allocator_settings(host_memory, self._environment.get("GLIBC_TUNABLES", "")),
                 **self._pinned_devices(processes),
             },
             python=environment,

@@ -11,7 +11,7 @@ import pydantic
 
 from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, leaves
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import Host, LocalHost, Output, allocator_settings
+from orbax_bench_core.execute import Host, LocalHost, Output
 from orbax_bench_core.limits.kept import LimitsCache
 from orbax_bench_core.limits.model import (
     HostLimits,
@@ -24,6 +24,7 @@ from orbax_bench_core.limits.model import (
 from orbax_bench_core.limits.scratch import existing_directory, scratch
 from orbax_bench_core.limits.share import unasked
 from orbax_bench_core.records import Record, RunDirectory
+from orbax_bench_core.sweep import allocator_settings
 
 _HOST_MEMORY: HostMemory = "reused"
 _MODULE = "orbax_bench_core.limits"

@@ -4,12 +4,10 @@ from orbax_bench_core.sweep.catalog import BUILTINS, class_path, is_builtin, nam
 from orbax_bench_core.sweep.classes import load_class, options_class, source_file
 from orbax_bench_core.sweep.design import (
     PairDesign,
-    Placement,
     ProcessNoise,
     ProcessNoiseOf,
     design_of,
     earlier_design,
-    placement,
 )
 from orbax_bench_core.sweep.expansion import Expansion, SkippedPoint, expand_here
 from orbax_bench_core.sweep.isolate import benchmark_environment, expand, suite_folder
@@ -26,6 +24,12 @@ from orbax_bench_core.sweep.pair import (
 )
 from orbax_bench_core.sweep.point import SweepPoint
 from orbax_bench_core.sweep.point_differences import differences, nearest
+from orbax_bench_core.sweep.surroundings import (
+    Placement,
+    allocator_settings,
+    host_memory_of,
+    placement,
+)
 
 __all__ = [
     "BLOCK_SIZE",
@@ -39,6 +43,7 @@ __all__ = [
     "SkippedPoint",
     "SweepEntry",
     "SweepPoint",
+    "allocator_settings",
     "arrangement",
     "baseline_point",
     "benchmark_environment",
@@ -50,6 +55,7 @@ __all__ = [
     "entry_from_json",
     "expand",
     "expand_here",
+    "host_memory_of",
     "is_builtin",
     "load_class",
     "names_of",

@@ -16,22 +16,13 @@ import pydantic
 
 from orbax_bench_core.config import PER_ARM, GateConfig
 from orbax_bench_core.sweep.pair import BLOCK_SIZE, Pair
-from orbax_bench_core.sweep.point import SweepPoint
-
-Placement = tuple[int, int, str]
-"""What a point needs of its workers: devices, processes, name of the environment."""
+from orbax_bench_core.sweep.surroundings import placement
 
 Workers = Literal["shared", "one_per_arm", "lives"]
 
 _SMALL_OFFSET: Final = 0.01
 """Standard deviation of the offset of a process up to which one process per arm keeps the levels:
 with 1 % of it REGRESSION is wrong in 1.0 % and PASS in 1.5 %."""
-
-
-def placement(point: SweepPoint) -> Placement:
-    """Returns what a point needs of its workers: devices, processes, name of the environment."""
-    environment = "" if point.environment is None else point.environment.name
-    return (point.num_devices or point.processes, point.processes, environment)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ import pydantic
 from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import AlreadyRecorded, RunDirectory, RunDirectoryGone, Status
+from orbax_bench_core.sweep import host_memory_of
 from orbax_bench_core.worker.devices import simulate_devices
 from orbax_bench_core.worker.garbage import collect_for_the_last_time, setting_aside
 from orbax_bench_core.worker.orphans import EXIT_ABANDONED, die_with_parent, leave
@@ -106,6 +107,9 @@ class _Worker:
                 fixed=not simulated or devices["platform"] != "cpu",
                 provenance=self._provenance,
                 worker=self._id,
+                processes=1 if on_pathways else jax.process_count(),
+                host_memory=host_memory_of(os.environ),
+                x64=bool(jax.config.read("jax_enable_x64")),
             )
         )
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 import pydantic
 
 from orbax_bench_core.authoring import Drill
-from orbax_bench_core.config import Arm
+from orbax_bench_core.config import Arm, HostMemory
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.provenance import UNKNOWN, storage_provenance
@@ -22,7 +22,8 @@ from orbax_bench_core.records import (
     Status,
     troubles_of,
 )
-from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
+from orbax_bench_core.sweep import Placement, SweepEntry, SweepPoint, side
+from orbax_bench_core.worker.devices import MAX_SIMULATED_DEVICES
 
 STACKS_SIGNAL: Final = signal.SIGUSR1
 """Has a worker print the stacks of its threads."""
@@ -173,6 +174,9 @@ class Ready(ResultModel):
         fixed: Whether the devices are what this machine has, rather than what was asked for.
         provenance: What runs, and on what.
         worker: Id of this process, unique on all machines; see `worker_id`.
+        processes: How many processes JAX has joined.
+        host_memory: What its allocator does with freed memory, by its own environment.
+        x64: Whether JAX has 64-bit types.
     """
 
     event: Literal["ready"] = "ready"
@@ -181,6 +185,27 @@ class Ready(ResultModel):
     fixed: bool
     provenance: dict[str, Any]
     worker: str = ""
+    processes: int
+    host_memory: HostMemory
+    x64: bool
+
+    def differences(self, asked: Placement) -> str:
+        """Returns what was asked for and is not so, on one line; empty where all is.
+
+        Devices that a machine has are checked when a point asks for them. Of an environment its
+        versions tell, which are in the provenance of each record.
+        """
+        devices = {} if self.fixed else {"num_devices": self.device_count}
+        has = {"processes": self.processes, "host_memory": self.host_memory, "x64": self.x64}
+        wanted = asked._asdict()
+        if not self.fixed:  # each process has as many as the one that needs most
+            share = min(-(-asked.num_devices // asked.processes), MAX_SIMULATED_DEVICES)
+            wanted["num_devices"] = share * asked.processes
+        return "; ".join(
+            f"the point needs {name}={wanted[name]}, and its worker has {name}={value}"
+            for name, value in {**devices, **has}.items()
+            if value != wanted[name]
+        )
 
 
 class Measured(ResultModel):

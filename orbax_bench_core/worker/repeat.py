@@ -10,7 +10,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
@@ -19,8 +19,10 @@ from orbax_bench_core.files import refuse_links, remove_tree
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.measure import (
     RESIDENT_SHARE,
+    RSS_GROWTH,
     Sample,
     also_collecting,
+    block_name,
     observing,
     reading_as_text,
     tracing,
@@ -102,6 +104,12 @@ class NothingMeasured(Exception):
     """A benchmark came to its end without a measured block."""
 
 
+_RSS_LEFT_OUT: Final = (
+    f"{RSS_GROWTH.name}: not measurable under host_memory: reused, where the allocator keeps what "
+    "is freed; 7_memory/host_peak_rss_mb holds, or set host_memory: fresh"
+)
+
+
 class _Repeat:
     """The steps of one repeat, and what they have found so far."""
 
@@ -121,6 +129,7 @@ class _Repeat:
         self._path = run.data_path(task.point, task.repeat, warmup=task.warmup, arm=task.arm)
         self.samples: list[Sample] = []
         self.notes: dict[str, list[str]] = {}
+        self._left_out: dict[str, None] = {}
         self.state: State | None = None
         self.inventory: Inventory | None = None
         self.code = task.code
@@ -154,7 +163,9 @@ class _Repeat:
                 f"{point.benchmark}.test_fn returned {result!r}; return TestResult(metrics=metrics)"
             )
         self._refuse_nothing_measured()
-        self.notes = result.metrics.notes
+        self.notes = {**result.metrics.notes}
+        for block in self._left_out:
+            self.notes[block] = [*self.notes.get(block, []), _RSS_LEFT_OUT]
         if self._task.host == 0:
             self.inventory = take_inventory(result.inventory_path or self._path)
             self.effects += witness.effects(point, self._path, self.samples)
@@ -208,8 +219,10 @@ class _Repeat:
             NothingMeasured: It has none.
         """
         # How much of a checkpoint is in the page cache, the harness finds out by itself.
-        if self._task.num_hosts == 1 and all(
-            sample.metric == RESIDENT_SHARE.name for sample in self.samples
+        if (
+            self._task.num_hosts == 1
+            and not self._left_out
+            and all(sample.metric == RESIDENT_SHARE.name for sample in self.samples)
         ):
             raise NothingMeasured(
                 f"{self._task.measured.benchmark}.test_fn measured nothing: wrap the operation in "
@@ -250,6 +263,11 @@ class _Repeat:
             yield
 
     def _observe(self, samples: Sequence[Sample]) -> None:
+        if self._task.measured.conditions.host_memory == "reused":
+            own = [sample for sample in samples if sample.metric != RSS_GROWTH.name]
+            if len(own) < len(samples):
+                self._left_out[block_name(samples[0].operation, samples[0].occurrence)] = None
+            samples = own
         self.samples += samples
         self._measured(samples)
 
@@ -286,8 +304,11 @@ class _Traces:
     claimed: set[str] = dataclasses.field(default_factory=set)
 
     def directory(self, operation: str) -> str | None:
+        if operation in self.claimed:
+            self.claimed.discard(operation)  # the author has this block, and no later one
+            return None
         path = self._path(operation)
-        return None if path is None or operation in self.claimed else str(path)
+        return None if path is None else str(path)
 
     def claim(self, operation: str) -> epath.Path | None:
         self.claimed.add(operation)

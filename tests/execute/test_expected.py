@@ -9,7 +9,15 @@ from orbax_bench_core.worker import Ready
 
 def ready(platform, kind, count):
     devices = {"platform": platform, "kind": kind, "count": count}
-    return Ready(platform=platform, device_count=count, fixed=True, provenance={"devices": devices})
+    return Ready(
+        platform=platform,
+        device_count=count,
+        fixed=True,
+        provenance={"devices": devices},
+        processes=1,
+        host_memory="reused",
+        x64=True,
+    )
 
 
 @pytest.mark.parametrize(

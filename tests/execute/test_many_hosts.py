@@ -21,7 +21,16 @@ pytestmark = pytest.mark.slow
 
 SIZE = 64
 TOKEN = "t" * 32
-READY = Ready(platform="cpu", device_count=SIZE, fixed=True, provenance={}, worker="w")
+READY = Ready(
+    platform="cpu",
+    device_count=SIZE,
+    fixed=True,
+    provenance={},
+    worker="w",
+    processes=SIZE,
+    host_memory="reused",
+    x64=True,
+)
 
 
 class OwnWorker:

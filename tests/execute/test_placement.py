@@ -7,11 +7,11 @@ from orbax_bench_core.sweep import Pair, placement, sides
 OLD = EnvironmentConfig(name="old", interpreter="p")
 
 
-def test_devices_processes_and_environment_make_a_placement(make_point):
+def test_what_makes_a_placement(make_point):
     mesh = MeshConfig(mesh_axes=("d",), ici_parallelism={"d": 4})
-    assert placement(make_point()) == (1, 1, "")
-    assert placement(make_point(mesh=mesh, processes=2)) == (4, 2, "")
-    assert placement(make_point(environment=OLD)) == (1, 1, "old")
+    assert placement(make_point()) == (1, 1, "", "reused", True)
+    assert placement(make_point(mesh=mesh, processes=2)) == (4, 2, "", "reused", True)
+    assert placement(make_point(environment=OLD)) == (1, 1, "old", "reused", True)
 
 
 def test_a_pair_is_measured_on_both_sides(make_point):

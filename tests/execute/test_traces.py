@@ -55,6 +55,13 @@ def test_a_benchmark_that_knows_nothing_of_traces_is_traced(suite_run):
     assert traced(run) == {"before": 1, "mishap": 1}
 
 
+def test_a_benchmark_takes_the_trace_of_one_block_and_not_of_later_ones(suite_run):
+    options = "{act: claim, enable_trace: true}"
+    run = suite_run(SUITE.format(generator="misbehaving.Misbehaving", options=options))
+    assert run.run()[0] == 0
+    assert traced(run) == {"before": 1, "mishap": 1}
+
+
 @pytest.mark.nightly
 def test_a_trace_of_a_block_that_raises_does_not_spoil_the_next(suite_run):
     options = "{act: [raise, behave], enable_trace: true}"

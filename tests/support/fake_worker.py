@@ -28,7 +28,7 @@ from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.measure import PEERS_NOTICE, RSS, STEPS_LOST, TIME, Sample
 from orbax_bench_core.provenance import host_provenance, worker_id
 from orbax_bench_core.records import AlreadyRecorded, ErrorInfo, RunDirectory, State
-from orbax_bench_core.sweep import Pair
+from orbax_bench_core.sweep import Pair, host_memory_of
 from orbax_bench_core.worker import (
     STACKS_SIGNAL,
     Done,
@@ -82,6 +82,9 @@ class FakeWorker:
                 fixed=pinned is not None,
                 provenance=self._provenance,
                 worker=worker_id(),
+                processes=setup.num_processes,
+                host_memory=host_memory_of(os.environ),
+                x64=setup.x64,
             )
         )
 

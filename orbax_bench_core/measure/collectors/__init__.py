@@ -25,6 +25,7 @@ from orbax_bench_core.measure.collectors.clocks import TIME, clock_readings
 from orbax_bench_core.measure.collectors.device_memory import HBM_IN_USE
 from orbax_bench_core.measure.collectors.jax_monitoring import Heard, hearing_events
 from orbax_bench_core.measure.collectors.process_state import ANON, OPEN_FILES, RSS, THREADS
+from orbax_bench_core.measure.collectors.resident_memory import RSS as RSS_GROWTH
 from orbax_bench_core.measure.collectors.store_answers import RETRIES, code_of
 from orbax_bench_core.measure.collectors.store_text import reading_as_text
 from orbax_bench_core.measure.definition import Family, Metric
@@ -40,6 +41,7 @@ __all__ = [
     "OPEN_FILES",
     "RETRIES",
     "RSS",
+    "RSS_GROWTH",
     "THREADS",
     "TIME",
     "Collector",

@@ -1,0 +1,82 @@
+"""Each axis of `execution` that a suite may sweep, by what the worker's own process shows."""
+
+import typing
+
+import pytest
+
+from orbax_bench_core.config import ExecutionConfig
+
+SUITE = """
+suite_name: axes
+num_repeats: 1
+execution: {{retries: 0, warmups: 0, {axis}: [{values}]}}
+checkpoint_config: {{spec: {{w: {{dtype: float32, shape: [256, 256], sharding: [d]}}}}}}
+mesh_config: {{mesh_axes: [d], ici_parallelism: {{d: 2}}}}
+benchmarks: [{{generator: save_restore, options: {{}}}}]
+"""
+
+
+def tunables(record):
+    return record["provenance"]["environment"]["GLIBC_TUNABLES"]
+
+
+@pytest.mark.slow
+def test_growth_of_memory_is_left_out_where_the_allocator_keeps_pages(suite_run):
+    run = suite_run(SUITE.format(axis="host_memory", values="reused, fresh"))
+    assert run.run()[0] == 0
+    for record in run.records().values():
+        reused = record["point"]["conditions"]["host_memory"] == "reused"
+        found = {sample["metric"] for sample in record["samples"]}
+        assert ("0_basics/host_rss_diff_mb" in found) != reused
+        assert ("not measurable under host_memory: reused" in str(record["notes"])) == reused
+
+
+def resident(record):
+    return [
+        sample["value"]
+        for sample in record["samples"]
+        if (sample["operation"], sample["metric"]) == ("load", "6_io/resident_share_before")
+    ]
+
+
+EVIDENCE = {
+    "host_memory": (
+        tunables,
+        {
+            "reused": lambda found: "trim_threshold=9999999999" in found,
+            "fresh": lambda found: "trim_threshold=0" in found,
+            "default": lambda found: found == "",
+        },
+    ),
+    "cache": (resident, {"cold": lambda found: found == [0], "warm": lambda found: found == [1]}),
+    "processes": (
+        lambda record: record["provenance"]["devices"]["processes"],
+        {1: lambda found: found == 1, 2: lambda found: found == 2},
+    ),
+}
+"""Where the process shows a value, and what it shows under each."""
+
+
+def test_every_axis_of_execution_has_evidence():
+    swept = {
+        name
+        for name, field in ExecutionConfig.model_fields.items()
+        if typing.get_origin(field.annotation) is tuple
+    }
+    assert swept == set(EVIDENCE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("axis", EVIDENCE)
+def test_all_values_of_an_axis_arrive_in_the_worker(suite_run, axis):
+    shown, wanted = EVIDENCE[axis]
+    run = suite_run(SUITE.format(axis=axis, values=", ".join(map(str, wanted))))
+    code, output = run.run()
+    assert code == 0, output
+    seen = set()
+    for record in run.records().values():
+        point = record["point"]
+        value = point["processes"] if axis == "processes" else point["conditions"][axis]
+        assert wanted[value](shown(record)), (value, shown(record))
+        seen.add(value)
+    assert seen == set(wanted)
