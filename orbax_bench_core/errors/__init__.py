@@ -8,7 +8,7 @@ from orbax_bench_core.errors.redaction import (
     redacted_deeply,
 )
 from orbax_bench_core.errors.system import Refusal, refusal_of, remedy_of
-from orbax_bench_core.errors.text import CONTROL, presentable, printable, shortened, shown
+from orbax_bench_core.errors.text import CONTROL, command, presentable, printable, shortened, shown
 from orbax_bench_core.errors.user_error import Problem, UserError, did_you_mean
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Refusal",
     "UserError",
     "check_amounts",
+    "command",
     "did_you_mean",
     "has_credentials",
     "presentable",
