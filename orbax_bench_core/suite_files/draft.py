@@ -181,7 +181,7 @@ def _of_model(factory: str, file: str, mesh: PlanMesh | None, devices: Devices) 
     for array in tree.arrays:
         if mesh is not None:
             onto(array, mesh)
-    arrays = f"{tree.parameters:,} parameters in {len(tree.arrays)} arrays"
+    arrays = f"{tree.elements:,} elements in {len(tree.arrays)} arrays"
     lines = (
         f"# The state of a Flax NNX model: {arrays}, {num_bytes(tree.num_bytes)}.",
         "checkpoint_config:",
