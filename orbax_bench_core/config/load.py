@@ -83,31 +83,33 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
         raise SuiteError(source.problem(f"a suite is a mapping of keys to values, got {kind}", ()))
     notes: list[str] = []
     data, plural_paths = _with_plurals(source.data, notes)
-    data = _without_dead(data, source, notes)
+    problems: list[Problem] = []
+    data = _without_dead(data, source, notes, problems)
+    problems += _credentials(source, text)
+    problems += _environments_of_arms(data, source)
+    more = 0
     try:
         suite = Suite.model_validate(data)
+        problems += _meshes_against_specs(suite, source, plural_paths)
     except pydantic.ValidationError as error:
         # Explaining one may take a millisecond, and nobody mends more than a screen of them.
         every = error.errors(include_url=False)
         details = [detail for detail in every if not is_consequence(detail)]
-        problems = [_explain(detail, source, plural_paths) for detail in details[:_MOST_EXPLAINED]]
-        if len(details) > _MOST_EXPLAINED:
-            more = f"{len(details) - _MOST_EXPLAINED:,} more mistakes; these were the first"
-            problems.append(Problem(more, file=file))
-        raise SuiteError(*dict.fromkeys(problems)) from None
-    _check_meshes_against_specs(suite, source, plural_paths)
-    _check_environments_of_arms(suite, source)
-    _refuse_credentials(source, text)
+        problems += [_explain(detail, source, plural_paths) for detail in details[:_MOST_EXPLAINED]]
+        more = max(0, len(details) - _MOST_EXPLAINED)
+    if problems:
+        problems.sort(key=lambda problem: problem.line or 0)
+        if more:
+            problems.append(Problem(f"{more:,} more mistakes; these were the first", file=file))
+        raise SuiteError(*dict.fromkeys(problems))
     return LoadedSuite(suite=suite, source=source, text=text, notes=tuple(notes))
 
 
-def _refuse_credentials(source: Source, text: str) -> None:
-    """Refuses credentials in addresses: `run.json` has the file word for word, comments included.
+def _credentials(source: Source, text: str) -> list[Problem]:
+    """Returns where an address has credentials.
 
-    Left out of what is kept they would change the ids of points, which hash their options.
-
-    Raises:
-        SuiteError: There are some.
+    `run.json` has the file word for word, comments included. Left out of what
+    is kept they would change the ids of points, which hash their options.
     """
     lines = [number for number, line in enumerate(text.splitlines(), 1) if has_credentials(line)]
     problems = [Problem(CREDENTIALS, file=source.file, line=number) for number in lines]
@@ -117,8 +119,7 @@ def _refuse_credentials(source: Source, text: str) -> None:
             for path, value in _texts(source.data, ())
             if has_credentials(value)
         ]
-    if problems:
-        raise SuiteError(*dict.fromkeys(problems))
+    return problems
 
 
 def _texts(data: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -151,16 +152,18 @@ def _with_plurals(
     return data, renamed
 
 
-def _without_dead(data: dict[Any, Any], source: Source, notes: list[str]) -> dict[Any, Any]:
-    """Refuses what cannot be had; drops keys that never did anything."""
+def _without_dead(
+    data: dict[Any, Any], source: Source, notes: list[str], problems: list[Problem]
+) -> dict[Any, Any]:
+    """Notes what cannot be had as a problem; drops it, and keys that never did anything."""
     for key, reason in _UNAVAILABLE_KEYS.items():
         if key in data:
-            raise SuiteError(source.problem(f"{reason}; {_REMOVE.format(key)}", (key,)))
+            problems.append(source.problem(f"{reason}; {_REMOVE.format(key)}", (key,)))
     for key, reason in _DEAD_KEYS.items():
         if key in data:
-            data = {name: value for name, value in data.items() if name != key}
             notes.append(f"`{key}` {reason}")
-    return data
+    gone = {*_UNAVAILABLE_KEYS, *_DEAD_KEYS}
+    return {name: value for name, value in data.items() if name not in gone}
 
 
 def _explain(detail: Any, source: Source, plural_paths: dict[str, KeyPath]) -> Problem:
@@ -194,10 +197,10 @@ def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:
     return location
 
 
-def _check_meshes_against_specs(
+def _meshes_against_specs(
     suite: Suite, source: Source, plural_paths: dict[str, KeyPath]
-) -> None:
-    """Refuses a sharding that no mesh of the suite can honour, before anything runs."""
+) -> list[Problem]:
+    """Returns each sharding that no mesh of the suite can honour, before anything runs."""
     meshes = suite.mesh_configs or (None,)
     problems = []
     for index, checkpoint in enumerate(suite.checkpoint_configs):
@@ -206,18 +209,25 @@ def _check_meshes_against_specs(
             for conflict in filter(None, conflicts):
                 where: KeyPath = ("checkpoint_configs", index, "spec", *conflict.where)
                 problems.append(source.problem(conflict.message, _file_path(where, plural_paths)))
-    if problems:
-        raise SuiteError(*dict.fromkeys(problems))
+    return problems
 
 
-def _check_environments_of_arms(suite: Suite, source: Source) -> None:
-    known = [environment.name for environment in suite.environments]
+def _environments_of_arms(data: dict[Any, Any], source: Source) -> list[Problem]:
+    """Returns unknown environments of arms; of plain data, which may be wrong in other ways."""
+    environments, arms = data.get("environments"), data.get("arms")
+    if not isinstance(arms, dict):
+        return []
+    known = [
+        each["name"]
+        for each in (environments if isinstance(environments, list) else ())
+        if isinstance(each, dict) and isinstance(each.get("name"), str)
+    ]
     problems = []
     for name in ARMS:
-        given = suite.arm(name).environment
-        if given is not None and given not in known:
+        arm = arms.get(name)
+        given = arm.get("environment") if isinstance(arm, dict) else None
+        if isinstance(given, str) and given not in known:
             hint = did_you_mean(given, known) if known else "define it under `environments`"
             where = ("arms", name, "environment")
             problems.append(source.problem(f"unknown environment {given!r}; {hint}", where))
-    if problems:
-        raise SuiteError(*problems)
+    return problems

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import functools
+import importlib.metadata
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from orbax_bench_core.errors import UserError
@@ -11,17 +15,60 @@ from orbax_bench_core.errors import UserError
 _LOCAL_TARGET: Final = 2 * 2**30
 _GCS_TARGET: Final = 400 * 2**20
 _GIB: Final = 2**30
+_SOURCE: Final = "orbax/checkpoint/experimental/v1/_src/context/options.py"
+
+
+@functools.cache
+def orbax_defaults() -> Mapping[str, Any]:
+    """Returns the default of each option of `ArrayOptions.Saving` in the installed Orbax.
+
+    They are read from its source: to import it takes seconds, and a plan needs no JAX. Where that
+    source is not found, they are those of orbax-checkpoint 0.12.8.
+    """
+    found: dict[str, Any] = {
+        "use_ocdbt": True,
+        "use_zarr3": True,
+        "use_compression": True,
+        "use_replica_parallel": None,
+        "enable_replica_parallel_separate_folder": False,
+        "chunk_byte_size": None,
+        "ocdbt_target_data_file_size": None,
+    }
+    try:
+        place = importlib.metadata.distribution("orbax-checkpoint").locate_file(_SOURCE)
+        nodes = ast.parse(Path(str(place)).read_text(encoding="utf-8")).body
+        for name in ("ArrayOptions", "Saving"):
+            nodes = next(n.body for n in nodes if isinstance(n, ast.ClassDef) and n.name == name)
+    except (ImportError, OSError, StopIteration, SyntaxError):
+        nodes = []
+    for node in (inner for outer in nodes for inner in ast.walk(outer)):
+        if (
+            isinstance(node, ast.AnnAssign)
+            and isinstance(node.target, ast.Name)
+            and isinstance(node.value, ast.Constant)
+            and node.target.id in found
+        ):
+            found[node.target.id] = node.value.value
+    if found["use_replica_parallel"] is None:
+        # `_get_default_use_replica_parallel` of Orbax: not where JAX_PLATFORMS names GPUs.
+        found["use_replica_parallel"] = True
+    return found
+
+
+def _as_orbax(name: str) -> Any:
+    return dataclasses.field(default_factory=lambda: orbax_defaults()[name])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StorageOptions:
-    """Options of a save and a load, named as those of the benchmark `save_restore`.
+    """Options of a save and a load, named as those of `save_restore`; by default Orbax's own.
 
     Attributes:
         use_ocdbt: Store arrays in OCDBT, a database of few files, rather than a folder per array.
         use_zarr3: Store arrays as Zarr v3 rather than v2.
         use_compression: Compress array data with zstd.
-        use_replica_parallel: Have each replica write a part of a replicated array.
+        use_replica_parallel: Have each replica write a part of a replicated array; Orbax does so
+            by default, except where JAX_PLATFORMS names GPUs.
         enable_replica_parallel_separate_folder: Give each replica's part a folder of its own.
         chunk_byte_size: Largest chunk of an array on storage, in bytes; None takes one per shard.
         target_file_size: Bytes from which on OCDBT begins another data file, 0 for never; None for
@@ -33,13 +80,15 @@ class StorageOptions:
             was not.
     """
 
-    use_ocdbt: bool = True
-    use_zarr3: bool = True
-    use_compression: bool = True
-    use_replica_parallel: bool = False
-    enable_replica_parallel_separate_folder: bool = False
-    chunk_byte_size: int | None = None
-    target_file_size: int | None = None
+    use_ocdbt: bool = _as_orbax("use_ocdbt")
+    use_zarr3: bool = _as_orbax("use_zarr3")
+    use_compression: bool = _as_orbax("use_compression")
+    use_replica_parallel: bool = _as_orbax("use_replica_parallel")
+    enable_replica_parallel_separate_folder: bool = _as_orbax(
+        "enable_replica_parallel_separate_folder"
+    )
+    chunk_byte_size: int | None = _as_orbax("chunk_byte_size")
+    target_file_size: int | None = _as_orbax("ocdbt_target_data_file_size")
     on_gcs: bool = False
     save_concurrent_gb: float | None = None
     restore_concurrent_gb: float | None = None

@@ -61,14 +61,14 @@ class Plan:
     notes: tuple[str, ...]
 
     @property
-    def parameters(self) -> int:
+    def elements(self) -> int:
         """Elements of all arrays, the first value of `orbax_save_count`."""
-        return self.tree.parameters
+        return self.tree.elements
 
     @property
     def even_share(self) -> float:
         """Elements over devices, the second value of `orbax_save_count`."""
-        return self.parameters / self.mesh.num_devices
+        return self.elements / self.mesh.num_devices
 
     @property
     def largest_share(self) -> int:
@@ -143,7 +143,7 @@ class Plan:
             "tree": self.tree.label,
             "mesh": self.mesh.label,
             "hosts": self.mesh.num_hosts,
-            "parameters": self.parameters,
+            "elements": self.elements,
             "even_share": self.even_share,
             "largest_share": self.largest_share,
             "arrays": len(self.tree.arrays),

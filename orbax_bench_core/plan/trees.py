@@ -78,7 +78,7 @@ class PlannedTree:
     saved: dict[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
 
     @property
-    def parameters(self) -> int:
+    def elements(self) -> int:
         """Elements of all arrays."""
         return sum(math.prod(array.shape) for array in self.arrays)
 

@@ -34,7 +34,7 @@ def plan_document(plan: Plan) -> Document:
     elements: tuple[Element, ...] = (
         Heading(f"Plan: {plan.tree.label} on {plan.mesh.label}", level=1),
         *_failures(plan),
-        Facts((("parameters", _parameters(plan)), *_tree(plan))),
+        Facts(_tree(plan)),
         Section("On storage", (Facts(_storage(plan)),)),
         Section("Hosts", (Facts(_hosts(plan)),)),
         Section("Arrays", _arrays(plan)),
@@ -105,12 +105,6 @@ def _failures(plan: Plan) -> tuple[Element, ...]:
     return tuple(Paragraph(failure, "bad", mark="error:") for failure in plan.failures)
 
 
-def _parameters(plan: Plan) -> Text:
-    devices = count(plan.mesh.num_devices, "device")
-    even, largest = f"{plan.even_share:,.1f}", f"{plan.largest_share:,}"
-    return f"{plan.parameters:,}; an even share of {devices} is {even}, each really holds {largest}"
-
-
 def _tree(plan: Plan) -> tuple[tuple[str, Text], ...]:
     tree, mesh = plan.tree, plan.mesh
     more = "".join(
@@ -120,8 +114,13 @@ def _tree(plan: Plan) -> tuple[tuple[str, Text], ...]:
     )
     devices, hosts = count(mesh.num_devices, "device"), count(mesh.num_hosts, "host")
     copies = percent(plan.replicated_share)
+    even, largest = f"{plan.even_share:,.1f}", f"{plan.largest_share:,}"
     return (
         ("arrays", f"{len(tree.arrays)} with {num_bytes(tree.num_bytes)}{more}"),
+        (
+            "elements",
+            f"{plan.elements:,}; an even share of {devices} is {even}, each really holds {largest}",
+        ),
         ("mesh", f"{devices} on {hosts} of {mesh.devices_per_host}"),
         (
             "per device",

@@ -181,7 +181,7 @@ def _of_model(factory: str, file: str, mesh: PlanMesh | None, devices: Devices) 
     for array in tree.arrays:
         if mesh is not None:
             onto(array, mesh)
-    arrays = f"{tree.parameters:,} parameters in {len(tree.arrays)} arrays"
+    arrays = f"{tree.elements:,} elements in {len(tree.arrays)} arrays"
     lines = (
         f"# The state of a Flax NNX model: {arrays}, {num_bytes(tree.num_bytes)}.",
         "checkpoint_config:",
@@ -303,7 +303,9 @@ _BENCHMARK: Final = {
         _with_comment("    options:", "`orbax-bench list save_restore` explains them"),
         _with_comment("      use_ocdbt: [true, false]", "a list is swept: every combination"),
         "      use_compression: [true, false]",
-        "      # use_zarr3: [true, false]",
+        "      # The first point is Orbax's own defaults: the first value of each list, and these.",
+        _with_comment("      use_replica_parallel: true", "false is Orbax's own on GPUs"),
+        "      use_zarr3: true",
         "      # save_concurrent_gb: [null, 1]",
         "",
         "execution:",
@@ -321,6 +323,7 @@ _BENCHMARK: Final = {
         "  candidate: {options: {use_compression: false}}",
         "",
         "gate:",
+        _with_comment("  tolerance: 0.03", "the largest slow-down that nobody minds"),
         _with_comment("  margin: 0.15", "the smallest slow-down that nobody may miss"),
     ),
 }

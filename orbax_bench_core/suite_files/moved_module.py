@@ -46,6 +46,8 @@ _METHODS: Final = {
 }
 """Methods of the framework's base class, and what becomes of them."""
 
+_MEASURED: Final = 'a block is measured by `metrics.measure("save")`, a value kept by `record`'
+
 _INSTEAD: Final = {
     "Benchmark": "a worker runs each sweep point",
     "TestSuite": "`orbax_bench_core.run` runs a suite",
@@ -85,6 +87,8 @@ class _Module:
         """Modules of ours by the name that they have in the file, dotted where it has no alias."""
         self._objects: dict[str, str] = {}
         """Names of ours by the name that they have in the file."""
+        self._metrics: set[str] = set()
+        """Names of variables that hold a `Metrics`."""
 
     def look(self) -> None:
         """Finds all edits, and what is left."""
@@ -93,6 +97,12 @@ class _Module:
                 self._import_from(node)
             elif isinstance(node, ast.Import):
                 self._import(node)
+        self._metrics = {
+            ast.unparse(target)
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.Assign) and self._makes_metrics(node.value)
+            for target in node.targets
+        }
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Attribute):
                 self._attribute(node)
@@ -175,9 +185,15 @@ class _Module:
             target = self._modules[owner]
             if node.attr not in _NAMES[target]:
                 self._missing(node.attr, target, node)
+        is_metrics = owner in self._metrics or self._makes_metrics(node.value)
+        if is_metrics and not hasattr(measure.Metrics, node.attr):
+            self._say(f"`Metrics` has no `{node.attr}` here: {_MEASURED}", node)
         dotted = ast.unparse(node)
         if dotted in self._modules and "." in dotted:
             self._replace(node, self._modules[dotted])
+
+    def _makes_metrics(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self._is(node.func, "Metrics")
 
     def _call(self, node: ast.Call) -> None:
         if self._is(node.func, "TestResult"):

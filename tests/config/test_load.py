@@ -132,8 +132,8 @@ def test_every_mistake_is_found_at_once(problems):
     assert [problem.key for problem in found] == [
         "suite_name",
         "benchmarks",
-        "execution.retries",
         "num_repeat",
+        "execution.retries",
     ]
 
 
@@ -222,3 +222,17 @@ def test_there_are_shipped_configs_to_try():
 @pytest.mark.parametrize("file", shipped_configs(), ids=lambda file: file.stem)
 def test_a_config_that_orbax_ships_is_accepted_unchanged(file):
     assert load_suite(str(file)).suite.benchmarks
+
+
+def test_mistakes_of_all_kinds_come_at_once_in_the_order_of_the_file(problems):
+    text = """\
+arms: {baseline: {environment: nope}, candidate: {}}
+suite_name: s  # https://user:secret@host/x
+mesh_config: {mesh_axes: [a], ici_parallelism: {b: 2}}
+num_repeats: -1
+benchmarks:
+- {generator: g, options: {}, typo: 1}
+gate: {margin: -1}
+unknown: 3
+"""
+    assert [problem.line for problem in problems(text)] == [1, 2, 3, 4, 6, 7, 8]

@@ -17,6 +17,7 @@ from orbax_bench_core.plan.meshes import make_mesh
 from orbax_bench_core.plan.trees import PlannedArray, PlannedTree
 
 BARE = StorageOptions(use_compression=False)
+ALONE = StorageOptions(use_compression=False, use_replica_parallel=False)
 
 
 def array(shape, *sharding, dtype="float32"):
@@ -28,7 +29,7 @@ def test_shards_and_writers_are_those_of_jax(spec):
     devices = np.array(jax.devices()).reshape(2, 4)
     sharding = NamedSharding(Mesh(devices, ("x", "y")), PartitionSpec(*spec))
     plan = plan_checkpoint(
-        {"w": array((16, 8), *spec)}, mesh={"x": 2, "y": 4}, devices_per_host=2, options=BARE
+        {"w": array((16, 8), *spec)}, mesh={"x": 2, "y": 4}, devices_per_host=2, options=ALONE
     )
     (layout,) = plan.layout.arrays
     assert layout.shard_shape == sharding.shard_shape((16, 8))
@@ -72,9 +73,9 @@ def test_replicas_share_the_first_dimension_that_divides():
 
 def test_the_first_line_is_that_of_the_save_count_for_any_tree():
     plan = plan_checkpoint({"kernel": array((3, 5)), "bias": array((5,))}, mesh={"x": 2})
-    assert (plan.parameters, plan.even_share, plan.largest_share) == (20, 10.0, 20)
+    assert (plan.elements, plan.even_share, plan.largest_share) == (20, 10.0, 20)
     cut = plan_checkpoint({"kernel": array((8, 16), "x"), "bias": array((16,), "x")}, mesh="x=4")
-    assert (cut.parameters, cut.even_share, cut.largest_share) == (144, 36.0, 36)
+    assert (cut.elements, cut.even_share, cut.largest_share) == (144, 36.0, 36)
 
 
 def test_files_that_depend_on_the_order_of_writes_have_bounds():
@@ -96,14 +97,14 @@ def test_compression_leaves_bytes_open_unless_a_ratio_was_measured():
 
 def test_presets_and_partitions_of_many_devices_need_no_device():
     plan = plan_checkpoint("llama-8b+adamw", mesh="data=16,fsdp=16", devices_per_host=4)
-    assert plan.tree.parameters == 3 * 8_030_261_248 + 3
+    assert plan.tree.elements == 3 * 8_030_261_248 + 3
     assert plan.mesh.num_hosts == 64
     assert plan.layout.host_bytes.sum() == plan.tree.num_bytes
     assert plan.replicated_share == pytest.approx(15 / 16, abs=0.001)
 
 
 def test_a_frame_has_a_row_per_array_and_per_host():
-    plan = plan_checkpoint({"a": array((8, 8), "x"), "b": array((4,))}, mesh="x=4")
+    plan = plan_checkpoint({"a": array((8, 8), "x"), "b": array((4,))}, mesh="x=4", options=ALONE)
     assert plan.arrays().set_index("name").num_chunks.to_dict() == {"a": 4, "b": 1}
     assert plan.hosts().written_bytes.tolist() == [8 * 8 * 4 + 16]
 
@@ -140,7 +141,10 @@ def test_a_mesh_that_does_not_fit_is_explained(given, message):
     [
         ({"chunk_byte_size": 0}, "chunk_byte_size must be 1 or more bytes, got 0"),
         ({"compression_ratio": -1.0}, "compression_ratio must be a positive number, got -1.0"),
-        ({"enable_replica_parallel_separate_folder": True}, "needs use_replica_parallel"),
+        (
+            {"enable_replica_parallel_separate_folder": True, "use_replica_parallel": False},
+            "needs use_replica_parallel",
+        ),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, message):

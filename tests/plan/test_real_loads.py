@@ -76,7 +76,9 @@ def test_a_load_reads_between_each_chunk_once_and_once_per_shard(tmp_path, saved
     plan = plan_checkpoint(
         {"w": {"dtype": "float32", "shape": list(SHAPE), "sharding": list(saved[1])}},
         mesh=saved[0],
-        options=StorageOptions(use_compression=False, chunk_byte_size=chunk),
+        options=StorageOptions(
+            use_compression=False, use_replica_parallel=False, chunk_byte_size=chunk
+        ),
     )
     (layout,) = plan.layout.arrays
     mesh = read_mesh(",".join(f"{axis}={size}" for axis, size in loaded[0].items()), None)

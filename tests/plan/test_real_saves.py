@@ -1,13 +1,20 @@
 """Plans beside what Orbax really wrote."""
 
+import re
+from collections import Counter
+
+import numpy as np
 import pytest
 
+from orbax_bench_core.inventory import read_checkpoint
+from orbax_bench_core.plan.options import orbax_defaults
 from tests.support.real_saves import (
     DEEP,
     MESHES,
     PLAIN,
     SMALL,
     Case,
+    array,
     options_of_layouts,
     planned,
     save_all,
@@ -16,6 +23,71 @@ from tests.support.real_saves import (
 
 LAYOUTS = list(options_of_layouts())
 NUMBERS = {**PLAIN, "step": "int", "name": "str"}
+
+
+BARE = {"use_compression": False}
+ALONE = {"use_replica_parallel": False}
+FOLDERS = {"enable_replica_parallel_separate_folder": True}
+MODEL = {
+    "embed": array((512, 64), "tensor", "fsdp"),
+    "up": array((4, 64, 256), None, "fsdp", "tensor", dtype="bfloat16"),
+    "norm": array((4, 64), None, "fsdp"),
+    "opt": {"mu": array((4, 64, 256), None, "fsdp", "tensor"), "count": array((), dtype="int32")},
+}
+LISTED = [
+    # processes, tree, mesh, options: what is not named is as Orbax has it
+    (1, PLAIN, {"x": 2, "y": 4}, {}),
+    (1, PLAIN, {"data": 8, "x": 1, "y": 1}, {}),
+    (1, DEEP, {"x": 4, "y": 2}, {}),
+    (1, SMALL, {"x": 8, "y": 1}, BARE),
+    (1, PLAIN, {"z": 2, "x": 2, "y": 2}, {"use_ocdbt": False}),
+    (1, DEEP, {"z": 2, "x": 2, "y": 2}, {"use_zarr3": False}),
+    (1, {"w": array((1024, 512))}, {"data": 8}, {}),
+    (1, {"w": array((1021, 512))}, {"data": 8}, {}),
+    (1, {"w": array((1021, 511))}, {"data": 8}, {}),
+    (1, MODEL, {"data": 2, "fsdp": 2, "tensor": 2}, {"chunk_byte_size": 65536}),
+    (2, PLAIN, {"x": 2, "y": 4}, {}),
+    (2, PLAIN, {"data": 8, "x": 1, "y": 1}, ALONE),
+    (2, PLAIN, {"data": 8, "x": 1, "y": 1}, BARE),
+    (2, MODEL, {"data": 4, "fsdp": 2, "tensor": 1}, {}),
+    (2, MODEL, {"data": 4, "fsdp": 2, "tensor": 1}, FOLDERS),
+    (2, DEEP, {"z": 4, "x": 2, "y": 1}, {"use_ocdbt": False, "use_zarr3": False}),
+    (4, MODEL, {"data": 8, "fsdp": 1, "tensor": 1}, {}),
+    (4, MODEL, {"data": 2, "fsdp": 4, "tensor": 1}, {}),
+    (4, MODEL, {"data": 4, "fsdp": 1, "tensor": 2}, BARE),
+    (4, PLAIN, {"z": 2, "x": 2, "y": 2}, ALONE),
+]
+"""Layouts that plans are held against: a line more is a case more."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", sorted({each[0] for each in LISTED}))
+def test_a_plan_is_what_orbax_writes(tmp_path, processes):
+    cases = [Case(*each[1:]) for each in LISTED if each[0] == processes]
+    for case, saved in zip(cases, save_all(cases, tmp_path, processes=processes), strict=True):
+        layout, stored = planned(case, processes), read_checkpoint(str(saved.path))
+        assert not wrong(case, saved, processes), case
+        chunks = {one.name: (one.zarr.chunk_shape, len(one.chunks)) for one in stored.arrays}
+        assert {a.name: (a.chunk_shape, a.num_chunks) for a in layout.arrays} == chunks, case
+        if not case.options.get("use_ocdbt", True):
+            continue  # a folder per array does not tell who wrote a file
+        written: Counter[int] = Counter()
+        for chunk in (chunk for one in stored.arrays for chunk in one.chunks):
+            if writer := re.search(r"ocdbt\.process_\D*(\d+)", chunk.file):
+                written[int(writer[1])] += chunk.num_bytes
+        by_host = [written[host] for host in range(processes)]
+        np.testing.assert_allclose(by_host, layout.host_bytes, rtol=0.02, atol=8192, err_msg=case)
+
+
+def test_defaults_are_those_of_the_installed_orbax():
+    from orbax.checkpoint import v1 as ocp
+    from orbax.checkpoint._src.serialization.jax_array_handlers import ArrayHandler
+
+    saving = ocp.Context().array.saving
+    chunk = saving.storage_options.chunk_byte_size
+    own = {n: getattr(saving, n) for n in orbax_defaults() if n != "chunk_byte_size"}
+    own |= {"chunk_byte_size": chunk, "use_replica_parallel": ArrayHandler()._use_replica_parallel}
+    assert orbax_defaults() == own
 
 
 def some(first, step):

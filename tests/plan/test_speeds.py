@@ -53,6 +53,11 @@ def test_times_are_bytes_of_the_slowest_host_at_the_speed_of_the_run(run):
     assert time.load_s == pytest.approx(2 * 2**20 / 2**32)
 
 
+def test_the_source_of_a_speed_can_be_read_again(run):
+    source = speeds_of_run(run).source
+    assert speeds_of_run(source.removeprefix("measured in ")) == speeds_of_run(run)
+
+
 def test_with_compression_the_ratio_decides(run):
     speeds = speeds_of_run(run)
     assert plan_checkpoint(SPEC, speeds=speeds).time.save_s is None

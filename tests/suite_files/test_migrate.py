@@ -94,6 +94,11 @@ def test_a_result_names_its_metrics():
         ),
         ("metric.TimeMetric()", "orbax_bench_core.measure has no `TimeMetric`"),
         ("core.TestResult(metrics=m, error=e)", "TestResult takes no `error` here: raise it"),
+        (
+            "x = metric.Metrics()\nwith x.time('a'):\n  pass",
+            "`Metrics` has no `time` here: a block",
+        ),
+        ("metric.Metrics().time('a')", "`Metrics` has no `time` here"),
         ("r.is_successful()", "failures are raised"),
         ("class B(core.BenchmarksGenerator):\n  def generate(self): ...", "`generate` of a benchm"),
         (f"from {NAME}.v1 import benchmark", "is the built-in `save_restore` here: name that in"),
@@ -106,7 +111,7 @@ def test_a_result_names_its_metrics():
 def test_what_cannot_be_moved_is_said_with_its_line(line, said):
     moved = migrate(f"from {NAME}.core import core, metric\n\n{line}\n", "a.py")
     (problem,) = moved.left
-    assert (problem.file, problem.line) == ("a.py", 4 if "def" in line else 3)
+    assert (problem.file, problem.line) == ("a.py", 4 if "def" in line or "with" in line else 3)
     assert said in problem.message
 
 
