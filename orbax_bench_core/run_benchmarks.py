@@ -9,11 +9,15 @@ import copy
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 NAME: Final = "python -m orbax_bench_core.run_benchmarks"
 _FLAGS: Final = ("--config_file", "--config-file")
+_SWITCHED: Final = {
+    **dict.fromkeys(("true", "t", "1", "yes", "y"), True),
+    **dict.fromkeys(("false", "f", "0", "no", "n"), False),
+}
 _EXAMPLE: Final = f"{NAME} --config_file=sweep.yaml --output_directory=/tmp/bench/"
 
 
@@ -25,11 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     from orbax_bench_core.cli.main import run_command_line
 
-    given = with_two_dashes(sys.argv[1:] if arguments is None else arguments)
-    run_command_line(lambda: command()(given, prog_name=NAME))
+    given = sys.argv[1:] if arguments is None else arguments
+
+    def start() -> object:
+        program = command()
+        return program(as_options(given, program), prog_name=NAME)
+
+    run_command_line(start)
 
 
-def command() -> Callable[..., object]:
+def command() -> Any:
     """Returns `orbax-bench run` with the suite as a flag, and the guide's spelling of flags."""
     import typer
 
@@ -69,14 +78,42 @@ def _help(text: str) -> str:
     return f"{title}\n\n{_EXAMPLE}\n\n{rest}"
 
 
-def with_two_dashes(given: Sequence[str]) -> list[str]:
-    """Returns a command line whose one-dash flags, which the guide's program takes, have two."""
-    return [
-        f"-{argument}"
-        if argument.startswith("-") and not argument.startswith("--") and len(argument) > 2
-        else argument
-        for argument in given
-    ]
+def as_options(given: Sequence[str], program: Any) -> list[str]:
+    """Returns a command line in absl's spelling, as the guide's program takes it, in Click's.
+
+    A flag may have one dash or two, underscores or dashes; a switch may be `--flag=true`,
+    `--flag=false` or `--noflag`. The last of a switch counts.
+
+    Args:
+        given: The command line.
+        program: The command whose options they are.
+    """
+    known = {_bare(flag): option for option in program.params for flag in option.opts}
+    spelt: list[str] = []
+    for argument in given:
+        if not argument.startswith("-") or len(argument.lstrip("-")) < 2:
+            spelt.append(argument)
+            continue
+        flag, equals, value = argument.partition("=")
+        name, on = _bare(flag), True
+        if name not in known and name.startswith("no"):
+            switch = known.get(name.removeprefix("no"))
+            if switch is not None and switch.is_flag and not equals:
+                name, on = name.removeprefix("no"), False
+        option = known.get(name)
+        if option is None:
+            spelt.append(argument if argument.startswith("--") else f"-{argument}")
+        elif option.is_flag and (not equals or value.lower() in _SWITCHED):
+            spelt = [other for other in spelt if other != option.opts[0]]
+            if on and _SWITCHED.get(value.lower(), True):
+                spelt.append(option.opts[0])
+        else:
+            spelt.append(f"{option.opts[0]}{equals}{value}")
+    return spelt
+
+
+def _bare(flag: str) -> str:
+    return flag.lstrip("-").replace("-", "_")
 
 
 if __name__ == "__main__":

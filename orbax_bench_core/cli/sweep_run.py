@@ -37,12 +37,20 @@ class Baselines:
             capture: Likewise.
 
         Raises:
-            UserError: There is no such baseline, which is better known before the measurement.
+            UserError: There is no such baseline, or a path is empty, which is better known
+                before the measurement.
         """
         own = suite.suite
         found = cls(
-            compare=compare or own.baseline_path, capture=capture or own.baseline_capture_path
+            compare=own.baseline_path if compare is None else compare,
+            capture=own.baseline_capture_path if capture is None else capture,
         )
+        for key, path in (
+            ("baseline_path", found.compare),
+            ("baseline_capture_path", found.capture),
+        ):
+            if path == "":
+                raise UserError(f"{key} is empty: give a path, or leave it out")
         if found.compare is not None:
             from orbax_bench_core.baselines import load_baseline
 

@@ -52,6 +52,18 @@ def taken(monkeypatch):
         (["--output_directory", "config_file", "--config_file=s"], ("s", "config_file", False)),
         (["-o", "out", "--config_file=s"], ("s", "out", False)),
         (["-remove_repeated_dir", "--config_file=s"], ("s", "none", True)),
+        (["--remove_repeated-dir", "--config_file=s"], ("s", "none", True)),
+        (["--remove_repeated_dir=true", "--config_file=s"], ("s", "none", True)),
+        (["--remove_repeated_dir=False", "--config_file=s"], ("s", "none", False)),
+        (["--noremove_repeated_dir", "--config_file=s"], ("s", "none", False)),
+        (
+            ["--remove-repeated-dir", "--noremove-repeated-dir", "--config_file=s"],
+            ("s", "none", False),
+        ),
+        (
+            ["--noremove_repeated_dir", "--remove_repeated_dir", "--config_file=s"],
+            ("s", "none", True),
+        ),
     ],
 )
 def test_flags_of_the_guide_become_arguments_of_run(taken, given, expected):
@@ -98,6 +110,21 @@ def test_every_flag_of_the_guide_is_known(monkeypatch, run_main, tmp_path, flags
     outcome = run_main(lambda: run_benchmarks.main(arguments))
     assert outcome.code == 2
     assert outcome.err.startswith(f"error: {suite}: no such file; ")
+
+
+@pytest.mark.parametrize("own", ["", 'baseline_path: ""\n'], ids=["flag", "suite"])
+def test_an_empty_baseline_path_is_an_error(run_main, tmp_path, own):
+    suite = tmp_path / "suite.yaml"
+    generator = "save_restore"
+    suite.write_text(
+        f"suite_name: s\nbenchmarks: [{{generator: {generator}, options: {{}}}}]\n{own}"
+    )
+    flags = [] if own else ["--baseline_path="]
+    arguments = [f"--config_file={suite}", f"--output_directory={tmp_path}/out", *flags]
+    outcome = run_main(lambda: run_benchmarks.main(arguments))
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: baseline_path is empty: give a path")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_unknown_flag_is_refused(monkeypatch, run_main):
