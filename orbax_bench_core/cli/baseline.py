@@ -140,6 +140,7 @@ def show(
     """
     from orbax_bench_core.baselines import capture_document, find_capture, promoted_document
     from orbax_bench_core.document import print_document
+    from orbax_bench_core.errors import command
 
     place = _existing(registry)
     current, console = place.current(), results_console()
@@ -160,8 +161,8 @@ def show(
     if not promotions:
         _say(
             console,
-            f"no capture is the baseline yet; choose one: "
-            f"orbax-bench baseline promote {registry} --to latest",
+            "no capture is the baseline yet; choose one: "
+            + command("baseline", "promote", registry, "--to", "latest"),
         )
         return
     baselines = place.baselines((reference, point_id) for point_id, reference in current.items())
@@ -293,13 +294,16 @@ def _promote(
 
 
 def _afterwards(registry: Registry, done: Promoted) -> str:
+    from orbax_bench_core.errors import command
+
     if done.overtaken is not None:
         by = done.overtaken.by
         return (
             f"{by.get('user')} on {by.get('host')} promoted at the same moment and has the last "
-            f"word on some of these points: see `orbax-bench baseline show {registry.root}`"
+            f"word on some of these points: see `{command('baseline', 'show', registry.root)}`"
         )
-    return f"Undo it with `orbax-bench baseline promote {registry.root} --to previous`"
+    undo = command("baseline", "promote", registry.root, "--to", "previous")
+    return f"Undo it with `{undo}`"
 
 
 def _registry(path: str) -> Registry:
@@ -314,13 +318,13 @@ def _registry(path: str) -> Registry:
 
 
 def _existing(path: str) -> Registry:
-    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.errors import UserError, command
 
     registry = _registry(path)
     if not registry.exists():
         raise UserError(
             f"{path} is not a registry: nothing was captured there; store a run in it with "
-            f"`orbax-bench baseline capture {path} RUN`"
+            f"`{command('baseline', 'capture', path, 'RUN')}`"
         )
     return registry
 

@@ -210,10 +210,11 @@ def _write(target: Path, text: str, *, force: bool) -> None:
 
 def _say_next(target: Path, points: int, repeats: int, question: Question) -> None:
     from orbax_bench_core.document import count
+    from orbax_bench_core.errors import command
     from orbax_bench_core.suite_files import Question
 
     name = target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target
-    command = "run" if question is Question.OPTIONS else "ab"
+    verb = "run" if question is Question.OPTIONS else "ab"
     size = count(points, "point")
     times = f" x {count(repeats, 'repeat')}" if question is Question.OPTIONS else ", in both arms"
-    print(f"{name}: {size}{times}\n\n  orbax-bench {command} {name} -o results")
+    print(f"{name}: {size}{times}\n\n  {command(verb, name, '-o', 'results')}")

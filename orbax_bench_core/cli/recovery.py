@@ -157,12 +157,13 @@ def _show_anew(
 ) -> int:
     from orbax_bench_core.analysis.recovery import recovery_document
     from orbax_bench_core.cli.results import published, recovery_exit_code, show_answer
+    from orbax_bench_core.errors import command
     from orbax_bench_core.steps import publish_recovery
 
     found = published(
         directory,
         lambda run: publish_recovery(run, added),
-        otherwise=f"To drill a suite, say where: `orbax-bench recovery {directory} -o DIR`",
+        otherwise=f"To drill a suite, say where: `{command('recovery', directory, '-o', 'DIR')}`",
     )
     show_answer(found, recovery_document(found), f"{directory}/recovery.html", as_json=as_json)
     return recovery_exit_code(found, allow_inconclusive=allow_inconclusive)

@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 _Found = TypeVar("_Found")
 
 
-def unwritten(failure: OSError, command: str, root: str) -> str:
+def unwritten(failure: OSError, verb: str, root: str) -> str:
     """Returns what to do when the results of a run cannot be written.
 
     Args:
         failure: Why, such as a disk that is full or read-only.
-        command: The command that writes them again.
+        verb: The command that writes them again.
         root: The run directory.
     """
+    from orbax_bench_core.errors import command
+
     return (
         f"cannot write the results to {root}: {failure}\nEvery record is kept: make room, or make "
-        f"it writable, then `orbax-bench {command} {root}`"
+        f"it writable, then `{command(verb, root)}`"
     )
 
 

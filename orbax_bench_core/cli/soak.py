@@ -147,6 +147,7 @@ def _repeats(override: list[str], saves: int | None) -> list[str]:
 def _judge_anew(directory: str, limit: float, *, as_json: bool) -> int:
     from orbax_bench_core.analysis.soak import soak_document
     from orbax_bench_core.cli.results import published, show_answer, soak_exit_code
+    from orbax_bench_core.errors import command
     from orbax_bench_core.steps import publish, publish_soak
 
     def publish_anew(run: RunDirectory) -> Soak:
@@ -157,8 +158,8 @@ def _judge_anew(directory: str, limit: float, *, as_json: bool) -> int:
     found = published(
         directory,
         publish_anew,
-        otherwise=f"To soak a suite, say for how long and where: `orbax-bench soak {directory} "
-        "--saves 200 -o DIR`",
+        otherwise="To soak a suite, say for how long and where: "
+        f"`{command('soak', directory, '--saves', 200, '-o', 'DIR')}`",
     )
     show_answer(found, soak_document(found), f"{directory}/soak.html", as_json=as_json)
     return soak_exit_code(found)

@@ -9,7 +9,15 @@ from orbax_bench_core.errors.redaction import (
     without_credentials,
 )
 from orbax_bench_core.errors.system import Refusal, may_pass, refusal_of, remedy_of
-from orbax_bench_core.errors.text import CONTROL, one_line, presentable, printable, shortened, shown
+from orbax_bench_core.errors.text import (
+    CONTROL,
+    command,
+    one_line,
+    presentable,
+    printable,
+    shortened,
+    shown,
+)
 from orbax_bench_core.errors.user_error import Problem, UserError, did_you_mean
 
 __all__ = [
@@ -19,6 +27,7 @@ __all__ = [
     "Refusal",
     "UserError",
     "check_amounts",
+    "command",
     "did_you_mean",
     "has_credentials",
     "may_pass",

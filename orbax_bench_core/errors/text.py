@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Final
 
 from orbax_bench_core.errors.redaction import redacted
@@ -59,3 +60,8 @@ def on_a_screen(text: str) -> str:
         return text
     kept = LONGEST_MESSAGE - _END
     return f"{text[:kept]}... ({len(text):,} characters) ...{text[-_END:]}"
+
+
+def command(*words: object) -> str:
+    """Returns a command line of `orbax-bench` as a shell takes it, spaces included."""
+    return shlex.join(["orbax-bench", *map(str, words)])

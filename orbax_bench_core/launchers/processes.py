@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import shlex
 import socket
 import subprocess
 
@@ -73,7 +74,9 @@ class Processes:
         return {_HEAD: head, _HOST: str(host), _NUM_HOSTS: str(self._launch.hosts)}
 
     def _line(self, host: int, head: str) -> str:
-        place = " ".join(f"{key}={value}" for key, value in self._place(host, head).items())
+        place = " ".join(
+            f"{key}={shlex.quote(value)}" for key, value in self._place(host, head).items()
+        )
         return f"{place} {self._launch.line}"
 
 

@@ -119,7 +119,9 @@ class Ray:
             group = f"STRICT_SPREAD over {launch.hosts} nodes, each with {_amounts(self._bundle())}"
         else:
             group = f"{launch.slices} x slice_placement_group({self._slice()})"
-        variables = " ".join(f"{name}={text}" for name, text in _place("NODE:PORT", 0, launch))
+        variables = " ".join(
+            f"{name}={shlex.quote(text)}" for name, text in _place("NODE:PORT", 0, launch)
+        )
         return "\n".join(
             (
                 f"# Ray cluster: {place}",

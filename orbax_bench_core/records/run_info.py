@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import shlex
 import uuid
 from typing import Literal
 
@@ -17,7 +16,7 @@ from orbax_bench_core.config import (
     gate_changes,
     gate_edits,
 )
-from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError, command
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import SCHEMA_VERSION, SchemaVersion
@@ -166,7 +165,7 @@ def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> Ru
             f"{root} was measured for other rules ({gate_changes(earlier.gate, info.gate)}"
             "): rules that are chosen after the data decide nothing. Measure anew in another "
             "output directory, or judge what is here by other rules, as an exploration: "
-            f"`orbax-bench compare {root}{_as_flags(earlier.gate, info.gate)}`"
+            f"`{command('compare', root, *_as_flags(earlier.gate, info.gate))}`"
         )
     designs = {pair.id: earlier.design(pair) for pair in earlier.expansion.pairs}
     frozen = {"rules": earlier.rules, "seed": earlier.seed, "designs": designs}
@@ -191,5 +190,5 @@ def parsed_info(data: bytes, file: str) -> RunInfo:
         raise UserError(Problem(said, file=file)) from None
 
 
-def _as_flags(before: GateConfig, after: GateConfig) -> str:
-    return "".join(f" --rule {shlex.quote(edit)}" for edit in gate_edits(before, after))
+def _as_flags(before: GateConfig, after: GateConfig) -> list[str]:
+    return [word for edit in gate_edits(before, after) for word in ("--rule", edit)]

@@ -19,7 +19,7 @@ from orbax_bench_core.config import (
     parse_suite,
 )
 from orbax_bench_core.document import num_bytes
-from orbax_bench_core.errors import UserError, did_you_mean
+from orbax_bench_core.errors import UserError, command, did_you_mean
 from orbax_bench_core.plan import (
     PlanMesh,
     PlannedTree,
@@ -251,21 +251,21 @@ def _synthetic(mesh: PlanMesh) -> _Part:
 
 
 def _head(name: str, question: Question, file: str) -> Iterator[str]:
-    asked, command, ends = {
+    asked, line, ends = {
         Question.OPTIONS: (
             "Which options make a save and a load fast here?",
-            f"orbax-bench run {file} -o results",
+            command("run", file, "-o", "results"),
             "It ends with the options to take; results/report.html has every number.",
         ),
         Question.COMPARE: (
             "Is the candidate slower than the baseline, or is it noise?",
-            f"orbax-bench ab {file} -o results",
+            command("ab", file, "-o", "results"),
             "It ends with REGRESSION, PASS or INCONCLUSIVE; results/verdicts.html says why.",
         ),
     }[question]
     yield f"# {asked}"
     yield "#"
-    yield f"#   {command}"
+    yield f"#   {line}"
     yield "#"
     yield f"# {ends}"
     yield f"suite_name: {_quoted(f'{name}: {question.value}')}"

@@ -9,7 +9,7 @@ from typing import Any
 import kfp_server_api
 
 from orbax_bench_core.document import count
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, command
 from orbax_bench_pipelines.targets.kubeflow_server import KubeflowServer
 
 _POLL_S = 30.0
@@ -69,7 +69,7 @@ class KubeflowSchedules:
             raise
         made = [f"Recurring run: {self._name} {new.recurring_run_id}"]
         if paused:
-            made.append(f"note: it is paused; orbax-bench pipeline resume {self._name}")
+            made.append(f"note: it is paused; {command('pipeline', 'resume', self._name)}")
         return [*made, *(self._removed(each.recurring_run_id, experiment) for each in old)]
 
     def pause(self) -> list[str]:

@@ -12,7 +12,7 @@ from google.cloud.aiplatform_v1 import types
 from google.protobuf import field_mask_pb2
 
 from orbax_bench_core.document import count
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, command
 from orbax_bench_pipelines.targets.settings import Settings
 from orbax_bench_pipelines.targets.vertex_service import connect, explained
 
@@ -70,7 +70,7 @@ class VertexSchedules:
                 + ", ".join(active)
             )
         if paused:
-            said.append(f"note: it is paused; orbax-bench pipeline resume {self._name}")
+            said.append(f"note: it is paused; {command('pipeline', 'resume', self._name)}")
         return said
 
     def pause(self) -> list[str]:

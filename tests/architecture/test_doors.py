@@ -3,6 +3,7 @@
 import ast
 import fnmatch
 import importlib
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,3 +144,15 @@ def test_a_way_past_a_door_is_found():
     assert may_enter(f"{CORE}.cli", f"{CORE}.gate")
     assert may_enter(f"{CORE}.cli", f"{CORE}.gate.health"), "a second door"
     assert may_enter(f"{CORE}.measure", f"{CORE}.measure.collectors.base"), "a room inside"
+
+
+def test_commands_that_are_printed_are_quoted():
+    """A path in a command is put there by `errors.command`, which quotes it."""
+    unquoted = re.compile(r"""f"[^"\n]*(?:`|\s|")orbax-bench [a-z][^"\n{]*\{""")
+    found = [
+        str(file)
+        for package in ("orbax_bench_core", "pipelines", "components", "airflow_pipelines")
+        for file in (ROOT / package).rglob("*.py")
+        if unquoted.search(file.read_text())
+    ]
+    assert found == []

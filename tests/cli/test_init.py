@@ -85,6 +85,12 @@ def test_a_comparison_has_arms_and_names_its_command(init):
     assert str(check().suite.arms.candidate) == "use_compression=false"
 
 
+def test_the_command_that_is_named_runs_from_a_folder_with_a_space(init, tmp_path):
+    (tmp_path / "my suites").mkdir()
+    done = init("--synthetic", "-o", "my suites/suite.yaml")
+    assert "\n  orbax-bench run 'my suites/suite.yaml' -o results" in done.out
+
+
 def test_a_mesh_has_all_accelerators(init, devices):
     devices({"platform": "tpu", "count": 8, "kind": "TPU v5e"})
     init("--synthetic")

@@ -34,6 +34,7 @@ from orbax_bench_core.document import (
     Span,
     Table,
 )
+from orbax_bench_core.errors import command
 
 _BRIEF_EFFECTS: Final = 4
 _BRIEF_CASES: Final = 4
@@ -95,7 +96,7 @@ def _brief(best: Best, place: str) -> tuple[Element, ...]:
     rest = f"{more} more cases, effects" if more > 0 else "Effects"
     elements.append(
         Paragraph(
-            Span(f"{rest}, other goals and the code to use it: orbax-bench best {place}"), "dim"
+            Span(f"{rest}, other goals and the code to use it: {command('best', place)}"), "dim"
         )
     )
     return (*elements, BLANK)

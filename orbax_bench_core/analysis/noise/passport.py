@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from orbax_bench_core.analysis.noise.components import Component
 from orbax_bench_core.baselines import read_model, registry_path
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.files import PASSPORT, ResultModel, user_cache, write_atomically
 from orbax_bench_core.sweep import SweepEntry, baseline_point, sides
 
@@ -157,8 +157,8 @@ def load(path: str) -> Passport:
     file = registry_path(path)
     if not file.exists():
         raise UserError(
-            f"there is no noise passport at {file}; write one with `orbax-bench calibrate DIR "
-            f"--save {file}`"
+            f"there is no noise passport at {file}; write one with "
+            f"`{command('calibrate', 'DIR', '--save', file)}`"
         )
     return read_model(file, Passport, "noise passport")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig
-from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError, command
 from orbax_bench_core.files import ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
@@ -261,7 +261,7 @@ def read_verdicts(run: Run | RunDirectory) -> VerdictReport:
     except OSError:
         raise UserError(
             f"{root} has no verdicts: compare its arms with `orbax-bench ab`, or judge what is "
-            f"there with `orbax-bench compare {root}`"
+            f"there with `{command('compare', root)}`"
         ) from None
 
 

@@ -21,7 +21,7 @@ from orbax_bench_core.analysis.verdicts.paired import exploratory, judge_run, to
 from orbax_bench_core.analysis.verdicts.revisions import revision_note, revisions
 from orbax_bench_core.baselines import Past, past_log_ratios, registry_around, resolve_baseline
 from orbax_bench_core.config import Arm, GateConfig, changed_gate
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.provenance import other_surroundings
 from orbax_bench_core.records import (
@@ -264,7 +264,7 @@ def compare_stored(
         if not run.read_info().paired:
             raise UserError(
                 f"{run.root} holds a run without arms, which is one side of a comparison. "
-                f"`orbax-bench best {run.root}` compares its points with each other. For a verdict "
+                f"`{command('best', run.root)}` compares its points with each other. For a verdict "
                 "give a second run or baseline, or measure both sides in one place with "
                 "`orbax-bench ab`"
             )
