@@ -27,6 +27,7 @@ class MeshConfig(ConfigModel):
         allow_split_physical_axes: Whether one physical axis may serve several logical ones.
         process_is_granule: Whether a process, rather than a slice, is the unit across which
             `dcn_parallelism` counts.
+        name: What people call it; no part of its identity.
     """
 
     mesh_axes: tuple[str, ...] = pydantic.Field(strict=False)
@@ -34,6 +35,9 @@ class MeshConfig(ConfigModel):
     dcn_parallelism: dict[str, _Size] | None = None
     allow_split_physical_axes: bool = False
     process_is_granule: bool = False
+    name: Annotated[str, pydantic.Field(min_length=1)] | None = pydantic.Field(
+        default=None, exclude_if=lambda value: value is None
+    )
 
     @pydantic.field_validator("mesh_axes")
     @classmethod
@@ -87,10 +91,12 @@ class MeshConfig(ConfigModel):
 
     @property
     def label(self) -> str:
-        """A short name for people, such as `data2fsdp4`; axes of size 1 are left out.
+        """Its name, or a short one such as `data2fsdp4`; axes of size 1 are left out.
 
         A mesh that spans slices shows them first: `dcn(data2)·fsdp4`.
         """
+        if self.name is not None:
+            return self.name
         ici = _join(self.mesh_axes, self.ici_shape) or "1"
         dcn = _join(self.mesh_axes, self.dcn_shape)
         return f"dcn({dcn})·{ici}" if dcn else ici

@@ -117,6 +117,8 @@ class Suite(ConfigModel):
         measured = self.model_dump(
             mode="json", include={"suite_name", "benchmarks", "checkpoint_configs", "mesh_configs"}
         )
+        for mesh in measured["mesh_configs"] or ():
+            mesh.pop("name", None)
         for checkpoint in measured["checkpoint_configs"]:
             # The order of its leaves is the order in which a checkpoint is written.
             checkpoint["spec"] = json.dumps(checkpoint["spec"])

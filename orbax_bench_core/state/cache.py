@@ -120,7 +120,7 @@ def _key(checkpoint: CheckpointConfig, mesh_config: MeshConfig | None, mesh: Mes
     if checkpoint.path is not None:
         # Loading spreads arrays over all devices, whatever the mesh.
         return checkpoint.model_dump_json(), None, None
-    configured = None if mesh_config is None else mesh_config.model_dump_json()
+    configured = None if mesh_config is None else mesh_config.model_dump_json(exclude={"name"})
     return checkpoint.model_dump_json(), configured, mesh
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import itertools
 import json
 import math
@@ -20,8 +21,9 @@ from orbax_bench_core.sweep.classes import (
     options_class,
     source_file,
 )
+from orbax_bench_core.sweep.names import with_distinct_names
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
-from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, paired, sides
+from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, baseline_point, paired, sides
 from orbax_bench_core.sweep.point import SweepPoint, WithoutOptions, points_of
 
 
@@ -67,6 +69,7 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
     Raises:
         SuiteError: A class that cannot be used, or an option that it does not take.
     """
+    loaded = dataclasses.replace(loaded, suite=with_distinct_names(loaded.suite))
     points: dict[str, SweepEntry] = {}
     skipped: dict[str, SkippedPoint] = {}
     notes, conflicts = list(loaded.notes), _Conflicts()
@@ -224,6 +227,7 @@ class _Labels:
     def __init__(self, entries: Sequence[SweepEntry]) -> None:
         """Looks at all entries. They share parts, which have to live as long as this does."""
         self._values: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+        self._taken: dict[str, str] = {}
         self._of_options: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._of_surroundings: dict[tuple[int, ...], tuple[str, ...]] = {}
         seen: set[tuple[str, int]] = set()
@@ -236,6 +240,14 @@ class _Labels:
                         self._values[point.benchmark, name].add(json.dumps(value))
 
     def of(self, entry: SweepEntry) -> str:
+        """Returns the values that tell an entry from others, or else part of its id as well."""
+        label = self._values_of(entry)
+        name = f"{catalog.short_name(baseline_point(entry).benchmark)}[{label}"
+        if self._taken.setdefault(name, entry.id) == entry.id:
+            return label
+        return ",".join(filter(None, (label, f"id={entry.id[:6]}")))
+
+    def _values_of(self, entry: SweepEntry) -> str:
         """Returns the values that tell an entry from others, except those that an arm overrides."""
         point, *others = sides(entry).values()
         other = others[0] if others else point

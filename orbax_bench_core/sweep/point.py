@@ -78,7 +78,9 @@ class SweepPoint(ConfigModel):
                 **self.checkpoint.model_dump(mode="json", exclude={"spec", "name"}),
                 "spec": json.dumps(self.checkpoint.model_dump(mode="json")["spec"]),
             },
-            "mesh": None if self.mesh is None else self.mesh.model_dump(mode="json"),
+            "mesh": None
+            if self.mesh is None
+            else self.mesh.model_dump(mode="json", exclude={"name"}),
             "processes": self.processes,
             "conditions": self.conditions.model_dump(mode="json"),
         }

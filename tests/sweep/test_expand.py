@@ -195,6 +195,67 @@ def test_a_label_names_what_varies(expand, options, extra, labels):
     assert [point.label for point in points] == labels
 
 
+@pytest.mark.parametrize(
+    ("extra", "labels"),
+    [
+        pytest.param(
+            "checkpoint_configs:\n"
+            "- spec: {w: {dtype: float32, shape: [4, 4]}}\n"
+            "- spec: {w: {dtype: bfloat16, shape: [4, 4]}}\n"
+            "- spec: {w: {dtype: float32, shape: [8, 4]}}\n",
+            ["ckpt=w(4x4·float32)", "ckpt=w(4x4·bfloat16)", "ckpt=w(8x4·float32)"],
+            id="shapes and dtypes",
+        ),
+        pytest.param(
+            "checkpoint_configs: [{path: /a/step_7}, {path: /b/step_7}, {path: /c/step_8}]",
+            ["ckpt=step_7(a)", "ckpt=step_7(b)", "ckpt=step_8"],
+            id="paths",
+        ),
+        pytest.param(
+            "checkpoint_configs: [{spec: {a: int, b: str}}, {spec: {a: {b: str}, c: int}}, "
+            "{spec: {a: str, b: int}}]",
+            ["ckpt=a+1(a:int)", "ckpt=a+1(no a)", "ckpt=a+1(a:str)"],
+            id="leaves",
+        ),
+        pytest.param(
+            "checkpoint_configs: [{name: big, spec: {a: int}}, {spec: {a: int, b: int}}]",
+            ["ckpt=big", "ckpt=a+1"],
+            id="a name",
+        ),
+        pytest.param(
+            "mesh_configs:\n"
+            "- {mesh_axes: [data], ici_parallelism: {data: 8}}\n"
+            "- {mesh_axes: [data, model], ici_parallelism: {data: 8}}\n"
+            "- {mesh_axes: [model, data], ici_parallelism: {data: 8}}\n"
+            "- {name: wide, mesh_axes: [data, x], ici_parallelism: {data: 8}}\n",
+            [
+                "mesh=data8(data8)",
+                "mesh=data8(data8·model1)",
+                "mesh=data8(model1·data8)",
+                "mesh=wide",
+            ],
+            id="axes of size 1",
+        ),
+    ],
+)
+def test_no_two_points_have_one_label(expand, extra, labels):
+    points = expand(("save_restore", "{}"), extra=extra).points
+    assert [point.label for point in points] == labels
+
+
+def test_a_name_changes_no_id(expand):
+    mesh, spec = "mesh_axes: [d], ici_parallelism: {d: 8}", "spec: {a: int}"
+    (plain,), (named,) = (
+        expand(
+            ("save_restore", "{}"),
+            extra=f"mesh_config: {{{name} {mesh}}}\ncheckpoint_config: {{{name} {spec}}}\n",
+        ).points
+        for name in ("", "name: mine,")
+    )
+    assert (plain.label, named.label) == ("mesh=d8,ckpt=a", "mesh=mine,ckpt=mine")
+    assert plain.id == named.id
+
+
 def test_a_label_is_about_the_points_of_its_own_benchmark(expand, write_benchmark):
     path = write_benchmark("use_ocdbt: bool = False")
     points = expand(("save_restore", "{}"), (path, "{}")).points

@@ -223,7 +223,9 @@ def _aspects(point: SweepPoint) -> dict[str, Any]:
     """Returns what may differ between the series of a run, in the words of the suite."""
     return {
         **{name: value for name, value in point.options.items() if name != OPTION},
-        "mesh": None if point.mesh is None else point.mesh.model_dump(mode="json"),
+        "mesh": None
+        if point.mesh is None
+        else point.mesh.model_dump(mode="json", exclude={"name"}),
         "processes": point.processes,
         "storage": point.storage,
         "environment": None if point.environment is None else point.environment.identity,

@@ -138,6 +138,8 @@ class _Point:
         self._passed_in_block: collections.Counter[int] = collections.Counter()
         self._failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
         self._retried: list[str] = []
+        self._checkpoint = series.point.checkpoint.label
+        self._checkpoint_bytes: int | None = None
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat."""
@@ -155,6 +157,8 @@ class _Point:
         if repeat.block is not None:
             self._passed_in_block[repeat.block] += 1
         hosts = list(repeat.records.values())
+        if hosts[0].state is not None:
+            self._checkpoint_bytes = hosts[0].state.num_bytes
         self._verified.add(repeat.verified)
         self._store.add(repeat)
         self._hosts = len(hosts)
@@ -254,6 +258,8 @@ class _Point:
             ),
             retried=len(self._retried),
             retried_for=next(iter(self._retried), ""),
+            checkpoint=self._checkpoint,
+            checkpoint_bytes=self._checkpoint_bytes,
             **self._ended,
         )
 

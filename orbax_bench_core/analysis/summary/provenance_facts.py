@@ -5,12 +5,15 @@ from __future__ import annotations
 import collections
 from collections.abc import Sequence
 
+from orbax_bench_core.analysis.summary.model import PointStatus
 from orbax_bench_core.document import num_bytes
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import Record
 
 
-def provenance_facts(example: Record | None, hosts: Sequence[str]) -> dict[str, str]:
+def provenance_facts(
+    example: Record | None, hosts: Sequence[str], points: Sequence[PointStatus]
+) -> dict[str, str]:
     """Returns what the run ran on, as label and text."""
     if example is None:
         return {}
@@ -28,8 +31,15 @@ def provenance_facts(example: Record | None, hosts: Sequence[str]) -> dict[str, 
     }
     if devices:
         facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"
-    if example.state is not None:
-        facts["checkpoint size"] = num_bytes(example.state.num_bytes)
+    sizes = {
+        point.checkpoint: num_bytes(point.checkpoint_bytes)
+        for point in points
+        if point.checkpoint_bytes is not None
+    }
+    if sizes:
+        every = [f"{name} {size}" for name, size in sizes.items()]
+        alike = len(set(sizes.values())) == 1
+        facts["checkpoint size"] = next(iter(sizes.values())) if alike else ", ".join(every)
     return facts
 
 

@@ -105,7 +105,7 @@ def _page(
         Facts(
             tuple(
                 (label, Span(fact))
-                for label, fact in provenance_facts(example, summary.hosts).items()
+                for label, fact in provenance_facts(example, summary.hosts, summary.points).items()
             )
         ),
         Only("html", (Section("Files beside this page", _files(files)),)),

@@ -5,9 +5,11 @@ import re
 
 import pytest
 
+from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.analysis.summary.view import summary_document
+from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.document import to_html, to_markdown
-from orbax_bench_core.records import repeats_of
+from orbax_bench_core.records import State, repeats_of
 from tests.support.large_sweep import large_sweep  # noqa: F401 - a fixture
 from tests.support.pages import assert_whole
 
@@ -93,6 +95,20 @@ def test_a_page_states(pages, page, fact):
 
 def test_the_size_of_the_checkpoint_is_stated(pages):
     assert "- checkpoint size: 1 GiB\n" in pages(markdown_page)
+
+
+def test_each_checkpoint_has_its_own_size(make_run, make_record, make_point):
+    records = [
+        make_record(
+            make_point(options={"a": size}, checkpoint=CheckpointConfig(name=name), label=name),
+            times={"save": 1.0},
+            state=State(num_bytes=size, digest={}),
+        )
+        for name, size in (("small", 2**20), ("large", 2**30))
+    ]
+    run = make_run(records)
+    page = markdown_page(run.read_info(), summarize(repeats_of(records)), records[0])
+    assert "- checkpoint size: small 1 MiB, large 1 GiB\n" in page
 
 
 def test_html_is_closed_and_needs_nothing_else(outline):
