@@ -110,7 +110,7 @@ def test_a_key_that_belongs_nowhere_is_told_the_keys_of_its_block(only_problem):
     extra = "arms: {candidate: {mesh_config: {mesh_axes: [x], zzz: 1}}}\n"
     assert only_problem(extra).message == (
         "unknown key; known: allow_split_physical_axes, dcn_parallelism, ici_parallelism, "
-        "mesh_axes, process_is_granule"
+        "mesh_axes, name, process_is_granule"
     )
 
 
