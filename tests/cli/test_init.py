@@ -1,5 +1,6 @@
 """`orbax-bench init`: what it writes is valid, conforms to the schema and runs as it is."""
 
+import dataclasses
 import io
 import json
 import shutil
@@ -12,7 +13,7 @@ import yaml
 
 from orbax_bench_core.cli import doctor
 from orbax_bench_core.config import load_suite
-from orbax_bench_core.plan.options import orbax_defaults
+from orbax_bench_core.plan import StorageOptions
 from orbax_bench_core.sweep import expand
 
 NAME = "orbax-bench.schema.json"
@@ -100,7 +101,8 @@ def test_a_comparison_says_both_bounds_of_a_slow_down(init):
 def test_the_first_point_is_the_defaults_of_orbax_and_says_so(init):
     init("--synthetic")
     options = expand(check()).points[0].options
-    own = {name: value for name, value in orbax_defaults().items() if name in options}
+    defaults = dataclasses.asdict(StorageOptions())
+    own = {name: value for name, value in defaults.items() if name in options}
     assert {"use_ocdbt", "use_zarr3", "use_compression", "use_replica_parallel"} <= own.keys()
     assert {name: options[name] for name in own} == own
     assert "The first point is Orbax's own defaults" in Path("suite.yaml").read_text()

@@ -112,8 +112,8 @@ def test_an_exception_says_where_on_the_console_in_the_report_and_in_the_record(
     [
         ("mute", "Mute", "its text cannot be told: __str__ raised ZeroDivisionError"),
         ("half", "Half", "a half \\ud800"),
-        ("half_name", "Unrecordable", "samples and 0 notes are not kept: they cannot be written"),
-        ("half_note", "Unrecordable", "samples and 1 notes are not kept: they cannot be written"),
+        ("half_name", "Unrecordable", "notes are not kept: they cannot be written"),
+        ("half_note", "Unrecordable", "notes are not kept: they cannot be written"),
         ("long", "ValueError", "... (50,000,000 characters) ..."),
     ],
 )
