@@ -137,7 +137,7 @@ def test_the_labels_say_what_it_was_built_from(inspected, base_image, built):
 def test_the_size_is_what_the_readme_says(inspected):
     [said] = re.findall(r"\*\*([\d.]+) GB\*\*", (ROOT / "images/README.md").read_text())
     assert inspected["Size"] / 1e9 == pytest.approx(float(said), rel=0.005)
-    assert inspected["Size"] <= 900e6
+    assert inspected["Size"] <= 930e6
 
 
 BYTE_CODE = """
@@ -219,7 +219,7 @@ def test_the_nightly_job_runs_as_it_is_shipped(docker_environment, image, tmp_pa
         *("--volume", f"{runs}:/runs", image, *container["command"]),
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    [night] = runs.iterdir()
+    [night] = runs.glob("[!.]*")
     assert json.loads((night / "verdicts.json").read_text())["word"] == "PASS"
     assert {path.stat().st_uid for path in night.rglob("*.json")} == {10001}
 
