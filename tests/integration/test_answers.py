@@ -31,7 +31,7 @@ def test_a_reader_gets_from_options_to_a_recovery_time(tmp_path):
     assert "context = ocp.Context()" in best
     assert "- generator: save_restore" in best
     assert "256 devices on 64 hosts of 4" in plan
-    assert re.search(r"parameters +8,030,261,248;", plan)
+    assert re.search(r"elements +8,030,261,248;", plan)
     assert re.search(r"time of a save +at least [\d.]+", plan), plan
     assert re.search(r"Save in the background, every [\d.]+ min: [\d.]+% of the time", goodput)
     assert re.search(r"^recovery +all of them +.*\d s", recovery, re.MULTILINE), recovery
