@@ -54,6 +54,7 @@ demo: setup
 test: setup
 	$(MAKE) --output-sync=target --jobs 3 lint typecheck unit-first unit-others
 	$(MAKE) slow
+	$(BIN)/python -m perf.structure
 
 lint: setup
 	$(BIN)/python -m ruff check .
