@@ -47,7 +47,7 @@ def launch(
         str,
         typer.Option(
             metavar="PLACE",
-            help="Where the hosts are: processes of this machine, slurm, mpi, ray, jobset, vertex, "
+            help="Where the hosts are: processes of this machine, ray, jobset, vertex, "
             "xpk, tpu-vm or pathways.",
         ),
     ],

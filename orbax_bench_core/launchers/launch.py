@@ -116,7 +116,7 @@ def require_client(program: str, remedy: str) -> str:
     """Returns the path of a program that a launcher calls.
 
     Args:
-        program: Such as `sbatch`.
+        program: Such as `gcloud`.
         remedy: Where to run instead, or how to install it.
 
     Raises:

@@ -12,11 +12,9 @@ from orbax_bench_core.config import ConfigModel, SuiteError, explain, read_value
 from orbax_bench_core.errors import Problem, UserError, did_you_mean, shortened
 from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
-from orbax_bench_core.launchers.mpi import Mpi, MpiSettings
 from orbax_bench_core.launchers.pathways import Pathways, PathwaysSettings
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
 from orbax_bench_core.launchers.ray import Ray, RaySettings
-from orbax_bench_core.launchers.slurm import Slurm, SlurmSettings
 from orbax_bench_core.launchers.tpu_vm import TpuVm, TpuVmSettings
 from orbax_bench_core.launchers.vertex import Vertex, VertexSettings
 from orbax_bench_core.launchers.xpk import Xpk, XpkSettings
@@ -51,18 +49,6 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="several processes of this machine, each a host of its own",
             settings=ProcessesSettings,
             launcher=Processes,
-        ),
-        Place(
-            name="slurm",
-            summary="nodes of a Slurm cluster, by a batch job",
-            settings=SlurmSettings,
-            launcher=Slurm,
-        ),
-        Place(
-            name="mpi",
-            summary="machines that Open MPI's mpirun reaches",
-            settings=MpiSettings,
-            launcher=Mpi,
         ),
         Place(
             name="ray",

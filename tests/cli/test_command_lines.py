@@ -24,14 +24,12 @@ FILES = (
     *("examples/ci/github-actions.yaml", "images/warm_up.sh"),
 )
 SETTINGS = {
-    "slurm": ["folder=/shared"],
-    "mpi": ["hosts=[a,b]"],
     "pathways": ["pathways_dir=gs://b/p"],
     "vertex": ["project=p-1", "location=us-central1"],
     "xpk": ["cluster=c"],
     "tpu-vm": ["zone=z", "tpu_name=vm"],
 }
-WITHOUT_SLICES = ("processes", "slurm", "mpi", "ray")
+WITHOUT_SLICES = ("processes", "ray")
 
 
 class Task:
@@ -118,7 +116,7 @@ def test_hosts_of_a_launcher(place):
         name="ob-run",
         command=("orbax-bench", *words),
         output_directory="gs://b/run",
-        hosts=2 if place == "mpi" else 8,
+        hosts=8,
         image=f"bench@sha256:{'a1' * 32}" if in_image else None,
         tpu=parse_slice("v5e:4x8") if slices else None,
     )

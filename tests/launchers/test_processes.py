@@ -64,7 +64,7 @@ def test_each_process_is_a_host_of_one_run(suite, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--on", "slrum"], "--on slrum: there is no such place; did you mean 'slurm'?"),
+        (["--on", "jobste"], "--on jobste: there is no such place; did you mean 'jobset'?"),
         (["--on", "processes", "--set", "queue=a"], "unknown key"),
         (["--on", "processes", "--set", "queue"], "give KEY=VALUE"),
         (["--on", "processes", "--slices", "2"], "--slices 2 needs --tpu"),

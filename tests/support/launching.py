@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -34,6 +35,14 @@ def write_suite(folder: Path, *, repeats: int = 1, devices: int = 4) -> Path:
     file = folder / "tiny suite.yaml"
     file.write_text(SUITE.format(repeats=repeats, devices=devices))
     return file
+
+
+def as_written(text: str, suite: Path, out: Path) -> str:
+    """Returns a page's shell block for this suite and folder, and for the code of this checkout."""
+    ours = shlex.join([sys.executable, "-m", "orbax_bench_core.cli"])
+    quick = f"{shlex.quote(str(out))} {shlex.join(QUICK[1:])}"
+    text = text.replace("suite.yaml", shlex.quote(str(suite))).replace("/shared/run", quick)
+    return text.replace("orbax-bench ", f"{ours} ")
 
 
 def plain(environment: Mapping[str, str] | None = None, **more: str) -> dict[str, str]:

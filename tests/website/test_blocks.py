@@ -52,6 +52,8 @@ RUN_BY = {
     "docs/pipelines/vertex.md": "tests/pipelines/test_engine_pages.py",
     "docs/planning.md": "tests/integration/test_planning_pages.py",
     "docs/recovery.md": "tests/integration/test_recovery.py",
+    "docs/launch/mpi.md": "tests/launchers/test_open_mpi.py",
+    "docs/launch/slurm.md": "tests/launchers/test_slurm_cluster.py",
     "docs/release.md": "tests/website/test_blocks_run.py",
     "docs/soak.md": "tests/integration/test_soak.py",
     "docs/suites.md": "tests/integration/test_suite_pages.py",
@@ -65,10 +67,8 @@ RUN_BY = {
 
 NOT_RUN = {
     "docs/launch/jobset.md": "needs a Kubernetes cluster",
-    "docs/launch/mpi.md": "needs hosts; tests/launchers run mpirun on one",
     "docs/launch/pathways.md": "needs a Pathways cluster",
     "docs/launch/ray.md": "needs a Ray cluster; tests/launchers start one",
-    "docs/launch/slurm.md": "needs hosts; tests/launchers run Slurm on one",
     "docs/launch/tpu-vm.md": "needs TPU VMs",
     "docs/launch/vertex.md": "needs Vertex AI",
     "docs/launch/xpk.md": "needs a GKE cluster",
