@@ -26,8 +26,9 @@ class BenchmarkOptions:
     checkers read as `int`, or as `int | list[int]`.
 
     Attributes:
-        enable_trace: Whether to capture a profiler trace of each measured operation.
-        trace_every_repeat: Whether every repeat is traced rather than the first only.
+        enable_trace: Whether to capture a profiler trace of each measured operation, in a warm-up
+            more: what is measured is never traced, which would make it slower.
+        trace_every_repeat: Whether a traced warm-up comes before every repeat rather than once.
     """
 
     enable_trace: Sweepable[bool] = False

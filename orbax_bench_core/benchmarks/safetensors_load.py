@@ -43,16 +43,6 @@ class SafetensorsLoadOptions(LoadOptions):
     safetensors_read_chunk_mb: Sweepable[float | None] = None
     enable_xprof: Sweepable[bool] = False
 
-    def __post_init__(self) -> None:
-        """Has `enable_xprof` capture a trace, and refuses what contradicts itself.
-
-        Raises:
-            ValueError: Two options contradict each other.
-        """
-        super().__post_init__()
-        if self.enable_xprof is True:
-            object.__setattr__(self, "enable_trace", True)
-
     def orbax_context(self) -> ocp.Context:
         """Returns these options as Orbax takes them.
 

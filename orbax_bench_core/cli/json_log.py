@@ -16,7 +16,7 @@ _OF_OPERATION: Final[dict[str, bool | set[str]]] = {
     "low": True,
     "high": True,
     "ratio": True,
-    "stalls": {"word", "candidate", "baseline", "operations", "bound"},
+    "stalls": {"word", "candidate", "baseline", "operations", "bound", "measured"},
 }
 
 

@@ -75,6 +75,7 @@ class Runner:
         self._timeout_s = session.info.execution.timeout_s
         self._drills = session.settings.drill
         self._recorded: set[tuple[str, int]] = set()
+        self._traced: set[tuple[str, Arm | None]] = set()
 
     @property
     def starts(self) -> list[float]:
@@ -181,6 +182,8 @@ class Runner:
         turn: Turn,
         earlier: Repeat | None = None,
         errors: Mapping[int, ErrorInfo] = MappingProxyType({}),
+        *,
+        traced: bool = False,
     ) -> list[Task]:
         """Returns one task per host; without `earlier`, of a warm-up.
 
@@ -188,6 +191,7 @@ class Runner:
             turn: What they measure.
             earlier: What was recorded of it before.
             errors: How hosts failed in the last try, also those whose record says that they passed.
+            traced: Whether their operations are traced.
         """
         attempts = {} if earlier is None else attempts_so_far(earlier, errors)
         fence = "" if self._run.fence is None else str(self._run.fence)
@@ -199,6 +203,7 @@ class Runner:
                 point=turn.point,
                 repeat=turn.repeat,
                 warmup=earlier is None,
+                traced=traced,
                 arm=turn.arm,
                 block=turn.block,
                 life=turn.life,
@@ -284,21 +289,44 @@ class Runner:
         return self._pool.life(turn.life, turn.measured, self._timeout_s)
 
     def _warm_up(self, group: WorkerGroup, turn: Turn) -> None:
-        """Makes the warm-ups of what a slot measures in a group that has not made them."""
-        if turn.measured.id in group.warm_points:
-            return
-        warmups = self._info.execution.warmups
-        for _ in range(warmups if turn.life is None else max(1, warmups)):
-            index = self._run.next_warmup(turn.point)
-            warmup = Turn(turn.point, index, turn.arm)
-            self._watch(warmup.progress(index=None))
-            try:
-                ended = group.perform(self._tasks(warmup), self._timeout_s)
-            finally:
-                self._run.remove_data(turn.point, index, warmup=True, arm=turn.arm)
-            if any(done.status != "passed" for done in ended.values()):
-                raise WarmUpEnded(ended)
-        group.warm_points.add(turn.measured.id)
+        """Makes the warm-ups that a group has not made, then one that is traced, where it is due.
+
+        What is measured is never traced: it would be slower, and count.
+        """
+        if turn.measured.id not in group.warm_points:
+            warmups = self._info.execution.warmups
+            for _ in range(warmups if turn.life is None else max(1, warmups)):
+                self._make_warm_up(group, turn)
+            group.warm_points.add(turn.measured.id)
+        if self._trace_is_due(turn):
+            self._make_warm_up(group, turn, traced=True)
+
+    def _make_warm_up(self, group: WorkerGroup, turn: Turn, *, traced: bool = False) -> None:
+        index = self._run.next_warmup(turn.point)
+        warmup = Turn(turn.point, index, turn.arm)
+        self._watch(warmup.progress(index=None))
+        try:
+            ended = group.perform(self._tasks(warmup, traced=traced), self._timeout_s)
+        finally:
+            self._run.remove_data(turn.point, index, warmup=True, arm=turn.arm)
+        if any(done.status != "passed" for done in ended.values()):
+            raise WarmUpEnded(ended)
+        if traced:
+            self._traced.add((turn.point.id, turn.arm))
+
+    def _trace_is_due(self, turn: Turn) -> bool:
+        """Returns whether a trace is asked for, and none is there or each time wants one."""
+        point, series = turn.measured, (turn.point.id, turn.arm)
+        if not point.is_traced:
+            return False
+        if point.options.get("trace_every_repeat"):
+            return True
+        if series not in self._traced and any(
+            record.traced and record.status == "passed" and record.arm == turn.arm
+            for record in self._run.point_records(turn.point)
+        ):
+            self._traced.add(series)
+        return series not in self._traced
 
 
 def _ended(repeat: Repeat, arm: Arm | None) -> bool:

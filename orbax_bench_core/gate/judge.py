@@ -79,7 +79,7 @@ def judge(
     """Judges a point; cheap enough to call after each look of a live run.
 
     The data are gone through look by look, as if they were just coming in, and the first verdict
-    stands: data beyond it change nothing, and are not reported.
+    stands: data beyond it change nothing, and only their stalls are reported.
 
     Primary operations share alpha under Holm's procedure at every look. One that could not be
     measured well enough to be judged still has its share, so that losing data makes nothing easier

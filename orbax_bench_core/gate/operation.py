@@ -13,7 +13,7 @@ from orbax_bench_core.gate.looks import Schedule
 from orbax_bench_core.gate.noise import within_block_sigma
 from orbax_bench_core.gate.plan import more_blocks
 from orbax_bench_core.gate.power import LIKELY, POWER, detectable_at
-from orbax_bench_core.gate.stalls import settle_stalls
+from orbax_bench_core.gate.stalls import count_stalls, settle_stalls
 from orbax_bench_core.gate.verdict import Endpoint, StallVerdict, Verdict, Word
 
 
@@ -39,6 +39,8 @@ def describe(
     schedule = Schedule.of(rule, blocks.per_life)
     alpha = rule.alpha * alpha_scale
     stalls, known = settle_stalls(blocks, rule, outcome, alpha=alpha, seed=seed)
+    if stalls is not None and stalls.operations < blocks.operations:
+        stalls = stalls.model_copy(update={"measured": count_stalls(blocks)})
     word, endpoint, reason = word_of(outcome, stalls)
     if outcome.look is None:
         first = schedule.looks[0]

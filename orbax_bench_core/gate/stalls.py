@@ -19,7 +19,8 @@ from orbax_bench_core.gate.location import Outcome
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.medians import median
 from orbax_bench_core.gate.noise import robust_sigma
-from orbax_bench_core.gate.verdict import StallVerdict, Word
+from orbax_bench_core.gate.proportion import upper_bound
+from orbax_bench_core.gate.verdict import StallCount, StallVerdict, Word
 
 RATIO: Final = 1.5
 SIGMAS: Final = 4.0
@@ -36,6 +37,20 @@ def find_stalls(blocks: Blocks) -> tuple[Bools, float]:
     logs = blocks.logs
     above = max(math.log(RATIO), SIGMAS * (robust_sigma(logs.ravel()) or 0.0))
     return np.asarray(logs > median(logs) + above), math.exp(above)
+
+
+def count_stalls(blocks: Blocks) -> StallCount:
+    """Returns the stalls of both arms."""
+    seen, threshold = find_stalls(blocks)
+    candidate = int(seen[blocks.labels].sum())
+    return StallCount(
+        candidate=candidate,
+        baseline=int(seen.sum()) - candidate,
+        operations=blocks.operations,
+        bound=upper_bound(candidate, blocks.operations),
+        threshold=threshold,
+        mean_ratio=_mean_ratio(blocks),
+    )
 
 
 def settle_stalls(

@@ -16,34 +16,50 @@ Endpoint = Literal["time", "stalls", "failures", "missing", "storage"]
 arm lacks, or so much trouble with an object store that times tell of storage."""
 
 
-class StallVerdict(ResultModel):
-    """Verdict on the stalls of one operation: values far above the median of both arms.
+class StallCount(ResultModel):
+    """Stalls among some operations: values far above the median of both arms.
 
     Attributes:
-        word: REGRESSION, PASS, or INCONCLUSIVE while the candidate is suspected of more stalls.
         candidate: Stalled operations of the candidate.
         baseline: Stalled operations of the baseline.
         operations: Operations per arm that were looked at.
-        p_value: Probability of at least so many in the candidate if the arms are the same.
         bound: Largest share of stalls in the candidate that its count does not exclude, upper 95 %
             limit of Clopper and Pearson.
         threshold: What counts as a stall, as a multiple of the median.
         mean_ratio: Mean time of the candidate over that of the baseline, failed attempts left out;
             None where an arm has none. It is shown and decides nothing.
-        look: Index of the look; after those of the times there is one for stalls alone.
-        reason: Why it is not PASS; empty when it is.
     """
 
-    word: Word
     candidate: int
     baseline: int
     operations: int
-    p_value: float
     bound: float
     threshold: float
     mean_ratio: float | None = None
+
+
+class StallVerdict(StallCount):
+    """Verdict on the stalls of one operation, by those up to its look.
+
+    Attributes:
+        word: REGRESSION, PASS, or INCONCLUSIVE while the candidate is suspected of more stalls.
+        p_value: Probability of at least so many in the candidate if the arms are the same.
+        look: Index of the look; after those of the times there is one for stalls alone.
+        reason: Why it is not PASS; empty when it is.
+        measured: The same of all that was measured, where that went on after the look for the sake
+            of other operations; it decides nothing.
+    """
+
+    word: Word
+    p_value: float
     look: int
     reason: str = ""
+    measured: StallCount | None = None
+
+    @property
+    def of_all(self) -> StallCount:
+        """Stalls among all that was measured."""
+        return self.measured or self
 
 
 class FailureVerdict(ResultModel):

@@ -264,6 +264,7 @@ class Record(ResultModel):
         point: The sweep point in full, or the pair of which one arm was measured.
         repeat: Which repeat; warm-ups count on their own.
         warmup: Whether it is a discarded repeat.
+        traced: Whether its operations were traced, which makes them slower; only a warm-up is.
         arm: Which side of the point was measured; None outside a paired comparison.
         block: Which block of a paired comparison it belongs to; None outside one.
         life: Which slot of its block, 0 to 3, had a worker of its own for it; None where there are
@@ -295,6 +296,7 @@ class Record(ResultModel):
     point: SweepEntry
     repeat: Index
     warmup: bool
+    traced: bool = False
     arm: Arm | None = None
     block: Index | None = None
     life: Annotated[int, pydantic.Field(ge=0, lt=LIVES)] | None = None

@@ -115,6 +115,11 @@ class Repeat:
         return not self.warmup and self.status == "passed"
 
     @property
+    def traced(self) -> bool:
+        """Whether its operations were traced, which makes them slower: it is a warm-up."""
+        return any(record.traced for record in self.records.values())
+
+    @property
     def error(self) -> ErrorInfo | None:
         """Error of the host that failed first, or the reason why it was skipped."""
         errors = [record.error for record in self.records.values() if record.error is not None]

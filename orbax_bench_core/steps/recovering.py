@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from orbax_bench_core.analysis.recovery import PhaseName, Recovery
 from orbax_bench_core.config import LoadedSuite, load_suite
-from orbax_bench_core.errors import check_amounts
+from orbax_bench_core.errors import UserError, check_amounts
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, Strike, silent
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.comparison import compare_arms
@@ -44,10 +44,15 @@ def check_drilled(session: Session) -> None:
     """Checks that everything that a session measures can be drilled.
 
     Raises:
-        UserError: A benchmark is no trainer, or its hosts cannot be killed.
+        UserError: A benchmark is no trainer, its hosts cannot be killed, or it is to be traced.
     """
     for entry in session.entries:
         for point in sides(entry).values():
+            if point.is_traced:
+                raise UserError(
+                    f"{point.name} has `enable_trace: true`: what is traced is a warm-up, and a "
+                    "drill has none; leave it out, and trace the suite by `orbax-bench run`"
+                )
             Strike.of(point, seed="").check(point, session.settings.host)
 
 

@@ -121,6 +121,11 @@ class SweepPoint(ConfigModel):
         return None if self.mesh is None else self.mesh.num_devices
 
     @property
+    def is_traced(self) -> bool:
+        """Whether a trace is asked for; Orbax's own `safetensors_load` says `enable_xprof`."""
+        return any(self.options.get(name) for name in ("enable_trace", "enable_xprof"))
+
+    @property
     def given_options(self) -> dict[str, Any]:
         """The options that the suite file gives, as `BenchmarkOptions.from_dict` takes them."""
         return {name: self.options[name] for name in self.given}

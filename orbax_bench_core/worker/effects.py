@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from orbax_bench_core.sweep import SweepPoint
 
 _BUILT_IN: Final = "orbax_bench_core.benchmarks."
-_OF_THE_HARNESS: Final = ("enable_trace", "trace_every_repeat", "metric_tracemalloc_enabled")
+_OF_THE_HARNESS: Final = (
+    *("enable_trace", "trace_every_repeat", "enable_xprof"),
+    "metric_tracemalloc_enabled",
+)
 """Options that ask nothing of a library."""
 
 _HANDLER: Final = "/jax/orbax/array_handler/init"

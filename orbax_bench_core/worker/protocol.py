@@ -92,6 +92,7 @@ class Task(ResultModel):
         point: The sweep point.
         repeat: Index among the point's repeats, or among its warm-ups.
         warmup: Whether the repeat is discarded.
+        traced: Whether its operations are traced, which makes them slower; only a warm-up is.
         arm: Which side of the point to measure; None outside a paired comparison.
         block: The block of the paired comparison; None outside one, and for a warm-up.
         life: The slot of the block that this worker is for; None outside lives, and for a warm-up.
@@ -112,6 +113,7 @@ class Task(ResultModel):
     point: SweepEntry
     repeat: int
     warmup: bool
+    traced: bool = False
     arm: Arm | None = None
     block: int | None = None
     life: int | None = None
@@ -139,6 +141,7 @@ class Task(ResultModel):
             point=self.point,
             repeat=self.repeat,
             warmup=self.warmup,
+            traced=self.traced,
             arm=self.arm,
             block=self.block,
             life=self.life,

@@ -144,7 +144,7 @@ class _Repeat:
         self.effects = colocated_effect(asked=point.checkpoint.load_with_colocated_python)
         require_effects(self.effects, point.given)
         context = self._ready_context(mesh, options_class(generator))
-        traces, witness = _Traces(context), Witness(point.options)
+        traces, witness = _Traces(self._task, self._run), Witness(point.options)
         context.tracer = traces.claim
         if self._task.block is not None:
             os.sync()  # what one arm left unwritten would be written at the other's cost
@@ -300,7 +300,8 @@ class _Repeat:
 class _Traces:
     """Decides which operations are traced, and by whom: the framework, or the author by hand."""
 
-    context: TestContext
+    task: Task
+    run: RunDirectory
     claimed: set[str] = dataclasses.field(default_factory=set)
 
     def directory(self, operation: str) -> str | None:
@@ -315,15 +316,15 @@ class _Traces:
         return self._path(operation)
 
     def _path(self, operation: str) -> epath.Path | None:
-        options, repeat = self.context.options, self.context.repeat_index
-        wanted = options.enable_trace and repeat is not None
-        if not wanted or (repeat and not options.trace_every_repeat):
+        task, root = self.task, self.run.root
+        if not task.traced:
             return None
-        assert self.context.output_dir is not None
-        folder = self.context.output_dir / "tensorboard" / f"{self.context.name}__{operation}"
+        series = "-".join(filter(None, [task.point.directory, task.arm]))
+        folder = root / "tensorboard" / f"{series}__{operation}"
         # The profiler names a trace by the second, and repeats may begin within one.
-        folder = folder / f"repeat_{repeat}" if options.trace_every_repeat else folder
-        refuse_links(folder, self.context.output_dir)
+        if task.measured.options.get("trace_every_repeat"):
+            folder = folder / f"warmup_{task.repeat}"
+        refuse_links(folder, root)
         return folder
 
 

@@ -6,7 +6,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
-from orbax_bench_core.benchmarks.safetensors_load import SafetensorsLoad, SafetensorsLoadOptions
+from orbax_bench_core.benchmarks.safetensors_load import SafetensorsLoad
 from orbax_bench_core.benchmarks.support.safetensors import read_arrays, write_arrays
 from orbax_bench_core.state import StateError
 from orbax_bench_core.steps import write_shardings
@@ -103,11 +103,6 @@ def test_metric_tracemalloc_enabled(run):
     metric = "load_7_memory/tracemalloc_peak_diff_mb"
     outcome = run(SafetensorsLoad, spec=ARRAYS, metric_tracemalloc_enabled=True)
     assert metric in outcome.metrics.results
-
-
-@pytest.mark.parametrize("wanted", [True, False])
-def test_enable_xprof_captures_a_trace(wanted):
-    assert SafetensorsLoadOptions(enable_xprof=wanted).enable_trace is wanted
 
 
 def test_what_the_loader_cannot_do_is_refused(run):

@@ -1,5 +1,9 @@
 """`orbax-bench compare`."""
 
+import dataclasses
+import json
+import math
+import random
 import shutil
 
 import pytest
@@ -89,3 +93,25 @@ def test_a_baseline_without_a_common_point_was_not_compared(
     outcome = orbax_bench("baseline", "compare", tmp_path / "reg", after.root)
     assert outcome.code == 2
     assert "have no point in common: nothing was compared" in outcome.err
+
+
+def test_stalls_are_counted_over_all_that_was_measured(orbax_bench, make_paired_run, tmp_path):
+    """A save is judged at 10 operations, a noisy load goes on to 60, and then saves stall."""
+    run, draw, stalled = make_paired_run(0, blocks=30), random.Random(0), 0
+    for record in list(run.records()):
+        (save,) = record.samples
+        if record.arm == "candidate" and record.block >= 5 and record.block % 3 == 0:
+            save, stalled = dataclasses.replace(save, value=6 * save.value), stalled + 1
+        load = dataclasses.replace(save, operation="load", value=math.exp(draw.gauss(0, 0.5)))
+        again = record.model_copy(update={"samples": (save, load)})
+        place = f"records/{record.point_id}/repeat_{record.repeat}/host_0.json"
+        (run.root / place).write_text(again.model_dump_json())
+    said = f"{stalled} of 60 operations stalled, and 0 of the baseline"
+    page = tmp_path / "page.html"
+    assert said in " ".join(orbax_bench("compare", run.root, "--html", page).out.split())
+    assert said in page.read_text()
+    assert "no stalls" not in page.read_text()
+    (point,) = json.loads(orbax_bench("compare", run.root, "--json").out)["points"]
+    found = next(each for each in point["operations"] if each["operation"] == "save")["verdict"]
+    assert (found["word"], found["stalls"]["operations"]) == ("PASS", 10)
+    assert found["stalls"]["measured"]["candidate"] == stalled

@@ -57,6 +57,13 @@ def test_drills_are_shown_and_shown_anew(recovery, tmp_path, orbax_bench):
 
 
 @pytest.mark.slow
+def test_a_drill_is_not_traced_and_says_so(recovery):
+    refused = recovery("{enable_trace: true}")
+    assert refused.returncode == 2
+    assert "has `enable_trace: true`: what is traced is a warm-up" in refused.stderr
+
+
+@pytest.mark.slow
 def test_a_drill_that_came_back_at_its_second_attempt_has_not_come_back(
     recovery, tmp_path, orbax_bench
 ):

@@ -1,8 +1,16 @@
 """Profiler traces and HLO dumps, of any benchmark, without the author doing anything."""
 
 import collections
+import json
 
 import pytest
+
+from orbax_bench_core.config import parse_suite
+from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_pairs
+from orbax_bench_core.records import Run
+from tests.support.fake_worker import MODULE as FAKE_WORKER
+from tests.support.processes import ROOT
+from tests.support.scripted import NAME
 
 pytestmark = pytest.mark.slow
 
@@ -19,6 +27,18 @@ BLOCKS = ("save", "save_blocking", "save_background", "load")
 """All of a save and a load, the two inside the save included."""
 
 
+REPORTS = ("report.md", "report.html")
+
+
+def warm_ups(directory):
+    """Arm of each warm-up, and whether it was traced, in their order."""
+    files = directory.glob("records/*/warmup_*/host_0.json")
+    found = [json.loads(file.read_text()) for file in files]
+    return [
+        (each["arm"] or "", each["traced"]) for each in sorted(found, key=lambda r: r["repeat"])
+    ]
+
+
 def traced(run):
     """Number of traces by operation."""
     traces = run.directory.glob("tensorboard/**/*.xplane.pb")
@@ -26,10 +46,54 @@ def traced(run):
     return dict(collections.Counter(folder.partition("__")[2] for folder in folders))
 
 
-def test_the_first_repeat_is_traced_per_operation(suite_run):
-    run = suite_run(SUITE.format(generator="save_restore", options="{enable_trace: true}"))
-    assert run.run()[0] == 0
-    assert traced(run) == dict.fromkeys(BLOCKS, 1)
+@pytest.mark.parametrize(
+    ("generator", "option", "blocks"),
+    [("save_restore", "enable_trace", BLOCKS), ("safetensors_load", "enable_xprof", ("load",))],
+)
+def test_a_warm_up_is_traced_per_operation_and_no_repeat_that_counts(
+    suite_run, generator, option, blocks
+):
+    run = suite_run(SUITE.format(generator=generator, options=f"{{{option}: true}}"))
+    code, output = run.run()
+    assert code == 0
+    assert traced(run) == dict.fromkeys(blocks, 1)
+    assert warm_ups(run.directory) == [("", False), ("", True)]
+    assert not any(record["traced"] for record in run.records().values())
+    said = "Traced: 1 warm-up, in no figure"
+    assert said in " ".join(output.split())
+    assert all(said in run.directory.joinpath(name).read_text() for name in REPORTS)
+
+
+@pytest.mark.parametrize(("every", "traces"), [(False, 1), (True, 3)])
+def test_what_is_measured_is_never_traced(orchestrate, every, traces):
+    run = orchestrate("behave", enable_trace=True, trace_every_repeat=every)
+    run.run(repeats=2, warmups=1)
+    run.run(repeats=3, warmups=1)  # goes on in a new worker
+    assert sum(traced for _, traced in warm_ups(run.directory)) == traces
+    assert not any(run.record("behave", repeat).traced for repeat in range(3))
+
+
+@pytest.mark.parametrize("lives", ["always", "auto"])
+def test_a_comparison_traces_each_arm_and_no_operation_of_a_block(tmp_path, monkeypatch, lives):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    suite = {
+        "suite_name": "traced",
+        "num_repeats": 1,
+        "execution": {"retries": 0, "warmups": 0, "timeout_s": 60},
+        "gate": {"lives": lives, "looks": [4]},
+        "benchmarks": [{"generator": NAME, "options": {"enable_trace": True}}],
+        "arms": {"candidate": {}},
+    }
+    host = LocalHost(module=FAKE_WORKER)
+    session = Session.begin(
+        parse_suite(json.dumps(suite)), str(tmp_path / "out"), settings=RunSettings(host=host)
+    )
+    run_pairs(session, lambda pair, starts: None)
+    made = collections.Counter(warm_ups(tmp_path / "out"))
+    assert (made["baseline", True], made["candidate", True]) == (1, 1)
+    times = Run(session.directory).paired(session.pairs[0])
+    assert times.attempts["candidate"].count == 4
+    assert not any(repeat.traced for repeat in Run(session.directory).repeats())
 
 
 @pytest.mark.nightly
@@ -47,29 +111,11 @@ def test_nothing_is_traced_by_default(suite_run):
     assert traced(run) == {}
 
 
-@pytest.mark.nightly
-def test_a_benchmark_that_knows_nothing_of_traces_is_traced(suite_run):
-    options = "{act: behave, enable_trace: true}"
-    run = suite_run(SUITE.format(generator="misbehaving.Misbehaving", options=options))
-    assert run.run()[0] == 0
-    assert traced(run) == {"before": 1, "mishap": 1}
-
-
 def test_a_benchmark_takes_the_trace_of_one_block_and_not_of_later_ones(suite_run):
     options = "{act: claim, enable_trace: true}"
     run = suite_run(SUITE.format(generator="misbehaving.Misbehaving", options=options))
     assert run.run()[0] == 0
-    assert traced(run) == {"before": 1, "mishap": 1}
-
-
-@pytest.mark.nightly
-def test_a_trace_of_a_block_that_raises_does_not_spoil_the_next(suite_run):
-    options = "{act: [raise, behave], enable_trace: true}"
-    run = suite_run(SUITE.format(generator="misbehaving.Misbehaving", options=options))
-    assert run.run()[0] == 1
-    records = run.records()
-    assert records["raise/repeat_0"]["error"]["message"] == "raised on purpose"
-    assert records["behave/repeat_0"]["status"] == "passed"
+    assert traced(run) == {"before": 1}
 
 
 @pytest.mark.nightly

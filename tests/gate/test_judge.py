@@ -151,6 +151,12 @@ def test_primary_operations_and_those_without_a_look_have_no_false_discovery():
     assert list(false_discovery(found, CONFIG)) == ["other"]
 
 
+def as_judged(verdict):
+    """A verdict without what it tells of later operations."""
+    stalls = verdict.stalls.model_copy(update={"measured": None})
+    return verdict.model_copy(update={"stalls": stalls})
+
+
 def test_a_live_run_stops_where_a_look_back_does(point):
     times, labels = point(30, sigma=0.15, save=1.1, load=1.0)
     whole = verdicts(times, labels, CONFIG)
@@ -158,7 +164,7 @@ def test_a_live_run_stops_where_a_look_back_does(point):
         so_far = verdicts({n: t[:blocks] for n, t in times.items()}, labels[:blocks], CONFIG)
         if so_far["load"].settled:
             break
-    assert so_far["load"] == whole["load"]
+    assert so_far["load"] == as_judged(whole["load"])
 
 
 @pytest.mark.parametrize(
@@ -189,7 +195,7 @@ def test_used_up_looks_end_it(point):
 
 def test_between_looks_the_verdict_is_that_of_the_look(point):
     times, labels = point(9, sigma=0.3, save=1.08)
-    assert alone(times["save"], labels) == alone(times["save"][:5], labels[:5])
+    assert as_judged(alone(times["save"], labels)) == alone(times["save"][:5], labels[:5])
     assert judge(times, labels, CONFIG).next_look == 20
 
 

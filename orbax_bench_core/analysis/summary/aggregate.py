@@ -92,7 +92,8 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
     points: list[PointStatus] = []
     hosts = HostFinder()
     company = CompanyFinder()
-    measured = _measured(repeats, company)
+    traced: collections.Counter[str] = collections.Counter()
+    measured = _measured(repeats, company, traced)
     for series, found_repeats in itertools.groupby(measured, key=lambda repeat: repeat.series):
         point = _Point(series)
         for repeat in found_repeats:
@@ -104,15 +105,24 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
         points.append(point.status())
     not_alone = company.found()
     points = [
-        dataclasses.replace(point, not_alone=not_alone.get(point.point_id, 0)) for point in points
+        dataclasses.replace(
+            point, not_alone=not_alone.get(point.point_id, 0), traced=traced[point.point_id]
+        )
+        for point in points
     ]
     return RunSummary(metrics=metrics, operations=operations, points=points, hosts=hosts.found())
 
 
-def _measured(repeats: Iterable[Repeat], company: CompanyFinder) -> Iterator[Repeat]:
-    """Yields the repeats that are no warm-ups, and shows all of them to `company`."""
+def _measured(
+    repeats: Iterable[Repeat], company: CompanyFinder, traced: collections.Counter[str]
+) -> Iterator[Repeat]:
+    """Yields the repeats that are no warm-ups; shows all of them to `company`, and counts traces.
+
+    `traced` is by id of the series.
+    """
     for repeat in repeats:
         company.add(repeat)
+        traced[repeat.series.id] += repeat.traced
         if not repeat.warmup:
             yield repeat
 

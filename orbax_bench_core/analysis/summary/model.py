@@ -110,6 +110,7 @@ class PointStatus:
         retried: Number of repeats that passed only when they were tried again.
         retried_for: Why the first attempt of the first of them failed; empty without any.
         not_alone: Number of repeats that passed while another point was measured on the machine.
+        traced: Number of warm-ups that were traced, beside those that it has anyway.
         checkpoint: What people call what is saved and loaded.
         checkpoint_bytes: Size of its arrays; None where no repeat that passed says it.
     """
@@ -129,6 +130,7 @@ class PointStatus:
     retried: int = 0
     retried_for: str = ""
     not_alone: int = 0
+    traced: int = 0
     checkpoint: str = ""
     checkpoint_bytes: int | None = None
 

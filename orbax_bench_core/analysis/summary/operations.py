@@ -6,7 +6,17 @@ from collections.abc import Container, Iterator, Sequence
 
 from orbax_bench_core.analysis.summary.model import PointStatus
 from orbax_bench_core.analysis.summary.tables import ExtraColumns, PointTable, headings
-from orbax_bench_core.document import Column, Element, Group, Paragraph, Role, Row, Span, Table
+from orbax_bench_core.document import (
+    Column,
+    Element,
+    Group,
+    Paragraph,
+    Role,
+    Row,
+    Span,
+    Table,
+    count,
+)
 from orbax_bench_core.records import CompanyFinder
 
 
@@ -73,6 +83,17 @@ def not_alone(point: PointStatus) -> str:
     return (
         f"{point.not_alone} of {point.passed} repeats were not alone: another point of the run was "
         "measured on the same machine meanwhile, and both have part in these times"
+    )
+
+
+def traced_line(points: Sequence[PointStatus]) -> str:
+    """Returns how many repeats were traced, and that no figure has them; empty without any."""
+    found = sum(point.traced for point in points)
+    if not found:
+        return ""
+    return (
+        f"Traced: {count(found, 'warm-up')}, in no figure, since a trace makes operations slower; "
+        "the traces are in tensorboard/"
     )
 
 

@@ -12,6 +12,7 @@ from orbax_bench_core.analysis.summary.operations import (
     operations_table,
     retried_lines,
     shared_warning,
+    traced_line,
     wrapped,
 )
 from orbax_bench_core.analysis.summary.tables import (
@@ -76,9 +77,8 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
     for line, serious in verification_lines(summary.points):
         mark = Span("!", "bad") if serious else ""
         elements.append(Paragraph(Span(line), "plain" if serious else "dim", mark=mark))
-    options = effects_line(summary.points)
-    if options:
-        elements.append(Paragraph(Span(options), "dim", fold="wrapped"))
+    for said in filter(None, [effects_line(summary.points), traced_line(summary.points)]):
+        elements.append(Paragraph(Span(said), "dim", fold="wrapped"))
     for point in summary.points:
         name = f"{point.point} {point.point_id}"
         if point.flag is not None:

@@ -13,6 +13,7 @@ from orbax_bench_core.analysis.summary.operations import (
     operations_table,
     retried_lines,
     shared_warning,
+    traced_line,
 )
 from orbax_bench_core.analysis.summary.provenance_facts import provenance_facts
 from orbax_bench_core.analysis.summary.tables import (
@@ -219,8 +220,9 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
         if point.not_alone
     ]
     left_out = [f"left out: {line}" for line in summary.left_out]
-    html = (*skipped, *flags, *left_out, *info.expansion.notes)
-    markdown = (*skipped, *(f"! {text}" for text in (*flags, *left_out)), *info.expansion.notes)
+    others = (*filter(None, [traced_line(summary.points)]), *info.expansion.notes)
+    html = (*skipped, *flags, *left_out, *others)
+    markdown = (*skipped, *(f"! {text}" for text in (*flags, *left_out)), *others)
     if not html:
         return ()
     return (

@@ -8,7 +8,7 @@ from typing import Final
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.document import count
-from orbax_bench_core.gate import Endpoint, FailureVerdict, StallVerdict, Verdict
+from orbax_bench_core.gate import Endpoint, FailureVerdict, StallCount, StallVerdict, Verdict
 
 NOT_LOOKED_AT: Final = "not looked at"
 
@@ -36,7 +36,8 @@ def finding(operation: OperationVerdict) -> str:
         return f"{verdict.word} by stalls: {_of_stalls(verdict)}."
     if verdict.reason:
         return f"Not judged: {verdict.reason}."
-    beside = f"; {_counted(verdict.stalls)}" if _some(verdict.stalls) else ""
+    found = verdict.stalls
+    beside = f"; {_counted(found)}" if found is not None and _some(found.of_all) else ""
     if verdict.word == "REGRESSION":
         return f"REGRESSION of the typical time{beside}."
     return f"No verdict on the typical time{beside}."
@@ -47,8 +48,8 @@ def stalls(verdict: Verdict) -> str:
     found = verdict.stalls
     if found is None:
         return f"stalls were {NOT_LOOKED_AT}"
-    counted = _counted(found)
-    return f"{counted}: stalls of up to {_share(found.bound)} of operations cannot be excluded"
+    bound = _share(found.of_all.bound)
+    return f"{_counted(found)}: stalls of up to {bound} of operations cannot be excluded"
 
 
 def attempts(point: PointVerdict) -> list[str]:
@@ -86,7 +87,7 @@ def open_shares(points: Iterable[PointVerdict]) -> str:
         for operation in point.operations
         if operation.primary
     ]
-    seen = [verdict.bound for verdict in found if verdict is not None]
+    seen = [verdict.of_all.bound for verdict in found if verdict is not None]
     failed = [point.failures.bound for point in points if point.failures is not None]
     unseen = []
     if not seen or len(seen) < len(found):
@@ -126,25 +127,27 @@ def _of_stalls(verdict: Verdict) -> str:
         "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
     )
     limit = f"; {verdict.reason}" if "max_stalls" in verdict.reason else ""
-    return f"{said} (more than {found.threshold:.3g} times the median{means}){limit}"
+    later = "" if found.measured is None else f"; of all that was measured, {_counted(found)}"
+    return f"{said} (more than {found.threshold:.3g} times the median{means}){limit}{later}"
 
 
-def _counted(found: StallVerdict | None) -> str:
-    if found is None:
-        return f"stalls were {NOT_LOOKED_AT}"
+def _counted(verdict: StallVerdict) -> str:
+    """Returns the stalls among all that was measured, and how much of that was judged."""
+    found = verdict.of_all
+    judged = "" if verdict.measured is None else f" (the first {verdict.operations} were judged)"
     if not _some(found):
-        return f"no stalls in {count(found.operations, 'operation')}"
+        return f"no stalls in {count(found.operations, 'operation')}{judged}"
     means = (
         "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
     )
     return (
         f"{found.candidate} of {count(found.operations, 'operation')} stalled, and "
-        f"{found.baseline} of the baseline{means}"
+        f"{found.baseline} of the baseline{means}{judged}"
     )
 
 
-def _some(found: StallVerdict | None) -> bool:
-    return found is not None and bool(found.candidate or found.baseline)
+def _some(found: StallCount) -> bool:
+    return bool(found.candidate or found.baseline)
 
 
 def _each(point: PointVerdict) -> str:
