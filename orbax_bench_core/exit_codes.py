@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Iterable
 from typing import Final
@@ -39,6 +40,7 @@ MEANINGS: Final[dict[Exit, tuple[str, str]]] = {
 RETRIED: Final = (Exit.FAILED, Exit.LOST_HEAD)
 """Codes after which the same command may do better: engines retry these, and no other."""
 
+_REGRESSED: Final = ("REGRESSION", "LEAK")
 _RANKED: Final = (
     Exit.INTERRUPTED,
     Exit.INVALID,
@@ -47,6 +49,46 @@ _RANKED: Final = (
     Exit.LOST_HEAD,
     Exit.INCONCLUSIVE,
 )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What was found, as far as an exit code depends on it.
+
+    Attributes:
+        word: The verdict, or LEAK of a soak; empty where nothing was judged.
+        incomplete: Whether something failed or was left out, or nothing was measured.
+        exploratory: Whether it was judged by rules that were changed after the data.
+        only_warns: Whether both sides were measured apart, so that the word decides nothing.
+        lacks_operations: Whether an arm lacks an operation, which is never tolerated.
+    """
+
+    word: str = ""
+    incomplete: bool = False
+    exploratory: bool = False
+    only_warns: bool = False
+    lacks_operations: bool = False
+
+
+def exit_code(*found: Outcome, allow_inconclusive: bool = False) -> int:
+    """Returns the exit code of what was found, by every command and step.
+
+    Args:
+        found: One or several outcomes.
+        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
+    """
+    codes = set()
+    for one in found:
+        if one.incomplete:
+            codes.add(Exit.FAILED)
+        if one.only_warns:
+            continue
+        tolerated = allow_inconclusive and not one.lacks_operations
+        if one.exploratory or (one.word == "INCONCLUSIVE" and not tolerated):
+            codes.add(Exit.INCONCLUSIVE)
+        elif one.word in _REGRESSED:
+            codes.add(Exit.REGRESSION)
+    return worst(codes)
 
 
 def worst(codes: Iterable[int]) -> int:

@@ -29,7 +29,7 @@ def enforce_verdict(
     """
     from orbax_bench_core.steps.pipeline import InWords, enforce_verdict
 
-    with InWords(verdict):
+    with InWords():
         path = verdicts.path if verdicts else None
         enforce_verdict(
             verdict, verdicts=path, lacking=lacking or (), allow_inconclusive=allow_inconclusive

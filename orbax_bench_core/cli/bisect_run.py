@@ -7,14 +7,13 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.releases import (
-    Conclusion,
     OperationRatio,
-    Outcome,
     ReleaseSearch,
+    ReleaseWord,
     SearchStep,
     search_document,
 )
@@ -25,7 +24,7 @@ from orbax_bench_core.cli.output import Output
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import print_document, wait
 from orbax_bench_core.execute import RunSettings
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import publish_search
 from orbax_bench_core.steps.releases import (
@@ -36,14 +35,6 @@ from orbax_bench_core.steps.releases import (
     kept_requirements,
     search_releases,
 )
-
-_EXIT_CODES: Final[dict[Conclusion, int]] = {
-    "named": Exit.REGRESSION,
-    "range": Exit.REGRESSION,
-    "same": 0,
-    "undecided": Exit.INCONCLUSIVE,
-    "failed": Exit.FAILED,
-}
 
 
 class BisectRun:
@@ -121,9 +112,9 @@ class BisectRun:
         self._progress("")
         print_document(search_document(search), self._output.console)
         self._say(f"Report: {page}")
-        return _EXIT_CODES[found.conclusion]
+        return exit_code(search.outcome)
 
-    def _outcome(self, version: str, against: str) -> Outcome:
+    def _outcome(self, version: str, against: str) -> ReleaseWord:
         folder = self._folder(version, against)
         measurement = self._measurement(version, against, folder)
         if not self._shown:
@@ -238,7 +229,7 @@ def _comparisons(count: int) -> str:
     return f"{count} comparison{'' if count == 1 else 's'}"
 
 
-def _read(verdicts: VerdictReport) -> tuple[Outcome, str]:
+def _read(verdicts: VerdictReport) -> tuple[ReleaseWord, str]:
     """Returns the word of a comparison, and the reason for it in a sentence."""
     reasons = [point.reason for point in verdicts.points if point.failed]
     if verdicts.word != "REGRESSION" and reasons:

@@ -65,8 +65,9 @@ def compare(
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.document import print_document, to_html
     from orbax_bench_core.errors import UserError
+    from orbax_bench_core.exit_codes import exit_code
     from orbax_bench_core.files import place, write_atomically
-    from orbax_bench_core.steps import Outlets, stored_exit_code
+    from orbax_bench_core.steps import Outlets
 
     outlets = Outlets.of(notify, junit)
     with outlets.on_failure(None, candidate or baseline):
@@ -91,6 +92,6 @@ def compare(
         )
         outlets.failed(found.suite, candidate or baseline, why)
         raise UserError(why)
-    code = stored_exit_code(found, allow_inconclusive=allow_inconclusive)
+    code = exit_code(found.outcome, allow_inconclusive=allow_inconclusive)
     outlets.verdicts(found, code, candidate or baseline)
     raise typer.Exit(code)

@@ -6,7 +6,8 @@ from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.verdicts import VerdictReport, verdicts_document
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
 from orbax_bench_core.document import count, print_document
-from orbax_bench_core.steps import compare_arms, comparison_exit_code, publish, publish_verdicts
+from orbax_bench_core.exit_codes import exit_code
+from orbax_bench_core.steps import compare_arms, publish, publish_verdicts
 
 
 class ComparisonRun(Measurement):
@@ -87,6 +88,6 @@ class ComparisonRun(Measurement):
             return self._unwritten(failure, "compare")
         print_document(verdicts_document(verdicts), self._console)
         self._say(f"Report: {page}")
-        code = comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
+        code = exit_code(verdicts.outcome, allow_inconclusive=allow_inconclusive)
         self._outlets.verdicts(verdicts, code, str(self._session.directory.root))
         return code

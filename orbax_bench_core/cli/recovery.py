@@ -26,6 +26,7 @@ from orbax_bench_core.cli.hosts import (
     load_for_hosts,
     measure_suite,
 )
+from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.recovery import PhaseName
@@ -156,7 +157,7 @@ def _show_anew(
     as_json: bool,
 ) -> int:
     from orbax_bench_core.analysis.recovery import recovery_document
-    from orbax_bench_core.cli.results import published, recovery_exit_code, show_answer
+    from orbax_bench_core.cli.results import published, show_answer
     from orbax_bench_core.errors import command
     from orbax_bench_core.steps import publish_recovery
 
@@ -166,4 +167,4 @@ def _show_anew(
         otherwise=f"To drill a suite, say where: `{command('recovery', directory, '-o', 'DIR')}`",
     )
     show_answer(found, recovery_document(found), f"{directory}/recovery.html", as_json=as_json)
-    return recovery_exit_code(found, allow_inconclusive=allow_inconclusive)
+    return exit_code(found.outcome, allow_inconclusive=allow_inconclusive)

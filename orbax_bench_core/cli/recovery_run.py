@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 from orbax_bench_core.analysis.recovery import PhaseName, headline, recovery_document
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
-from orbax_bench_core.cli.results import recovery_exit_code, run_exit_code, show_answer
+from orbax_bench_core.cli.results import show_answer
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exit_codes import worst
+from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.steps import (
     check_drilled,
     compare_arms,
-    comparison_exit_code,
     measure_points,
     publish,
     publish_recovery,
@@ -55,11 +54,10 @@ class RecoveryRun(Measurement):
             return self._without(nothing)
         page = f"{directory.root}/recovery.html"
         show_answer(found, recovery_document(found), page, as_json=as_json)
-        code = recovery_exit_code(found, allow_inconclusive=allow_inconclusive)
+        also = summary if verdicts is None else verdicts
+        code = exit_code(found.outcome, also.outcome, allow_inconclusive=allow_inconclusive)
         if verdicts is not None:
-            code = comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
             self._outlets.verdicts(verdicts, code, str(directory.root))
         else:
-            code = worst([code, run_exit_code(summary, self._console)])
             self._outlets.ended(found.suite, code, str(directory.root), (headline(found),))
         return code

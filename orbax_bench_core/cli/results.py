@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from rich.console import Console
-
 from orbax_bench_core.cli.arguments import results_console
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import Outlets
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from orbax_bench_core.analysis.recovery import Recovery
-    from orbax_bench_core.analysis.soak import Soak
-    from orbax_bench_core.analysis.summary import RunSummary
     from orbax_bench_core.document import Document
 
 _Found = TypeVar("_Found")
@@ -38,16 +32,6 @@ def unwritten(failure: OSError, verb: str, root: str) -> str:
         f"cannot write the results to {root}: {failure}\nEvery record is kept: make room, or make "
         f"it writable, then `{command(verb, root)}`"
     )
-
-
-def run_exit_code(summary: RunSummary, console: Console) -> int:
-    """Returns the exit code of a run that came to its end."""
-    if not any(point.passed for point in summary.points):
-        console.print("[red]Nothing was measured.[/]")
-        return Exit.FAILED
-    unmeasured = any(point.passed and not point.measured for point in summary.points)
-    failed = unmeasured or any(point.failed for point in summary.points)
-    return Exit.FAILED if failed or summary.left_out else Exit.OK
 
 
 def show_answer(answer: BaseModel, document: Document, page: str, *, as_json: bool) -> None:
@@ -91,25 +75,3 @@ def published(
         raise UserError(f"cannot write into {run.root}: {failure}") from None
     Outlets.of().renew_site(directory)
     return found
-
-
-def soak_exit_code(soak: Soak) -> int:
-    """Returns the exit code: 3 LEAK, 4 INCONCLUSIVE, 0 PASS; 1 when a repeat failed without one."""
-    if soak.word == "LEAK":
-        return Exit.REGRESSION
-    if any(series.failed for series in soak.series):
-        return Exit.FAILED
-    return Exit.OK if soak.word == "PASS" else Exit.INCONCLUSIVE
-
-
-def recovery_exit_code(recovery: Recovery, *, allow_inconclusive: bool) -> int:
-    """Returns the exit code: with arms 3 REGRESSION, 4 INCONCLUSIVE; 1 for a drill not back."""
-    from orbax_bench_core.analysis.recovery import lacking
-
-    words = {pair.word for pair in recovery.verdicts}
-    if "REGRESSION" in words:
-        return Exit.REGRESSION
-    if lacking(recovery):
-        return Exit.FAILED
-    inconclusive = "INCONCLUSIVE" in words and not allow_inconclusive
-    return Exit.INCONCLUSIVE if inconclusive else Exit.OK

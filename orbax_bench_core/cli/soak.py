@@ -25,6 +25,7 @@ from orbax_bench_core.cli.hosts import (
     load_for_hosts,
     measure_suite,
 )
+from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.soak import Soak
@@ -146,7 +147,7 @@ def _repeats(override: list[str], saves: int | None) -> list[str]:
 
 def _judge_anew(directory: str, limit: float, *, as_json: bool) -> int:
     from orbax_bench_core.analysis.soak import soak_document
-    from orbax_bench_core.cli.results import published, show_answer, soak_exit_code
+    from orbax_bench_core.cli.results import published, show_answer
     from orbax_bench_core.errors import command
     from orbax_bench_core.steps import publish, publish_soak
 
@@ -162,4 +163,4 @@ def _judge_anew(directory: str, limit: float, *, as_json: bool) -> int:
         f"`{command('soak', directory, '--saves', 200, '-o', 'DIR')}`",
     )
     show_answer(found, soak_document(found), f"{directory}/soak.html", as_json=as_json)
-    return soak_exit_code(found)
+    return exit_code(found.outcome)

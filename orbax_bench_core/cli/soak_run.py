@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from orbax_bench_core.analysis.soak import headline, soak_document
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
-from orbax_bench_core.cli.results import run_exit_code, show_answer, soak_exit_code
+from orbax_bench_core.cli.results import show_answer
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exit_codes import worst
+from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.steps import SoakGoal, publish, publish_soak, soak_points
 
 
@@ -38,7 +38,7 @@ class SoakRun(Measurement):
         except UserError as nothing:
             return self._without(nothing)
         show_answer(found, soak_document(found), f"{directory.root}/soak.html", as_json=as_json)
-        code = worst([soak_exit_code(found), run_exit_code(summary, self._console)])
+        code = exit_code(found.outcome, summary.outcome)
         said = f"{found.word}: {headline(found)}"
         self._outlets.ended(found.suite, code, str(directory.root), (said,))
         return code

@@ -272,10 +272,9 @@ def enforce_verdict(
     Where something is lacking and nothing has regressed it is 1. A verdict on runs that were
     measured apart, as --verdicts tells, only warns; without --verdicts the word counts as it is.
     """
-    from orbax_bench_core.analysis.verdicts import NotPassed
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.steps import Outlets
-    from orbax_bench_core.steps.pipeline import enforce_verdict, enforcement_exit_code
+    from orbax_bench_core.steps.pipeline import NotPassed, enforce_verdict
 
     if not verdict and lacking is None:
         raise UserError(
@@ -295,7 +294,7 @@ def enforce_verdict(
         )
     except NotPassed as refused:
         print(refused, file=sys.stderr)
-        raise typer.Exit(enforcement_exit_code(refused, verdict)) from None
+        raise typer.Exit(refused.code) from None
     give(found, result, outputs)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
-from orbax_bench_core.cli.results import run_exit_code
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import count, wait
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.files import PASSPORT, user_cache
 from orbax_bench_core.steps import measure_points
 
@@ -149,7 +149,7 @@ class SweepRun(Measurement):
             return self._unwritten(failure, "report")
         self._say(f"Run directory: {directory.root}")
         self._say(f"Report: {directory.root}/report.html")
-        code, suite = run_exit_code(summary, self._console), self._session.info.suite_name
+        code, suite = exit_code(summary.outcome), self._session.info.suite_name
         if verdicts is None:
             self._outlets.run(suite, summary, code, str(directory.root))
         else:

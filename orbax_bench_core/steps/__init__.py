@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from orbax_bench_core.steps.launching import point_hosts
     from orbax_bench_core.steps.measuring import measure_points
-    from orbax_bench_core.steps.outlets import Outlets, comparison_exit_code, stored_exit_code
+    from orbax_bench_core.steps.outlets import Outlets
     from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan
     from orbax_bench_core.steps.point import ENDED, SAID, PointFailed, run_batch
     from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
@@ -46,7 +46,6 @@ __all__ = [
     "check_drilled",
     "check_soak",
     "compare_arms",
-    "comparison_exit_code",
     "download",
     "limits_of",
     "load_drilled",
@@ -69,7 +68,6 @@ __all__ = [
     "settle",
     "soak",
     "soak_points",
-    "stored_exit_code",
     "write_shardings",
 ]
 
@@ -88,7 +86,6 @@ _MODULES: Final = {
     "check_drilled": "steps.recovering",
     "check_soak": "steps.soaking",
     "compare_arms": "steps.comparison",
-    "comparison_exit_code": "steps.outlets",
     "download": "steps.prepare",
     "limits_of": "steps.reporting",
     "load_drilled": "steps.recovering",
@@ -111,7 +108,6 @@ _MODULES: Final = {
     "settle": "steps.settling",
     "soak": "steps.soaking",
     "soak_points": "steps.soaking",
-    "stored_exit_code": "steps.outlets",
     "write_shardings": "steps.prepare",
 }
 """The module that each name comes from."""

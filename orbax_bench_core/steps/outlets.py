@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE
-from orbax_bench_core.exit_codes import Exit, worst
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.exports.site import has_site, renew_site, write_site
 from orbax_bench_core.files import read_at_most, write_atomically
 from orbax_bench_core.records import RunDirectory
@@ -29,31 +29,6 @@ if TYPE_CHECKING:
 
 _LONGEST_ADDRESS: Final = 2**16
 """Bytes of a file that holds an address."""
-
-
-def comparison_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
-    """Returns the exit code: 3 REGRESSION, 4 INCONCLUSIVE or exploratory, 0 PASS.
-
-    It is 1 when an arm failed, no point was compared, or files had to be left out, and nothing has
-    regressed.
-    """
-    codes = []
-    failed = not verdicts.points or any(point.failed for point in verdicts.points)
-    if verdicts.left_out or failed:
-        codes.append(Exit.FAILED)
-    tolerated = allow_inconclusive and not verdicts.lacks_operations
-    if verdicts.exploratory or (verdicts.word == "INCONCLUSIVE" and not tolerated):
-        codes.append(Exit.INCONCLUSIVE)
-    elif verdicts.word == "REGRESSION":
-        codes.append(Exit.REGRESSION)
-    return worst(codes)
-
-
-def stored_exit_code(verdicts: VerdictReport, *, allow_inconclusive: bool = False) -> int:
-    """Returns the exit code of any comparison: of runs that were measured apart it only warns."""
-    if verdicts.only_warns:
-        return Exit.FAILED if verdicts.left_out else Exit.OK
-    return comparison_exit_code(verdicts, allow_inconclusive=allow_inconclusive)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

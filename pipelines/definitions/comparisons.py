@@ -83,13 +83,12 @@ def add_calibration(steps: Steps) -> None:
 
 def conclude_regression(finished: Finished, console: "Console") -> int:
     """Shows the verdicts of a run, and returns the exit code."""
-    from orbax_bench_core.exit_codes import Exit
-    from orbax_bench_core.steps import stored_exit_code
+    from orbax_bench_core.exit_codes import Exit, exit_code
 
     verdicts = _shown(finished, console)
     if verdicts is None:
         return Exit.FAILED
-    return stored_exit_code(verdicts, allow_inconclusive=finished.arguments["allow_inconclusive"])
+    return exit_code(verdicts.outcome, allow_inconclusive=finished.arguments["allow_inconclusive"])
 
 
 def conclude_comparison(finished: Finished, console: "Console") -> int:

@@ -26,8 +26,8 @@ def conclude(finished: Finished, console: "Console") -> int:
     """
     from orbax_bench_core.analysis.summary import notes_document, summarize, terminal_document
     from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
-    from orbax_bench_core.cli.results import run_exit_code
     from orbax_bench_core.document import print_document
+    from orbax_bench_core.exit_codes import exit_code
     from orbax_bench_core.records import RunFile, load_run
     from orbax_bench_core.steps import limits_of
 
@@ -38,7 +38,7 @@ def conclude(finished: Finished, console: "Console") -> int:
     print_document(terminal_document(info, summary, extra), console)
     if finished.arguments["baseline"] and (run.directory.root / RunFile.VERDICTS).exists():
         print_document(verdicts_document(read_verdicts(run)), console)
-    return run_exit_code(summary, console)
+    return exit_code(summary.outcome)
 
 
 SWEEP = Pipeline(

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts import NotPassed
-from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit, worst
-from orbax_bench_core.steps import comparison_exit_code, stored_exit_code
-from orbax_bench_core.steps.pipeline import enforce_verdict, enforcement_exit_code, publish_baseline
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit, exit_code, worst
+from orbax_bench_core.steps.pipeline import NotPassed, enforce_verdict, publish_baseline
 from tests.support.verdicts import build_operation, build_point, build_report
 
 
@@ -54,9 +53,29 @@ LACKS = build_point("lacks", build_operation("save", "INCONCLUSIVE", None), endp
         "exploratory, and an arm failed",
     ],
 )
-def test_the_code_of_a_comparison(report, code, tolerant):
-    assert comparison_exit_code(report) == code
-    assert comparison_exit_code(report, allow_inconclusive=True) == tolerant
+def test_a_comparison_and_the_step_that_enforces_it_have_one_code(report, code, tolerant, tmp_path):
+    place = tmp_path / "verdicts.json"
+    place.write_text(report.model_dump_json())
+    for allowed, expected in ((False, code), (True, tolerant)):
+        assert exit_code(report.outcome, allow_inconclusive=allowed) == expected
+        assert enforced(report, place, allow_inconclusive=allowed) == expected
+
+
+def enforced(report, place, **more):
+    try:
+        enforce_verdict(report.word, verdicts=str(place), **more)
+    except NotPassed as refused:
+        return refused.code
+    return Exit.OK
+
+
+def test_a_word_that_is_none_or_not_that_of_the_file_is_refused(tmp_path):
+    place = tmp_path / "verdicts.json"
+    place.write_text(build_report(REGRESSES).model_dump_json())
+    with pytest.raises(UserError, match=r"says REGRESSION, and the verdict given is PASS"):
+        enforce_verdict("PASS", verdicts=str(place))
+    with pytest.raises(UserError, match="not a verdict: 'FINE'"):
+        enforce_verdict("FINE")
 
 
 APART = {"mode": "unpaired"}
@@ -76,17 +95,14 @@ OPEN_APART = build_point("apart", build_operation("save", "INCONCLUSIVE", 1.1), 
     ],
 )
 def test_what_was_measured_apart_only_warns(report, code, tmp_path):
-    assert stored_exit_code(report) == code
+    assert exit_code(report.outcome) == code
     place = tmp_path / "verdicts.json"
     place.write_text(report.model_dump_json())
-    if report.only_warns:
-        assert enforce_verdict(report.word, verdicts=str(place)).value == report.word
+    assert enforced(report, place) == code
+    if report.only_warns and not code:
         with pytest.raises(NotPassed, match=r"^a step left nothing$") as refused:
             enforce_verdict(report.word, verdicts=str(place), lacking=["a step left nothing"])
-        assert enforcement_exit_code(refused.value, report.word) == Exit.FAILED
-    else:
-        with pytest.raises(NotPassed):
-            enforce_verdict(report.word, verdicts=str(place))
+        assert refused.value.code == Exit.FAILED
     # Whoever enforces the word alone has decided that it counts.
     with pytest.raises(NotPassed):
         enforce_verdict(report.word)

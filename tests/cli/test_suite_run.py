@@ -1,12 +1,9 @@
 """The exit code of a run."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from orbax_bench_core.analysis.summary import summarize
-from orbax_bench_core.cli.results import run_exit_code
+from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.records import ErrorInfo, repeats_of
 
 ERROR = ErrorInfo(type="ValueError", message="no")
@@ -35,11 +32,10 @@ def test_the_exit_code_says_whether_anything_failed_or_nothing_was_measured(
         )
         for i, one in enumerate(statuses)
     ]
-    assert run_exit_code(summarize(repeats_of(records)), Console(file=io.StringIO())) == code
+    assert exit_code(summarize(repeats_of(records)).outcome) == code
 
 
 def test_repeats_that_passed_without_a_sample_are_no_success(make_record):
-    said = io.StringIO()
     summary = summarize(repeats_of([make_record()]))
-    assert run_exit_code(summary, Console(file=said)) == 1
+    assert exit_code(summary.outcome) == 1
     assert "without one sample" in (summary.points[0].flag or "")

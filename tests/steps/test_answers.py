@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts import NotPassed
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import file_digest
 from orbax_bench_core.steps.pipeline import (
     Files,
+    NotPassed,
     best,
     enforce_verdict,
     inspect_checkpoint,

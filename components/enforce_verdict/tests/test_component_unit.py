@@ -8,7 +8,7 @@ pytest.importorskip("kfp")
 
 from orbax_bench_components.enforce_verdict import enforce_verdict
 from orbax_bench_components.testing import call, has_interface
-from orbax_bench_core.analysis.verdicts import NotPassed
+from orbax_bench_core.steps.pipeline import NotPassed
 
 
 def test_the_compiled_component_is_this_one():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from orbax_bench_core.config import Arm
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
 
@@ -130,6 +131,15 @@ class Recovery(ResultModel):
     suite: str
     series: tuple[RecoverySeries, ...]
     verdicts: tuple[PairVerdict, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What an exit code is made of: a drill that did not come back makes it incomplete."""
+        words = {pair.word for pair in self.verdicts}
+        return Outcome(
+            word=next((word for word in ("REGRESSION", "INCONCLUSIVE") if word in words), ""),
+            incomplete=any(series.recovered < series.drills for series in self.series),
+        )
 
     def table(self) -> pandas.DataFrame:
         """Returns one row per series and phase, with what each series lost."""

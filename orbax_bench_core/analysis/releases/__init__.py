@@ -3,9 +3,9 @@
 from orbax_bench_core.analysis.releases.model import (
     Conclusion,
     OperationRatio,
-    Outcome,
     Purpose,
     ReleaseSearch,
+    ReleaseWord,
     SearchStep,
 )
 from orbax_bench_core.analysis.releases.view import search_document
@@ -14,9 +14,9 @@ from orbax_bench_core.analysis.releases.words import answer
 __all__ = [
     "Conclusion",
     "OperationRatio",
-    "Outcome",
     "Purpose",
     "ReleaseSearch",
+    "ReleaseWord",
     "SearchStep",
     "answer",
     "search_document",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
 
-Outcome = Word | Literal["FAILED"]
+ReleaseWord = Word | Literal["FAILED"]
 """Verdict of a comparison of two releases; FAILED when one could not be measured."""
 
 Purpose = Literal["ends", "search", "confirm"]
@@ -17,6 +18,14 @@ good one, or the first bad release against its direct predecessor."""
 Conclusion = Literal["named", "range", "same", "undecided", "failed"]
 """Answer of a search: one release, a range of them, ends that do not differ, ends without a clear
 verdict, or ends that could not be measured."""
+
+_OUTCOMES: Final = {
+    "named": Outcome(word="REGRESSION"),
+    "range": Outcome(word="REGRESSION"),
+    "same": Outcome(word="PASS"),
+    "undecided": Outcome(word="INCONCLUSIVE"),
+    "failed": Outcome(incomplete=True),
+}
 
 
 class OperationRatio(ResultModel):
@@ -51,7 +60,7 @@ class SearchStep(ResultModel):
     release: str
     against: str
     purpose: Purpose
-    outcome: Outcome
+    outcome: ReleaseWord
     why: str = ""
     ratios: tuple[OperationRatio, ...] = ()
     folder: str = ""
@@ -80,3 +89,8 @@ class ReleaseSearch(ResultModel):
     undecided: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     steps: tuple[SearchStep, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What an exit code is made of."""
+        return _OUTCOMES[self.conclusion]

@@ -7,7 +7,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.releases import words
 from orbax_bench_core.analysis.releases.figures import ratio_figure
-from orbax_bench_core.analysis.releases.model import Outcome, ReleaseSearch
+from orbax_bench_core.analysis.releases.model import ReleaseSearch, ReleaseWord
 from orbax_bench_core.document import (
     Column,
     Document,
@@ -23,7 +23,7 @@ from orbax_bench_core.document import (
     Table,
 )
 
-_ROLES: Final[dict[Outcome, Role]] = {
+_ROLES: Final[dict[ReleaseWord, Role]] = {
     "REGRESSION": "bad",
     "PASS": "good",
     "INCONCLUSIVE": "unsure",

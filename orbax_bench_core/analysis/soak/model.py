@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 
 if TYPE_CHECKING:
@@ -116,6 +117,11 @@ class Soak(ResultModel):
     word: SoakWord
     series: tuple[SoakSeries, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What an exit code is made of."""
+        return Outcome(word=self.word, incomplete=any(series.failed for series in self.series))
 
     def table(self) -> pandas.DataFrame:
         """Returns one row per point, host and level, with both slopes and the verdict."""

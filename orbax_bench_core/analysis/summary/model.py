@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from orbax_bench_core.analysis.summary.straggler import Straggler
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.records import ErrorInfo, OptionEffect, Verified
 
 
@@ -152,3 +153,14 @@ class RunSummary:
     points: Sequence[PointStatus]
     left_out: Sequence[str] = ()
     hosts: Sequence[str] = ()
+
+    @property
+    def measured(self) -> bool:
+        """Whether any repeat of any point passed."""
+        return any(point.passed for point in self.points)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What an exit code is made of."""
+        failed = any(point.failed or (point.passed and not point.measured) for point in self.points)
+        return Outcome(incomplete=bool(self.left_out) or failed or not self.measured)

@@ -93,6 +93,8 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
             elements.append(wrapped("skipped:", "unsure", f"{name}: {point.reason}"))
     elements += retried_lines(summary.points)
     elements += [wrapped("left out:", "bad", line) for line in summary.left_out]
+    if summary.points and not summary.measured:
+        elements.append(Paragraph("Nothing was measured."))
     return tuple(elements)
 
 

@@ -3,14 +3,13 @@
 from orbax_bench_core.analysis.verdicts.findings import attempts
 from orbax_bench_core.analysis.verdicts.headlines import headline
 from orbax_bench_core.analysis.verdicts.model import (
-    NotPassed,
     OperationVerdict,
     PointVerdict,
     Unmatched,
     VerdictReport,
-    enforce,
     read_verdicts,
     read_verdicts_file,
+    what_decided,
     write_verdicts,
 )
 from orbax_bench_core.analysis.verdicts.paired import (
@@ -29,7 +28,6 @@ from orbax_bench_core.analysis.verdicts.words import share
 
 __all__ = [
     "NO_PAST",
-    "NotPassed",
     "OperationVerdict",
     "PointVerdict",
     "Unmatched",
@@ -37,7 +35,6 @@ __all__ = [
     "attempts",
     "compare_stored",
     "compare_unpaired",
-    "enforce",
     "headline",
     "judge_point",
     "nearest_to_trouble",
@@ -52,5 +49,6 @@ __all__ = [
     "unknown_primary",
     "verdicts_document",
     "version_differences",
+    "what_decided",
     "write_verdicts",
 ]

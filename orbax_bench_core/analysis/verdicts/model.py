@@ -1,4 +1,4 @@
-"""Model of `verdicts.json`, and its enforcement."""
+"""Model of `verdicts.json`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig
 from orbax_bench_core.errors import Problem, UserError, command
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 VERDICTS_VERSION: Final = 1
 EXPLORATORY: Final = "exploratory: rules changed after the data"
 """Stamp of what was judged by other rules than those of its run."""
-
-_WORDS: Final = ("PASS", "INCONCLUSIVE", "REGRESSION")
 
 
 class OperationVerdict(ResultModel):
@@ -238,13 +237,21 @@ class VerdictReport(ResultModel):
         return bool(self.points) and apart and not self.exploratory
 
     @property
+    def outcome(self) -> Outcome:
+        """What an exit code is made of."""
+        failed = not self.points or any(point.failed for point in self.points)
+        return Outcome(
+            word=self.word,
+            incomplete=bool(self.left_out) or (failed and not self.only_warns),
+            exploratory=bool(self.exploratory),
+            only_warns=self.only_warns,
+            lacks_operations=self.lacks_operations,
+        )
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Notes, and what was left out."""
         return (*self.notes, *(f"left out: {line}" for line in self.left_out))
-
-
-class NotPassed(Exception):
-    """A comparison did not pass, and it was asked to."""
 
 
 def read_verdicts(run: Run | RunDirectory) -> VerdictReport:
@@ -289,36 +296,8 @@ def write_verdicts(run: RunDirectory, verdicts: VerdictReport) -> None:
     write_atomically(run.root / RunFile.VERDICTS, verdicts.model_dump_json(indent=1).encode())
 
 
-def enforce(verdict: str, verdicts: str | None, *, allow_inconclusive: bool) -> str:
-    """Raises unless a verdict is good enough, or only warns: of runs that were measured apart.
-
-    Args:
-        verdict: The verdict in one word.
-        verdicts: Place of `verdicts.json`, which says how it was measured and what has regressed;
-            None takes the word as it is.
-        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
-            operation.
-
-    Returns:
-        What it warns of; empty where it is good enough.
-
-    Raises:
-        NotPassed: It is not.
-        UserError: It is no verdict, or the file cannot be read.
-    """
-    if verdict not in _WORDS:
-        raise UserError(f"not a verdict: {verdict!r}; it is one of {', '.join(_WORDS)}")
-    report = None if verdicts is None else read_verdicts_file(verdicts)
-    tolerated = allow_inconclusive and not (report is not None and report.lacks_operations)
-    if verdict == "PASS" or (verdict == "INCONCLUSIVE" and tolerated):
-        return ""
-    said = verdict if report is None else f"{verdict}: {_what(verdict, report)}"
-    if report is None or not report.only_warns:
-        raise NotPassed(said)
-    return said
-
-
-def _what(verdict: str, report: VerdictReport) -> str:
+def what_decided(verdict: str, report: VerdictReport) -> str:
+    """Returns the points that have a word, each with the operations that gave it."""
     return "; ".join(
         f"{point.point}: {_why(verdict, point)}" for point in report.points if point.word == verdict
     )

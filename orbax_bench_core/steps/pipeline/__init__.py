@@ -11,7 +11,7 @@ from orbax_bench_core.steps.pipeline.checkpoint import generate_checkpoint
 from orbax_bench_core.steps.pipeline.checkpoint_look import inspect_checkpoint
 from orbax_bench_core.steps.pipeline.choice import best
 from orbax_bench_core.steps.pipeline.ending import InWords
-from orbax_bench_core.steps.pipeline.enforcement import enforce_verdict, enforcement_exit_code
+from orbax_bench_core.steps.pipeline.enforcement import NotPassed, enforce_verdict
 from orbax_bench_core.steps.pipeline.finishing import finish, run_folder
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
 from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
@@ -26,13 +26,13 @@ from orbax_bench_core.steps.pipeline.verdict import compare_baseline
 __all__ = [
     "Files",
     "InWords",
+    "NotPassed",
     "Outputs",
     "aggregate",
     "best",
     "calibrate",
     "compare_baseline",
     "enforce_verdict",
-    "enforcement_exit_code",
     "finish",
     "generate_checkpoint",
     "inspect_checkpoint",

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from orbax_bench_core.baselines import publish_run
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.pipeline.again import tried_again
+from orbax_bench_core.steps.pipeline.enforcement import WORDS
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.point import SAID
-
-_WORDS: Final = ("", "PASS", "INCONCLUSIVE", "REGRESSION")
 
 
 @tried_again
@@ -49,8 +46,8 @@ def publish_baseline(
     Raises:
         UserError: The run cannot be a baseline, or the word is no verdict.
     """
-    if verdict not in _WORDS:
-        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(_WORDS[1:])}")
+    if verdict not in WORDS:
+        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(WORDS[1:])}")
     run = RunDirectory(output_directory)
     if verdict not in ("", "PASS", *(["INCONCLUSIVE"] if allow_inconclusive else [])):
         print(f"{SAID}{output_directory} is not captured: {verdict}", flush=True)

@@ -6,14 +6,13 @@ import os
 import types
 from typing import Final
 
-from orbax_bench_core.analysis.verdicts import NotPassed
 from orbax_bench_core.errors import UserError, presentable, refusal_of
 from orbax_bench_core.execute import CannotRecord, HostsMissing
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import clear_own
 from orbax_bench_core.interrupts import Told, interrupted_when_told
 from orbax_bench_core.owners import closed_to_others
-from orbax_bench_core.steps.pipeline.enforcement import enforcement_exit_code
+from orbax_bench_core.steps.pipeline.enforcement import NotPassed
 from orbax_bench_core.steps.point import ENDED, PointFailed
 
 _IN_CONTAINER: Final = "_KFP_RUNTIME"
@@ -32,9 +31,8 @@ class InWords:
     workers first, and none of its temporary files stays.
     """
 
-    def __init__(self, verdict: str = "") -> None:
-        """Takes the verdict that is enforced; empty for none."""
-        self._verdict = verdict
+    def __init__(self) -> None:
+        """Makes what the context enters."""
         self._interrupts = interrupted_when_told(clear_own)
         self._modes = closed_to_others()
 
@@ -75,7 +73,7 @@ class InWords:
         if isinstance(error, Told):
             _end(UserError(f"told to end by {error}; what is done is kept"), Exit.INTERRUPTED)
         if isinstance(error, NotPassed):
-            _end(error, enforcement_exit_code(error, self._verdict))
+            _end(error, error.code)
         if isinstance(error, _FAILED):
             _end(error, Exit.FAILED)
 

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.analysis.verdicts import NotPassed, enforce, read_verdicts_file
-from orbax_bench_core.errors import UserError
-from orbax_bench_core.exit_codes import Exit, worst
+from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts_file, what_decided
+from orbax_bench_core.errors import UserError, shown
+from orbax_bench_core.exit_codes import Outcome, exit_code
 from orbax_bench_core.steps.outlets import Outlets
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Outputs
-from orbax_bench_core.steps.pipeline.verdict import state_exit_code
+from orbax_bench_core.steps.pipeline.verdict import comparison_outcomes
 from orbax_bench_core.steps.point import SAID
 
+WORDS: Final = ("", "PASS", "INCONCLUSIVE", "REGRESSION")
 LEAK: Final = "LEAK"
-_WORST: Final = ("REGRESSION", LEAK)
 
 
-class NotComplete(NotPassed):
-    """A run lacks something, or some of it has failed, and nothing has regressed."""
+class NotPassed(Exception):
+    """What a pipeline found is not good enough; `code` is the exit code that says so."""
+
+    def __init__(self, said: str, code: int) -> None:
+        """Keeps the reasons, for people, and the code."""
+        super().__init__(said)
+        self.code = code
 
 
 @tried_again
@@ -50,50 +56,53 @@ def enforce_verdict(
         The value is the verdict.
 
     Raises:
-        NotPassed: It is not good enough.
-        NotComplete: Something is lacking, and nothing has regressed; the message names it.
-        UserError: It is no verdict, the file cannot be read, or there is none for a webhook.
+        NotPassed: It is not good enough, or something is lacking; the message names it.
+        UserError: It is no verdict or not that of the file, the file cannot be read, or there is
+            none for a webhook.
     """
     if outlets is not None and outlets.webhook is not None and verdicts is None:
         raise UserError("a webhook is told of a suite, which verdicts.json names: give --verdicts")
-    refused: NotPassed | None = None
-    try:
-        if verdict == LEAK:
-            raise NotPassed(verdict)
-        warned = verdict and enforce(verdict, verdicts, allow_inconclusive=allow_inconclusive)
-        if warned:
-            print(f"{SAID}warning, for both sides were measured apart: {warned}", flush=True)
-    except NotPassed as failure:
-        refused = failure
-    if lacking:
-        regressed = refused is not None and verdict in _WORST
-        lines = [
-            *([str(refused)] if refused else []),
-            *(line.strip() or "(no name)" for line in lacking),
-        ]
-        said = "; ".join(UserError(*lines).said)  # a sweep may lack thousands
-        refused = NotPassed(said) if regressed else NotComplete(said)
-    if outlets is not None and outlets.webhook is not None and verdicts is not None:
-        found, folder = read_verdicts_file(verdicts), _folder_of(verdicts)
-        code = worst([enforcement_exit_code(refused, verdict), state_exit_code(found, folder)])
-        outlets.state_of(found, code, folder, lacking)
-    if refused is not None:
-        raise refused
+    if verdict not in (*WORDS, LEAK):
+        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(WORDS[1:])}")
+    report = None if verdicts is None else read_verdicts_file(verdicts)
+    found = Outcome(word=verdict)
+    if verdict and report is not None:
+        if report.word != verdict:
+            raise UserError(f"{verdicts} says {report.word}, and the verdict given is {verdict}")
+        found = report.outcome
+    if found.only_warns and verdict != "PASS":
+        said = f"{verdict}: {what_decided(verdict, report)}" if report else verdict
+        print(f"{SAID}warning, for both sides were measured apart: {said}", flush=True)
+    lacks = Outcome(incomplete=bool(lacking))
+    own = exit_code(found, allow_inconclusive=allow_inconclusive)
+    code = exit_code(found, lacks, allow_inconclusive=allow_inconclusive)
+    if outlets is not None and outlets.webhook is not None and report is not None:
+        folder = _folder_of(verdicts or "")
+        state = exit_code(
+            *comparison_outcomes(report, folder),
+            dataclasses.replace(found, incomplete=bool(lacking)),
+            allow_inconclusive=allow_inconclusive,
+        )
+        outlets.state_of(report, state, folder, lacking)
+    if code:
+        lines = [line.strip() or "(no name)" for line in lacking]
+        # A sweep may lack thousands.
+        said = "; ".join(UserError(*(_reasons(verdict, report) if own else ()), *lines).said)
+        raise NotPassed(said, code)
     return Outputs(value=verdict)
 
 
-def enforcement_exit_code(refused: NotPassed | None, verdict: str) -> int:
-    """Returns the exit code of a verdict that was enforced.
-
-    Args:
-        refused: Why it was not good enough; None where it was.
-        verdict: The verdict in one word; empty where nothing is compared.
-    """
-    if refused is None:
-        return Exit.OK
-    if isinstance(refused, NotComplete):
-        return Exit.FAILED
-    return Exit.REGRESSION if verdict in _WORST else Exit.INCONCLUSIVE
+def _reasons(verdict: str, report: VerdictReport | None) -> Iterator[str]:
+    """Yields why a verdict is not good enough."""
+    if report is None:
+        yield verdict
+        return
+    if report.exploratory:
+        yield report.exploratory
+    if verdict != "PASS":
+        yield f"{verdict}: {what_decided(verdict, report)}"
+    yield from (f"left out: {line}" for line in report.left_out)
+    yield from (f"{point.point}: an arm failed" for point in report.points if point.failed)
 
 
 def _folder_of(place: str) -> str:

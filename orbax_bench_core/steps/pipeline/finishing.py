@@ -14,7 +14,7 @@ from orbax_bench_core.analysis.verdicts import compare_stored, headline, read_ve
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.document import Document, Element, Facts, Heading, Items, to_html, to_markdown
 from orbax_bench_core.errors import UserError, shown
-from orbax_bench_core.exit_codes import Exit, worst
+from orbax_bench_core.exit_codes import Exit, Outcome, exit_code
 from orbax_bench_core.files import names_in, write_atomically
 from orbax_bench_core.lineage import artifact_metadata, file_digest, made_from_these_records
 from orbax_bench_core.records import Run, RunDirectory, RunFile
@@ -23,7 +23,7 @@ from orbax_bench_core.steps.outlets import Outlets
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.pipeline.tables import lacking_of
-from orbax_bench_core.steps.pipeline.verdict import state_exit_code
+from orbax_bench_core.steps.pipeline.verdict import comparison_outcomes
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.reporting import publish
 from orbax_bench_core.sweep import expand
@@ -140,10 +140,12 @@ def _ending(
     if read.info.paired and not made_from_these_records(run, RunFile.VERDICTS):
         publish_verdicts(run, compare_stored(directory, directory))
     found = read_verdicts(read)
-    code = state_exit_code(found, directory)
-    if failed and code == Exit.OK and not lacking:  # no verdict explains that it failed
+    outcomes = comparison_outcomes(found, directory)
+    if (
+        failed and exit_code(*outcomes) == Exit.OK and not lacking
+    ):  # no verdict explains that it failed
         lacking = [a_step_failed]
-    code = worst([code, Exit.FAILED if lacking else Exit.OK])
+    code = exit_code(*outcomes, Outcome(incomplete=bool(lacking)))
     state = outlets.state_of(found, code, directory, lacking)
     return state, (headline(found), *lacking)
 

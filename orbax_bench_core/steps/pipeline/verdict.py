@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored
-from orbax_bench_core.exit_codes import Exit, worst
+from orbax_bench_core.exit_codes import Exit, Outcome, exit_code
 from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.conclusions import publish_verdicts
-from orbax_bench_core.steps.outlets import Outlets, stored_exit_code
+from orbax_bench_core.steps.outlets import Outlets
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.settling import unfinished
 
 
-def state_exit_code(found: VerdictReport, output_directory: str) -> int:
-    """Returns the exit code that says in what state a comparison leaves its suite.
+def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[Outcome, Outcome]:
+    """Returns what the verdicts say, and whether the run directory of the candidate lacks repeats.
 
     A step that was lost leaves no failure, so that the verdicts alone could be a PASS.
-
-    Args:
-        found: The verdicts.
-        output_directory: The run directory of the candidate; one that holds no run lost nothing.
     """
     run = RunDirectory(output_directory)
-    lost = run.exists() and unfinished(Run(run))
-    return worst([stored_exit_code(found), Exit.FAILED if lost else Exit.OK])
+    lost = run.exists() and bool(unfinished(Run(run)))
+    return found.outcome, Outcome(incomplete=lost)
 
 
 @tried_again
@@ -51,7 +47,8 @@ def compare_baseline(
     with outlets.on_failure(None, output_directory):
         found = compare_stored(baseline or output_directory, output_directory)
         publish_verdicts(run, found)
-    code = Exit.OK if outlets.webhook is None else state_exit_code(found, output_directory)
+    told = outlets.webhook is not None
+    code = exit_code(*comparison_outcomes(found, output_directory)) if told else int(Exit.OK)
     outlets.verdicts(found, code, output_directory)
     said = {"baseline": baseline or "arm", "verdict": found.word}
     judged = (

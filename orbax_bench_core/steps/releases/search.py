@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from orbax_bench_core.analysis.releases import Conclusion, Outcome, Purpose
+from orbax_bench_core.analysis.releases import Conclusion, Purpose, ReleaseWord
 from orbax_bench_core.config import EnvironmentConfig, LoadedSuite, parse_suite
 from orbax_bench_core.errors import UserError, did_you_mean
 
@@ -23,7 +23,7 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _ROUNDS: Final = 3
 """Restarts of a search behind a release that turned out to be as its predecessor."""
 
-_NO_REGRESSION: Final[Mapping[Outcome, Conclusion]] = MappingProxyType(
+_NO_REGRESSION: Final[Mapping[ReleaseWord, Conclusion]] = MappingProxyType(
     {"PASS": "same", "INCONCLUSIVE": "undecided", "FAILED": "failed"}
 )
 
@@ -121,7 +121,7 @@ class Compared:
     release: str
     against: str
     purpose: Purpose
-    outcome: Outcome
+    outcome: ReleaseWord
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ class Found:
     steps: tuple[Compared, ...]
 
 
-def search_releases(releases: Sequence[str], outcome: Callable[[str, str], Outcome]) -> Found:
+def search_releases(releases: Sequence[str], outcome: Callable[[str, str], ReleaseWord]) -> Found:
     """Searches for the release that has regressed, between the first of a list and its last.
 
     The ends are compared first: without a regression there is nothing to look for. Every step then
@@ -166,7 +166,7 @@ def search_releases(releases: Sequence[str], outcome: Callable[[str, str], Outco
 class _Search:
     """A search under way."""
 
-    def __init__(self, releases: Sequence[str], outcome: Callable[[str, str], Outcome]) -> None:
+    def __init__(self, releases: Sequence[str], outcome: Callable[[str, str], ReleaseWord]) -> None:
         self._releases = releases
         self._outcome = outcome
         self._steps: list[Compared] = []
@@ -209,7 +209,7 @@ class _Search:
                 good = middle
         return good, bad
 
-    def _confirm(self, bad: int, predecessor: int, good: int) -> Outcome:
+    def _confirm(self, bad: int, predecessor: int, good: int) -> ReleaseWord:
         if predecessor == good:
             for step in self._steps:
                 ends = (step.release, step.against) == (self._releases[bad], self._releases[good])
@@ -217,7 +217,7 @@ class _Search:
                     return step.outcome  # not chosen by the search, so it needs no second look
         return self._ask(bad, predecessor, "confirm")
 
-    def _ask(self, release: int, against: int, purpose: Purpose) -> Outcome:
+    def _ask(self, release: int, against: int, purpose: Purpose) -> ReleaseWord:
         newer, older = self._releases[release], self._releases[against]
         word = self._outcome(newer, older)
         step = Compared(release=newer, against=older, purpose=purpose, outcome=word)

@@ -267,3 +267,10 @@ def test_what_another_point_may_still_measure_is_not_missing_yet(
 def test_default_operations_that_a_benchmark_does_not_have_are_no_note(paired_records, pair, info):
     point = judge_point(pair, repeats_of(paired_records(save=1.0)), info)
     assert not any("gate.primary" in note for note in report(info, [point]).notes)
+
+
+def test_an_arm_that_failed_every_time_was_not_measured(make_verdicts):
+    attempts = {"baseline": {"count": 10}, "candidate": {"count": 10, "failed": 10}}
+    assert make_verdicts("p", attempts=attempts).unmeasured
+    attempts["candidate"]["failed"] = 9
+    assert not make_verdicts("p", attempts=attempts).unmeasured

@@ -21,7 +21,7 @@ import yaml
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError, printable
 from tests.golden import made
-from tests.golden.support import Outcome, orbax_bench
+from tests.golden.support import ReleaseWord, orbax_bench
 
 ROOT: Final = Path(__file__).parents[3]
 MOST_S: Final = 5.0
@@ -363,7 +363,7 @@ def _orbax_bench() -> Any:
     return typer.main.get_command(app)  # which takes longer than most commands
 
 
-def _called(words: list[str]) -> Outcome:
+def _called(words: list[str]) -> ReleaseWord:
     """Returns how a command ends, as its script calls it."""
     from orbax_bench_core.cli.main import run_command_line
 
@@ -377,7 +377,7 @@ def _called(words: list[str]) -> Outcome:
         code = ended.code or 0
     finally:
         sys.argv = before
-    return Outcome(code, out.getvalue(), err.getvalue())
+    return ReleaseWord(code, out.getvalue(), err.getvalue())
 
 
 def _registry(given: Given, place: Place) -> bool:
@@ -417,9 +417,9 @@ def _arguments(given: Given, place: Place) -> bool:
 
 def _step(given: Given, place: Place) -> bool:
     """A step of a pipeline, whose inputs are text and numbers that an engine hands in."""
-    from orbax_bench_core.analysis.verdicts import NotPassed
     from orbax_bench_core.config import GateConfig, changed_gate, load_suite
     from orbax_bench_core.steps import pipeline
+    from orbax_bench_core.steps.pipeline import NotPassed
     from orbax_bench_core.sweep import expand_here
 
     inputs: Any = json.loads(given.content)
@@ -443,8 +443,8 @@ def _step(given: Given, place: Place) -> bool:
 def _component(given: Given, place: Place) -> bool:
     """A component of a pipeline, whose inputs an engine has checked for their kind alone."""
     from orbax_bench_components import testing
-    from orbax_bench_core.analysis.verdicts import NotPassed
     from orbax_bench_core.steps import PointFailed
+    from orbax_bench_core.steps.pipeline import NotPassed
 
     module = importlib.import_module(f"orbax_bench_components.{given.where}")
     made = place.folder / "outputs"
