@@ -14,6 +14,7 @@ from orbax_bench_core.analysis.best.model import (
     Effects,
     Goal,
     OptionContrast,
+    Place,
     Ranking,
     Recommendation,
 )
@@ -104,7 +105,9 @@ def _brief(best: Best, place: str) -> tuple[Element, ...]:
 
 def _headline(case: Case, goal: Goal) -> Paragraph:
     said = Span(
-        words.headline(case, goal), "good" if case.recommendation else "unsure", strong=True
+        words.headline(case, goal),
+        "good" if words.is_decided(case, goal) else "unsure",
+        strong=True,
     )
     return Paragraph((said, " ", Span(case.name, "dim")))
 
@@ -161,7 +164,7 @@ def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
     word, _, rest = words.headline(case, goal).partition(": ")
     elements: list[Element] = [
         Heading(Span(f"Best options of {case.name}")),
-        Callout(Span(word, "good" if found else "unsure"), Span(rest)),
+        Callout(Span(word, "good" if words.is_decided(case, goal) else "unsure"), Span(rest)),
     ]
     if found is not None:
         elements += _advice(found)
@@ -231,7 +234,7 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
                 str(place.rounds),
                 words.value(ranking.goal, place.median),
                 "–" if place.ratio is None else words.interval(place.ratio, place.low, place.high),
-                words.tie(place) if number > 1 else "best",
+                _standing(case, ranking, place),
             ),
             dim=place.tied is False,
         )
@@ -244,12 +247,21 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
             Column("point"),
             Column("rounds", "number"),
             Column("median", "number"),
-            Column("of the best", "number"),
+            Column("of the first", "number"),
             Column("tie", "fixed"),
         ),
         tuple(rows),
         sorts=True,
     )
+
+
+def _standing(case: Case, ranking: Ranking, place: Place) -> str:
+    """Returns whether a point is the best, tied or behind, or which of the tied is recommended."""
+    if ranking.ties == (place.point_id,):
+        return "best"
+    found = case.recommendation
+    chosen = ranking is case.ranking and found is not None and found.point_id == place.point_id
+    return "chosen" if chosen else words.tie(place)
 
 
 def _effects(effects: Effects, figure: Case | None) -> list[Element]:

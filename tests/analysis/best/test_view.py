@@ -72,6 +72,96 @@ def test_a_sweep_shows_answer_ties_effects_and_where_there_is_more(found):
     assert len(text.splitlines()) < 12
 
 
+def test_a_tie_is_the_headline_and_says_what_would_decide_it(sweep):
+    noisy = sweep({"use_ocdbt": (True, False)}, lambda o: 1.0 + o["use_ocdbt"], rounds=3, cv=0.5)
+    found = best(noisy)
+    (case,) = found.cases
+    assert [place.tied for place in case.ranking.places] == [True, True]
+    more = case.recommendation.confidence.missing
+    last = printed(best_document(found)).rstrip().splitlines()[-1]
+    assert last.startswith(
+        "Tie for the time of a save: 2 of 2 settings; fastest seen: use_ocdbt=false; to decide "
+        f"takes about {more} more rounds (--override num_repeats={more + 3}) save_restore["
+    )
+    assert "tie with the fastest seen at the 5 % level" in printed(best_document(found))
+    assert "Best for" not in printed(best_section(found, "out")) + to_markdown(best_document(found))
+
+
+def test_ties_that_are_near_enough_say_at_which_risk(sweep):
+    text = printed(best_document(best(sweep(TWO, lambda _: 1.0, cv=0.001))))
+    last = text.rstrip().splitlines()[-1]
+    assert last.startswith("Tie for the time of a save: 4 of 4 settings; fastest seen: ")
+    assert "; risk that another is over 5 % better: below 1 %" in last
+
+
+def test_one_round_says_what_would_decide(sweep):
+    last = (
+        printed(best_document(best(sweep(TWO, lambda _: 1.0, rounds=1)))).rstrip().splitlines()[-1]
+    )
+    assert "which are best is unknown; fastest seen: " in last
+    assert "to decide takes two rounds or more (num_repeats) in order: interleaved" in last
+
+
+def test_the_headline_says_why_it_recommends_another_than_the_table_has_first(sweep, stored):
+    found = best(
+        sweep(
+            TWO,
+            lambda _: 1.0,
+            cv=0.004,
+            of=lambda o, _: {"inventory": stored(50 if o["use_compression"] else 100, 3)},
+        )
+    )
+    (case,) = found.cases
+    names = {point.point_id: point.options for point in case.points}
+    first, chosen = case.ranking.places[0].point_id, case.recommendation.point_id
+    assert first != chosen
+    assert names[chosen]["use_compression"]
+    text = printed(best_document(found))
+    by = case.recommendation.chosen_by
+    assert f"; recommended by {by}: use_ocdbt=" in text.rstrip().splitlines()[-1]
+    (row,) = [line for line in map(str.rstrip, text.splitlines()) if line.endswith(" chosen")]
+    assert chosen in row
+
+
+def test_pairs_of_options_are_counted_and_not_pairs_of_values(sweep):
+    values = {"chunk_byte_size": (1, 2, 3), "save_concurrent_gb": (1.0, 2.0, 3.0)}
+    found = best(sweep(values, lambda o: o["chunk_byte_size"] ** o["save_concurrent_gb"], cv=0.001))
+    assert "1 of 1 pair of options matter" in printed(best_document(found))
+
+
+def test_an_option_of_loads_is_no_advice_for_a_save(sweep):
+    options = {"use_ocdbt": (True, False), "restore_concurrent_gb": (1.0, 2.0)}
+    folder = sweep(
+        options,
+        lambda o: 1.0 + o["use_ocdbt"],
+        load=lambda o: o["restore_concurrent_gb"] + o["use_ocdbt"],
+    )
+    text = printed(best_document(best(folder)))
+    assert (
+        text.rstrip()
+        .splitlines()[-1]
+        .startswith(
+            "Best for the time of a save: use_ocdbt=false; restore_concurrent_gb cannot change it"
+        )
+    )
+    assert "restore_concurrent_gb=2.0 takes" not in text
+    of_load = printed(best_document(best(folder, goal="load")))
+    assert "restore_concurrent_gb=2.0 takes" in of_load
+    assert "use_ocdbt=false, restore_concurrent_gb=1.0 save_restore[" in of_load
+
+
+def test_a_sweep_of_what_cannot_change_the_goal_has_nothing_to_choose(sweep):
+    found = best(sweep({"restore_concurrent_gb": (1.0, 2.0)}, lambda _: 1.0))
+    assert (
+        printed(best_document(found))
+        .rstrip()
+        .splitlines()[-1]
+        .startswith(
+            "Nothing to choose for the time of a save; restore_concurrent_gb cannot change it"
+        )
+    )
+
+
 def test_pages_are_whole_and_say_what_was_not_measured(found, undrawn):
     document = best_document(found)
     page, text = to_html(document), to_markdown(document)
