@@ -154,8 +154,10 @@ def _answer(case: Case, goal: Goal) -> list[Element]:
         elif found.code:
             elements.append(_line(f"as {found.defaults_from} does by default"))
         elements += [BLANK, *_whole(found.suite), BLANK]
-        if found.code:
-            elements += [*_whole(found.code), BLANK]
+        for code in _snippets(found):
+            elements += [*_whole(code), BLANK]
+        if found.why_no_code:
+            elements += [_line(f"no code of Orbax: {found.why_no_code}"), BLANK]
     return [*elements, _headline(case, goal), BLANK]
 
 
@@ -204,6 +206,11 @@ def _advice(found: Recommendation) -> list[Element]:
     ]
     if found.code:
         elements += _folded("In Orbax's own terms:", [Code(found.code)], opened=True)
+    if found.other_code:
+        others: list[Element] = [Code(code) for code in found.other_code]
+        elements += _folded("For other interfaces of Orbax:", others)
+    if found.why_no_code:
+        elements.append(Paragraph(Span(f"No code of Orbax: {found.why_no_code}.")))
     differences = words.difference_lines(found)
     if differences:
         elements.append(Paragraph(Span(f"Unlike the defaults of {found.defaults_from}:")))
@@ -211,6 +218,10 @@ def _advice(found: Recommendation) -> list[Element]:
     elif found.code:
         elements.append(Paragraph(Span(f"These are the defaults of {found.defaults_from}.")))
     return elements
+
+
+def _snippets(found: Recommendation) -> tuple[str, ...]:
+    return (found.code, *found.other_code) if found.code else ()
 
 
 def _folded(title: str, elements: list[Element], *, opened: bool = False) -> list[Element]:

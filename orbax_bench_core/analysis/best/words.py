@@ -12,6 +12,7 @@ from orbax_bench_core.analysis.best.model import (
     Best,
     Case,
     Confidence,
+    Difference,
     Goal,
     OptionContrast,
     Place,
@@ -301,9 +302,13 @@ def difference_lines(found: Recommendation) -> list[str]:
     """Returns how a recommendation differs from what Orbax does by default."""
     return [
         f"{option(each.option, each.value)} instead of {json.dumps(each.default)}"
-        + ("" if each.varied else " (as the suite has it; nothing else was measured)")
+        + ("" if each.varied else f" ({_set_by(each)}; nothing else was measured)")
         for each in found.differences
     ]
+
+
+def _set_by(difference: Difference) -> str:
+    return "as the suite has it" if difference.given else "the benchmark's own default"
 
 
 def _size(contrast: OptionContrast) -> float:

@@ -40,6 +40,8 @@ def test_the_command_ends_with_the_answer_below_its_code(found):
     )
     assert "context.array.saving.use_ocdbt = False" in text
     assert "unlike orbax-checkpoint" in text
+    assert "# Orbax v0, CheckpointManager: the same options, not measured by this run" in text
+    assert "# Orbax v0, Checkpointer: the same options, not measured by this run" in text
     assert "use_compression=false takes 0." in text
 
 
@@ -160,6 +162,14 @@ def test_a_sweep_of_what_cannot_change_the_goal_has_nothing_to_choose(sweep):
             "Nothing to choose for the time of a save; restore_concurrent_gb cannot change it"
         )
     )
+
+
+def test_a_benchmark_without_code_says_why(sweep):
+    options = {"tier": ("local",), "save_interval_steps": (10, 20)}
+    benchmark = "orbax_bench_core.benchmarks.training_job.TrainingJob"
+    found = best(sweep(options, lambda o: o["save_interval_steps"], benchmark=benchmark))
+    assert "no code of Orbax: its tier is a manager of local disks" in printed(best_document(found))
+    assert "No code of Orbax: its tier" in to_markdown(best_document(found))
 
 
 def test_pages_are_whole_and_say_what_was_not_measured(found, undrawn):
