@@ -147,7 +147,8 @@ def _answer(case: Case, goal: Goal) -> list[Element]:
     elements += _below("The run says nothing of:", case.not_measured)
     if found is not None:
         chosen = next(each for each in case.points if each.point_id == found.point_id)
-        elements += _below(f"What speaks for {words.options(chosen)}:", found.evidence)
+        named = words.acting_options(chosen, goal) or words.options(chosen)
+        elements += _below(f"What speaks for {named}:", found.evidence)
         differences = words.difference_lines(found)
         if differences:
             elements.append(_line(f"unlike {found.defaults_from}: {'; '.join(differences)}"))

@@ -131,25 +131,25 @@ def test_pairs_of_options_are_counted_and_not_pairs_of_values(sweep):
     assert "1 of 1 pair of options matter" in printed(best_document(found))
 
 
-def test_an_option_of_loads_is_no_advice_for_a_save(sweep):
-    options = {"use_ocdbt": (True, False), "restore_concurrent_gb": (1.0, 2.0)}
+@pytest.mark.parametrize("option", ["restore_concurrent_gb", "restore_devices"])
+def test_an_option_of_loads_is_no_advice_for_a_save(sweep, option):
+    options = {"use_ocdbt": (True, False), option: (1, 2)}
     folder = sweep(
         options,
         lambda o: 1.0 + o["use_ocdbt"],
-        load=lambda o: o["restore_concurrent_gb"] + o["use_ocdbt"],
+        load=lambda o: o[option] + o["use_ocdbt"],
     )
     text = printed(best_document(best(folder)))
     assert (
         text.rstrip()
         .splitlines()[-1]
-        .startswith(
-            "Best for the time of a save: use_ocdbt=false; restore_concurrent_gb cannot change it"
-        )
+        .startswith(f"Best for the time of a save: use_ocdbt=false; {option} cannot change it")
     )
-    assert "restore_concurrent_gb=2.0 takes" not in text
+    assert f"{option}=2 takes" not in text
+    assert "What speaks for use_ocdbt=false:" in text
     of_load = printed(best_document(best(folder, goal="load")))
-    assert "restore_concurrent_gb=2.0 takes" in of_load
-    assert "use_ocdbt=false, restore_concurrent_gb=1.0 save_restore[" in of_load
+    assert f"{option}=2 takes" in of_load
+    assert f"use_ocdbt=false, {option}=1 save_restore[" in of_load
 
 
 def test_a_sweep_of_what_cannot_change_the_goal_has_nothing_to_choose(sweep):
