@@ -45,7 +45,7 @@ class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
         enable_replica_parallel_separate_folder: Give each replica's part a folder of its own; needs
             use_replica_parallel and use_ocdbt.
         use_colocated_python: On Pathways, have the hosts of the devices read and write.
-        save_device_host_concurrent_gb: Most data in flight from the devices, in GiB; null sets no
+        save_device_host_concurrent_gb: Most data in flight from the devices, in GB; null sets no
             limit. Leaves with an "a" in their path go first, and are not limited.
     """
 

@@ -25,7 +25,11 @@ def sweep(make_run, make_point, make_record):
 def test_the_last_line_is_the_answer(orbax_bench, sweep):
     done = orbax_bench("best", sweep)
     assert (done.code, done.err) == (0, "")
-    assert done.out.rstrip().splitlines()[-1].startswith("Best for the time of a save: ")
+    assert (
+        done.out.rstrip()
+        .splitlines()[-1]
+        .startswith("Best for the time of a save: use_ocdbt=false")
+    )
 
 
 def test_json_has_everything(orbax_bench, sweep):

@@ -20,12 +20,14 @@ from orbax_bench_core.analysis.best.model import (
 )
 from orbax_bench_core.analysis.best.observations import Observed
 from orbax_bench_core.analysis.best.orbax_code import (
-    ATTRIBUTES,
     RELEASE,
     as_code,
     as_suite,
+    differing,
     is_default,
     orbax_options,
+    other_code,
+    why_no_code,
 )
 from orbax_bench_core.analysis.best.ranking import complete_rounds, ratio_of
 from orbax_bench_core.analysis.best.words import evidence
@@ -76,6 +78,8 @@ def recommend(choice: Choice) -> Recommendation:
         name=observed.point.name,
         chosen_by=chosen_by,
         code=as_code(observed.point),
+        other_code=other_code(observed.point),
+        why_no_code=why_no_code(observed.point),
         suite=as_suite(observed.point, _generator(observed)),
         differences=_differences(observed, choice.varied),
         defaults_from=RELEASE,
@@ -138,8 +142,7 @@ def _chosen(choice: Choice, ties: list[str], estimates: Mapping[str, float]) -> 
 
 def _habit(observed: Observed) -> int:
     """Returns how many options are not as Orbax has them."""
-    options = orbax_options(observed.point)
-    return sum(value != ATTRIBUTES[name].default for name, value in options.items())
+    return len(differing(observed.point))
 
 
 def _median(observed: Observed, measure: str) -> float:
@@ -189,10 +192,13 @@ def _asynchronous(observed: Observed) -> Any:
 def _differences(observed: Observed, varied: tuple[str, ...]) -> tuple[Difference, ...]:
     return tuple(
         Difference(
-            option=name, value=value, default=ATTRIBUTES[name].default, varied=name in varied
+            option=name,
+            value=observed.point.options[name],
+            default=default,
+            varied=name in varied,
+            given=name in observed.point.given,
         )
-        for name, value in orbax_options(observed.point).items()
-        if value != ATTRIBUTES[name].default
+        for name, default in differing(observed.point).items()
     )
 
 

@@ -20,7 +20,7 @@ from orbax_bench_core.analysis.best.model import (
     Search,
 )
 from orbax_bench_core.analysis.best.observations import Observed, Values, choices, values_for
-from orbax_bench_core.analysis.best.orbax_code import ATTRIBUTES
+from orbax_bench_core.analysis.best.orbax_code import attributes
 from orbax_bench_core.analysis.best.ranking import LEVEL, rank
 from orbax_bench_core.analysis.best.remarks import not_measured, remarks
 from orbax_bench_core.analysis.best.staging import staging_lines
@@ -128,7 +128,7 @@ def _varied(points: Sequence[Observed]) -> dict[str, tuple[Any, ...]]:
             found.setdefault(name, {})[repr(value)] = value
     varied = {name: list(values.values()) for name, values in found.items() if len(values) > 1}
     for name, values in varied.items():
-        attribute = ATTRIBUTES.get(name)
+        attribute = attributes(points[0].point).get(name)
         if attribute is not None and attribute.default in values:
             values.sort(key=lambda value: value != attribute.default)
     return {name: tuple(values) for name, values in varied.items()}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.analysis.best.factorial import Contrast, Factorial, Layout, analyse
+from orbax_bench_core.analysis.best.goals import acts_on
 from orbax_bench_core.analysis.best.model import Effects, FittedPlace, Goal, OptionContrast
 from orbax_bench_core.analysis.best.observations import Observed, Values, choices
 from orbax_bench_core.analysis.best.ranking import complete_rounds
@@ -82,14 +83,19 @@ def effects_of(
     return Effects(
         goal=goal,
         rounds=len(rounds),
-        main=tuple(map(_kept, factorial.effects)),
-        interactions=tuple(map(_kept, factorial.interactions)),
+        main=tuple(_kept(each) for each in factorial.effects if _acts(each, goal)),
+        interactions=tuple(_kept(each) for each in factorial.interactions if _acts(each, goal)),
         unknown=factorial.unknown,
         fitted=tuple(fitted),
         lack_of_fit=None if fit is None else fit.lack_of_fit,
         used=fit is not None and not why,
         why=why,
     )
+
+
+def _acts(contrast: Contrast, goal: Goal) -> bool:
+    """Returns whether what a contrast shows may be more than chance."""
+    return all(acts_on(name, goal) for name in contrast.options)
 
 
 def _kept(contrast: Contrast) -> OptionContrast:

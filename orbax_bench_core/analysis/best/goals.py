@@ -29,6 +29,30 @@ OPERATIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Operations that a measure is the time of; the first that a repeat has."""
 
+_OF_LOADS: Final = frozenset(("load", "restore", "first_step"))
+_OF_SAVES: Final = re.compile(r"save\w*|blocking|bytes|step_p99|step_max|steps_\w+|train")
+_LOADS_ONLY: Final = frozenset(
+    (
+        "restore_devices",
+        "use_load_and_broadcast",
+        "restore_concurrent_gb",
+        "primary_replica_id",
+        "broadcast_memory_limit_bytes",
+        "broadcast_memory_scaling_factor",
+        "mmap",
+    )
+)
+_SAVES_ONLY: Final = frozenset(
+    (
+        "async_enabled",
+        "enable_async_checkpointing",
+        "enable_async_save",
+        "save_concurrent_gb",
+        "device_host_concurrent_gb",
+        "save_device_host_concurrent_gb",
+    )
+)
+
 RECOVERY: Final = "recovery"
 """From a kill to the next step; only drills measure it."""
 
@@ -87,6 +111,13 @@ def goal_value(goal: Goal, values: Mapping[str, float]) -> float | None:
     if len(found) == 1:
         return found[0][0]
     return math.exp(sum(weight * math.log(value) for value, weight in found))
+
+
+def acts_on(option: str, goal: Goal) -> bool:
+    """Returns whether an option can change a goal: one of loads alone changes no save."""
+    if option in _LOADS_ONLY:
+        return not all(_OF_SAVES.fullmatch(measure) for measure in goal.weights)
+    return option not in _SAVES_ONLY or not set(goal.weights) <= _OF_LOADS
 
 
 def known_goal(goal: Goal, measured: frozenset[str]) -> Goal:

@@ -155,12 +155,14 @@ class Difference(ResultModel):
         value: Value that is recommended.
         default: What Orbax does by default.
         varied: Whether the sweep compared the two.
+        given: Whether the suite gives it; otherwise it is the benchmark's own default.
     """
 
     option: str
     value: Any
     default: Any
     varied: bool
+    given: bool = True
 
 
 class Recommendation(ResultModel):
@@ -170,7 +172,10 @@ class Recommendation(ResultModel):
         point_id: The point.
         name: Its name.
         chosen_by: What chose it among the ties.
-        code: How to ask Orbax for it; empty where the benchmark has no options of Orbax's.
+        code: How to ask Orbax for it, by the interface that was measured; empty where that is not
+            known.
+        other_code: The same options for other interfaces of Orbax.
+        why_no_code: Why there is no code; empty where there is.
         suite: The same as an entry of a suite's `benchmarks`.
         differences: How it differs from what Orbax does by default.
         defaults_from: Release whose defaults these are.
@@ -184,6 +189,8 @@ class Recommendation(ResultModel):
     name: str
     chosen_by: str
     code: str
+    other_code: tuple[str, ...] = ()
+    why_no_code: str = ""
     suite: str
     differences: tuple[Difference, ...]
     defaults_from: str

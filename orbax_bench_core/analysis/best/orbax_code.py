@@ -7,71 +7,158 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from orbax_bench_core.sweep import BUILTINS, SweepPoint
+from orbax_bench_core.sweep import SweepPoint, is_builtin, short_name
 
 RELEASE: Final = "orbax-checkpoint 0.12.8"
 """Release of the attributes and defaults below."""
 
 _GIB: Final = 2**30
-_CLASSES: Final = frozenset(
-    BUILTINS[name]
-    for name in (
+_GIB_IN_GB: Final = 2**30 / 10**9
+_MIB: Final = 2**20
+_V1: Final = frozenset(
+    (
         "save_restore",
         "staged_save",
         "train_interference",
         "resharding",
         "restore_and_broadcast",
         "replica_parallel_multislice",
+        "lustre",
+        "nnx_restore",
     )
-    if name in BUILTINS
 )
-"""Built-ins that hand these options to Orbax's v1 context."""
+"""Built-ins that save and load with Orbax's v1 functions."""
+
+_V1_LOADS: Final = frozenset(("orbax_load", "safetensors_load"))
+_MANAGER_OF_V0: Final = frozenset(("checkpoint_manager", "checkpoint_interval", "deleter"))
+"""Built-ins that save the one item of a `CheckpointManager` with Orbax's default handler."""
+
+_NOT_ORBAX: Final = "its options are PyTorch's; the benchmark's class shows the calls"
+_SEVERAL: Final = (
+    "it takes several processes with a disk each; its options have the names of the fields of the "
+    "manager's options"
+)
+_WITHOUT_CODE: Final[Mapping[str, str]] = {
+    "array_handler": "it measures one handler, which saves no tree; take pytree_checkpoint",
+    "checkpoint_policy": "its policies are the classes of ocp.checkpoint_managers with their names",
+    "emergency_checkpoint_manager": _SEVERAL,
+    "p2p_checkpoint_manager": _SEVERAL,
+    "multihost_dispatchers": "it measures a part of Orbax that no option of a save chooses",
+    "multislice_broadcast": "it measures a part of Orbax that no option of a save chooses",
+    "training_job": "its tier is a manager of local disks",
+    "snapshotter": "it measures snapshots in memory; its options are numbers of slices",
+    "single_replica": "its options are arguments of ocp.type_handlers.SingleReplicaArrayHandler, "
+    "which must be told the sharding of one replica of each array",
+    "v0_cancel": "it measures how a save is cancelled, which nobody chooses",
+    "v1_cancel": "it measures how a save is cancelled, which nobody chooses",
+    "pytorch_dcp": _NOT_ORBAX,
+    "pytorch_safetensors": _NOT_ORBAX,
+    "torch_save": _NOT_ORBAX,
+}
+"""Why options of a built-in are no code, by its name."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Attribute:
-    """Attribute of Orbax's context that an option sets.
+    """Attribute of Orbax that an option sets.
 
     Attributes:
-        path: Where it is, below the context.
+        path: Where it is: below the v1 context, or as the argument of what its first name makes.
         default: What Orbax does when nothing is set.
-        gib: Whether the option is in GiB, and the attribute in bytes.
-        dtype: Whether it is the name of a dtype.
+        factor: What the option is multiplied by.
+        form: How it is written in code.
     """
 
     path: str
     default: Any = None
-    gib: bool = False
-    dtype: bool = False
+    factor: float = 1
+    form: str = "{!r}"
 
     def code(self, value: Any) -> str:
         """Returns a value as it is written in code."""
-        if self.gib and value is not None:
-            return str(int(value * _GIB))
-        return "stored" if self.dtype and value is not None else repr(value)
+        if value is None:
+            return "None"
+        if self.factor == 1:
+            return self.form.format(value)
+        number = value * self.factor
+        return repr(int(number) if isinstance(self.factor, int) else number)
+
+    @property
+    def argument(self) -> str:
+        """The last name of the path."""
+        return self.path.rpartition(".")[2]
 
 
 ATTRIBUTES: Final[Mapping[str, Attribute]] = {
     "use_ocdbt": Attribute("array.saving.use_ocdbt", True),
     "use_zarr3": Attribute("array.saving.use_zarr3", True),
     "use_compression": Attribute("array.saving.use_compression", True),
-    # Orbax has None here, which it takes for True except on Pathways.
+    # Orbax has None here, which it takes for True except where JAX_PLATFORMS names GPUs.
     "use_replica_parallel": Attribute("array.saving.use_replica_parallel", True),
     "enable_replica_parallel_separate_folder": Attribute(
         "array.saving.enable_replica_parallel_separate_folder", False
     ),
     "chunk_byte_size": Attribute("array.saving.storage_options.chunk_byte_size"),
-    "save_dtype": Attribute("array.saving.scoped_storage_options_creator", dtype=True),
+    "save_dtype": Attribute("array.saving.scoped_storage_options_creator", form="stored"),
     "use_load_and_broadcast": Attribute("array.loading.use_load_and_broadcast", False),
-    "save_concurrent_gb": Attribute("memory.write_concurrent_bytes", gib=True),
-    "restore_concurrent_gb": Attribute("memory.read_concurrent_bytes", gib=True),
-    "device_host_concurrent_gb": Attribute("memory.transfer_concurrent_bytes", gib=True),
+    "save_concurrent_gb": Attribute("memory.write_concurrent_bytes", factor=_GIB),
+    "restore_concurrent_gb": Attribute("memory.read_concurrent_bytes", factor=_GIB),
+    "device_host_concurrent_gb": Attribute("memory.transfer_concurrent_bytes", factor=_GIB),
 }
-"""The attribute of each option, by its name in a suite."""
+"""The attribute of the v1 context that each option sets, by its name in a suite."""
 
+_SAFETENSORS: Final = {
+    "safetensors_max_over_read_ratio": Attribute("safetensors.max_over_read_ratio"),
+    "safetensors_read_chunk_mb": Attribute("safetensors.read_chunk_bytes", factor=_MIB),
+}
+_TRAINING: Final = {
+    "save_interval_steps": Attribute(
+        "training.save_decision_policy",
+        form="ocp.training.save_decision_policies.FixedIntervalPolicy({!r})",
+    ),
+    "max_to_keep": Attribute(
+        "training.preservation_policy", form="ocp.training.preservation_policies.LatestN({!r})"
+    ),
+}
+HANDLER: Final[Mapping[str, Attribute]] = {
+    "use_ocdbt": Attribute("handler.use_ocdbt", True),
+    "use_zarr3": Attribute("handler.use_zarr3", False),
+    "use_compression": Attribute("handler.use_compression", True),
+    "save_concurrent_gb": Attribute("handler.save_concurrent_gb"),
+    "restore_concurrent_gb": Attribute("handler.restore_concurrent_gb"),
+    "save_device_host_concurrent_gb": Attribute("handler.save_device_host_concurrent_gb"),
+    "use_replica_parallel": Attribute("arrays.use_replica_parallel", True),
+    "enable_replica_parallel_separate_folder": Attribute(
+        "arrays.enable_replica_parallel_separate_folder", False
+    ),
+}
+"""The arguments of the v0 handlers."""
+
+MANAGER: Final[Mapping[str, Attribute]] = {
+    "save_interval_steps": Attribute("options.save_interval_steps", 1),
+    "max_to_keep": Attribute("options.max_to_keep"),
+    "num_deletion_threads": Attribute("options.num_deletion_threads"),
+    "enable_async_checkpointing": Attribute("options.enable_async_checkpointing", True),
+}
+"""The arguments of `CheckpointManagerOptions`."""
+
+_V1_BY_V0: Final[Mapping[str, Attribute]] = {
+    **HANDLER,
+    "async_enabled": MANAGER["enable_async_checkpointing"],
+    "save_concurrent_gb": Attribute("handler.save_concurrent_gb", factor=_GIB_IN_GB),
+    "restore_concurrent_gb": Attribute("handler.restore_concurrent_gb", factor=_GIB_IN_GB),
+    "device_host_concurrent_gb": Attribute(
+        "handler.save_device_host_concurrent_gb", factor=_GIB_IN_GB
+    ),
+    "chunk_byte_size": Attribute("leaf.chunk_byte_size"),
+    "save_dtype": Attribute(
+        "leaf.dtype", form="jnp.dtype({!r}) if jnp.issubdtype(leaf.dtype, jnp.floating) else None"
+    ),
+}
+"""Options of v1 as arguments of v0."""
 
 _STORED: Final = """\
 def stored(path, leaf):
@@ -82,45 +169,234 @@ def stored(path, leaf):
 """
 """Casts floating-point arrays as `store_floating_as` of the state room does."""
 
+_REGISTRY: Final = """\
+usual = ocp.type_handlers.get_type_handler
+registry = ocp.type_handlers.create_type_handler_registry(
+    *((kind, usual(kind)) for kind in (int, float, bytes, np.number, np.ndarray, str)),
+    (jax.Array, arrays),
+)"""
+
+
+def attributes(point: SweepPoint) -> Mapping[str, Attribute]:
+    """Returns the attributes of Orbax that options of a benchmark set; none of a user's own."""
+    name = short_name(point.benchmark)
+    if not is_builtin(point.benchmark):
+        return {}
+    if name in _V1:
+        return ATTRIBUTES
+    if name in _V1_LOADS:
+        return {**ATTRIBUTES, **_SAFETENSORS}
+    if name == "training_job" and point.options.get("tier") == "storage":
+        return {**ATTRIBUTES, **_TRAINING}
+    if name == "pytree_checkpoint":
+        return HANDLER
+    return {**HANDLER, **MANAGER} if name in {*_MANAGER_OF_V0, "checkpoint_manager_perf"} else {}
+
 
 def orbax_options(point: SweepPoint) -> dict[str, Any]:
-    """Returns the options of a point that Orbax knows; none of a benchmark that has its own."""
-    if point.benchmark not in _CLASSES:
-        return {}
-    return {name: value for name, value in point.options.items() if name in ATTRIBUTES}
+    """Returns the options of a point that Orbax knows."""
+    known = attributes(point)
+    return {name: value for name, value in point.options.items() if name in known}
+
+
+def why_no_code(point: SweepPoint) -> str:
+    """Returns why there is no code for a point; empty where there is."""
+    if as_code(point):
+        return ""
+    if not is_builtin(point.benchmark):
+        return "only the benchmark's class knows what its options set"
+    return _WITHOUT_CODE.get(short_name(point.benchmark), "none of its options is Orbax's")
 
 
 def as_code(point: SweepPoint) -> str:
     """Returns Python that saves and loads as a point does; empty where nothing is known.
 
-    Options that are as Orbax has them are not set.
+    Options that the suite gives are set. What else the benchmark has not as Orbax is a comment.
     """
-    options = orbax_options(point)
-    if not options:
+    name, table = short_name(point.benchmark), attributes(point)
+    if not orbax_options(point):
         return ""
-    changed = [
-        f"context.{ATTRIBUTES[name].path} = {ATTRIBUTES[name].code(value)}"
-        for name, value in options.items()
-        if value != ATTRIBUTES[name].default
-    ]
+    if name == "pytree_checkpoint":
+        return _by_checkpointer(point, table)
+    if table.keys() & MANAGER.keys() and name != "training_job":
+        return _by_manager(point, table, standard=name in _MANAGER_OF_V0)
+    return _by_v1(point, table)
+
+
+def other_code(point: SweepPoint) -> tuple[str, ...]:
+    """Returns the same options for other interfaces of Orbax, with which nothing was measured."""
+    name = short_name(point.benchmark)
+    if not orbax_options(point):
+        return ()
+    if attributes(point) is ATTRIBUTES:
+        return (
+            _by_manager(point, _V1_BY_V0, standard=False, measured=False),
+            _by_checkpointer(point, _V1_BY_V0, measured=False),
+        )
+    if name == "pytree_checkpoint":
+        table = {**HANDLER, "async_enabled": MANAGER["enable_async_checkpointing"]}
+        return (_by_manager(point, table, standard=False, measured=False),)
+    return ()
+
+
+def _title(point: SweepPoint, interface: str, *, measured: bool) -> str:
+    if measured:
+        return f"# {interface}"
+    lacks = " but use_load_and_broadcast" * bool(point.options.get("use_load_and_broadcast"))
+    return f"# {interface}: the same options{lacks}, not measured by this run"
+
+
+def _by_v1(point: SweepPoint, table: Mapping[str, Attribute]) -> str:
+    options, name = point.options, short_name(point.benchmark)
     dtype = options.get("save_dtype")
-    if point.options.get("async_enabled", False):
-        save = ["    response = ocp.save_async(path, tree)", "    response.result()  # later"]
-    else:
-        save = ["    ocp.save(path, tree)"]
+    lines = [_title(point, "Orbax v1", measured=True)]
+    lines += ["import jax.numpy as jnp"] if dtype is not None else []
+    lines += ["from orbax.checkpoint import v1 as ocp", ""]
+    lines += _STORED.format(dtype=dtype).splitlines() if dtype is not None else []
+    lines += ["context = ocp.Context()"]
+    if name == "safetensors_load":
+        lines += ["context.checkpoint_layout = ocp.options.CheckpointLayout.SAFETENSORS"]
+    lines += _settings(point, {k: v for k, v in table.items() if k not in _TRAINING})
+    asynchronous = options.get("async_enabled", False)
+    if name == "training_job":
+        save = "save_async" if asynchronous else "save"
+        return "\n".join(
+            [
+                *lines,
+                "checkpointer = ocp.training.Checkpointer(",
+                "    directory,",
+                "    context=context,",
+                *_arguments(point, table, "training"),
+                ")",
+                "with checkpointer:",
+                f"    checkpointer.{save}(step, tree)  # after each step of a training",
+                "with ocp.training.Checkpointer(directory, context=context) as checkpointer:",
+                "    restored = checkpointer.load(checkpointer.latest.step, target)",
+            ]
+        )
+    lines += ["with context:"]
+    if name not in _V1_LOADS:
+        lines += (
+            ["    response = ocp.save_async(path, tree)", "    response.result()  # later"]
+            if asynchronous
+            else ["    ocp.save(path, tree)"]
+        )
+    return "\n".join([*lines, "    restored = ocp.load(path, target)"])
+
+
+def _by_checkpointer(
+    point: SweepPoint, table: Mapping[str, Attribute], *, measured: bool = True
+) -> str:
+    asynchronous = point.options.get("async_enabled", False)
+    kind = "AsyncCheckpointer" if asynchronous else "Checkpointer"
+    waits = ["    checkpointer.wait_until_finished()  # later"] if asynchronous else []
+    imports, lines, save = _handler(point, table)
     return "\n".join(
         [
-            *(["import jax.numpy as jnp"] if dtype is not None else []),
-            "from orbax.checkpoint import v1 as ocp",
-            "",
-            *(_STORED.format(dtype=dtype).splitlines() if dtype is not None else []),
-            "context = ocp.Context()",
-            *changed,
-            "with context:",
-            *save,
-            "    restored = ocp.load(path, target)",
+            _title(point, f"Orbax v0, {kind}", measured=measured),
+            *imports,
+            *lines,
+            f"with ocp.{kind}(handler) as checkpointer:",
+            f"    checkpointer.save(path, args={save})",
+            *waits,
+            "    restore_args = ocp.checkpoint_utils.construct_restore_args(target)",
+            "    restored = checkpointer.restore(",
+            "        path, args=ocp.args.PyTreeRestore(target, restore_args=restore_args)",
+            "    )",
         ]
     )
+
+
+def _by_manager(
+    point: SweepPoint, table: Mapping[str, Attribute], *, standard: bool, measured: bool = True
+) -> str:
+    imports, save = ["import orbax.checkpoint as ocp", ""], "ocp.args.StandardSave(tree)"
+    lines: list[str] = []
+    restore, handler = ["    restore = ocp.args.StandardRestore(target)"], ""
+    if not standard:
+        imports, lines, save = _handler(point, table)
+        handler = ", item_handlers=handler"
+        restore = [
+            "    restore_args = ocp.checkpoint_utils.construct_restore_args(target)",
+            "    restore = ocp.args.PyTreeRestore(target, restore_args=restore_args)",
+        ]
+    return "\n".join(
+        [
+            _title(point, "Orbax v0, CheckpointManager", measured=measured),
+            *imports,
+            *lines,
+            *_call("options", "ocp.CheckpointManagerOptions", _arguments(point, table, "options")),
+            f"with ocp.CheckpointManager(directory, options=options{handler}) as manager:",
+            "    # After each step of a training:",
+            f"    manager.save(step, args={save})",
+            "    manager.wait_until_finished()  # at its end",
+            *restore,
+            "    restored = manager.restore(manager.latest_step(), args=restore)",
+        ]
+    )
+
+
+def _handler(point: SweepPoint, table: Mapping[str, Attribute]) -> tuple[list[str], list[str], str]:
+    """Returns imports, the lines that make a `PyTreeCheckpointHandler`, and what a save takes."""
+    arrays, leaf = _arguments(point, table, "arrays"), _arguments(point, table, "leaf")
+    handler = _arguments(point, table, "handler")
+    lines: list[str] = []
+    sets_arrays = any(not line.lstrip().startswith("#") for line in arrays)
+    sets_leaf = any(not line.lstrip().startswith("#") for line in leaf)
+    if sets_arrays:
+        lines += [*_call("arrays", "ocp.type_handlers.ArrayHandler", arrays), _REGISTRY]
+        handler.append("    type_handler_registry=registry,")
+    elif arrays:
+        lines += ["# arrays: ocp.type_handlers.ArrayHandler with", *(line[4:] for line in arrays)]
+    lines += _call("handler", "ocp.PyTreeCheckpointHandler", handler)
+    if short_name(point.benchmark) == "pytree_checkpoint":
+        lines += ['# Measured with is_prioritized_key_fn: leaves with an "a" in their path first.']
+    if sets_leaf:
+        lines += ["save_args = jax.tree.map(", "    lambda leaf: ocp.SaveArgs("]
+        lines += [*(f"    {line}" for line in leaf), "    ),", "    tree,", ")"]
+    imports = [
+        *(["import jax"] if sets_arrays or sets_leaf else []),
+        *(["import jax.numpy as jnp"] if any("jnp." in line for line in leaf) else []),
+        *(["import numpy as np"] if sets_arrays else []),
+        "import orbax.checkpoint as ocp",
+        "",
+    ]
+    more = ", save_args=save_args" if sets_leaf else ""
+    return imports, lines, f"ocp.args.PyTreeSave(tree{more})"
+
+
+def _call(name: str, function: str, arguments: list[str]) -> list[str]:
+    if not arguments:
+        return [f"{name} = {function}()"]
+    return [f"{name} = {function}(", *arguments, ")"]
+
+
+def _arguments(point: SweepPoint, table: Mapping[str, Attribute], group: str) -> list[str]:
+    """Returns the arguments of one call, a line each."""
+    own = {name: each for name, each in table.items() if each.path.startswith(f"{group}.")}
+    return [
+        f"    {mark}{attribute.argument}={attribute.code(value)},{end}"
+        for mark, end, attribute, value in _written(point, own)
+    ]
+
+
+def _settings(point: SweepPoint, table: Mapping[str, Attribute]) -> list[str]:
+    return [
+        f"{mark}context.{attribute.path} = {attribute.code(value)}{end}"
+        for mark, end, attribute, value in _written(point, table)
+    ]
+
+
+def _written(
+    point: SweepPoint, table: Mapping[str, Attribute]
+) -> Iterator[tuple[str, str, Attribute, Any]]:
+    """Yields what is set, and as a comment what was measured and is not as Orbax has it."""
+    for name, value in point.options.items():
+        if name in table and name in point.given:
+            yield "", "", table[name], value
+        elif name in table and value != table[name].default:
+            said = f"  # measured so; Orbax's default here is {table[name].default!r}"
+            yield "# ", said, table[name], value
 
 
 def as_suite(point: SweepPoint, generator: str) -> str:
@@ -140,6 +416,14 @@ def as_suite(point: SweepPoint, generator: str) -> str:
 def is_default(point: SweepPoint) -> bool:
     """Returns whether all options that Orbax knows are as Orbax has them, and there are some."""
     options = orbax_options(point)
-    return bool(options) and all(
-        value == ATTRIBUTES[name].default for name, value in options.items()
-    )
+    return bool(options) and not differing(point)
+
+
+def differing(point: SweepPoint) -> dict[str, Any]:
+    """Returns the options that are not as Orbax has them, with Orbax's own value."""
+    known = attributes(point)
+    return {
+        name: known[name].default
+        for name, value in orbax_options(point).items()
+        if value != known[name].default
+    }

@@ -91,10 +91,9 @@ def not_measured(
 ) -> tuple[str, ...]:
     """Returns what the run says nothing of."""
     point = points[0].point
+    known = {**orbax_options(point), **point.given_options}
     fixed = {
-        name: setting
-        for name, setting in (orbax_options(point) or point.options).items()
-        if name not in varied
+        name: setting for name, setting in (known or point.options).items() if name not in varied
     }
     found = []
     if fixed:

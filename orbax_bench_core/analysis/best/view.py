@@ -14,6 +14,7 @@ from orbax_bench_core.analysis.best.model import (
     Effects,
     Goal,
     OptionContrast,
+    Place,
     Ranking,
     Recommendation,
 )
@@ -104,7 +105,9 @@ def _brief(best: Best, place: str) -> tuple[Element, ...]:
 
 def _headline(case: Case, goal: Goal) -> Paragraph:
     said = Span(
-        words.headline(case, goal), "good" if case.recommendation else "unsure", strong=True
+        words.headline(case, goal),
+        "good" if words.is_decided(case, goal) else "unsure",
+        strong=True,
     )
     return Paragraph((said, " ", Span(case.name, "dim")))
 
@@ -144,15 +147,18 @@ def _answer(case: Case, goal: Goal) -> list[Element]:
     elements += _below("The run says nothing of:", case.not_measured)
     if found is not None:
         chosen = next(each for each in case.points if each.point_id == found.point_id)
-        elements += _below(f"What speaks for {words.options(chosen)}:", found.evidence)
+        named = words.acting_options(chosen, goal) or words.options(chosen)
+        elements += _below(f"What speaks for {named}:", found.evidence)
         differences = words.difference_lines(found)
         if differences:
             elements.append(_line(f"unlike {found.defaults_from}: {'; '.join(differences)}"))
         elif found.code:
             elements.append(_line(f"as {found.defaults_from} does by default"))
         elements += [BLANK, *_whole(found.suite), BLANK]
-        if found.code:
-            elements += [*_whole(found.code), BLANK]
+        for code in _snippets(found):
+            elements += [*_whole(code), BLANK]
+        if found.why_no_code:
+            elements += [_line(f"no code of Orbax: {found.why_no_code}"), BLANK]
     return [*elements, _headline(case, goal), BLANK]
 
 
@@ -161,7 +167,7 @@ def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
     word, _, rest = words.headline(case, goal).partition(": ")
     elements: list[Element] = [
         Heading(Span(f"Best options of {case.name}")),
-        Callout(Span(word, "good" if found else "unsure"), Span(rest)),
+        Callout(Span(word, "good" if words.is_decided(case, goal) else "unsure"), Span(rest)),
     ]
     if found is not None:
         elements += _advice(found)
@@ -201,6 +207,11 @@ def _advice(found: Recommendation) -> list[Element]:
     ]
     if found.code:
         elements += _folded("In Orbax's own terms:", [Code(found.code)], opened=True)
+    if found.other_code:
+        others: list[Element] = [Code(code) for code in found.other_code]
+        elements += _folded("For other interfaces of Orbax:", others)
+    if found.why_no_code:
+        elements.append(Paragraph(Span(f"No code of Orbax: {found.why_no_code}.")))
     differences = words.difference_lines(found)
     if differences:
         elements.append(Paragraph(Span(f"Unlike the defaults of {found.defaults_from}:")))
@@ -208,6 +219,10 @@ def _advice(found: Recommendation) -> list[Element]:
     elif found.code:
         elements.append(Paragraph(Span(f"These are the defaults of {found.defaults_from}.")))
     return elements
+
+
+def _snippets(found: Recommendation) -> tuple[str, ...]:
+    return (found.code, *found.other_code) if found.code else ()
 
 
 def _folded(title: str, elements: list[Element], *, opened: bool = False) -> list[Element]:
@@ -231,7 +246,7 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
                 str(place.rounds),
                 words.value(ranking.goal, place.median),
                 "–" if place.ratio is None else words.interval(place.ratio, place.low, place.high),
-                words.tie(place) if number > 1 else "best",
+                _standing(case, ranking, place),
             ),
             dim=place.tied is False,
         )
@@ -244,12 +259,21 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
             Column("point"),
             Column("rounds", "number"),
             Column("median", "number"),
-            Column("of the best", "number"),
+            Column("of the first", "number"),
             Column("tie", "fixed"),
         ),
         tuple(rows),
         sorts=True,
     )
+
+
+def _standing(case: Case, ranking: Ranking, place: Place) -> str:
+    """Returns whether a point is the best, tied or behind, or which of the tied is recommended."""
+    if ranking.ties == (place.point_id,):
+        return "best"
+    found = case.recommendation
+    chosen = ranking is case.ranking and found is not None and found.point_id == place.point_id
+    return "chosen" if chosen else words.tie(place)
 
 
 def _effects(effects: Effects, figure: Case | None) -> list[Element]:

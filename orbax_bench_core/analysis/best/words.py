@@ -6,10 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from orbax_bench_core.analysis.best.goals import acts_on
 from orbax_bench_core.analysis.best.halving import MOST_ROUNDS, Separation
 from orbax_bench_core.analysis.best.model import (
     Best,
     Case,
+    Confidence,
+    Difference,
     Goal,
     OptionContrast,
     Place,
@@ -31,9 +34,9 @@ may be best.
 Effect: the factor that one value of an option has on the goal, averaged over all other options. \
 Pair: by which factor that effect changes with another option. "matters" has all contrasts of its \
 kind in mind (Holm, 5 %).
-The recommendation is chosen among the ties: by the fit of main effects and pairs where every \
-point was measured and nothing speaks against the fit, else by the means. Among ties within 1 % \
-bytes decide, then files, then the number of changes to Orbax's defaults.
+The recommendation ("chosen" in the table) is one of the ties: by the fit of main effects and \
+pairs where every point was measured and nothing speaks against the fit, else by the means. Among \
+ties within 1 % bytes decide, then files, then the number of changes to Orbax's defaults.
 Risk: the chances of all other points to be over 5 % better, added up; an upper bound. The rounds \
 that are missing are those after which it would be 5 %, if the means stayed where they are.
 Pareto front: no other point is as good in all of the measures and better in one, by medians."""
@@ -85,6 +88,12 @@ def options(point: PointInfo) -> str:
     return ", ".join(option(name, setting) for name, setting in point.options.items())
 
 
+def acting_options(point: PointInfo, goal: Goal) -> str:
+    """Returns the same without the options that cannot change a goal."""
+    acting = {name: value for name, value in point.options.items() if acts_on(name, goal)}
+    return options(point.model_copy(update={"options": acting}))
+
+
 def interval(ratio: float, low: float | None, high: float | None) -> str:
     """Returns a ratio with its interval."""
     if low is None or high is None:
@@ -98,7 +107,7 @@ def tie(place: Place) -> str:
 
 
 def ties_sentence(ranking: Ranking) -> str:
-    """Returns how many points cannot be told from the best."""
+    """Returns how many points cannot be told from the one with the smallest median."""
     places = ranking.places
     if not places:
         return "no point can be chosen"
@@ -114,11 +123,17 @@ def ties_sentence(ranking: Ranking) -> str:
     tied = sum(place.tied is True for place in rest)
     base = f"at the {percent(ranking.level)} level, over {count(first.rounds, 'round')}"
     said = (
-        f"{tied} of {total - 1} others tie with the best {base}: any of them may be best"
+        f"{tied} of {total - 1} others tie with the {_first(ranking.goal)} {base}: any of them may "
+        "be best"
         if tied
         else f"it alone is best of {total} points {base}"
     )
     return f"{said}; of {unknown} nobody knows" if unknown else said
+
+
+def _first(goal: Goal) -> str:
+    """Returns what the point with the smallest median is called while others may be better."""
+    return "fastest seen" if goal.unit == "s" else "smallest seen"
 
 
 def ranked_by(ranking: Ranking) -> str:
@@ -155,8 +170,7 @@ def _risk(risk: float | None, missing: int | None, rounds: int, noise: float | N
             "how surely it is near the best is unknown: that takes two interleaved rounds of two "
             "points or more"
         )
-    shown = "below 1 %" if risk < 0.01 else f"up to {percent(risk)}"
-    said = f"risk that another point is over 5 % better: {shown}"
+    said = f"risk that another point is over 5 % better: {_share(risk)}"
     if missing == 0:
         return said
     spread = "" if noise is None else f" at this noise of {percent(noise)}"
@@ -204,14 +218,67 @@ def evidence(
 
 
 def headline(case: Case, goal: Goal) -> str:
-    """Returns the answer of a case in a line."""
-    found = case.recommendation
+    """Returns the answer of a case in a line: the best settings, or the tie and what decides it."""
+    found, places = case.recommendation, case.ranking.places
     if found is None:
         return f"No point can be recommended for the {goal_words(goal)}"
-    point = next(each for each in case.points if each.point_id == found.point_id)
-    said = f"Best for the {goal_words(goal)}: {options(point)}"
+    said, idle = _answer(case, found, goal, places), _idle(case, goal)
+    if idle:
+        said += f"; {listed(idle)} cannot change it"
     shared = CompanyFinder.warning(case.not_alone, "this choice")
     return f"{said} ({shared})" if shared else said
+
+
+def is_decided(case: Case, goal: Goal) -> bool:
+    """Returns whether one setting alone is best of several."""
+    return len(_candidates(case, goal)) == 1 < len(case.ranking.places)
+
+
+def _answer(case: Case, found: Recommendation, goal: Goal, places: Sequence[Place]) -> str:
+    """Returns the answer, of which the options that cannot change the goal are no part."""
+    settings = {point.point_id: acting_options(point, goal) for point in case.points}
+    candidates = _candidates(case, goal)
+    chosen, first = settings[found.point_id], settings[places[0].point_id]
+    wanted = goal_words(goal)
+    if not chosen:
+        return f"Nothing to choose for the {wanted}"
+    if len(places) == 1:
+        return f"Only one point can be chosen for the {wanted}: {chosen}"
+    if len(candidates) == 1:
+        return f"Best for the {wanted}: {chosen}"
+    total = len({settings[place.point_id] for place in places})
+    unknown = all(place.tied is None for place in places[1:])
+    tie = "which are best is unknown" if unknown else f"{len(candidates)} of {total} settings"
+    said = f"Tie for the {wanted}: {tie}; {_first(goal)}: {first}"
+    if chosen != first:
+        said += f"; recommended by {found.chosen_by}: {chosen}"
+    return f"{said}; {_to_decide(found.confidence)}"
+
+
+def _candidates(case: Case, goal: Goal) -> set[str]:
+    """Returns the settings that may be best, or are."""
+    may_be = set(case.ranking.ties)
+    return {acting_options(point, goal) for point in case.points if point.point_id in may_be}
+
+
+def _idle(case: Case, goal: Goal) -> list[str]:
+    return [name for name in case.options if not acts_on(name, goal)]
+
+
+def _to_decide(found: Confidence) -> str:
+    """Returns what it would take to know that no other point is over 5 % better."""
+    if found.risk is None:
+        return "to decide takes two rounds or more (num_repeats) in order: interleaved"
+    if found.missing == 0:
+        return f"risk that another is over 5 % better: {_share(found.risk)}"
+    if found.missing is None:
+        return f"to decide would take over {MOST_ROUNDS:,} more rounds"
+    rounds = found.rounds + found.missing
+    return f"to decide takes about {found.missing:,} more rounds (--override num_repeats={rounds})"
+
+
+def _share(risk: float) -> str:
+    return "below 1 %" if risk < 0.01 else f"up to {percent(risk)}"
 
 
 def effect_lines(case: Case, most: int = 8) -> list[str]:
@@ -224,20 +291,24 @@ def effect_lines(case: Case, most: int = 8) -> list[str]:
 
 def pairs_sentence(case: Case) -> str:
     """Returns how many pairs of options matter; empty without pairs."""
-    pairs = case.effects.interactions
+    pairs = {contrast.options for contrast in case.effects.interactions}
     if not pairs:
         return ""
-    matter = sum(contrast.matters for contrast in pairs)
-    return f"{matter} of {count(len(pairs), 'pair')} of options matter beside the main effects"
+    matter = {contrast.options for contrast in case.effects.interactions if contrast.matters}
+    return f"{len(matter)} of {count(len(pairs), 'pair')} of options matter beside the main effects"
 
 
 def difference_lines(found: Recommendation) -> list[str]:
     """Returns how a recommendation differs from what Orbax does by default."""
     return [
         f"{option(each.option, each.value)} instead of {json.dumps(each.default)}"
-        + ("" if each.varied else " (as the suite has it; nothing else was measured)")
+        + ("" if each.varied else f" ({_set_by(each)}; nothing else was measured)")
         for each in found.differences
     ]
+
+
+def _set_by(difference: Difference) -> str:
+    return "as the suite has it" if difference.given else "the benchmark's own default"
 
 
 def _size(contrast: OptionContrast) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.document import Column, Details, Element, Group, Only, Role, Row, Span, Table
@@ -44,17 +45,26 @@ class EffectFinder:
 
 def effects_line(points: Iterable[PointStatus]) -> str:
     """Returns how many options are in effect, and which are not; empty without any."""
-    names: dict[Effect, list[str]] = {state: [] for state in ("in effect", *_WORST_FIRST)}
+    having: Counter[str] = Counter()
+    names: dict[Effect, Counter[str]] = {state: Counter() for state in ("in effect", *_WORST_FIRST)}
     for point in points:
+        having.update(effect.option for effect in point.effects)
         for effect in point.effects:
-            names[effect.state].append(effect.option)
+            names[effect.state][effect.option] += 1
+    # An option may be proven in some points only: it is then named with both counts.
     counted = [
         f"{len(found)} {state}"
-        + ("" if state == "in effect" else f" ({', '.join(dict.fromkeys(found))})")
+        + ("" if state == "in effect" else f" ({', '.join(_with_points(found, having))})")
         for state, found in names.items()
         if found
     ]
     return f"Options: {', '.join(counted)}." if counted else ""
+
+
+def _with_points(found: Mapping[str, int], having: Mapping[str, int]) -> Iterable[str]:
+    for name, points in found.items():
+        total = having[name]
+        yield name if points == total else f"{name} in {points} of {total} points"
 
 
 def effects_elements(points: Iterable[PointStatus]) -> tuple[Element, ...]:

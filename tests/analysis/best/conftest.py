@@ -30,9 +30,8 @@ def sweep(make_run, make_point, make_record):
                 continue
             label = ",".join(f"{name}={value}" for name, value in given.items())
             whole = {"async_enabled": False, **given}
-            point = make_point(
-                benchmark=CLASS, options=whole, given=tuple(given), label=label, **fields
-            )
+            given_fields = {"benchmark": CLASS, "given": tuple(given), "label": label, **fields}
+            point = make_point(options=whole, **given_fields)
             points.append(point)
         for number in range(rounds):
             drift = float(rng.lognormal(0, 0.3))

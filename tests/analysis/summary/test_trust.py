@@ -73,6 +73,25 @@ def test_pages_have_a_table_of_options(render):
     assert "1 in effect, 1 not decidable" in render["html"]
 
 
+def test_an_option_counts_once_however_many_points_have_it(make_run, make_record, make_point):
+    points = [make_point(options={"a": n}) for n in range(3)]
+    records = [
+        make_record(
+            point,
+            times={"save": 1.0},
+            effects=(
+                effect("use_ocdbt", True, "in effect"),
+                effect("b", n, "not decidable"),
+                effect("c", n, "not decidable" if n else "in effect"),
+            ),
+        )
+        for n, point in enumerate(points)
+    ]
+    run = make_run(records)
+    said = shown(terminal_document(run.read_info(), summarize(repeats_of(run.records()))))
+    assert "Options: 2 in effect, 2 not decidable (b, c in 2 of 3 points)." in said
+
+
 def test_a_proof_that_an_option_does_nothing_outweighs_all_others(make_record, make_point):
     point = make_point()
     states = ["in effect", "not in effect", "not decidable"]
