@@ -2,7 +2,9 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -161,14 +163,19 @@ def test_others_can_open_it_whatever_the_mask(tmp_path):
     assert lock_file.stat().st_mode & 0o777 == 0o644
 
 
+@pytest.fixture
+def own_folder():
+    """A folder outside that of pytest, which every pytest that starts closes to other users."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
 @pytest.mark.parametrize(("mode", "used"), [(0o644, "x.lock"), (0o600, "x-65534.lock")])
-def test_the_file_of_another_user_shuts_nobody_out(tmp_path, mode, used):
-    tmp_path.chmod(0o1777)
-    for parent in list(tmp_path.parents)[:3]:  # one of them for each worker of pytest
-        parent.chmod(0o755)
-    lock_file = tmp_path / "x.lock"
+def test_the_file_of_another_user_shuts_nobody_out(own_folder, mode, used):
+    own_folder.chmod(0o1777)
+    lock_file = own_folder / "x.lock"
     lock_file.write_text("root's")
     lock_file.chmod(mode)
     # Another user may not be allowed to read the modules.
@@ -178,5 +185,5 @@ def test_the_file_of_another_user_shuts_nobody_out(tmp_path, mode, used):
         holder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["held"]), done.stderr
-    assert (tmp_path / used).exists()
+    assert (own_folder / used).exists()
     assert lock_file.read_text() == "root's"
