@@ -5,7 +5,12 @@ from __future__ import annotations
 from rich.console import Console
 
 from orbax_bench_core.analysis.summary import RunSummary, terminal_document
-from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored, verdicts_document
+from orbax_bench_core.analysis.verdicts import (
+    MetricsShown,
+    VerdictReport,
+    compare_stored,
+    verdicts_document,
+)
 from orbax_bench_core.baselines import capture_into
 from orbax_bench_core.document import print_document
 from orbax_bench_core.execute import Say, Session
@@ -14,7 +19,11 @@ from orbax_bench_core.steps import answer_of, limits_of, publish, publish_verdic
 
 
 def show(
-    session: Session, console: Console, *, baseline: str | None
+    session: Session,
+    console: Console,
+    *,
+    baseline: str | None,
+    metrics: MetricsShown = "changed",
 ) -> tuple[RunSummary, VerdictReport | None]:
     """Writes the reports of a sweep, and prints its tables and what a comparison found.
 
@@ -23,6 +32,7 @@ def show(
         console: Where to print.
         baseline: Path of a stored baseline or run directory to compare with; None compares with
             nothing, and gives no verdicts.
+        metrics: Metrics of that comparison to print.
 
     Raises:
         OSError: The run directory cannot be written.
@@ -36,7 +46,7 @@ def show(
         return summary, None
     verdicts = compare_stored(baseline, str(directory.root))
     publish_verdicts(directory, verdicts)
-    print_document(verdicts_document(verdicts), console)
+    print_document(verdicts_document(verdicts, metrics), console)
     return summary, verdicts
 
 
