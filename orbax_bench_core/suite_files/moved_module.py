@@ -48,10 +48,7 @@ _METHODS: Final = {
 
 _MEASURED: Final = 'a block is measured by `metrics.measure("save")`, a value kept by `record`'
 
-_INSTEAD: Final = {
-    "Benchmark": "a worker runs each sweep point",
-    "TestSuite": "`orbax_bench_core.run` runs a suite",
-}
+_INSTEAD: Final = {"Benchmark": "a worker runs each sweep point"}
 
 
 def migrate_module(text: str, file: str) -> Migration:

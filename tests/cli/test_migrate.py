@@ -36,10 +36,10 @@ def test_files_are_written_when_asked(files, orbax_bench):
 
 
 def test_what_is_left_is_said_and_is_exit_code_1(files, orbax_bench):
-    (files / "bench.py").write_text(MODULE + "core.TestSuite()\n")
+    (files / "bench.py").write_text(MODULE + "core.Benchmark()\n")
     done = orbax_bench("migrate", "bench.py", "--write")
     assert done.code == 1
-    assert done.err.startswith("left: bench.py:2: orbax_bench_core.authoring has no `TestSuite`")
+    assert done.err.startswith("left: bench.py:2: orbax_bench_core.authoring has no `Benchmark`")
 
 
 def test_a_file_that_cannot_be_read_changes_nothing(files, orbax_bench):

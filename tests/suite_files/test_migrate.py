@@ -89,8 +89,8 @@ def test_a_result_names_its_metrics():
     ("line", "said"),
     [
         (
-            "core.TestSuite()",
-            "orbax_bench_core.authoring has no `TestSuite`: `orbax_bench_core.run`",
+            "core.Benchmark()",
+            "orbax_bench_core.authoring has no `Benchmark`: a worker runs each sweep point",
         ),
         ("metric.TimeMetric()", "orbax_bench_core.measure has no `TimeMetric`"),
         ("core.TestResult(metrics=m, error=e)", "TestResult takes no `error` here: raise it"),
