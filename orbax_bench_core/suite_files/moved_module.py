@@ -264,9 +264,9 @@ class _Module:
                     self._held[held].add(f".{ast.unparse(item.target)}")
         elif isinstance(node, ast.FunctionDef):
             returned = (each.value for each in ast.walk(node) if isinstance(each, ast.Return))
-            made = {self._class_of(value) for value in returned if value is not None}
-            for held in {self._annotated(node.returns), *made} - {None}:
-                self._held[str(held)].add(f"{node.name}()")
+            found = {self._class_of(value) for value in returned if value is not None}
+            for returns in filter(None, {self._annotated(node.returns), *found}):
+                self._held[returns].add(f"{node.name}()")
             if node.name == "test_fn" and len(node.args.args) == 2:
                 self._held["TestContext"].add(node.args.args[1].arg)
         elif isinstance(node, ast.Call):

@@ -16,11 +16,13 @@ from orbax_bench_core.analysis.summary.operations import (
     wrapped,
 )
 from orbax_bench_core.analysis.summary.tables import (
+    MEASURED,
     NO_EXTRA,
     ExtraColumns,
     PointTable,
     headings,
     point_tables,
+    with_measured,
 )
 from orbax_bench_core.analysis.summary.verification import verification_lines
 from orbax_bench_core.document import ByWidth, Document, Element, Paragraph, Span
@@ -62,6 +64,7 @@ def notes_document(info: RunInfo) -> Document:
 def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tuple[Element, ...]:
     """Returns what a terminal shows: every operation, then what failed or was skipped."""
     elements: list[Element] = []
+    extra = with_measured(summary, extra)
     tables = point_tables(summary, extra)
     if tables:
         legend = (
@@ -106,10 +109,13 @@ def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
         heading: 2 + max(map(len, column))
         for heading, column in zip(every, zip(*lines, strict=True), strict=True)
     }
-    kept = list(every)
-    for heading in ("min", "max", *extra.headings):
-        if sum(wide[shown] for shown in kept) > _NARROW:
-            kept.remove(heading)
+    # Those that may be left out, the last to go first: each stays that still has room.
+    others = [name for name in reversed(extra.headings) if name not in MEASURED]
+    ranked = [*MEASURED, *others, "max", "min"]
+    kept = {heading for heading in every if heading not in ranked}
+    for heading in ranked:
+        if heading in wide and sum(wide[shown] for shown in (*kept, heading)) <= _NARROW:
+            kept.add(heading)
     whole = operations_table(tables, extra)
     if len(kept) == len(every):
         return whole
