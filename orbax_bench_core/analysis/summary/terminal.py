@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.summary.effects import effects_line
-from orbax_bench_core.analysis.summary.model import RunSummary
+from orbax_bench_core.analysis.summary.model import MetricSummary, RunSummary
 from orbax_bench_core.analysis.summary.operations import (
     not_alone,
     operations_table,
@@ -25,7 +26,17 @@ from orbax_bench_core.analysis.summary.tables import (
     with_measured,
 )
 from orbax_bench_core.analysis.summary.verification import verification_lines
-from orbax_bench_core.document import ByWidth, Document, Element, Paragraph, Span
+from orbax_bench_core.document import (
+    ByWidth,
+    Column,
+    Document,
+    Element,
+    Paragraph,
+    Row,
+    Span,
+    Table,
+    digits,
+)
 from orbax_bench_core.records import RunInfo
 
 _NARROW: Final = 80
@@ -49,6 +60,31 @@ def terminal_document(
     above = () if answer is None else answer.brief or answer.elements
     elements = (*shared_warning(summary.points), *above, *summary_elements(summary, extra))
     return Document(title=info.suite_name, elements=elements, escape=False)
+
+
+def metrics_document(summary: RunSummary) -> Document:
+    """Returns every metric of a summary by point and operation, for a terminal."""
+    elements: list[Element] = []
+    for (point_id, point), of_point in itertools.groupby(
+        summary.metrics, key=lambda metric: (metric.point_id, metric.point)
+    ):
+        rows: list[Row] = []
+        by_operation: dict[str, list[MetricSummary]] = {}
+        for metric in of_point:
+            by_operation.setdefault(metric.operation, []).append(metric)
+        for operation, found in by_operation.items():
+            rows.append(Row((Span(operation, strong=True), "", "", "", "")))
+            for metric in found:
+                numbers = map(digits, (metric.median, metric.minimum, metric.maximum))
+                name = Span(f" {metric.metric}")
+                rows.append(Row((name, *map(Span, numbers), Span(metric.unit))))
+        numeric = (Column(name, "number") for name in ("median", "min", "max"))
+        columns = (Column("metric", apart=True), *numeric, Column("unit"))
+        elements += [
+            Paragraph((Span(point, strong=True), " ", Span(point_id, "dim"))),
+            Table(columns, tuple(rows), indented=True, ruled=False),
+        ]
+    return Document(title="Metrics", elements=tuple(elements))
 
 
 def notes_document(info: RunInfo) -> Document:
