@@ -11,6 +11,7 @@ from orbax_bench_core.authoring.generator import (
     benchmark_options,
 )
 from orbax_bench_core.authoring.options import BenchmarkOptions, Sweepable
+from orbax_bench_core.authoring.suite import TestSuite
 
 __all__ = [
     "Against",
@@ -21,6 +22,7 @@ __all__ = [
     "Sweepable",
     "TestContext",
     "TestResult",
+    "TestSuite",
     "UnmetNeed",
     "VerificationError",
     "Verifier",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from orbax_bench_core.authoring.options import BenchmarkOptions, Options_co
 from orbax_bench_core.measure import Metrics
@@ -25,9 +26,36 @@ class BenchmarksGenerator(abc.ABC, Generic[Options_co]):
 
     Attributes:
         options_class: Set by the `benchmark_options` decorator.
+        suite_arguments: What it was made with for a `TestSuite`; empty in a worker, where all of it
+            is in the context.
     """
 
     options_class: ClassVar[type[BenchmarkOptions] | None] = None
+    suite_arguments: Mapping[str, Any] = MappingProxyType({})
+
+    def __init__(
+        self,
+        checkpoint_configs: Sequence[Any] = (),
+        options: Options_co | None = None,
+        output_dir: str | None = None,
+        mesh_configs: Sequence[Any] | None = None,
+        local_directory: str | None = None,
+    ) -> None:
+        """Takes what a `TestSuite` runs it with; a worker gives nothing.
+
+        Args:
+            checkpoint_configs: What to save and load; swept.
+            options: The options; a list is swept.
+            output_dir: Unused: the suite has it.
+            mesh_configs: Device meshes; swept. None runs without one.
+            local_directory: Unused: the suite has it.
+        """
+        del output_dir, local_directory
+        self.suite_arguments = {
+            "checkpoint_configs": checkpoint_configs,
+            "options": options,
+            "mesh_configs": mesh_configs,
+        }
 
     @abc.abstractmethod
     def test_fn(self, context: TestContext[Options_co]) -> TestResult:

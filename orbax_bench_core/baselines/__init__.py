@@ -23,10 +23,12 @@ from orbax_bench_core.baselines.store import (
 )
 from orbax_bench_core.baselines.stored import (
     capture_into,
+    check_baseline,
     load_baseline,
     measured_records,
     told_before,
 )
+from orbax_bench_core.baselines.summary import Summary, read_summary
 from orbax_bench_core.baselines.view import capture_document, captures_document, promoted_document
 
 __all__ = [
@@ -35,10 +37,12 @@ __all__ = [
     "Past",
     "Promoted",
     "Registry",
+    "Summary",
     "capture_document",
     "capture_into",
     "capture_run",
     "captures_document",
+    "check_baseline",
     "check_revision",
     "find_capture",
     "find_runs",
@@ -50,6 +54,7 @@ __all__ = [
     "promoted_document",
     "publish_run",
     "read_model",
+    "read_summary",
     "registry_around",
     "registry_path",
     "resolve_baseline",

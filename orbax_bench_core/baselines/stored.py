@@ -15,6 +15,7 @@ from orbax_bench_core.baselines.store import (
     read_each,
     registry_path,
 )
+from orbax_bench_core.baselines.summary import read_summary
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import Record, RunDirectory
@@ -85,6 +86,16 @@ def load_baseline(
     return _of_registry(Registry(str(folder)), path)
 
 
+def check_baseline(path: str) -> None:
+    """Checks that there is a baseline to compare with, of whatever kind.
+
+    Raises:
+        UserError: There is none.
+    """
+    if read_summary(path) is None:
+        load_baseline(path)
+
+
 @contextlib.contextmanager
 def told_before(baseline: str) -> Iterator[None]:
     """Tells what is wrong with a baseline before what is wrong with its candidate, read inside.
@@ -98,7 +109,7 @@ def told_before(baseline: str) -> Iterator[None]:
         yield
     except UserError as wrong:
         try:
-            load_baseline(baseline)
+            check_baseline(baseline)
         except UserError as first:
             raise UserError(*first.problems, *wrong.problems) from None
         raise

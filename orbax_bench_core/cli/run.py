@@ -11,11 +11,13 @@ from orbax_bench_core.cli.arguments import (
     LocalDirectory,
     LogFormat,
     LogFormatOption,
+    Metrics,
     NoLock,
     Notify,
     OutputDirectory,
     Override,
     Quiet,
+    ShownMetrics,
     SuiteFile,
     Verbose,
 )
@@ -66,6 +68,7 @@ def run(
             help="Store this run as a baseline here, one file per point.",
         ),
     ] = None,
+    metrics: Metrics = ShownMetrics.CHANGED,
     override: Override = None,
     devices: Devices = None,
     no_lock: NoLock = False,
@@ -136,7 +139,9 @@ def run(
     outlets = outlets_of(cluster, notify)
     with outlets.on_failure(name_in(suite), output_directory):
         loaded = without_arms(load_for_hosts(suite, override or (), cluster))
-        baselines = Baselines.of(loaded, compare=baseline_path, capture=baseline_capture_path)
+        baselines = Baselines.of(
+            loaded, compare=baseline_path, capture=baseline_capture_path, metrics=metrics.value
+        )
 
     def measure(settings: RunSettings) -> int:
         with outlets.on_failure(loaded.suite.suite_name, output_directory):

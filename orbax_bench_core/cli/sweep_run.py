@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from orbax_bench_core.cli.measurement import Interrupted, Measurement, stoppable
 from orbax_bench_core.config import LoadedSuite
@@ -12,6 +13,9 @@ from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.files import PASSPORT, user_cache
 from orbax_bench_core.steps import measure_points
 
+if TYPE_CHECKING:
+    from orbax_bench_core.analysis.verdicts import MetricsShown
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Baselines:
@@ -20,14 +24,21 @@ class Baselines:
     Attributes:
         compare: A stored baseline or run directory; None compares with nothing.
         capture: The folder of the new baseline; None stores none.
+        metrics: Metrics of the comparison that a terminal shows.
     """
 
     compare: str | None = None
     capture: str | None = None
+    metrics: MetricsShown = "changed"
 
     @classmethod
     def of(
-        cls, suite: LoadedSuite, *, compare: str | None = None, capture: str | None = None
+        cls,
+        suite: LoadedSuite,
+        *,
+        compare: str | None = None,
+        capture: str | None = None,
+        metrics: MetricsShown = "changed",
     ) -> Baselines:
         """Returns what the command line says or else the suite, and reads the baseline once.
 
@@ -35,6 +46,7 @@ class Baselines:
             suite: The suite.
             compare: What the command line says; None leaves it to the suite.
             capture: Likewise.
+            metrics: Metrics of the comparison that a terminal shows.
 
         Raises:
             UserError: There is no such baseline, or a path is empty, which is better known
@@ -44,6 +56,7 @@ class Baselines:
         found = cls(
             compare=own.baseline_path if compare is None else compare,
             capture=own.baseline_capture_path if capture is None else capture,
+            metrics=metrics,
         )
         for key, path in (
             ("baseline_path", found.compare),
@@ -52,9 +65,9 @@ class Baselines:
             if path == "":
                 raise UserError(f"{key} is empty: give a path, or leave it out")
         if found.compare is not None:
-            from orbax_bench_core.baselines import load_baseline
+            from orbax_bench_core.baselines import check_baseline
 
-            load_baseline(found.compare)
+            check_baseline(found.compare)
         return found
 
 
@@ -141,7 +154,10 @@ class SweepRun(Measurement):
         directory = self._session.directory
         try:
             summary, verdicts = sweep_results.show(
-                self._session, self._console, baseline=baselines.compare
+                self._session,
+                self._console,
+                baseline=baselines.compare,
+                metrics=baselines.metrics,
             )
             if baselines.capture is not None:
                 sweep_results.capture(directory, baselines.capture, self._say)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 import pydantic
@@ -85,6 +85,8 @@ class ArraySpec(ConfigModel):
 
 Leaf = ArraySpec | Literal["int", "str"]
 Spec = Mapping[str, "Leaf | Spec"]
+Mistake = tuple[str, tuple[str | int, ...]]
+"""What is wrong in a spec, and the path of the node."""
 
 
 def _later_key() -> Any:
@@ -140,7 +142,12 @@ class CheckpointConfig(ConfigModel):
     @pydantic.field_validator("spec", mode="plain")
     @classmethod
     def _parse_spec(cls, value: Any) -> Spec | None:
-        return None if value is None else _parse_tree(value, ())
+        if value is None:
+            return None
+        spec, mistakes = readable_spec(value)
+        if mistakes:
+            raise SpecError(mistakes)
+        return spec
 
     @pydantic.field_validator("model")
     @classmethod
@@ -234,41 +241,62 @@ def checked_name(name: str) -> str:
 
 
 class SpecError(ValueError):
-    """A spec that cannot be read; `where` is the path of the node inside the spec."""
+    """A spec that cannot be read.
 
-    def __init__(self, message: str, where: tuple[str | int, ...]) -> None:
-        super().__init__(message)
-        self.where = where
+    Attributes:
+        mistakes: What is wrong, each with the path of its node inside the spec.
+    """
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        super().__init__(mistakes[0][0])
+        self.mistakes = mistakes
 
 
-def _parse_tree(value: object, where: tuple[str, ...]) -> Spec:
+def readable_spec(value: object) -> tuple[Spec, list[Mistake]]:
+    """Returns what can be read of a spec, and what is wrong with the rest."""
+    mistakes: list[Mistake] = []
+    return _parse_tree(value, (), mistakes), mistakes
+
+
+def _parse_tree(value: object, where: tuple[str, ...], mistakes: list[Mistake]) -> Spec:
     if not isinstance(value, Mapping):
-        raise SpecError(f"a spec is a mapping of names to leaves, got {shown(value)}", where)
-    for name in map(str, value):
+        said = f"a spec is a mapping of names to leaves, got {shown(value)}"
+        mistakes.append((said, where))
+        return {}
+    found: dict[str, Leaf | Spec] = {}
+    for name, node in ((str(name), node) for name, node in value.items()):
         try:
             checked_name(name)
         except ValueError as error:
-            raise SpecError(str(error), (*where, name)) from None
-    return {str(name): _parse_node(node, (*where, str(name))) for name, node in value.items()}
+            mistakes.append((str(error), (*where, name)))
+            continue
+        read = _parse_node(node, (*where, name), mistakes)
+        if read is not None:
+            found[name] = read
+    return found
 
 
-def _parse_node(node: object, where: tuple[str, ...]) -> Leaf | Spec:
+def _parse_node(
+    node: object, where: tuple[str, ...], mistakes: list[Mistake]
+) -> Leaf | Spec | None:
     if node == "int" or node == "str":
         return "int" if node == "int" else "str"
     if isinstance(node, ArraySpec):
         return node
     if not isinstance(node, Mapping):
-        raise SpecError(
-            f"a leaf is `int`, `str` or a mapping with `dtype` and `shape`, got {shown(node)}",
-            where,
-        )
+        said = f"a leaf is `int`, `str` or a mapping with `dtype` and `shape`, got {shown(node)}"
+        mistakes.append((said, where))
+        return None
     if not _looks_like_array(node):
-        return _parse_tree(node, where)
+        return _parse_tree(node, where, mistakes)
     try:
         return ArraySpec.model_validate(dict(node))
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        raise SpecError(explain(first, ArraySpec.model_fields), (*where, *first["loc"])) from None
+        mistakes += [
+            (explain(each, ArraySpec.model_fields), (*where, *each["loc"]))
+            for each in error.errors()
+        ]
+        return None
 
 
 def _looks_like_array(node: Mapping[Any, Any]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,9 +12,9 @@ import pydantic
 
 from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.blocks import is_optional, keys_at, unknown_key
-from orbax_bench_core.config.checkpoint import SpecError
+from orbax_bench_core.config.checkpoint import SpecError, readable_spec
 from orbax_bench_core.config.errors import TYPES, SuiteError, explain, is_consequence
-from orbax_bench_core.config.mesh import sharding_conflict
+from orbax_bench_core.config.mesh import MeshConfig, sharding_conflicts
 from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
 from orbax_bench_core.config.suite import Suite
@@ -90,13 +92,15 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
     more = 0
     try:
         suite = Suite.model_validate(data)
-        problems += _meshes_against_specs(suite, source, plural_paths)
+        data["checkpoint_configs"] = [vars(given) for given in suite.checkpoint_configs]  # parsed
     except pydantic.ValidationError as error:
         # Explaining one may take a millisecond, and nobody mends more than a screen of them.
         every = error.errors(include_url=False)
         details = [detail for detail in every if not is_consequence(detail)]
-        problems += [_explain(detail, source, plural_paths) for detail in details[:_MOST_EXPLAINED]]
+        for detail in details[:_MOST_EXPLAINED]:
+            problems += _explain(detail, source, plural_paths)
         more = max(0, len(details) - _MOST_EXPLAINED)
+    problems += _meshes_against_specs(data, source, plural_paths)
     if problems:
         problems.sort(key=lambda problem: problem.line or 0)
         if more:
@@ -166,15 +170,18 @@ def _without_dead(
     return {name: value for name, value in data.items() if name not in gone}
 
 
-def _explain(detail: Any, source: Source, plural_paths: dict[str, KeyPath]) -> Problem:
+def _explain(detail: Any, source: Source, plural_paths: dict[str, KeyPath]) -> list[Problem]:
     location = tuple(part for part in detail["loc"] if part != "[key]")
     if detail["type"] == "invalid_key":
         location = location[:-1]
     path = _file_path(location, plural_paths)
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, SpecError):
-        path += cause.where
-    return source.problem(_said(detail, location), path)
+        return [
+            source.problem(message, (*path, *where))
+            for message, where in cause.mistakes[:_MOST_EXPLAINED]
+        ]
+    return [source.problem(_said(detail, location), path)]
 
 
 def _said(detail: Any, location: KeyPath) -> str:
@@ -198,18 +205,57 @@ def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:
 
 
 def _meshes_against_specs(
-    suite: Suite, source: Source, plural_paths: dict[str, KeyPath]
+    data: dict[Any, Any], source: Source, plural_paths: dict[str, KeyPath]
 ) -> list[Problem]:
-    """Returns each sharding that no mesh of the suite can honour, before anything runs."""
-    meshes = suite.mesh_configs or (None,)
-    problems = []
-    for index, checkpoint in enumerate(suite.checkpoint_configs):
-        conflicts = [sharding_conflict(checkpoint, mesh) for mesh in meshes]
-        if all(conflicts):
-            for conflict in filter(None, conflicts):
-                where: KeyPath = ("checkpoint_configs", index, "spec", *conflict.where)
-                problems.append(source.problem(conflict.message, _file_path(where, plural_paths)))
-    return problems
+    """Returns the shardings that no mesh of the suite can honour, before anything runs.
+
+    It looks at plain data, which may be wrong in other ways: at the specs as far as they can be
+    read, and at the axes alone of a mesh whose sizes cannot.
+    """
+    meshes = _readable_meshes(data)
+    if not meshes:
+        return []
+    found: list[tuple[KeyPath, str]] = []
+    for index, checkpoint in enumerate(_items(data.get("checkpoint_configs"))):
+        given = checkpoint.get("spec") if isinstance(checkpoint, dict) else None
+        spec, _ = readable_spec(given or {})
+        conflicts = [list(sharding_conflicts(spec, mesh)) for mesh in meshes]
+        if not all(conflicts):
+            continue
+        # A leaf that some mesh can hold is a mistake only where no leaf is to blame alone.
+        everywhere = set.intersection(
+            *({conflict.where for conflict in of_mesh} for of_mesh in conflicts)
+        )
+        found += [
+            (("checkpoint_configs", index, "spec", *conflict.where), conflict.message)
+            for conflict in itertools.chain.from_iterable(conflicts)
+            if conflict.where in everywhere or not everywhere
+        ]
+    return [
+        source.problem(message, _file_path(where, plural_paths))
+        for where, message in found[:_MOST_EXPLAINED]
+    ]
+
+
+def _readable_meshes(data: dict[Any, Any]) -> list[MeshConfig | None]:
+    """Returns the meshes of a suite; none where one of them is not known, not even its axes."""
+    if data.get("mesh_configs") is None:
+        unknown = (str(key) for key in data if key != "mesh_configs")
+        return [] if any("mesh" in key for key in unknown) else [None]
+    found: list[MeshConfig | None] = []
+    for given in _items(data["mesh_configs"]):
+        axes = {"mesh_axes": given.get("mesh_axes")} if isinstance(given, dict) else {}
+        for tried in (given, axes):
+            with contextlib.suppress(pydantic.ValidationError):
+                found.append(MeshConfig.model_validate(tried))
+                break
+        else:
+            return []
+    return found
+
+
+def _items(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _environments_of_arms(data: dict[Any, Any], source: Source) -> list[Problem]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from typing import Annotated, Final, Self
 
 import pydantic
 
 from orbax_bench_core.config.base import ConfigModel
-from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leaves
+from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, Spec, leaves
 
 MAX_DEVICES: Final = 1_000_000
 """Devices of a mesh; no machine has as many."""
@@ -128,12 +129,16 @@ def sharding_conflict(
         checkpoint: What is to be laid out; one without a spec fits every mesh.
         mesh: The mesh; None stands for a run without one.
     """
-    for where, leaf in leaves(checkpoint.spec or {}):
+    return next(sharding_conflicts(checkpoint.spec or {}, mesh), None)
+
+
+def sharding_conflicts(spec: Spec, mesh: MeshConfig | None) -> Iterator[ShardingConflict]:
+    """Yields every leaf of a spec that `mesh` cannot hold; None stands for a run without one."""
+    for where, leaf in leaves(spec):
         if isinstance(leaf, ArraySpec) and any(leaf.sharding or ()):
             message = _leaf_conflict(leaf, mesh)
             if message:
-                return ShardingConflict(where, message)
-    return None
+                yield ShardingConflict(where, message)
 
 
 def _leaf_conflict(leaf: ArraySpec, mesh: MeshConfig | None) -> str | None:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 import pydantic
 
-from orbax_bench_core.baselines import load_baseline
+from orbax_bench_core.baselines import load_baseline, read_summary
 from orbax_bench_core.files import MAX_BYTES, matching, opened, read_json
 from orbax_bench_core.inventory import ROLES, kinds_of
 from orbax_bench_core.lineage.trees import files_below
@@ -290,6 +290,9 @@ def baseline_digest(path: str) -> str:
     Raises:
         UserError: There is no baseline any more.
     """
+    summary = read_summary(path)
+    if summary is not None:
+        return content_digest(summary.model_dump_json())
     digests = (content_digest(record.model_dump_json()) for record in load_baseline(path))
     return content_digest("\n".join(sorted(digests)))
 

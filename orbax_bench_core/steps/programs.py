@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orbax_bench_core.analysis.verdicts import compare_stored
+from orbax_bench_core.baselines import capture_into, check_baseline
 from orbax_bench_core.config import LoadedSuite, load_suite, parse_suite, with_keys
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
@@ -16,7 +18,7 @@ from orbax_bench_core.steps.reporting import load_writers, publish
 
 
 def run(
-    suite: str,
+    suite: str | LoadedSuite,
     directory: str,
     *,
     overrides: Sequence[str] = (),
@@ -33,9 +35,9 @@ def run(
         run.times().groupby(["option.use_ocdbt", "operation"])["seconds"].median()
 
     Args:
-        suite: Path of the suite file, local or gs://.
+        suite: Path of the suite file, local or gs://, or a suite that was loaded.
         directory: The run directory, local or gs://.
-        overrides: Keys of the suite to change, each `key=value`, as `--override` takes them.
+        overrides: Keys of a suite file to change, each `key=value`, as `--override` takes them.
         limits: Whether to measure what the machine and the storage can do, once per run.
         settings: How to measure, beside what the suite says.
         say: Takes lines for people; by default nothing is said.
@@ -44,17 +46,26 @@ def run(
         The run, read from its records.
 
     Raises:
-        UserError: The suite is invalid or has arms, or the directory cannot be used.
+        UserError: The suite is invalid or has arms, the directory cannot be used, or there is no
+            baseline where the suite says.
         CannotRecord: A record could not be written.
     """
-    loaded = load_suite(suite, overrides)
+    loaded = load_suite(suite, overrides) if isinstance(suite, str) else suite
     if loaded.suite.arms is not None:
         raise UserError(
             loaded.source.problem("a suite with arms is a comparison: use ab", ("arms",))
         )
+    baseline = loaded.suite.baseline_path
+    if baseline is not None:
+        check_baseline(baseline)
     session = Session.begin(loaded, directory, settings=settings, say=say)
     measure_points(session, limits=limits, meanwhile=load_writers)
     publish(session.directory)
+    if baseline is not None:
+        found = compare_stored(baseline, str(session.directory.root))
+        publish_verdicts(session.directory, found)
+    if loaded.suite.baseline_capture_path is not None:
+        capture_into(session.directory, loaded.suite.baseline_capture_path)
     return Run(session.directory)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 _UPSTREAM: Final = "orbax.checkpoint._src.testing.benchmarks."
@@ -78,7 +79,18 @@ _UPSTREAM_PATHS: Final[dict[str, str]] = {
         "single_replica_benchmark.SingleReplicaBenchmark": "single_replica",
         "v0_checkpointer_cancel_benchmark.V0CheckpointerCancelBenchmark": "v0_cancel",
         "v1_checkpointer_cancel_benchmark.V1CheckpointerCancelBenchmark": "v1_cancel",
+        # As earlier releases, and suites published for these, called them:
+        "v1_benchmark.V1Benchmark": "save_restore",
+        "v1_resharding_benchmark.V1ReshardingBenchmark": "resharding",
+        "safetensor.load_benchmark.SafetensorLoadBenchmark": "safetensors_load",
+        "snapshotter_benchmark.SnapshotterBenchmark": "snapshotter",
+        "lustre_benchmark.LustreBenchmark": "lustre",
     }.items()
+}
+
+_EARLIER_DEFAULTS: Final[dict[str, dict[str, object]]] = {
+    f"{_UPSTREAM}v1_benchmark.V1Benchmark": {"use_zarr3": False},
+    f"{_UPSTREAM}v1_resharding_benchmark.V1ReshardingBenchmark": {"use_zarr3": False},
 }
 
 
@@ -95,6 +107,11 @@ def names_of(builtin: str) -> tuple[str, ...]:
     """Returns all that a suite may call a built-in: its name, its class, and those of Orbax."""
     upstream = (path for path, name in _UPSTREAM_PATHS.items() if name == builtin)
     return (builtin, BUILTINS[builtin], *upstream)
+
+
+def earlier_defaults(generator: str) -> Mapping[str, object]:
+    """Returns options whose default was another one under an earlier name of a built-in."""
+    return _EARLIER_DEFAULTS.get(generator, {})
 
 
 def is_builtin(path: str) -> bool:

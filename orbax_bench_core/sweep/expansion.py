@@ -125,10 +125,16 @@ def _entry_points(
         raise BenchmarkClassError(f"unknown built-in benchmark {path!r}; {hint}")
     suite = loaded.suite
     generator = options_class(load_class(path))
+    options_axes = axes(generator, entry.options)
+    notes += [
+        f"{catalog.short_name(path)}: `{name}` was {was!r} by default in {entry.generator}, and is "
+        f"{options_axes[name][0]!r} here; give it in the suite for what was measured then"
+        for name, was in catalog.earlier_defaults(entry.generator).items()
+        if name not in entry.options
+    ]
     dropped = 0
     # Arms choose among the environments; without arms they are an axis like any other.
     environments = suite.environments if suite.arms is None else ()
-    options_axes = axes(generator, entry.options)
     _check_number(loaded, options_axes, environments)
     surroundings = [
         SweepPoint(

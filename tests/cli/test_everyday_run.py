@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from orbax_bench_core import execute
+from orbax_bench_core import execute, run_benchmarks
 from tests.support.fake_worker import MODULE
 from tests.support.scripted import NAME
 
@@ -78,3 +78,28 @@ def test_of_few_pairs_each_says_why_it_has_no_verdict(run):
     done = run({"act": "need"}, "--aa", command="ab")
     assert done.code == 1
     assert "stopped" not in done.out
+
+
+def test_the_guides_command_compares_with_orbaxs_own_baseline_and_shows_every_metric(
+    run, run_main, tmp_path
+):
+    alone = run({}, "--metrics", "all")
+    assert re.search(r"\n  save *\n +0_basics/time_s +[\d.]+ +[\d.]+ +[\d.]+ +s\n", alone.out)
+    stored = {"schema_version": 1, "metrics": {"save::0_basics/time_s": {"mean": 0.001}}}
+    (tmp_path / "c0ffee.json").write_text(json.dumps(stored))
+    given = {
+        "config_file": tmp_path / "suite.yaml",
+        "output_directory": tmp_path / "out",
+        "baseline_path": tmp_path / "c0ffee.json",
+        "metrics": "all",
+    }
+    flags = [f"--{flag}={value}" for flag, value in given.items()]
+    done = run_main(lambda: run_benchmarks.main([*flags, "--no_lock", "--no_limits"]))
+    assert (done.code, done.err) == (0, "")
+    table = done.out.partition("\n  metric ")[2].partition("Metrics: ")[0]
+    assert re.search(r"\n   *0_basics/time_s +1 ms +[\d.]+ m?s ", table)
+    assert "one side" in table  # `all` has also what only this run measured
+    assert "compare DIR --metrics all" not in done.out
+    assert "no test can be made" in done.out
+    verdicts = (tmp_path / "out" / "verdicts.md").read_text()
+    assert "no test can be made" in verdicts

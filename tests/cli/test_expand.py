@@ -67,3 +67,26 @@ def test_without_imports_a_suite_of_built_ins_is_expanded(orbax_bench, write_sui
     outcome = orbax_bench("expand", write_suite(), "--no-import")
     assert outcome.code == 0
     assert outcome.out.endswith("1 point\n")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "now"),
+    [
+        ("v1_benchmark.V1Benchmark", "save_restore"),
+        ("v1_resharding_benchmark.V1ReshardingBenchmark", "resharding"),
+        ("lustre_benchmark.LustreBenchmark", "lustre"),
+    ],
+)
+def test_what_earlier_releases_of_orbax_called_a_benchmark_is_the_built_in(
+    orbax_bench, write_suite, earlier, now
+):
+    suite = write_suite("{reference_checkpoint_path: a, reference_sharding_path: b}")
+    text = suite.read_text() if now == "resharding" else write_suite().read_text()
+    framework = "orbax.checkpoint._src.testing.benchmarks"
+    suite.write_text(text.replace("save_restore", f"{framework}.{earlier}"))
+    done = orbax_bench("expand", suite)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.partition("  ")[2].startswith(now)
+    assert ("`use_zarr3` was False by default" in done.out) == (now != "lustre")
+    suite.write_text(suite.read_text().replace("options: {", "options: {use_zarr3: false, "))
+    assert "by default" not in orbax_bench("expand", suite).out

@@ -36,10 +36,17 @@ def test_files_are_written_when_asked(files, orbax_bench):
 
 
 def test_what_is_left_is_said_and_is_exit_code_1(files, orbax_bench):
-    (files / "bench.py").write_text(MODULE + "core.TestSuite()\n")
+    (files / "bench.py").write_text(MODULE + "core.Benchmark()\n")
     done = orbax_bench("migrate", "bench.py", "--write")
     assert done.code == 1
-    assert done.err.startswith("left: bench.py:2: orbax_bench_core.authoring has no `TestSuite`")
+    assert done.err.startswith("left: bench.py:2: orbax_bench_core.authoring has no `Benchmark`")
+
+
+def test_a_parameter_that_is_measured_with_the_old_way_is_exit_code_1(files, orbax_bench):
+    (files / "bench.py").write_text(MODULE + "def f(metrics):\n  with metrics.time('a'): pass\n")
+    done = orbax_bench("migrate", "bench.py")
+    assert done.code == 1
+    assert done.err.startswith("left: bench.py:3: `Metrics` has no `time` here: a block is ")
 
 
 def test_a_file_that_cannot_be_read_changes_nothing(files, orbax_bench):

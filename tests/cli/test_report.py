@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import ErrorInfo
 
 
@@ -26,6 +27,34 @@ def test_the_results_are_shown(orbax_bench, run):
     assert outcome.code == 0
     assert "save_restore[use_ocdbt=true]" in outcome.out
     assert "500 ms" in outcome.out
+
+
+def test_memory_and_io_of_an_operation_are_on_a_terminal_of_80_columns_and_in_markdown(
+    orbax_bench, make_run, make_record, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    samples = (
+        Sample("save_background", 0, TIME, 1.0, "s"),
+        Sample("save_background", 0, "7_memory/host_peak_rss_mb", 128.0, "MiB"),
+        Sample("save_background", 0, "6_io/disk_read_bytes", 4096.0, "bytes"),
+        Sample("save_background", 0, "6_io/disk_write_bytes", 2.0**27, "bytes"),
+        Sample("load", 0, TIME, 1.0, "s"),
+        Sample("load", 0, "6_io/disk_read_bytes", 0.0, "bytes"),
+    )
+    run = make_run([make_record(samples=samples)])
+    said = orbax_bench("report", run.root).out
+    table = [line for line in said.splitlines() if line.startswith(("  oper", "  save", "  load"))]
+    assert all(len(line) <= 80 for line in table)
+    assert [line.split()[-4:] for line in table] == [
+        ["max", "GiB/s", "memory", "I/O"],
+        ["MiB", "128", "MiB", "w"],
+        ["–", "–", "0", "B"],
+    ]
+    page = (run.root / "report.md").read_text()
+    assert "| GiB/s | memory | I/O |" in page
+    assert "| – | 128 MiB | 128 MiB w |" in page
+    assert "Memory: the peak of the process during the operation" in said
+    assert "Memory: the peak of the process during the operation" in page
 
 
 def test_what_is_no_run_directory_is_refused(orbax_bench, tmp_path):

@@ -236,3 +236,40 @@ gate: {margin: -1}
 unknown: 3
 """
     assert [problem.line for problem in problems(text)] == [1, 2, 3, 4, 6, 7, 8]
+
+
+def test_shardings_that_no_mesh_has_come_with_all_other_mistakes(problems):
+    text = """\
+suite_name: s
+checkpoint_configs:
+- spec:
+    a: {dtype: f32, shape: [7, x]}
+    b: {dtype: int8, shape: [8], sharding: [nowhere]}
+    c: {dtype: int8, shape: [7], sharding: [x]}
+- {spec: {d: {dtype: int8, shape: [8], sharding: [nowhere]}}, random_seed: -1}
+num_repeats: -1
+mesh_configs:
+- {mesh_axes: [x], ici_parallelism: {x: 2}}
+- {mesh_axes: [x], ici_parallelism: {x: two}}
+benchmarks:
+- {generator: g, options: {}, typo: 1}
+"""
+    found = problems(text)
+    assert [problem.line for problem in found] == [4, 4, 5, 7, 7, 8, 11, 13]
+    assert "sharding axis 'nowhere' is not in mesh_axes ['x']" in found[2].message
+    mended = text.replace("x: two", "x: 2")
+    assert [problem.line for problem in problems(mended)] == [4, 4, 5, 6, 7, 7, 8, 13]
+
+
+@pytest.mark.parametrize("key", ["mesh_confg: {mesh_axes: [x]}", "mesh_config: {mesh_axs: [x]}"])
+def test_of_a_mesh_that_is_not_known_nothing_is_said_of_shardings(problems, key):
+    spec = "checkpoint_config: {spec: {a: {dtype: int8, shape: [8], sharding: [x]}}}"
+    found = problems(f"suite_name: s\nbenchmarks: [{{generator: g, options: {{}}}}]\n{spec}\n{key}")
+    assert {problem.line for problem in found} == {4}
+
+
+def test_a_sharding_needs_a_mesh_that_is_not_null(problems):
+    spec = "checkpoint_config: {spec: {a: {dtype: int8, shape: [8], sharding: [x]}}}"
+    head = "suite_name: s\nbenchmarks: [{generator: g, options: {}}]\n"
+    (problem,) = problems(f"{head}{spec}\nmesh_configs: null\n")
+    assert "add `mesh_config`" in problem.message

@@ -89,8 +89,8 @@ def test_a_result_names_its_metrics():
     ("line", "said"),
     [
         (
-            "core.TestSuite()",
-            "orbax_bench_core.authoring has no `TestSuite`: `orbax_bench_core.run`",
+            "core.Benchmark()",
+            "orbax_bench_core.authoring has no `Benchmark`: a worker runs each sweep point",
         ),
         ("metric.TimeMetric()", "orbax_bench_core.measure has no `TimeMetric`"),
         ("core.TestResult(metrics=m, error=e)", "TestResult takes no `error` here: raise it"),
@@ -113,6 +113,58 @@ def test_what_cannot_be_moved_is_said_with_its_line(line, said):
     (problem,) = moved.left
     assert (problem.file, problem.line) == ("a.py", 4 if "def" in line or "with" in line else 3)
     assert said in problem.message
+
+
+CLASS = "class B(core.BenchmarksGenerator):\n  def test_fn(self, context):\n    "
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("def f(m: metric.Metrics):\n  m.time('a')", 3, "`Metrics` has no `time`"),
+        ("def f(*, m: 'metric.Metrics | None' = None):\n  m.time('a')", 3, "has no `time`"),
+        ("def f(metrics):\n  with metrics.time('a'): pass", 3, "`Metrics` has no `time`"),
+        ("from mine import my_metrics\nmy_metrics.report()", 3, "`Metrics` has no `report`"),
+        (f"from {NAME}.core.metric import Metrics as M\nM().time('a')", 3, "has no `time`"),
+        ("m: metric.Metrics = make()\nm.time('a')", 3, "`Metrics` has no `time`"),
+        ("def make() -> metric.Metrics: ...\nmake().time('a')", 3, "`Metrics` has no `time`"),
+        ("def make():\n  return metric.Metrics()\nmake().time('a')", 4, "has no `time`"),
+        ("class A:\n  m: metric.Metrics\n  def f(self): self.m.time('a')", 4, "has no `time`"),
+        ("def f(self): self.m = metric.Metrics()\nx.m.time('a')", 3, "has no `time`"),
+        ("x = y = metric.Metrics()\nz = y\nz.time('a')", 4, "`Metrics` has no `time`"),
+        ("def f(q): q.time('a')\nf(metric.Metrics())", 2, "`Metrics` has no `time`"),
+        ("(q := metric.Metrics()).time('a')", 2, "`Metrics` has no `time`"),
+        ("metric.Metrics().measure(operation_name='a')", 2, "takes no `operation_name` here"),
+        ("core.TestContext(pytree=1, path=2, step=3)", 2, "takes no `step` here: it takes pytree"),
+        (f"{CLASS}context.step", 4, "`TestContext` has no `step` here"),
+        (f"{CLASS}self._checkpoint_configs", 4, "has no `_checkpoint_configs` here: take it from"),
+        ("r = core.TestResult(metrics=m)\nr.error", 3, "`TestResult` has no `error` here"),
+        ("from orbax.checkpoint._src.testing import benchmarks", 2, "reached through its package"),
+        ("import orbax.checkpoint as ocp\nocp._src.testing.benchmarks.core", 3, "its package"),
+        (f"import importlib\nimportlib.import_module('{NAME}.core.gone')", 3, "no counterpart"),
+    ],
+)
+def test_what_would_not_run_is_named_wherever_it_comes_from(text, line, said):
+    (problem,) = migrate(f"from {NAME}.core import core, metric\n{text}\n", "a.py").left
+    assert problem.line == line
+    assert said in problem.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import time\ntime.time()",
+        "import metrics\nmetrics.report()",
+        "m = metric.Metrics()\nm.name, m.samples, m.notes, m.results",
+        f"{CLASS}context.step = 1; context.step",
+        f"{CLASS}context.pytree, context.options.mine, context.trace_path('a')",
+        "def f(x): x = core.TestContext(1, 2, 3)\ndef g(): x = {}; x.items()",
+        f"x = '{NAME}.v1.benchmark.Benchmark'",
+        "core.TestSuite('s', []).run()",
+    ],
+)
+def test_what_runs_is_not_named(text):
+    assert migrate(f"from {NAME}.core import core, metric\n{text}\n", "a.py").left == ()
 
 
 def test_helpers_of_the_framework_stay_and_are_noted():

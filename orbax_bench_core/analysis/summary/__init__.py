@@ -5,7 +5,11 @@ from orbax_bench_core.analysis.summary.csv_file import SummaryTable
 from orbax_bench_core.analysis.summary.model import MetricSummary, PointStatus, RunSummary
 from orbax_bench_core.analysis.summary.series_names import short_names, shortened
 from orbax_bench_core.analysis.summary.tables import ExtraColumns
-from orbax_bench_core.analysis.summary.terminal import notes_document, terminal_document
+from orbax_bench_core.analysis.summary.terminal import (
+    metrics_document,
+    notes_document,
+    terminal_document,
+)
 from orbax_bench_core.analysis.summary.view import summary_document
 
 __all__ = [
@@ -14,6 +18,7 @@ __all__ = [
     "PointStatus",
     "RunSummary",
     "SummaryTable",
+    "metrics_document",
     "notes_document",
     "short_names",
     "shortened",

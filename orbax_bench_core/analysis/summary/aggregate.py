@@ -58,14 +58,17 @@ if TYPE_CHECKING:
 _Key = tuple[str, str]
 """Operation and metric."""
 
-GAINED: Final = "7_memory/host_peak_rss_diff_mb"
-"""Metric of what an operation added to the peak of the process, in MiB."""
+PEAK: Final = "7_memory/host_peak_rss_mb"
+"""Metric of the peak of the process, in MiB; its growth says nothing where memory is reused."""
+READ: Final = "6_io/disk_read_bytes"
+WRITTEN: Final = "6_io/disk_write_bytes"
+"""Metrics of what an operation moved from and to storage."""
 
 SHOWN: Final = frozenset(
     {
         *(BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name),
         *(STEPS.name, STEP_MEDIAN.name, STEP_P99.name, STEP_MAX.name, SAVE_SHARE.name),
-        *(GAINED, *STAGE_METRICS),
+        *(PEAK, READ, WRITTEN, *STAGE_METRICS),
     }
 )
 """Metrics beside the times that reports show."""

@@ -9,7 +9,6 @@ from typing import Final
 from orbax_bench_core.analysis.summary.model import RunSummary
 from orbax_bench_core.analysis.summary.plots import (
     ChartRow,
-    memory_cells,
     repeats_group,
     stage_elements,
 )
@@ -37,8 +36,7 @@ _CHARTED: Final = ("n", "median", "spread", "GiB/s")
 _HOW_TO_READ: Final = (
     "Each dot is a repeat, on its slowest host; the band is the middle half of them, the stroke "
     "the median, on a log scale per operation. The spread is the interquartile range over the "
-    "median; GiB/s is all bytes over all seconds; memory is what the operation added to the peak "
-    "of its process, in the median. The fastest point is first; a heading sorts."
+    "median; GiB/s is all bytes over all seconds. The fastest point is first; a heading sorts."
 )
 _STAGES: Final = (
     "Medians of the stages that Orbax times, laid end to end; the stroke is the median of the "
@@ -54,10 +52,10 @@ def charts(
     shown = {table.point_id for table in tables}
     series = [each for each in series if each.id in shown]
     short = short_names(series)
-    rows = _chart_rows(tables, summary, short)
+    rows = _chart_rows(tables, short)
     columns = (
         Column("point"),
-        *(Column(heading, "number") for heading in (*_CHARTED, *extra.headings, "memory")),
+        *(Column(heading, "number") for heading in (*_CHARTED, *extra.headings)),
     )
     groups = (
         [repeats_group(operation, found) for operation, found in rows.items()]
@@ -96,10 +94,9 @@ def _points(series: Sequence[Series], names: Mapping[str, str]) -> Element:
 
 
 def _chart_rows(
-    tables: Sequence[PointTable], summary: RunSummary, names: Mapping[str, str]
+    tables: Sequence[PointTable], names: Mapping[str, str]
 ) -> dict[str, list[ChartRow]]:
     """Returns the rows of each operation, the fastest first."""
-    memory = memory_cells(summary)
     rows: dict[str, list[ChartRow]] = {}
     for table in tables:
         for operation, cells in zip(table.operations, table.rows, strict=True):
@@ -108,7 +105,7 @@ def _chart_rows(
                 key=table.point_id,
                 label=names[table.point_id].replace(",", ", "),
                 operation=operation,
-                cells=(*_charted(cells), memory.get((table.point_id, name), "–")),
+                cells=tuple(_charted(cells)),
                 flags=_said(table, name, serious=True),
                 notes=_said(table, name, serious=False),
             )

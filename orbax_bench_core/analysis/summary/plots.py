@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.analysis.summary.aggregate import GAINED
 from orbax_bench_core.analysis.summary.model import OperationSummary, RunSummary
 from orbax_bench_core.analysis.summary.stages import STAGE_METRICS, Stage, stages_of
 from orbax_bench_core.document import (
@@ -23,7 +22,6 @@ from orbax_bench_core.document import (
     Span,
     Table,
     Tone,
-    num_bytes,
     percent,
     seconds,
 )
@@ -107,15 +105,6 @@ def _some(values: Sequence[float]) -> Sequence[float]:
         return values
     ordered, last = sorted(values), len(values) - 1
     return [ordered[round(last * rank / (_MOST_DOTS - 1))] for rank in range(_MOST_DOTS)]
-
-
-def memory_cells(summary: RunSummary) -> dict[tuple[str, str], str]:
-    """Returns what each operation added to the peak of memory, by point id and operation."""
-    return {
-        (metric.point_id, metric.operation): num_bytes(metric.median * _MIB)
-        for metric in summary.metrics
-        if metric.metric == GAINED
-    }
 
 
 def stage_elements(summary: RunSummary, rows: Mapping[str, Sequence[ChartRow]]) -> list[Element]:

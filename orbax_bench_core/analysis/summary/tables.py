@@ -8,9 +8,10 @@ import itertools
 from collections.abc import Mapping
 from typing import Final
 
+from orbax_bench_core.analysis.summary.aggregate import PEAK, READ, WRITTEN
 from orbax_bench_core.analysis.summary.model import OperationSummary, RunSummary
 from orbax_bench_core.analysis.summary.straggler import Straggler
-from orbax_bench_core.document import digits, percent, seconds
+from orbax_bench_core.document import digits, num_bytes, percent, seconds
 from orbax_bench_core.measure import (
     BLOCKED,
     LOST,
@@ -43,6 +44,14 @@ class ExtraColumns:
 
 
 NO_EXTRA: Final = ExtraColumns()
+
+MEASURED: Final = ("memory", "I/O")
+_MIB: Final = 2**20
+_DIRECTIONS: Final = {READ: "r", WRITTEN: "w"}
+_MEASURED_LEGEND: Final = (
+    "Memory: the peak of the process during the operation; I/O: what it wrote to storage (w) or "
+    "read from there (r), whichever is more; medians over repeats and hosts."
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +86,37 @@ class PointTable:
     operations: tuple[OperationSummary, ...]
     rows: tuple[tuple[str, ...], ...]
     remarks: tuple[Remark, ...]
+
+
+def with_measured(summary: RunSummary, extra: ExtraColumns) -> ExtraColumns:
+    """Returns columns with memory and I/O of the operations before them, where these are known."""
+    metrics = (PEAK, READ, WRITTEN)
+    medians: dict[tuple[str, str], dict[str, float]] = {}
+    for metric in summary.metrics:
+        if metric.metric in metrics:
+            found = medians.setdefault((metric.point_id, metric.operation), {})
+            found[metric.metric] = metric.median
+    if not medians:
+        return extra
+    nothing = ("–",) * len(extra.headings)
+    cells = {
+        key: (*_measured(medians.get(key, {})), *extra.cells.get(key, nothing))
+        for key in {**medians, **extra.cells}
+    }
+    legend = " ".join(filter(None, [_MEASURED_LEGEND, extra.legend]))
+    return dataclasses.replace(
+        extra, headings=(*MEASURED, *extra.headings), cells=cells, legend=legend
+    )
+
+
+def _measured(medians: Mapping[str, float]) -> tuple[str, str]:
+    """Returns the cells of memory and I/O."""
+    memory = num_bytes(medians[PEAK] * _MIB) if PEAK in medians else "–"
+    moved = [(medians[each], mark) for each, mark in _DIRECTIONS.items() if each in medians]
+    if not moved:
+        return memory, "–"
+    most, mark = max(moved)
+    return memory, f"{num_bytes(most)} {mark}" if most else num_bytes(0)
 
 
 def headings(extra: ExtraColumns) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.summary.effects import effects_line
-from orbax_bench_core.analysis.summary.model import RunSummary
+from orbax_bench_core.analysis.summary.model import MetricSummary, RunSummary
 from orbax_bench_core.analysis.summary.operations import (
     not_alone,
     operations_table,
@@ -16,14 +17,26 @@ from orbax_bench_core.analysis.summary.operations import (
     wrapped,
 )
 from orbax_bench_core.analysis.summary.tables import (
+    MEASURED,
     NO_EXTRA,
     ExtraColumns,
     PointTable,
     headings,
     point_tables,
+    with_measured,
 )
 from orbax_bench_core.analysis.summary.verification import verification_lines
-from orbax_bench_core.document import ByWidth, Document, Element, Paragraph, Span
+from orbax_bench_core.document import (
+    ByWidth,
+    Column,
+    Document,
+    Element,
+    Paragraph,
+    Row,
+    Span,
+    Table,
+    digits,
+)
 from orbax_bench_core.records import RunInfo
 
 _NARROW: Final = 80
@@ -49,6 +62,31 @@ def terminal_document(
     return Document(title=info.suite_name, elements=elements, escape=False)
 
 
+def metrics_document(summary: RunSummary) -> Document:
+    """Returns every metric of a summary by point and operation, for a terminal."""
+    elements: list[Element] = []
+    for (point_id, point), of_point in itertools.groupby(
+        summary.metrics, key=lambda metric: (metric.point_id, metric.point)
+    ):
+        rows: list[Row] = []
+        by_operation: dict[str, list[MetricSummary]] = {}
+        for metric in of_point:
+            by_operation.setdefault(metric.operation, []).append(metric)
+        for operation, found in by_operation.items():
+            rows.append(Row((Span(operation, strong=True), "", "", "", "")))
+            for metric in found:
+                numbers = map(digits, (metric.median, metric.minimum, metric.maximum))
+                name = Span(f" {metric.metric}")
+                rows.append(Row((name, *map(Span, numbers), Span(metric.unit))))
+        numeric = (Column(name, "number") for name in ("median", "min", "max"))
+        columns = (Column("metric", apart=True), *numeric, Column("unit"))
+        elements += [
+            Paragraph((Span(point, strong=True), " ", Span(point_id, "dim"))),
+            Table(columns, tuple(rows), indented=True, ruled=False),
+        ]
+    return Document(title="Metrics", elements=tuple(elements))
+
+
 def notes_document(info: RunInfo) -> Document:
     """Returns what a reader of the suite should know: notes, and combinations that are skipped."""
     notes = [wrapped("note:", "unsure", note) for note in info.expansion.notes]
@@ -62,6 +100,7 @@ def notes_document(info: RunInfo) -> Document:
 def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tuple[Element, ...]:
     """Returns what a terminal shows: every operation, then what failed or was skipped."""
     elements: list[Element] = []
+    extra = with_measured(summary, extra)
     tables = point_tables(summary, extra)
     if tables:
         legend = (
@@ -106,10 +145,13 @@ def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
         heading: 2 + max(map(len, column))
         for heading, column in zip(every, zip(*lines, strict=True), strict=True)
     }
-    kept = list(every)
-    for heading in ("min", "max", *extra.headings):
-        if sum(wide[shown] for shown in kept) > _NARROW:
-            kept.remove(heading)
+    # Those that may be left out, the last to go first: each stays that still has room.
+    others = [name for name in reversed(extra.headings) if name not in MEASURED]
+    ranked = [*MEASURED, *others, "max", "min"]
+    kept = {heading for heading in every if heading not in ranked}
+    for heading in ranked:
+        if heading in wide and sum(wide[shown] for shown in (*kept, heading)) <= _NARROW:
+            kept.add(heading)
     whole = operations_table(tables, extra)
     if len(kept) == len(every):
         return whole

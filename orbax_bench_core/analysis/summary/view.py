@@ -21,6 +21,7 @@ from orbax_bench_core.analysis.summary.tables import (
     ExtraColumns,
     PointTable,
     point_tables,
+    with_measured,
 )
 from orbax_bench_core.analysis.summary.verification import verification_lines
 from orbax_bench_core.document import (
@@ -79,6 +80,7 @@ def _page(
     answer: tuple[Element, ...],
     files: Mapping[str, str],
 ) -> tuple[Element, ...]:
+    extra = with_measured(summary, extra)
     tables = point_tables(summary, extra)
     computed = (
         "Median and interquartile spread over the measured repeats, each on its slowest host; "

@@ -2,6 +2,7 @@
 
 from orbax_bench_core.analysis.verdicts.findings import attempts
 from orbax_bench_core.analysis.verdicts.headlines import headline
+from orbax_bench_core.analysis.verdicts.metrics import MetricsShown
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -28,6 +29,7 @@ from orbax_bench_core.analysis.verdicts.words import share
 
 __all__ = [
     "NO_PAST",
+    "MetricsShown",
     "OperationVerdict",
     "PointVerdict",
     "Unmatched",

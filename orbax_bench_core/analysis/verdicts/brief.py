@@ -15,7 +15,7 @@ from orbax_bench_core.analysis.verdicts.cells import (
     verdict_word,
 )
 from orbax_bench_core.analysis.verdicts.headlines import headline
-from orbax_bench_core.analysis.verdicts.metrics import NOTE, MetricsShown, metric_lines
+from orbax_bench_core.analysis.verdicts.metrics import MetricsShown, metric_lines, note_of
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.ranking import (
     nearest_to_trouble,
@@ -107,7 +107,8 @@ def _metrics(points: Sequence[PointVerdict], shown: MetricsShown) -> list[Elemen
             name = (Span(point.point, strong=True), " ", Span(point.point_id, "dim"))
             elements.append(_hanging(name))
         elements += [*lines, BLANK] if lines else []
-    return [*elements, _hanging(Span(NOTE, "dim"))] if elements else []
+    every = [metric for point in points for metric in point.metrics]
+    return [*elements, _hanging(Span(note_of(every), "dim"))] if elements else []
 
 
 def _wide_table(point: PointVerdict, widths: Sequence[int]) -> Table:

@@ -20,9 +20,13 @@ MetricsShown = Literal["all", "changed", "none"]
 
 MOST: Final = 10
 """So many metrics of a point a terminal shows that has not asked for all."""
-NOTE: Final = (
+_NOTE: Final = (
     "Metrics: median over the repeats on the worst host; where no direction is better, the mean "
     "over the hosts. They decide nothing, and no test was made of their deltas."
+)
+_NOTE_OF_MEANS: Final = (
+    "Metrics: mean over the repeats, then over the hosts, which is all that Orbax's own framework "
+    "keeps of a baseline. They decide nothing, and no test was made of their deltas."
 )
 _KIB: Final = 1024
 _BYTES: Final = {"bytes": 1, "B": 1, "KiB": _KIB, "MiB": _KIB**2, "GiB": _KIB**3, "TiB": _KIB**4}
@@ -67,6 +71,38 @@ def compare_metrics(
     )
 
 
+def compare_means(
+    means: Mapping[_Key, float], candidate: Iterable[Repeat]
+) -> tuple[MetricChange, ...]:
+    """Returns every metric of a baseline of which only means are known, and of a candidate.
+
+    Both are the mean over the repeats and the hosts. A metric that only the baseline has has the
+    unit of its definition.
+    """
+    kinds: dict[_Key, _Kind] = {}
+    now = _values(candidate, kinds, dict.fromkeys(_REDUCED, statistics.fmean))
+    return tuple(
+        MetricChange(
+            operation=key[0],
+            metric=key[1],
+            unit=kind.unit,
+            better=kind.better,
+            baseline=(before := means.get(key)),
+            candidate=(after := statistics.fmean(now[key]) if key in now else None),
+            repeats={"baseline": 0, "candidate": len(now.get(key, ()))},
+            delta=_delta(before, after),
+            apart=None,
+        )
+        for key, kind in {**{key: _known(key[1]) for key in means}, **kinds}.items()
+    )
+
+
+def note_of(metrics: Sequence[MetricChange]) -> str:
+    """Returns what the numbers of metrics are."""
+    means = any(each.baseline is not None and not each.repeats["baseline"] for each in metrics)
+    return _NOTE_OF_MEANS if means else _NOTE
+
+
 def metric_lines(point: PointVerdict, shown: MetricsShown) -> tuple[Element, ...]:
     """Returns the metrics of a point for a terminal."""
     if shown == "none" or not point.metrics:
@@ -95,10 +131,14 @@ def metric_table(point: PointVerdict) -> tuple[Element, ...]:
         names = (Span(metric.operation, code=True), Span(metric.metric, code=True))
         rows.append(Row((*names, *map(Span, _numbers(metric)), _better(metric))))
     columns = (Column("operation"), Column("metric"), *_COLUMNS)
-    return (Table(columns, tuple(rows)), Paragraph(NOTE, "dim"))
+    return (Table(columns, tuple(rows)), Paragraph(note_of(point.metrics), "dim"))
 
 
-def _values(repeats: Iterable[Repeat], kinds: dict[_Key, _Kind]) -> dict[_Key, list[float]]:
+def _values(
+    repeats: Iterable[Repeat],
+    kinds: dict[_Key, _Kind],
+    reduced: Mapping[Better, Callable[[Sequence[float]], float]] = _REDUCED,
+) -> dict[_Key, list[float]]:
     """Returns one value per repeat of each metric, and notes their kinds."""
     found: dict[_Key, list[float]] = {}
     for repeat in repeats:
@@ -109,10 +149,10 @@ def _values(repeats: Iterable[Repeat], kinds: dict[_Key, _Kind]) -> dict[_Key, l
             for key, unit, value in zip(layout.keys, layout.units, values, strict=True):
                 if math.isfinite(value):
                     if key not in kinds:
-                        kinds[key] = _Kind(unit, _direction(key[1]))
+                        kinds[key] = _Kind(unit, _known(key[1]).better)
                     here.setdefault(key, []).append(value)
         for key, of_hosts in here.items():
-            found.setdefault(key, []).append(_REDUCED[kinds[key].better](of_hosts))
+            found.setdefault(key, []).append(reduced[kinds[key].better](of_hosts))
     return found
 
 
@@ -148,11 +188,12 @@ def _apart(was: Sequence[float], now: Sequence[float]) -> float:
     return (above - below) / (len(was) * len(now))
 
 
-def _direction(metric: str) -> Better:
+def _known(metric: str) -> _Kind:
     try:
-        return lookup(metric).better
+        found = lookup(metric)
     except KeyError:
-        return "none"
+        return _Kind("", "none")
+    return _Kind(found.unit, found.better)
 
 
 def _most_different(point: PointVerdict) -> list[MetricChange]:

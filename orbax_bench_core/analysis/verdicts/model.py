@@ -58,10 +58,11 @@ class MetricChange(ResultModel):
         metric: `<namespace>/<name>`.
         unit: Unit of the medians; empty when it has none.
         better: Which direction is an improvement; `none` when neither is.
-        baseline: Median over the repeats of the baseline; None when it has none.
+        baseline: Median over the repeats of the baseline; None when it has none. Both arms have
+            means where the baseline has no repeats: one of Orbax's own framework.
         candidate: Median over the repeats of the candidate; None when it has none.
         repeats: In how many repeats each arm has it.
-        delta: Difference of the medians over that of the baseline; None when one is missing, or the
+        delta: Difference of these over that of the baseline; None when one is missing, or the
             baseline's is 0 and the candidate's is not.
         apart: Cliff's delta: chance that a value of the candidate is above one of the baseline,
             less the chance that it is below. None when an arm has no value.

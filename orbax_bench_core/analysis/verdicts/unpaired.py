@@ -9,7 +9,7 @@ from typing import Final
 from orbax_bench_core import baselines
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.evidence import with_evidence_of
-from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
+from orbax_bench_core.analysis.verdicts.metrics import compare_means, compare_metrics
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
     PointVerdict,
@@ -37,6 +37,15 @@ from orbax_bench_core.records import (
 from orbax_bench_core.sweep import differences, nearest
 
 NO_PAST: Final[Past] = {}
+
+_NO_SAMPLES: Final = (
+    "the baseline is a summary by Orbax's own framework: one mean for each metric, and neither its "
+    "samples nor their number, so that no test can be made; for a verdict measure both sides with "
+    "`orbax-bench ab`"
+)
+_NOT_SAID: Final = (
+    "the baseline does not say on which mesh and checkpoint it was measured: they were not compared"
+)
 
 _Times = Mapping[str, tuple[float, ...]]
 
@@ -234,6 +243,53 @@ def _unmatched(
     return found
 
 
+def _beside_summary(
+    summary: baselines.Summary,
+    now: Sequence[Record],
+    gate: GateConfig,
+    *,
+    baseline: str,
+    candidate: str,
+    left_out: Sequence[str],
+) -> VerdictReport:
+    """Returns the metrics of points beside those of a baseline without samples, unjudged."""
+    points: list[PointVerdict] = []
+    unmatched: list[Unmatched] = []
+    for point_id, records in _by_point(now).items():
+        point, name = records[0].measured, records[0].point_name
+        if differs := summary.differs(point):
+            unmatched.append(
+                Unmatched(side="candidate", point=f"{name} {point_id}", differs=differs)
+            )
+            continue
+        moved = summary.moved(records[0].provenance)
+        counted = [repeat for repeat in repeats_of(records) if repeat.counts]
+        points.append(
+            PointVerdict(
+                point_id=point_id,
+                point=name,
+                word="INCONCLUSIVE",
+                reason="; ".join([_NO_SAMPLES, *moved]),
+                mode="unpaired",
+                metrics=compare_means(summary.means, counted),
+            )
+        )
+    return VerdictReport(
+        suite=now[0].suite,
+        run_id=now[0].run_id,
+        baseline=baseline,
+        candidate=candidate,
+        word="INCONCLUSIVE",
+        gate=gate,
+        points=tuple(points),
+        unmatched=tuple(unmatched),
+        notes=(_NOT_SAID,),
+        left_out=tuple(left_out),
+        not_alone=_not_alone(_by_point(now), [point.point_id for point in points]),
+        judged_at=datetime.datetime.now(datetime.UTC),
+    )
+
+
 def compare_stored(
     baseline: str, candidate: str | None, rules: Sequence[str] = ()
 ) -> VerdictReport:
@@ -271,8 +327,15 @@ def compare_stored(
         return judge_run(run, rules)
     assert candidate is not None
     left_out: list[str] = []
+    frozen = run.read_info().gate if run.exists() else GateConfig()
+    gate = changed_gate(frozen, rules)
     with baselines.told_before(baseline):
         now = baselines.load_baseline(candidate, left_out=left_out)
+    summary = baselines.read_summary(baseline)
+    if summary is not None:
+        return _beside_summary(
+            summary, now, gate, baseline=baseline, candidate=candidate, left_out=left_out
+        )
     baseline = resolve_baseline(
         baseline,
         points={record.point_id for record in now},
@@ -280,8 +343,6 @@ def compare_stored(
     )
     before = baselines.load_baseline(baseline, left_out=left_out)
     registry = registry_around(baseline)
-    frozen = run.read_info().gate if run.exists() else GateConfig()
-    gate = changed_gate(frozen, rules)
     found = compare_unpaired(
         before,
         now,
