@@ -20,7 +20,7 @@ ARRAYS = {
 SPEC = {**ARRAYS, "step": "int"}
 
 
-class ReleaseWord:
+class Outcome:
     """What one repeat measured, left on storage and verified."""
 
     def __init__(self, result, folder, verified):
@@ -112,7 +112,7 @@ def run(tmp_path, make_mesh, make_tree):
             checkpoint=checkpoint,
         )
         result = generator().test_fn(context)
-        outcome = ReleaseWord(result, folder, verified)
+        outcome = Outcome(result, folder, verified)
         outcome.prepared = pages.prepared
         return outcome
 

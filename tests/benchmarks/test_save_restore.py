@@ -22,7 +22,7 @@ SPEC = {
 }
 
 
-class ReleaseWord:
+class Outcome:
     """What one repeat measured and left on storage."""
 
     def __init__(self, results, directory):
@@ -65,7 +65,7 @@ def round_trip(tree, tmp_path):
             options=SaveRestoreOptions(**options),
             verifier=lambda found, expected: restored.append(found),
         )
-        outcome = ReleaseWord(SaveRestore().test_fn(context).metrics.results, folder)
+        outcome = Outcome(SaveRestore().test_fn(context).metrics.results, folder)
         for saved, loaded in zip(jax.tree.leaves(tree), jax.tree.leaves(restored[0]), strict=True):
             assert np.array_equal(saved, loaded)
         return outcome

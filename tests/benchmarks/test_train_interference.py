@@ -26,7 +26,7 @@ SMALL = {"steps_before": 4, "steps_after": 3, "matrix_size": 16}
 TRAIN = "7_overhead/train_"
 
 
-class ReleaseWord:
+class Outcome:
     """What one repeat measured."""
 
     def __init__(self, metrics, restored):
@@ -74,7 +74,7 @@ def repeat(tree, tmp_path):
             options=TrainInterferenceOptions(**{**SMALL, **options}),
             verifier=verify,
         )
-        return ReleaseWord(TrainInterference().test_fn(context).metrics, restored)
+        return Outcome(TrainInterference().test_fn(context).metrics, restored)
 
     return run
 
@@ -87,7 +87,7 @@ def measured(tree, tmp_path_factory):
         path=epath.Path(tmp_path_factory.mktemp("repeat")),
         options=TrainInterferenceOptions(**SMALL),
     )
-    return ReleaseWord(TrainInterference().test_fn(context).metrics, [])
+    return Outcome(TrainInterference().test_fn(context).metrics, [])
 
 
 def test_measures_the_save_and_the_training_around_it(measured):
@@ -317,5 +317,5 @@ def test_a_state_on_one_device_is_trained_there(tmp_path):
         options=TrainInterferenceOptions(**SMALL),
         verifier=lambda restored, _: jax.block_until_ready(restored),
     )
-    outcome = ReleaseWord(TrainInterference().test_fn(context).metrics, [])
+    outcome = Outcome(TrainInterference().test_fn(context).metrics, [])
     assert outcome.train("steps_before", "steps") == 4

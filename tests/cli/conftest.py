@@ -10,7 +10,7 @@ from tests.support.figures import undrawn  # noqa: F401 - fixture
 
 
 @dataclasses.dataclass
-class ReleaseWord:
+class Outcome:
     """How a command ended and what it said."""
 
     code: int
@@ -27,7 +27,7 @@ def run_main(monkeypatch, capsys):
         with pytest.raises(SystemExit) as ended:
             function()
         code = ended.value.code
-        return ReleaseWord(0 if code is None else code, *capsys.readouterr())
+        return Outcome(0 if code is None else code, *capsys.readouterr())
 
     return call
 

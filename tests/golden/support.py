@@ -53,7 +53,7 @@ def _difference(name: str, wanted: str, found: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class ReleaseWord:
+class Outcome:
     """How a command ended and what it said."""
 
     code: int
@@ -61,7 +61,7 @@ class ReleaseWord:
     err: str
 
 
-def orbax_bench(*arguments: object) -> ReleaseWord:
+def orbax_bench(*arguments: object) -> Outcome:
     """Runs a command as its script does."""
     from orbax_bench_core.cli.main import main
 
@@ -78,7 +78,7 @@ def orbax_bench(*arguments: object) -> ReleaseWord:
         sys.argv = before
         signal.signal(signal.SIGTERM, handler)
     assert isinstance(code, int)
-    return ReleaseWord(code, out.getvalue(), err.getvalue())
+    return Outcome(code, out.getvalue(), err.getvalue())
 
 
 def said(*arguments: object) -> str:

@@ -69,7 +69,7 @@ class Terminal(io.StringIO):
 
 
 @dataclasses.dataclass
-class ReleaseWord:
+class Outcome:
     """How a command ended and what it said."""
 
     command: str
@@ -115,7 +115,7 @@ class Shell:
             except SystemExit as end:
                 code = 0 if end.code is None else end.code
         shown = shlex.join([program, *arguments])
-        return ReleaseWord(
+        return Outcome(
             self.clean(shown), code, self.clean(out.getvalue()), self.clean(err.getvalue())
         )
 

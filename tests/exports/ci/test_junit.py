@@ -23,7 +23,7 @@ CHILDREN = {
 
 
 def read(report):
-    """ReleaseWord of each case by class and name, of a file that Jenkins' schema would take."""
+    """Outcome of each case by class and name, of a file that Jenkins' schema would take."""
     root = ET.fromstring(junit_xml(report))
     for element in root.iter():
         assert set(element.attrib) <= ATTRIBUTES[element.tag]

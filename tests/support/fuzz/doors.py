@@ -21,7 +21,7 @@ import yaml
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError, printable
 from tests.golden import made
-from tests.golden.support import ReleaseWord, orbax_bench
+from tests.golden.support import Outcome, orbax_bench
 
 ROOT: Final = Path(__file__).parents[3]
 MOST_S: Final = 5.0
@@ -363,7 +363,7 @@ def _orbax_bench() -> Any:
     return typer.main.get_command(app)  # which takes longer than most commands
 
 
-def _called(words: list[str]) -> ReleaseWord:
+def _called(words: list[str]) -> Outcome:
     """Returns how a command ends, as its script calls it."""
     from orbax_bench_core.cli.main import run_command_line
 
@@ -377,7 +377,7 @@ def _called(words: list[str]) -> ReleaseWord:
         code = ended.code or 0
     finally:
         sys.argv = before
-    return ReleaseWord(code, out.getvalue(), err.getvalue())
+    return Outcome(code, out.getvalue(), err.getvalue())
 
 
 def _registry(given: Given, place: Place) -> bool:
