@@ -116,6 +116,8 @@ class Verdict(ResultModel):
         more_blocks: About how many more blocks a verdict needs; 0 when one stands, None when not
             known, or more than anyone would run.
         stalls: What the stalls say; None before the first look, and in verdicts of version 1.
+        beyond_runs: Whether a REGRESSION of two separate runs is beyond what runs of the same thing
+            are supposed to differ by, so that it counts and does not only warn.
     """
 
     word: Word
@@ -137,6 +139,7 @@ class Verdict(ResultModel):
     detectable_80: float | None = None
     more_blocks: int | None = None
     stalls: StallVerdict | None = None
+    beyond_runs: bool = False
 
 
 class SeriesHealth(ResultModel):
