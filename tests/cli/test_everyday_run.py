@@ -78,3 +78,20 @@ def test_of_few_pairs_each_says_why_it_has_no_verdict(run):
     done = run({"act": "need"}, "--aa", command="ab")
     assert done.code == 1
     assert "stopped" not in done.out
+
+
+def test_ab_compare_and_history_show_one_ratio_with_one_interval(run, orbax_bench, tmp_path):
+    """Loads are judged at the first look, and measured up to that which saves need."""
+    done = run({"slow_at": "1 5"}, "-c", "save_s=0.0206", command="ab")
+    assert done.code == 0, done.out
+    report = json.loads((tmp_path / "out" / "verdicts.json").read_text())
+    (point,) = report["points"]
+    assert {each["verdict"]["operations"] for each in point["operations"]} == {10, 20}
+    told = [done.out, *(orbax_bench(name, tmp_path / "out").out for name in ("compare", "history"))]
+    for found in point["operations"]:
+        verdict = found["verdict"]
+        interval = f"[{verdict['low']:.3f}–{verdict['high']:.3f}]"
+        for said in told:
+            lines = [line for line in said.splitlines() if interval in line]
+            assert lines, (interval, said)
+            assert all(f"{verdict['ratio']:.3f}x" in line for line in lines)
