@@ -240,11 +240,11 @@ def _apart(past: Floats) -> tuple[float, float]:
 
     With enough of them it is what one more log ratio exceeds once in a hundred.
     """
-    from scipy.special import stdtrit
-
     if len(past) < FEWEST_PAST:
         usual = math.log(RUNS_DIFFER)
         return usual + max([0.0, *past]), usual + max([0.0, *-past])
+    from scipy.special import stdtrit
+
     quantile = float(stdtrit(len(past) - 1, 1 - _LEVEL))
     reach = quantile * float(past.std(ddof=1)) * math.sqrt(1 + 1 / len(past))
     return float(past.mean()) + reach, reach - float(past.mean())
