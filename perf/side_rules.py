@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rich.console import Console
 
 from orbax_bench_core.analysis.noise import between_workers
-from orbax_bench_core.analysis.releases import Outcome
+from orbax_bench_core.analysis.releases import ReleaseWord
 from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.gate import decide_unpaired, health, judge, random_labels
 from orbax_bench_core.steps.releases import Found, search_releases
@@ -173,7 +173,7 @@ def simulated_search(
     last = str(RELEASES - 1)
     asked: set[tuple[str, str]] = set()
 
-    def outcome(release: str, against: str) -> Outcome:
+    def outcome(release: str, against: str) -> ReleaseWord:
         confirming = (release, against) in asked
         asked.add((release, against))
         raised = against in margins and release != last and not confirming
@@ -182,7 +182,7 @@ def simulated_search(
         verdict = _compared(ratio, variation, gate, rng)
         if release == last and verdict.word == "REGRESSION":
             margins[against] = max(0.15, math.sqrt(verdict.low or 1.0) - 1)
-        word: Outcome = verdict.word
+        word: ReleaseWord = verdict.word
         return word
 
     return search_releases([str(release) for release in range(RELEASES)], outcome)
