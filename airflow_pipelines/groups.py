@@ -71,8 +71,8 @@ def regression(
         place: As in `sweep`.
         group_id: Id of the group.
         arms: An `arms` block, as YAML, for a suite that has none.
-        baseline: A stored baseline to compare with, which only warns: what looks slower is not
-            captured, and nothing fails. Empty for a run of both arms.
+        baseline: A stored baseline to compare with, which only warns below 2x: what looks slower
+            is not captured, and nothing fails. Empty for a run of both arms.
         registry: Registry in which the candidate is captured when the verdict is good enough.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         verdict: An asset with an event for each verdict, whose extra has the word as `returned`.

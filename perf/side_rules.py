@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rich.console import Console
 
 from orbax_bench_core.analysis.noise import between_workers
-from orbax_bench_core.analysis.releases import Outcome
+from orbax_bench_core.analysis.releases import ReleaseWord
 from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.gate import decide_unpaired, health, judge, random_labels
 from orbax_bench_core.steps.releases import Found, search_releases
@@ -44,6 +44,8 @@ STEPS: Final[Mapping[str, Mapping[int, float]]] = {
 """Slow-downs that are planted, by the release that has each."""
 
 _PRIMARY: Final = "save"
+_PROMISED: Final = 0.2
+"""Share by which runs may be off where an unpaired comparison without a past keeps its level."""
 
 
 def unpaired_figures(series: int, seed: int = 0) -> list[Figure]:
@@ -62,6 +64,51 @@ def unpaired_figures(series: int, seed: int = 0) -> list[Figure]:
         group = f"unpaired warnings without a change, {PAST} past ratios"
         found.append(at_most(group, noise, alarms, series, limit))
     return found
+
+
+def first_use_figures(series: int, seed: int = 0) -> list[Figure]:
+    """Returns how often two runs of the same thing are a regression, or faster, without a past.
+
+    Its level holds for runs that are off by up to 20 %; beyond, it is shown.
+    """
+    found = []
+    for name, between, within, rho in (
+        ("operations 50 %", 0.0, 0.5, 0.0),
+        ("runs 20 %, operations 20 %", 0.2, 0.2, 0.0),
+        ("runs 20 %, operations 20 %, correlation 0.6", 0.2, 0.2, 0.6),
+        ("runs 30 %, operations 20 %", 0.3, 0.2, 0.0),
+    ):
+        for length in (3, 5, 10):
+            rng = np.random.default_rng(seed)
+            words = [
+                decide_unpaired(*_two_runs(rng, length, between, within, rho), ()).word
+                for _ in range(series)
+            ]
+            name_ = f"{name}, n = {length}"
+            wrong, kept = words.count("REGRESSION"), between <= _PROMISED
+            group = "REGRESSION of two runs of the same, no past"
+            found.append(
+                at_most(group, name_, wrong, series, 0.01)
+                if kept
+                else shown(group, name_, wrong, series)
+            )
+    for slow_down in (3.0, 5.8):
+        for length in (3, 5, 10):
+            rng = np.random.default_rng(seed)
+            runs = (_two_runs(rng, length, 0.0, 0.2, 0.0) for _ in range(series))
+            right = sum(
+                decide_unpaired(before, slow_down * now, ()).beyond_runs for before, now in runs
+            )
+            found.append(shown(f"{slow_down:g}x is found, no past", f"n = {length}", right, series))
+    return found
+
+
+def _two_runs(
+    rng: np.random.Generator, length: int, between: float, within: float, rho: float
+) -> Floats:
+    """Returns lognormal operations of two runs, each of which is off by a factor of its own."""
+    offsets = between * rng.standard_normal((2, 1))
+    return np.asarray(np.exp(offsets + within * autoregressive(rng, 2, length, rho)))
 
 
 def health_figures(series: int, seed: int = 0) -> list[Figure]:
@@ -126,7 +173,7 @@ def simulated_search(
     last = str(RELEASES - 1)
     asked: set[tuple[str, str]] = set()
 
-    def outcome(release: str, against: str) -> Outcome:
+    def outcome(release: str, against: str) -> ReleaseWord:
         confirming = (release, against) in asked
         asked.add((release, against))
         raised = against in margins and release != last and not confirming
@@ -135,7 +182,7 @@ def simulated_search(
         verdict = _compared(ratio, variation, gate, rng)
         if release == last and verdict.word == "REGRESSION":
             margins[against] = max(0.15, math.sqrt(verdict.low or 1.0) - 1)
-        word: Outcome = verdict.word
+        word: ReleaseWord = verdict.word
         return word
 
     return search_releases([str(release) for release in range(RELEASES)], outcome)
@@ -173,6 +220,7 @@ def side_figures(*, quick: bool) -> list[Figure]:
     """Returns all figures of this module, in about half a minute when quick."""
     tables: list[Callable[[], list[Figure]]] = [
         lambda: unpaired_figures(2000 if quick else 40000),
+        lambda: first_use_figures(200 if quick else 2000),
         lambda: health_figures(100 if quick else 1000),
         lambda: worker_figures(400 if quick else 4000),
         lambda: search_figures(10 if quick else 200),

@@ -20,8 +20,8 @@ def compare_baseline(
     """Judges a run: REGRESSION, PASS or INCONCLUSIVE.
 
     The arms of a paired run are compared in the blocks in which they were measured. Any other run
-    is compared with a stored baseline, which can only warn: two runs that were made apart differ
-    by more than their code.
+    is compared with a stored baseline, which only warns below 2x: two runs that were made apart
+    differ by more than their code.
 
     Args:
         pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that

@@ -24,7 +24,7 @@ def enforce_verdict(
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
         verdicts: What compare-baseline wrote; the message names what has regressed. A comparison of
-            runs that were measured apart only warns; without it the word counts as it is.
+            runs that were measured apart only warns below 2x; without it the word counts as it is.
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
     """
     from orbax_bench_core.steps.pipeline import InWords, enforce_verdict

@@ -44,8 +44,8 @@ def compare(
 
     The arms of one run are compared in pairs, as they were measured. Two runs that were made apart
     are compared unpaired: a machine that was busier during one of them looks exactly like a
-    regression, so what this gives is a warning. Points are matched by id; those that only one side
-    has are listed, with the fields that differ.
+    regression, so what this gives is a warning, unless an exact test shows more than 2x. Points are
+    matched by id; those that only one side has are listed, with the fields that differ.
 
     orbax-bench compare results
 
@@ -59,8 +59,8 @@ def compare(
     or `nearest`: the nearest ancestor of HEAD that has a capture.
 
     Exit codes: 0 PASS, or an unpaired warning; 1 files were left out, for they are not what their
-    place says; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 4 whatever --rule
-    finds, which is no verdict of the run.
+    place says; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 3 unpaired beyond
+    2x; 4 whatever --rule finds, which is no verdict of the run.
     """
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.document import print_document, to_html

@@ -270,7 +270,8 @@ def enforce_verdict(
     """Exit with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not tolerated.
 
     Where something is lacking and nothing has regressed it is 1. A verdict on runs that were
-    measured apart, as --verdicts tells, only warns; without --verdicts the word counts as it is.
+    measured apart, as --verdicts tells, only warns below 2x; without --verdicts the word counts as
+    it is.
     """
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.steps import Outlets

@@ -1,11 +1,16 @@
-"""Unpaired comparison with a stored baseline, which cannot run again: a warning at most.
+"""Unpaired comparison with a stored baseline, which cannot run again.
 
 Two runs on different days differ for reasons that no number of repeats within a run shows. What two
-runs of the same thing have differed by in the past does, so the threshold comes from there.
+runs of the same thing have differed by in the past does, so the threshold comes from there. Without
+such a past they are supposed to differ by up to 2x, and whether a slow-down is beyond that is an
+exact test of ranks, however few the operations.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,10 +19,25 @@ import numpy as np
 
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Better, Floats
+from orbax_bench_core.gate.looks import within
 from orbax_bench_core.gate.verdict import Verdict, Word
 
 FEWEST_PAST: Final = 4
 """Fewer past ratios say too little of their spread."""
+
+RUNS_DIFFER: Final = 2.0
+"""Ratio that two runs of the same thing are supposed to reach where their past does not tell: it is
+exceeded in fewer than 1 of 100 comparisons where each run is off by 20 %, see `perf.side_rules`."""
+
+_TIE: Final = 1e-10
+"""Log ratio that no clock resolves."""
+
+_MOST_PAIRS: Final = 4000
+"""Pairs of operations of both runs up to which orders are counted; a normal tail does beyond."""
+
+_HALVINGS: Final = 50
+_MOST_WANTED: Final = 1000
+"""Operations beyond which nobody is asked for more."""
 
 _LEVEL: Final = 0.01
 """Share of runs without any change whose ratio is beyond what the past leads to expect."""
@@ -31,24 +51,32 @@ def decide_unpaired(
     *,
     better: Better = "lower",
 ) -> Verdict:
-    """Compares two separate runs of one operation; show the result as a warning, labelled unpaired.
+    """Compares two separate runs of one operation; show the result labelled unpaired.
 
-    The threshold is the larger of log(1 + margin) and the upper end of the 99 % prediction interval
-    for one more of the log ratios that pairs of past runs of this point gave with nothing changed:
-    mean + t(.99, n - 1) s sqrt(1 + 1/n), with s their standard deviation (G. J. Hahn and W. Q.
-    Meeker, "Statistical Intervals", 1991, section 4.8). REGRESSION says that the ratio of medians
-    is beyond it: 1.0 % of normal ratios are when nothing has changed, 1.7 % of t3 ones with four
-    past ratios, 2.2 % with ten. PASS says that the ratio would still be below the margin if the
-    runs had drawn apart by as much in the candidate's favour: no significant difference is not a
-    pass. Whatever is wrong with the input, no history included, is the `reason` of an INCONCLUSIVE.
+    With a past the threshold is the larger of log(1 + margin) and the upper end of the 99 %
+    prediction interval for one more of the log ratios that pairs of past runs of this point gave
+    with nothing changed: mean + t(.99, n - 1) s sqrt(1 + 1/n), with s their standard deviation
+    (G. J. Hahn and W. Q. Meeker, "Statistical Intervals", 1991, section 4.8). REGRESSION says that
+    the ratio of medians is beyond it: 1.0 % of normal ratios are when nothing has changed, 1.7 % of
+    t3 ones with four past ratios, 2.2 % with ten. PASS says that the ratio would still be below the
+    margin if the runs had drawn apart by as much in the candidate's favour: no significant
+    difference is not a pass.
+
+    Without, the runs may differ by `RUNS_DIFFER` on top of what the past has. REGRESSION says that
+    less than this, and than the margin, is rejected at alpha; PASS that a slow-down of the margin
+    is at `pass_alpha`, had the runs drawn apart by as much in the candidate's favour. Both are the
+    test of Mann and Whitney on times that are shifted by the bound, exact for n and m operations
+    that could be exchanged: its least p-value is 1 / C(n + m, n). Ties count against a verdict.
+
+    Whatever is wrong with the input, or missing, is the `reason` of an INCONCLUSIVE.
 
     Args:
         baseline: Seconds of the stored run, or the values of any other positive metric.
         candidate: Seconds of the run that is looked at.
-        past_log_ratios: Logs of ratios of medians between past runs of this point, at least 4; see
+        past_log_ratios: Logs of ratios of medians between past runs of this point; see
             `run_log_ratio`. They are of the values, so that more is worse only where `better` is
             `lower`.
-        rule: Has the margin; by default the defaults.
+        rule: Has the margin and the levels; by default the defaults.
         better: Which way the values are good.
     """
     rule = GateRule() if rule is None else rule
@@ -58,17 +86,44 @@ def decide_unpaired(
             return Verdict(word="INCONCLUSIVE", reason=arm)
     assert not isinstance(before, str)
     assert not isinstance(now, str)
-    change = float(np.median(now) - np.median(before))
     sign = -1 if better == "higher" else 1
-    log_ratio = sign * change
-    word, reason, threshold = _word(log_ratio, [sign * past for past in past_log_ratios], rule)
-    return Verdict(
-        word=word,
-        reason=reason,
-        ratio=math.exp(log_ratio),
-        operations=min(len(before), len(now)),
-        settled=word != "INCONCLUSIVE",
-        detectable=None if threshold is None else math.expm1(threshold),
+    log_ratio = sign * float(np.median(now) - np.median(before))
+    past = sign * np.asarray(past_log_ratios, dtype=np.float64)
+    found = Verdict(
+        word="INCONCLUSIVE", ratio=math.exp(log_ratio), operations=min(len(before), len(now))
+    )
+    if past.ndim != 1 or not np.isfinite(past).all():
+        reason = "the past log ratios are not a row of finite numbers"
+        return found.model_copy(update={"reason": reason})
+    runs = _Runs(np.sort(sign * before), np.sort(sign * now))
+    margin, reason = math.log1p(rule.margin), ""
+    known = len(past) >= FEWEST_PAST
+    # What two runs may differ by to the candidate's disadvantage, and to its advantage.
+    against, favour = _apart(past)
+    threshold = max(margin, against)
+    p_value = runs.p_value(max(threshold, math.log(RUNS_DIFFER)))
+    beyond = within(p_value, rule.alpha)
+    # Whether a candidate is fast enough is the same question with the arms changed round.
+    fast = _Runs(runs.now, runs.before).p_value(favour - margin)
+    word: Word = "INCONCLUSIVE"
+    if log_ratio > threshold if known else beyond:
+        word = "REGRESSION"
+    elif log_ratio + favour < margin if known else within(fast, rule.pass_alpha):
+        word = "PASS"
+    if not known and word != "PASS":
+        few = within(p_value, _least(len(before), len(now))) and not beyond
+        reason = f"{runs.seen(math.exp(log_ratio), rule.alpha)}; {_unknown(len(past), threshold)}"
+        if word == "INCONCLUSIVE":
+            reason += runs.lacking(rule.alpha) if few else _captures(len(past))
+    return found.model_copy(
+        update={
+            "word": word,
+            "reason": reason,
+            "settled": word != "INCONCLUSIVE",
+            "detectable": math.expm1(threshold),
+            "p_regression": p_value,
+            "beyond_runs": word == "REGRESSION" and beyond,
+        }
     )
 
 
@@ -85,33 +140,114 @@ def run_log_ratio(before: Any, now: Any) -> float:
     return float(np.median(np.asarray(second)) - np.median(np.asarray(first)))
 
 
-def _word(
-    log_ratio: float, past: Sequence[float], rule: GateRule
-) -> tuple[Word, str, float | None]:
-    """Returns the word, why there is none, and the threshold as a log ratio."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Runs:
+    """Log costs of the operations of two runs, each in ascending order."""
+
+    before: Floats
+    now: Floats
+
+    def p_value(self, shift: float) -> float:
+        """Returns the probability of a candidate at least this slow if the log ratio is `shift`."""
+        slower = int(np.searchsorted(self.before, self.now - shift - _TIE).sum())
+        return _tail(len(self.before), len(self.now), slower)
+
+    def seen(self, ratio: float, alpha: float) -> str:
+        """Returns what these two runs show, at the level that so many operations allow."""
+        level = max(alpha, _least(len(self.before), len(self.now)))
+        bound = self._bound(level)
+        slower = int((self.now > self.before[-1]).sum())
+        shown = f"below {bound:.3g}x ruled out" if bound > 1 else "no slow-down shown"
+        return (
+            f"{ratio:.3g}x, {slower} of {len(self.now)} slower than all {len(self.before)} of the "
+            f"baseline, {shown} at the {_percent(level)} level"
+        )
+
+    def lacking(self, alpha: float) -> str:
+        """Returns how many more operations the level needs."""
+        before, now = len(self.before), len(self.now)
+        wanted = range(1, _MOST_WANTED)
+        more = next((n for n in wanted if within(_least(before, now + n), alpha)), None)
+        each = next((n for n in wanted if within(_least(n, n), alpha)), None)
+        ways = [f"{more} more of the candidate"] if more else []
+        ways += [f"{each} on each side"] if each else []
+        return f"; the {_percent(alpha)} level needs {' or '.join(ways) or 'many more'}"
+
+    def _bound(self, level: float) -> float:
+        """Returns the largest ratio that is rejected at a level."""
+        low, high = self.now[0] - self.before[-1], self.now[-1] - self.before[0]
+        low -= 2 * _TIE  # where the candidate is the slower one in every pair
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            rejected = within(self.p_value(middle), level)
+            low, high = (middle, high) if rejected else (low, middle)
+        return math.exp(low)
+
+
+def _unknown(past: int, threshold: float) -> str:
+    """Returns that the past does not tell how far two runs differ, and what counts for that."""
+    runs = f"only {past} past ratio(s) say" if past else "no past runs say"
+    return f"{runs} how far two runs differ, so that only beyond {math.exp(threshold):.3g}x counts"
+
+
+def _captures(past: int) -> str:
+    """Returns how many more captured runs of the point tell that."""
+    more = FEWEST_PAST - past
+    return f"; {more} more captured run{'' if more == 1 else 's'} would tell"
+
+
+def _least(before: int, now: int) -> float:
+    """Returns the least p-value that so many operations can have."""
+    return _tail(before, now, before * now)
+
+
+def _tail(before: int, now: int, slower: int) -> float:
+    """Returns the chance that the candidate's is the slower one in at least so many of all pairs.
+
+    Every order of the operations is as likely as any other.
+    """
+    pairs = before * now
+    if slower == pairs:
+        return 1 / math.comb(before + now, before)
+    if pairs <= _MOST_PAIRS:
+        return _tails(before, now)[slower]
+    from scipy.special import ndtr
+
+    spread = math.sqrt(pairs * (before + now + 1) / 12)
+    return float(ndtr((pairs / 2 + 0.5 - slower) / spread))
+
+
+@functools.lru_cache
+def _tails(before: int, now: int) -> tuple[float, ...]:
+    """Returns `_tail` for each number of pairs: sums of the coefficients of a Gaussian binomial."""
+    pairs = before * now
+    counts = [1] + [0] * pairs
+    for factor in range(1, before + 1):
+        for place in range(pairs, now + factor - 1, -1):
+            counts[place] -= counts[place - now - factor]
+        for place in range(factor, pairs + 1):
+            counts[place] += counts[place - factor]
+    above = list(itertools.accumulate(reversed(counts)))[::-1]
+    return tuple(count / above[0] for count in above)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def _apart(past: Floats) -> tuple[float, float]:
+    """Returns by how much two runs of the same thing may differ, as log ratios: both ways.
+
+    With enough of them it is what one more log ratio exceeds once in a hundred.
+    """
     if len(past) < FEWEST_PAST:
-        count = f"only {len(past)} past ratio(s)" if past else "no past runs"
-        needed = f"at least {FEWEST_PAST} are needed to tell a change from a day"
-        return "INCONCLUSIVE", f"cannot tell: {count}, and {needed}", None
-    history = np.asarray(past, dtype=np.float64)
-    if history.ndim != 1 or not np.isfinite(history).all():
-        return "INCONCLUSIVE", "the past log ratios are not a row of finite numbers", None
-    usual, reach, margin = float(history.mean()), _reach(history), math.log1p(rule.margin)
-    threshold = max(margin, usual + reach)
-    if log_ratio > threshold:
-        return "REGRESSION", "", threshold
-    if log_ratio - usual + reach < margin:
-        return "PASS", "", threshold
-    return "INCONCLUSIVE", "", threshold
-
-
-def _reach(history: Floats) -> float:
-    """Returns by how much one more log ratio exceeds the mean of the past once in a hundred."""
+        usual = math.log(RUNS_DIFFER)
+        return usual + max([0.0, *past]), usual + max([0.0, *-past])
     from scipy.special import stdtrit
 
-    count = len(history)
-    quantile = float(stdtrit(count - 1, 1 - _LEVEL))
-    return quantile * float(history.std(ddof=1)) * math.sqrt(1 + 1 / count)
+    quantile = float(stdtrit(len(past) - 1, 1 - _LEVEL))
+    reach = quantile * float(past.std(ddof=1)) * math.sqrt(1 + 1 / len(past))
+    return float(past.mean()) + reach, reach - float(past.mean())
 
 
 def _logs(values: Any, name: str) -> Floats | str:

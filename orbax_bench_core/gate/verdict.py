@@ -100,7 +100,8 @@ class Verdict(ResultModel):
             says REGRESSION.
         high: Upper end of it: below the margin exactly when the time says PASS. Where the smallest
             slow-down in seconds decided, the interval stays one of ratios and need not agree.
-        p_regression: Probability of data like these when the ratio is within the tolerance.
+        p_regression: Probability of data like these when the ratio is within the tolerance; for two
+            separate runs, within what these may differ by, at least 2x.
         p_pass: Probability of data like these when the ratio is at the margin.
         operations: Operations per arm at that look.
         lives: Lives of workers per arm at that look; 0 for arms in one process each, or in one.
@@ -111,11 +112,14 @@ class Verdict(ResultModel):
         bound: Which bound the word is about: a `ratio`, or the `floor` of seconds.
         faster: Whether a candidate that is as slow as the baseline is ruled out.
         detectable: Smallest relative slow-down that is found nine times in ten by that look, such
-            as 0.05 for 5 %; None when the noise is not known.
+            as 0.05 for 5 %; None when the noise is not known. For two separate runs, the slow-down
+            beyond which one is a REGRESSION.
         detectable_80: The same for eight times in ten.
         more_blocks: About how many more blocks a verdict needs; 0 when one stands, None when not
             known, or more than anyone would run.
         stalls: What the stalls say; None before the first look, and in verdicts of version 1.
+        beyond_runs: Whether a REGRESSION of two separate runs is beyond what runs of the same thing
+            are supposed to differ by, so that it counts and does not only warn.
     """
 
     word: Word
@@ -137,6 +141,7 @@ class Verdict(ResultModel):
     detectable_80: float | None = None
     more_blocks: int | None = None
     stalls: StallVerdict | None = None
+    beyond_runs: bool = False
 
 
 class SeriesHealth(ResultModel):

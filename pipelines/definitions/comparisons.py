@@ -134,7 +134,7 @@ REGRESSION = Pipeline(
     name="regression",
     summary="Says whether a candidate is slower than a baseline, and fails if it is.",
     details="Each point is measured in both arms within one step, so on one machine. Beside a "
-    "stored\nbaseline, which was measured apart, it only warns.",
+    "stored\nbaseline, which was measured apart, it only warns below 2x.",
     suite="The suite file, word for word; with `arms`, unless they are given here or a stored "
     "baseline is compared with.",
     own=(
@@ -146,8 +146,8 @@ REGRESSION = Pipeline(
         Parameter(
             "baseline",
             "",
-            "A stored baseline in place of arms, which only warns: what looks slower is not "
-            "captured, and the pipeline succeeds.",
+            "A stored baseline in place of arms, which only warns below 2x: what looks slower is "
+            "not captured, and the pipeline succeeds.",
         ),
         Parameter(
             "registry",

@@ -22,7 +22,7 @@ def add(steps: Steps) -> None:
 def conclude(finished: Finished, console: "Console") -> int:
     """Shows the summary of a sweep, and its comparison with a baseline, and returns the exit code.
 
-    A comparison with what was measured apart can only warn, so that it is no part of the code.
+    A comparison with a baseline is no part of the code: it was measured apart.
     """
     from orbax_bench_core.analysis.summary import notes_document, summarize, terminal_document
     from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document

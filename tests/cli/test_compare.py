@@ -115,3 +115,35 @@ def test_stalls_are_counted_over_all_that_was_measured(orbax_bench, make_paired_
     found = next(each for each in point["operations"] if each["operation"] == "save")["verdict"]
     assert (found["word"], found["stalls"]["operations"]) == ("PASS", 10)
     assert found["stalls"]["measured"]["candidate"] == stalled
+
+
+def test_at_the_first_use_a_few_operations_tell_what_they_can(orbax_bench, make_separate_run):
+    before = make_separate_run(0, repeats=3).root
+    few = make_separate_run(1, 5.8, repeats=3).root
+    outcome = orbax_bench("compare", before, few)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "INCONCLUSIVE" in outcome.out
+    assert "3 of 3 slower than all 3 of the baseline" in outcome.out
+    assert "ruled out at the 5 % level" in outcome.out
+    assert "the 1 % level needs 4 more of the candidate or 5 on each side" in outcome.out
+    enough = make_separate_run(2, 5.8, repeats=7).root
+    outcome = orbax_bench("compare", before, enough)
+    assert (outcome.code, outcome.err) == (3, "")
+    assert "REGRESSION" in outcome.out
+    assert "7 of 7 slower than all 3 of the baseline" in outcome.out
+    assert "no past runs say how far two runs differ" in outcome.out
+    assert "it is more than such runs differ by" in outcome.out
+
+
+def test_a_baseline_at_its_first_use_ends_with_the_code_of_a_regression(
+    orbax_bench, make_separate_run, tmp_path
+):
+    registry, after = tmp_path / "reg", make_separate_run(1, 5.8).root
+    captured = orbax_bench("baseline", "capture", registry, make_separate_run(0).root, "--promote")
+    assert captured.code == 0
+    for command in (("compare",), ("baseline", "compare")):
+        outcome = orbax_bench(*command, registry, after)
+        assert (outcome.code, "6 of 6 slower than all 6" in outcome.out) == (3, True)
+    # 2x would be no news of two runs about which nothing is known.
+    outcome = orbax_bench("compare", registry, make_separate_run(2, 1.8).root)
+    assert (outcome.code, "INCONCLUSIVE" in outcome.out) == (0, True)

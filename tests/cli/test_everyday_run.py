@@ -103,3 +103,20 @@ def test_the_guides_command_compares_with_orbaxs_own_baseline_and_shows_every_me
     assert "no test can be made" in done.out
     verdicts = (tmp_path / "out" / "verdicts.md").read_text()
     assert "no test can be made" in verdicts
+
+
+def test_ab_compare_and_history_show_one_ratio_with_one_interval(run, orbax_bench, tmp_path):
+    """Loads are judged at the first look, and measured up to that which saves need."""
+    done = run({"slow_at": "1 5"}, "-c", "save_s=0.0206", command="ab")
+    assert done.code == 0, done.out
+    report = json.loads((tmp_path / "out" / "verdicts.json").read_text())
+    (point,) = report["points"]
+    assert {each["verdict"]["operations"] for each in point["operations"]} == {10, 20}
+    told = [done.out, *(orbax_bench(name, tmp_path / "out").out for name in ("compare", "history"))]
+    for found in point["operations"]:
+        verdict = found["verdict"]
+        interval = f"[{verdict['low']:.3f}–{verdict['high']:.3f}]"
+        for said in told:
+            lines = [line for line in said.splitlines() if interval in line]
+            assert lines, (interval, said)
+            assert all(f"{verdict['ratio']:.3f}x" in line for line in lines)

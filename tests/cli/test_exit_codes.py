@@ -80,6 +80,8 @@ def test_a_word_that_is_none_or_not_that_of_the_file_is_refused(tmp_path):
 
 APART = {"mode": "unpaired"}
 SLOWER_APART = build_point("apart", build_operation("save", "REGRESSION", 1.3), **APART)
+BEYOND = build_operation("save", "REGRESSION", 5.8, verdict={"beyond_runs": True})
+BEYOND_APART = build_point("far apart", BEYOND, **APART)
 OPEN_APART = build_point("apart", build_operation("save", "INCONCLUSIVE", 1.1), **APART)
 
 
@@ -88,6 +90,8 @@ OPEN_APART = build_point("apart", build_operation("save", "INCONCLUSIVE", 1.1), 
     [
         (build_report(SLOWER_APART), 0),
         (build_report(OPEN_APART), 0),
+        (build_report(BEYOND_APART, OPEN_APART), 3),
+        (build_report(BEYOND_APART).explored("other rules"), 4),
         (build_report(SLOWER_APART, left_out=("x",)), 1),
         (build_report(SLOWER_APART).explored("other rules"), 4),
         (build_report(SLOWER_APART, REGRESSES), 3),

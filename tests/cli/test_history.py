@@ -36,6 +36,29 @@ def test_json_has_every_run(history, make_nightly):
     assert [run["run_id"] for run in found["series"][0]["runs"]] == ["run000", "run001", "run002"]
 
 
+def test_a_run_that_keeps_no_verdict_is_judged_as_compare_does(
+    history, orbax_bench, make_paired_run
+):
+    run = make_paired_run(0, 1.05, blocks=20, sigma=0.03).root
+    (point,) = json.loads(orbax_bench("compare", run, "--json").out)["points"]
+    verdict = point["operations"][0]["verdict"]
+    (series,) = json.loads(history(run, "--json").out)["series"]
+    (found,) = series["runs"]
+    assert (found["value"], found["low"], found["high"]) == (
+        verdict["ratio"],
+        verdict["low"],
+        verdict["high"],
+    )
+    # All blocks that there are say something else: the verdict stood before.
+    assert (found["n"], point["blocks"]) == (verdict["operations"] // 2, 20)
+    assert found["n"] < 20
+
+
+def test_a_run_that_is_too_short_for_a_verdict_names_what_it_shows(history, make_paired_run):
+    told = history(make_paired_run(0, blocks=1).root).out
+    assert re.search(r"save +1 +\d\.\d{3}x \(median of blocks\) +–", told)
+
+
 def code(commit):
     """What a record says that measured the code of a commit; None for one that does not say."""
     source = {} if commit is None else {"commit": commit, "dirty": False}

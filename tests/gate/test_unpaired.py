@@ -1,12 +1,13 @@
-"""Against a stored baseline there is a warning at most."""
+"""Against a stored baseline there is a warning, or a regression that is beyond runs."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 from orbax_bench_core.config import GateRule
-from orbax_bench_core.gate import decide_unpaired, run_log_ratio
+from orbax_bench_core.gate import decide_unpaired, run_log_ratio, unpaired
 
 QUIET = [-0.01, 0.0, 0.01, 0.005, -0.005]
 WILD = [-0.3, -0.1, 0.1, 0.3, 0.0]
@@ -67,21 +68,102 @@ def test_the_threshold_is_never_below_the_margin():
     assert found.detectable == pytest.approx(0.4)
 
 
-NEEDED = "and at least 4 are needed to tell a change from a day"
+def spaced(ratio, count):
+    return [ratio * (1 + place / 1000) for place in range(count)]
+
+
+@pytest.mark.parametrize(("before", "now"), [(5, 5), (3, 7), (1, 99), (40, 40), (70, 70)])
+def test_without_a_past_the_exact_test_decides_whatever_the_counts(before, now):
+    found = decide_unpaired(spaced(1.0, before), spaced(5.8, now), [])
+    assert (found.word, found.beyond_runs) == ("REGRESSION", True)
+    assert found.p_regression <= 0.01
+    assert f"{now} of {now} slower than all {before} of the baseline" in found.reason
+    assert "at the 1 % level; no past runs say how far two runs differ" in found.reason
+
+
+def test_too_few_for_the_level_say_what_is_known_and_how_many_more_it_needs():
+    found = decide_unpaired(spaced(1.0, 3), spaced(5.8, 3), [])
+    assert (found.word, found.beyond_runs) == ("INCONCLUSIVE", False)
+    assert found.p_regression == pytest.approx(1 / 20)
+    assert found.reason == (
+        "5.8x, 3 of 3 slower than all 3 of the baseline, below 5.79x ruled out at the 5 % level; "
+        "no past runs say how far two runs differ, so that only beyond 2x counts; "
+        "the 1 % level needs 4 more of the candidate or 5 on each side"
+    )
+    assert decide_unpaired(spaced(1.0, 3), spaced(5.8, 3 + 4), []).word == "REGRESSION"
+    assert decide_unpaired(spaced(1.0, 3), spaced(5.8, 3 + 3), []).word == "INCONCLUSIVE"
 
 
 @pytest.mark.parametrize(
-    ("past", "reason"),
+    ("past", "threshold", "told"),
     [
-        ([], f"cannot tell: no past runs, {NEEDED}"),
-        ([0.1], f"cannot tell: only 1 past ratio(s), {NEEDED}"),
-        ([0.1, 0.2, math.nan, 0.1], "the past log ratios are not a row of finite numbers"),
+        (
+            [],
+            2.0,
+            "no past runs say how far two runs differ, so that only beyond 2x counts; 4 more",
+        ),
+        (
+            [0.1],
+            2.21,
+            "only 1 past ratio(s) say how far two runs differ, so that only beyond 2.21x",
+        ),
+        ([-0.1, 0.5, 0.0], 3.3, "only 3 past ratio(s) say how far"),
     ],
 )
-def test_without_a_past_it_cannot_tell(past, reason):
-    found = decide_unpaired(ONE, run(9.0), past)
+def test_few_past_runs_allow_for_more_and_never_for_less(past, threshold, told):
+    slower = decide_unpaired(spaced(1.0, 5), spaced(0.98 * threshold, 5), past)
+    assert (slower.word, slower.detectable) == (
+        "INCONCLUSIVE",
+        pytest.approx(threshold - 1, abs=0.01),
+    )
+    assert told in slower.reason
+    found = decide_unpaired(spaced(1.0, 5), spaced(1.02 * threshold, 5), past)
+    assert (found.word, found.beyond_runs) == ("REGRESSION", True)
+
+
+@pytest.mark.parametrize(("ratio", "word"), [(0.5, "PASS"), (0.62, "INCONCLUSIVE")])
+def test_without_a_past_only_what_is_much_faster_passes(ratio, word):
+    assert decide_unpaired(spaced(1.0, 5), spaced(ratio, 5), []).word == word
+
+
+def test_with_a_past_more_than_2x_is_beyond_runs_and_less_is_a_warning():
+    for ratio, beyond in ((1.5, False), (2.5, True)):
+        found = decide_unpaired(spaced(1.0, 5), spaced(ratio, 5), QUIET)
+        assert (found.word, found.beyond_runs, found.reason) == ("REGRESSION", beyond, "")
+
+
+def test_equal_times_are_no_evidence():
+    found = decide_unpaired([1.0] * 6, [1.0] * 6, [])
+    assert (found.word, found.p_regression) == ("INCONCLUSIVE", 1.0)
+    assert "no slow-down shown" in found.reason
+
+
+def test_a_past_of_no_numbers_is_a_reason():
+    found = decide_unpaired(ONE, run(9.0), [0.1, 0.2, math.nan, 0.1])
+    reason = "the past log ratios are not a row of finite numbers"
     assert (found.word, found.reason, found.detectable) == ("INCONCLUSIVE", reason, None)
     assert found.ratio == pytest.approx(9.0)
+
+
+@pytest.mark.parametrize(("before", "now"), [(3, 3), (5, 4), (2, 9)])
+def test_every_order_of_the_operations_is_as_likely(before, now):
+    """The p-value of each place of the candidate's operations, by going through all of them."""
+    logs = np.arange(before + now, dtype=float)
+    counts = []
+    for chosen in itertools.combinations(range(before + now), now):
+        mine = logs[list(chosen)]
+        others = np.delete(logs, list(chosen))
+        counts.append(int((mine[:, None] > others).sum()))
+    for pairs in range(before * now + 1):
+        expected = np.mean([count >= pairs for count in counts])
+        assert unpaired._tail(before, now, pairs) == pytest.approx(expected)
+
+
+def test_beyond_many_pairs_a_normal_tail_agrees():
+    exact = unpaired._tails(64, 62)
+    for pairs in (2200, 2400, 2600):
+        near = unpaired._tail(64, 63, round(pairs * 63 / 62))
+        assert near == pytest.approx(exact[pairs], rel=0.06)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,11 @@ def test_unpaired_warnings_are_as_rare_as_they_say():
 
 
 @pytest.mark.slow
+def test_two_runs_without_a_past_seldom_regress():
+    assert missed(side_rules.first_use_figures(200)) == []
+
+
+@pytest.mark.slow
 def test_health_flags_are_as_rare_as_they_say():
     assert missed(side_rules.health_figures(60)) == []
 

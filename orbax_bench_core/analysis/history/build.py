@@ -11,7 +11,10 @@ from typing import Any, Final
 from orbax_bench_core.analysis.history.changes import FEWEST, NEAR, SIGNIFICANCE, Flag, flags
 from orbax_bench_core.analysis.history.model import Change, History, Kind, Measured, PastRun, Series
 from orbax_bench_core.analysis.history.questions import question
+from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, read_verdicts
 from orbax_bench_core.baselines import FoundRun
+from orbax_bench_core.config import ARMS, PER_ARM
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.provenance import UNKNOWN, surroundings
 from orbax_bench_core.records import PairedTimes, Record, repeats_of, seconds_per_repeat
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, side
@@ -43,7 +46,21 @@ class _Entry:
 
 def measured_in(run: FoundRun) -> list[Measured]:
     """Returns what all records of a run say, operation by operation; this is what takes long."""
-    return [entry for records in run.read() for entry in _measured(run, records)]
+    verdicts = _verdicts(run)
+    return [entry for records in run.read() for entry in _measured(run, records, verdicts)]
+
+
+def _verdicts(run: FoundRun) -> Mapping[str, PointVerdict]:
+    """Returns the verdicts that a run keeps, by the id of the point; none by other rules."""
+    if run.directory is None:
+        return {}
+    try:
+        found = read_verdicts(run.directory)
+    except UserError:
+        return {}
+    if found.exploratory or found.run_id != run.run_id or found.gate != run.gate:
+        return {}
+    return {point.point_id: point for point in found.points}
 
 
 def history(
@@ -86,44 +103,53 @@ def history(
     )
 
 
-def _measured(run: FoundRun, records: Sequence[Record]) -> Iterator[Measured]:
+def _measured(
+    run: FoundRun, records: Sequence[Record], verdicts: Mapping[str, PointVerdict]
+) -> Iterator[Measured]:
     measured = [record for record in records if not record.warmup and record.status == "passed"]
     if not measured:
         return
     point = measured[0].point
     if isinstance(point, Pair):
-        yield from _paired(run, point, measured)
+        yield from _paired(run, point, records, measured, verdicts.get(point.id))
     else:
         yield from _separate(run, point, measured)
 
 
-def _paired(run: FoundRun, pair: Pair, records: Sequence[Record]) -> Iterator[Measured]:
-    from orbax_bench_core.gate import log_ratio, read_blocks
-
-    series = PairedTimes.of(repeats_of(records))
-    arms = {record.arm: record for record in reversed(records)}
-    if not len(series.labels):
+def _paired(
+    run: FoundRun,
+    pair: Pair,
+    records: Sequence[Record],
+    measured: Sequence[Record],
+    verdict: PointVerdict | None,
+) -> Iterator[Measured]:
+    """Yields the ratios of the verdict, which is given anew where the run keeps none of these."""
+    repeats = list(repeats_of(records))
+    series = PairedTimes.of(repeats)
+    if run.info is None or not len(series.labels):
         return
+    if verdict is None or verdict.blocks != len(series.labels):
+        verdict = judge_point(pair, repeats, run.info)
+    passed = {arm: [record for record in measured if record.arm == arm] for arm in ARMS}
     candidate = pair.candidate.replace(environment=None)
-    for operation, times in series.times.items():
-        ratios = [value for value in series.log_ratios(operation) if math.isfinite(value)]
-        if ratios:
-            low, middle, high = (math.exp(value) for value in _quartiles(ratios))
-            blocks = read_blocks(times, series.labels)
-            # The same estimate as in the verdict of the run, where there is one.
-            value = middle if isinstance(blocks, str) else math.exp(log_ratio(blocks))
-            yield Measured(
-                series=("ratio", pair.baseline.id, candidate.id, operation),
-                point=pair,
-                past=PastRun(
-                    **_identity(run, [each for each in records if each.arm == "candidate"]),
-                    value=value,
-                    low=min(low, value),
-                    high=max(high, value),
-                    n=len(ratios),
-                    reference=_what_ran(arms["baseline"]),
-                ),
-            )
+    for found in verdict.operations:
+        operation, judged = found.operation, found.verdict
+        ratios = [value for value in found.block_log_ratios if math.isfinite(value)]
+        if not ratios or not all(passed.values()):
+            continue
+        yield Measured(
+            series=("ratio", pair.baseline.id, candidate.id, operation),
+            point=pair,
+            past=PastRun(
+                **_identity(run, passed["candidate"]),
+                value=judged.ratio or math.exp(_quartiles(ratios)[1]),
+                low=judged.low,
+                high=judged.high,
+                n=(judged.lives or judged.operations) // PER_ARM if judged.ratio else len(ratios),
+                by_blocks=not judged.ratio,
+                reference=_what_ran(passed["baseline"][0]),
+            ),
+        )
 
 
 def _separate(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iterator[Measured]:

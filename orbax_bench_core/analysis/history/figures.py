@@ -30,12 +30,15 @@ def series_figure(series: Series) -> Figure:
 
 
 def draw_series(axes: Axes, series: Series) -> None:
-    """Draws every run with its quartiles, the level of each part, and where it changes."""
+    """Draws every run with its interval, or quartiles of seconds, and where the level changes."""
     runs = series.runs
     places = range(len(runs))
     values = [run.value for run in runs]
-    below = [run.value - run.low for run in runs]
-    above = [run.high - run.value for run in runs]
+    every = [end for run in runs for end in (run.low, run.value, run.high) if end is not None]
+    limits = ratio_limits(every, _LEAST)
+    # Where an end is open, its line goes on to that of the axis.
+    below = [max(run.value - (run.low or limits[0]), 0) for run in runs]
+    above = [max((run.high or limits[1]) - run.value, 0) for run in runs]
     axes.errorbar(
         places,
         values,
@@ -44,13 +47,10 @@ def draw_series(axes: Axes, series: Series) -> None:
         color=figures.CANDIDATE,
         ecolor=figures.LINE,
         elinewidth=1.4,
-        label="run, with quartiles",
     )
     if series.kind == "ratio":
-        every = [value for run in runs for value in (run.low, run.value, run.high)]
         axes.set_yscale("log")
         _draw_parts(axes, series)
-        limits = ratio_limits(every, _LEAST)
         axes.set_ylim(*limits)
         ratio_axis(axes.yaxis, *limits)
         axes.xaxis.grid(visible=False)

@@ -20,10 +20,13 @@ class PastRun(ResultModel):
         run_id: The run.
         place: Its run directory, or its capture in a registry.
         began_at: When it began, UTC.
-        value: Ratio of candidate to baseline (Hodges-Lehmann); or median seconds.
-        low: Lower quartile of the blocks, or repeats, that it is made from.
-        high: Upper quartile of them.
-        n: Blocks of a paired run; repeats of another.
+        value: Ratio of candidate to baseline, that of the verdict of the run; or median seconds.
+        low: Lower end of the 95 % interval of the ratio, None where it is open; or lower quartile
+            of the seconds.
+        high: Upper end, or upper quartile.
+        n: Blocks of a paired run that the ratio is made from; repeats of another.
+        by_blocks: Whether the value is the median of the ratios of the blocks, for a verdict on so
+            few blocks has none.
         ran: What was measured: versions, commit and environment by name; of the candidate.
         code: Revision of the code under test, for people; of the candidate. `unknown` where it was
             not recorded.
@@ -35,9 +38,10 @@ class PastRun(ResultModel):
     place: str
     began_at: datetime.datetime
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     n: int
+    by_blocks: bool = False
     ran: dict[str, str]
     code: str = UNKNOWN
     reference: dict[str, str] = {}

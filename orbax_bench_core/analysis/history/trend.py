@@ -139,9 +139,9 @@ def _nightly(difference: str) -> bool:
 
 
 def _told(series: Series, run: PastRun) -> str:
-    spread = f"{_value(series, run.low)} to {_value(series, run.high)}"
-    ran = words.release_and_code(run)
-    return f"{words.day(run.began_at)}: {_value(series, run.value)} ({spread}), {ran or run.code}"
+    ran = words.release_and_code(run) or run.code
+    value, around = words.value_of(series, run), words.around(series, run)
+    return f"{words.day(run.began_at)}: {value} ({around}), {ran}"
 
 
 def _value(series: Series, value: float) -> str:

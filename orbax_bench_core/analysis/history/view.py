@@ -138,7 +138,7 @@ def _only(series: list[Series]) -> list[Element]:
         )
         for name, id_ in points
     )
-    headings = ("operation", *words.RUN_HEADINGS[2:5])
+    headings = ("operation", *words.RUN_HEADINGS[series[0].kind][2:5])
     columns = tuple(
         Column(heading, "text" if heading == "operation" else "number") for heading in headings
     )
@@ -198,14 +198,15 @@ def _parts(series: Series, *, changes: bool = True, runs: bool = False) -> Table
 
 def _runs(series: Series, runs: tuple[PastRun, ...], *, brief: bool = False) -> Table:
     """Returns runs in seconds; in brief the release and the code of each are one column."""
-    headings = words.RUN_HEADINGS[: -2 if brief else None] + (("what ran",) if brief else ())
+    headings = words.RUN_HEADINGS[series.kind]
+    headings = (*headings[:-2], "what ran") if brief else headings
     columns = (
         Column(
             heading,
-            "number" if heading in ("n", "median", "spread") else "text",
+            "number" if place in (2, 3, 4) else "text",
             apart=heading == "what ran",
         )
-        for heading in headings
+        for place, heading in enumerate(headings)
     )
     rows = []
     for run in runs:

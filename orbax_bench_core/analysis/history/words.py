@@ -9,12 +9,16 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.analysis.history.model import Change, History, PastRun, Series
+from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, Series
+from orbax_bench_core.analysis.verdicts import interval, ratio
 from orbax_bench_core.document import percent, seconds
 from orbax_bench_core.provenance import UNKNOWN
 
 HEADINGS: Final = ("from", "to", "runs", "ratio", "change", "flagged", "changed with")
-RUN_HEADINGS: Final = ("run", "began", "n", "median", "spread", "code under test", "what ran")
+RUN_HEADINGS: Final[Mapping[Kind, Sequence[str]]] = {
+    "ratio": ("run", "began", "blocks", "ratio", "95 % interval", "code under test", "what ran"),
+    "seconds": ("run", "began", "n", "median", "spread", "code under test", "what ran"),
+}
 
 READING: Final = """\
 The ratio is the time of the candidate over that of the reference arm in the same run: above 1 is \
@@ -57,14 +61,14 @@ def shown(history: History, *, every: bool) -> list[Series]:
 
 def headline(history: History, series: Sequence[Series]) -> str:
     """Returns the result of a history in a sentence or two; `series` are those that are shown."""
-    ratios = [ratio for ratio in series if ratio.kind == "ratio"]
+    ratios = [each for each in series if each.kind == "ratio"]
     said = f"{history.num_runs} run{'' if history.num_runs == 1 else 's'}, {len(series)} series."
     if not ratios:
         return f"{said} None is a ratio to a reference arm, so no change can be told."
-    changes = [(change, ratio) for ratio in ratios for change in ratio.changes]
+    changes = [(change, each) for each in ratios for change in each.changes]
     if not changes:
         return f"{said} No flag in {len(ratios)} ratios to a reference arm."
-    changed = sum(bool(ratio.changes) for ratio in ratios)
+    changed = sum(bool(each.changes) for each in ratios)
     worst, slowed = max(changes, key=lambda change: change[0].effect)
     return (
         f"{said} {changed} of {len(ratios)} ratios to a reference arm are flagged, to be confirmed "
@@ -94,16 +98,32 @@ def rows(series: Series) -> list[Row]:
 
 
 def run_row(series: Series, run: PastRun) -> tuple[str, ...]:
-    """Returns one run as cells with the columns of `RUN_HEADINGS`."""
+    """Returns one run as cells with the columns of `RUN_HEADINGS` of its kind."""
     return (
         run.run_id,
         f"{run.began_at:%Y-%m-%d %H:%M}",
         str(run.n),
-        seconds(run.value) if series.kind == "seconds" else f"{run.value:.3f}x",
-        percent((run.high - run.low) / run.value),
+        value_of(series, run),
+        around(series, run),
         run.code,
         what_ran(run),
     )
+
+
+def value_of(series: Series, run: PastRun) -> str:
+    """Returns the ratio of a run as its verdict has it, or its median seconds."""
+    if series.kind == "seconds":
+        return seconds(run.value)
+    return f"{ratio(run.value)}{' (median of blocks)' if run.by_blocks else ''}"
+
+
+def around(series: Series, run: PastRun) -> str:
+    """Returns the interval of the ratio of a run, or how far its seconds are spread."""
+    if series.kind == "ratio":
+        return interval(run)
+    if run.low is None or run.high is None:
+        return "–"
+    return percent((run.high - run.low) / run.value)
 
 
 def what_ran(run: PastRun) -> str:

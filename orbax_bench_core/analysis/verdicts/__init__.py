@@ -25,7 +25,7 @@ from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
 from orbax_bench_core.analysis.verdicts.ranking import nearest_to_trouble
 from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST, compare_stored, compare_unpaired
 from orbax_bench_core.analysis.verdicts.view import verdicts_document
-from orbax_bench_core.analysis.verdicts.words import share
+from orbax_bench_core.analysis.verdicts.words import interval, ratio, share
 
 __all__ = [
     "NO_PAST",
@@ -38,9 +38,11 @@ __all__ = [
     "compare_stored",
     "compare_unpaired",
     "headline",
+    "interval",
     "judge_point",
     "nearest_to_trouble",
     "needs_more",
+    "ratio",
     "ratio_axis",
     "ratio_limits",
     "read_verdicts",

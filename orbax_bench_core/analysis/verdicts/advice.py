@@ -74,10 +74,15 @@ def advice(
 
 
 def _of_regression(verdict: Verdict, rule: GateRule, *, primary: bool, paired: bool) -> str:
-    if not paired:
-        return "Only a warning: run both arms in one place with `orbax-bench ab` before acting."
     if not primary:
         return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
+    if not paired and verdict.beyond_runs:
+        return (
+            "Look at what differs between the runs; `orbax-bench ab` tells the code from the "
+            "machine."
+        )
+    if not paired:
+        return "Only a warning: run both arms in one place with `orbax-bench ab` before acting."
     alarms = f"No need to run again: false alarms are at most {_percent(rule.alpha)}."
     if verdict.endpoint == "stalls":
         return (

@@ -71,9 +71,10 @@ def brief_elements(report: VerdictReport, metrics: MetricsShown) -> tuple[Elemen
     if not all(operation.primary for point in long for operation in point.operations):
         aside = "In (parentheses): operations that are not primary; they decide nothing."
         elements.append(_hanging(Span(aside, "dim")))
+    apart = all(point.mode == "unpaired" for point in report.points)
     ratio = (
-        f"Ratio: candidate ({report.candidate}) over baseline ({report.baseline}); above 1 is "
-        "slower."
+        f"Ratio{' of medians' if apart else ''}: candidate ({report.candidate}) over baseline "
+        f"({report.baseline}); above 1 is slower."
     )
     return (
         *elements,

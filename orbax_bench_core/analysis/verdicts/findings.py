@@ -34,13 +34,14 @@ def finding(operation: OperationVerdict) -> str:
         return f"Not judged: {verdict.reason}."
     if verdict.endpoint == "stalls" and verdict.stalls is not None:
         return f"{verdict.word} by stalls: {_of_stalls(verdict)}."
-    if verdict.reason:
+    if verdict.reason and verdict.p_regression is None:
         return f"Not judged: {verdict.reason}."
+    why = f": {verdict.reason}" if verdict.reason else ""
     found = verdict.stalls
     beside = f"; {_counted(found)}" if found is not None and _some(found.of_all) else ""
     if verdict.word == "REGRESSION":
-        return f"REGRESSION of the typical time{beside}."
-    return f"No verdict on the typical time{beside}."
+        return f"REGRESSION of the typical time{why}{beside}."
+    return f"No verdict on the typical time{why}{beside}."
 
 
 def stalls(verdict: Verdict) -> str:

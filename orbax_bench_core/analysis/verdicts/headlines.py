@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from orbax_bench_core.analysis.verdicts.findings import ENDPOINTS, open_shares, seconds_of
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.ranking import nearest_to_trouble, trouble, worst_first
 from orbax_bench_core.analysis.verdicts.words import interval, ratio, share
 from orbax_bench_core.document import count
 from orbax_bench_core.records import CompanyFinder
+
+_WARNING: Final = "this is a warning, no proof."
 
 
 def headline(report: VerdictReport) -> str:
@@ -27,7 +31,8 @@ def _said(report: VerdictReport) -> str:
     else:
         said = _undecided(report)
     if all(point.mode == "unpaired" for point in report.points):
-        said += " The arms were run apart from each other: this is a warning, no proof."
+        said += " The arms were run apart from each other: "
+        said += "it is more than such runs differ by." if report.beyond_runs else _WARNING
     return said
 
 

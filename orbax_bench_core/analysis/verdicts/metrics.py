@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
+from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.model import MetricChange, PointVerdict
 from orbax_bench_core.analysis.verdicts.ranking import primary_first
 from orbax_bench_core.document import Column, Element, Paragraph, Row, Span, Table, digits
@@ -22,7 +23,8 @@ MOST: Final = 10
 """So many metrics of a point a terminal shows that has not asked for all."""
 _NOTE: Final = (
     "Metrics: median over the repeats on the worst host; where no direction is better, the mean "
-    "over the hosts. They decide nothing, and no test was made of their deltas."
+    "over the hosts. A change in % is the delta of these medians: it decides nothing, and no test "
+    "was made of it. One with an x is the ratio of the verdict, with its interval."
 )
 _NOTE_OF_MEANS: Final = (
     "Metrics: mean over the repeats, then over the hosts, which is all that Orbax's own framework "
@@ -35,7 +37,7 @@ _TIMES: Final = (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))
 _BARE: Final = ("", "count", "ratio")
 """Units of numbers that stand alone."""
 _COLUMNS: Final = (
-    *(Column(name, "number") for name in ("baseline", "candidate", "delta")),
+    *(Column(name, "number") for name in ("baseline", "candidate", "change")),
     Column("better", "fixed"),
 )
 
@@ -129,7 +131,7 @@ def metric_table(point: PointVerdict) -> tuple[Element, ...]:
     rows = []
     for metric in _by_operation(point, point.metrics):
         names = (Span(metric.operation, code=True), Span(metric.metric, code=True))
-        rows.append(Row((*names, *map(Span, _numbers(metric)), _better(metric))))
+        rows.append(Row((*names, *map(Span, _numbers(point, metric)), _better(metric))))
     columns = (Column("operation"), Column("metric"), *_COLUMNS)
     return (Table(columns, tuple(rows)), Paragraph(note_of(point.metrics), "dim"))
 
@@ -237,13 +239,16 @@ def _terminal_table(point: PointVerdict, metrics: Sequence[MetricChange]) -> Tab
         rows.append(Row((Span(operation, strong=True), *([""] * len(_COLUMNS)))))
         for metric in group:
             name = Span(f" {metric.metric}")
-            rows.append(Row((name, *map(Span, _numbers(metric)), _better(metric))))
+            rows.append(Row((name, *map(Span, _numbers(point, metric)), _better(metric))))
     columns = (Column("metric", apart=True), *_COLUMNS)
     return Table(columns, tuple(rows), indented=True, ruled=False)
 
 
-def _numbers(metric: MetricChange) -> tuple[str, str, str]:
-    """Returns the median of both arms and the delta, in a unit that suits their size."""
+def _numbers(point: PointVerdict, metric: MetricChange) -> tuple[str, str, str]:
+    """Returns the median of both arms in a unit that suits their size, and the change.
+
+    That is the ratio of the verdict of what this judged, so that there is one of it everywhere.
+    """
     known = [value for value in (metric.baseline, metric.candidate) if value is not None]
     unit, factor = _scale(metric.unit, max(map(abs, known), default=0.0))
     behind = "" if unit in _BARE else f" {unit}"
@@ -251,7 +256,23 @@ def _numbers(metric: MetricChange) -> tuple[str, str, str]:
         "–" if value is None else f"{digits(value / factor)}{behind}"
         for value in (metric.baseline, metric.candidate)
     )
-    return before, after, _delta_words(metric)
+    return before, after, _judged_ratio(point, metric) or _delta_words(metric)
+
+
+def _judged_ratio(point: PointVerdict, metric: MetricChange) -> str:
+    """Returns the ratio of an operation's verdict; empty for what has none of its own.
+
+    What a repeat does several times is judged by its sum, which is no metric of one of them.
+    """
+    measured = [each.operation for each in point.metrics if each.metric == TIME]
+    several = sum(name.partition("[")[0] == metric.operation for name in measured) > 1
+    if metric.metric != TIME or several:
+        return ""
+    for operation in point.operations:
+        if operation.operation == metric.operation and operation.verdict.ratio is not None:
+            found = words.interval(operation.verdict)
+            return f"{words.ratio(operation.verdict.ratio)}{'' if found == '–' else f' {found}'}"
+    return ""
 
 
 def _delta_words(metric: MetricChange) -> str:

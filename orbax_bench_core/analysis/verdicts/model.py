@@ -235,7 +235,16 @@ class VerdictReport(ResultModel):
     def only_warns(self) -> bool:
         """Whether all of it was measured apart: whatever else changed looks like a regression."""
         apart = all(point.mode == "unpaired" for point in self.points)
-        return bool(self.points) and apart and not self.exploratory
+        return bool(self.points) and apart and not self.beyond_runs and not self.exploratory
+
+    @property
+    def beyond_runs(self) -> bool:
+        """Whether a primary operation regressed by more than runs of the same thing differ by."""
+        return any(
+            operation.primary and operation.verdict.beyond_runs
+            for point in self.points
+            for operation in point.operations
+        )
 
     @property
     def outcome(self) -> Outcome:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, Protocol
 
 from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.findings import ENDPOINTS, attempts, finding, seconds_of
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, Unmatched
 from orbax_bench_core.config import ARMS, MAX_PRIMARY, PER_ARM, GateConfig
 from orbax_bench_core.document import count
-from orbax_bench_core.gate import Verdict, Word
+from orbax_bench_core.gate import Word
 
 MARKS: Final[dict[Word, str]] = {"REGRESSION": "✗", "INCONCLUSIVE": "?", "PASS": "✓"}
 """Stands before each word, so that no verdict is told by colour alone."""
@@ -68,7 +68,10 @@ READING: Final = (
         "A point is REGRESSION when one of its primary operations is, or its attempts are, and "
         "PASS when all of them pass."
     ),
-    "Arms that are `unpaired` were run apart: whatever else changed shows as a difference too.",
+    (
+        "Arms that are `unpaired` were run apart: whatever else changed shows as a difference too. "
+        "Their ratio is that of the medians."
+    ),
 )
 """Reading aid of a table of verdicts, one sentence each."""
 
@@ -78,18 +81,30 @@ def ratio(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{_plain(value)}x"
 
 
-def interval(verdict: Verdict) -> str:
+class Interval(Protocol):
+    """Whatever has a 95 % interval; an end that is None is open."""
+
+    @property
+    def low(self) -> float | None:
+        """Lower end."""
+
+    @property
+    def high(self) -> float | None:
+        """Upper end."""
+
+
+def interval(found: Interval) -> str:
     """Returns the 95 % interval of a ratio, such as `[1.152–1.271]`; a dash without one.
 
     Where too few blocks rule out nothing on one side, it ends there at 0 or at infinity.
     """
-    low, high = ends(verdict)
+    low, high = ends(found)
     return "–" if low is None or high is None else f"[{_plain(low)}–{_plain(high)}]"
 
 
-def ends(verdict: Verdict) -> tuple[float, float] | tuple[None, None]:
+def ends(found: Interval) -> tuple[float, float] | tuple[None, None]:
     """Returns both ends of an interval, or None for both where there is none."""
-    low, high = verdict.low, verdict.high
+    low, high = found.low, found.high
     if (low is None and high is None) or any(
         end is not None and math.isnan(end) for end in (low, high)
     ):

@@ -54,7 +54,8 @@ def _add_point(suite: ET.Element, point: PointVerdict) -> None:
     """Adds the primary operations of a point, and the point itself where they do not say it all."""
     primary = [operation for operation in point.operations if operation.primary]
     for operation in primary:
-        outcome, message = _outcome(point, operation.verdict.word, operation.advice)
+        found = operation.verdict
+        outcome, message = _outcome(point, found.word, operation.advice, beyond=found.beyond_runs)
         seconds = operation.times.get("candidate", ())
         time = statistics.median(seconds) if seconds else 0.0
         _case(suite, point.point, operation.operation, outcome, message, _ratio(operation), time)
@@ -65,11 +66,11 @@ def _add_point(suite: ET.Element, point: PointVerdict) -> None:
         _case(suite, point.point, _WHOLE, outcome, message)
 
 
-def _outcome(point: PointVerdict, word: str, said: str) -> tuple[str, str]:
+def _outcome(point: PointVerdict, word: str, said: str, *, beyond: bool = False) -> tuple[str, str]:
     """Returns the element that a word becomes, empty for none, and its message."""
     if point.exploratory:
         return "skipped", f"exploratory: {word} by rules that were changed after the data"
-    if word == "REGRESSION" and point.mode == "unpaired":
+    if word == "REGRESSION" and point.mode == "unpaired" and not beyond:
         return "skipped", f"{_APART}: {said}"
     tag = {"REGRESSION": "failure", "INCONCLUSIVE": "skipped"}.get(word, "")
     return tag, f"{word}: {said}"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CARDS: Final = "site-cards.json.gz"
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 

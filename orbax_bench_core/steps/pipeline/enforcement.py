@@ -40,7 +40,8 @@ def enforce_verdict(
 ) -> Outputs[str]:
     """Fails unless a verdict is good enough and nothing is lacking.
 
-    A verdict on runs that were measured apart only warns, whatever it is.
+    A verdict on runs that were measured apart only warns, unless it is a regression of more than
+    such runs differ by.
 
     Args:
         verdict: What compare-baseline or soak returned; empty where nothing is compared.

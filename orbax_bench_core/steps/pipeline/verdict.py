@@ -27,7 +27,7 @@ def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[Ou
 def compare_baseline(
     output_directory: str, *, baseline: str = "", outlets: Outlets | None = None
 ) -> Outputs[str]:
-    """Judges a run: both its arms, or the run beside a stored baseline, which can only warn.
+    """Judges a run: both its arms, or the run beside a stored baseline, which only warns below 2x.
 
     Args:
         output_directory: The run directory that is looked at.

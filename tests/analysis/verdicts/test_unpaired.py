@@ -53,10 +53,11 @@ def test_with_a_noisy_past_what_one_more_would_seldom_exceed_is_the_threshold(ju
     assert verdict.detectable == pytest.approx(math.expm1(0.3245), rel=1e-3)
 
 
-def test_without_a_past_it_cannot_tell(judge):
-    verdict = judge(3.0, ())
-    assert (verdict.word, verdict.ratio) == ("INCONCLUSIVE", pytest.approx(3.0))
-    assert verdict.reason.startswith("cannot tell: no past runs")
+def test_without_a_past_only_more_than_2x_is_told(judge):
+    verdict = judge(1.5, ())
+    assert (verdict.word, verdict.ratio) == ("INCONCLUSIVE", pytest.approx(1.5))
+    assert "no past runs say how far two runs differ" in verdict.reason
+    assert judge(3.0, ()).word == "REGRESSION"
 
 
 def test_it_says_that_it_is_unpaired_and_no_proof(saves, make_point):
@@ -70,6 +71,10 @@ def test_it_says_that_it_is_unpaired_and_no_proof(saves, make_point):
         0,
     )
     assert point.operations[0].advice.startswith("Only a warning")
+    assert report.only_warns
+    beyond = compare_unpaired(saves(1.0), saves(2.5), GATE, known)
+    assert beyond.points[0].operations[0].advice.startswith("Look at what differs between the runs")
+    assert not beyond.only_warns
 
 
 def test_another_machine_is_no_baseline(saves, make_point, make_record):

@@ -92,6 +92,9 @@ def test_what_decides_a_point_and_is_no_operation_is_a_case(
 def test_a_warning_and_an_exploration_fail_nothing(make_report, make_verdicts, make_operation):
     apart = make_verdicts("p", make_operation("save", "REGRESSION", 2.0), mode="unpaired")
     assert read(make_report(apart)) == {("p", "save"): "skipped"}
+    far = make_operation("save", "REGRESSION", 5.8, verdict={"beyond_runs": True})
+    beyond = make_report(make_verdicts("p", far, mode="unpaired"))
+    assert read(beyond) == {("p", "save"): "failure"}
     explored = make_report(make_verdicts("p", make_operation("save", "REGRESSION", 2.0)))
     assert read(explored.explored("other rules")) == {("p", "save"): "skipped"}
 
