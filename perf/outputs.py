@@ -13,7 +13,7 @@ from perf.probe import Setting
 from perf.process import our_command, run
 from perf.whole_process import Bounds, command_figures
 
-BOUNDS: Final = Bounds(seconds=45.0, megabytes=500.0, cpu=True)
+BOUNDS: Final = Bounds(seconds=90.0, megabytes=500.0, cpu=True)
 
 NUM_POINTS: Final = 10_000
 REPEATS: Final = 10

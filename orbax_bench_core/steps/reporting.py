@@ -28,7 +28,6 @@ from orbax_bench_core.analysis.summary import (
 )
 from orbax_bench_core.document import Document, to_html, to_markdown
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exports.tensorboard import EventFiles
 from orbax_bench_core.files import atomic_file, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import Repeat, Run, RunDirectory, RunFile, RunInfo, SamplesFile
@@ -37,6 +36,7 @@ from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.soak import Soak
+    from orbax_bench_core.exports.tensorboard import EventFiles
 
 _WRITERS: Final = ("matplotlib.figure", "scipy.special", "pyarrow.parquet", "jinja2")
 """Libraries that `publish` imports when it needs them, half a second of CPU in all."""
@@ -124,6 +124,8 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     Raises:
         UserError: There is no run here, or a record cannot be read.
     """
+    from orbax_bench_core.exports.tensorboard import EventFiles
+
     run, root = Run(directory), directory.root
     manifest = ManifestWriter(directory, run.info, deep=deep)
     observer = Observer(run.info.expansion.plain)

@@ -47,12 +47,12 @@ def _by_record(run):
         yield "\n".join(f"{name}: {value!r}" for name, value in common), lines
 
 
-def tensorboard(run):
-    """Returns what TensorBoard's own reader finds in the folder of a run."""
+def tensorboard(run, point):
+    """Returns what TensorBoard's own reader finds of a run as a whole, and of one point."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     root, texts = Path(run) / "tensorboard", []
-    for folder in sorted({file.parent for file in root.rglob("events*")}):
+    for folder in (root / "__summary__", *sorted((root / point).iterdir())):
         reader = EventAccumulator(str(folder), size_guidance={"tensors": 0}).Reload()
         names = sorted(file.name for file in folder.iterdir() if file.is_file())
         lines = [f"# {folder.relative_to(root)}", *names]
@@ -71,8 +71,11 @@ def _tag(reader, tag):
     if plugin == "hparams":
         data = plugin_data_pb2.HParamsPluginData.FromString(metadata.plugin_data.content)
         yield f"{tag} ({plugin})"
-        document = json.dumps(json_format.MessageToDict(data), indent=1, sort_keys=True)
-        yield from (f"  {line}" for line in document.splitlines())
+        ((_, document),) = json_format.MessageToDict(data).items()
+        for field, value in sorted(document.items()):
+            items = sorted(value.items()) if isinstance(value, dict) else value
+            for item in items if isinstance(items, list) else [items]:
+                yield f"  {field}: {json.dumps(item, sort_keys=True)}"
         return
     name = f"{tag} ({', '.join(filter(None, (plugin, metadata.summary_description)))})"
     for event in reader.Tensors(tag):

@@ -30,9 +30,11 @@ def test_summary(golden, runs, name):
     golden(f"tables/{name}_summary.csv", (runs / name / "summary.csv").read_text())
 
 
-@pytest.mark.parametrize("name", ["plain", "paired"])
-def test_tensorboard(golden, runs, name):
-    golden(f"tables/{name}_tensorboard.txt", tables.tensorboard(runs / name))
+@pytest.mark.parametrize(
+    ("name", "point"), [("plain", "use_ocdbt=true,processes=2"), ("paired", "arm=candidate")]
+)
+def test_tensorboard(golden, runs, name, point):
+    golden(f"tables/{name}_tensorboard.txt", tables.tensorboard(runs / name, point))
 
 
 @pytest.mark.parametrize("name", ["plain", "paired"])

@@ -1,6 +1,6 @@
 """Summary of a run: median, spread, throughput and straggler per point and operation."""
 
-from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.analysis.summary.aggregate import cut, summarize
 from orbax_bench_core.analysis.summary.csv_file import SummaryTable
 from orbax_bench_core.analysis.summary.model import MetricSummary, PointStatus, RunSummary
 from orbax_bench_core.analysis.summary.series_names import short_names, shortened
@@ -18,6 +18,7 @@ __all__ = [
     "PointStatus",
     "RunSummary",
     "SummaryTable",
+    "cut",
     "metrics_document",
     "notes_document",
     "short_names",

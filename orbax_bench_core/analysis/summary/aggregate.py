@@ -300,9 +300,9 @@ class _Point:
         found = {
             "mean": np.array([math.fsum(column) / count for column in values.T.tolist()]),
             "median": (ordered[(count - 1) // 2] + ordered[count // 2]) / 2,
-            "q25": _cut(ordered, 1, 4),
-            "q75": _cut(ordered, 3, 4),
-            "p99": _cut(ordered, 99, 100),
+            "q25": cut(ordered, 1, 4),
+            "q75": cut(ordered, 3, 4),
+            "p99": cut(ordered, 99, 100),
             "minimum": ordered[0],
             "maximum": ordered[-1],
         }
@@ -339,9 +339,9 @@ class _Point:
             n=len(values),
             mean=statistics.fmean(values),
             median=statistics.median(values),
-            q25=_cut(values, 1, 4),
-            q75=_cut(values, 3, 4),
-            p99=_cut(values, 99, 100),
+            q25=cut(values, 1, 4),
+            q75=cut(values, 3, 4),
+            p99=cut(values, 99, 100),
             minimum=values[0],
             maximum=values[-1],
         )
@@ -365,7 +365,7 @@ def _once_each(layout: Layout) -> bool:
     return len(set(_keys(layout))) == len(layout.metrics)
 
 
-def _cut(ordered: Any, part: int, parts: int) -> Any:
+def cut(ordered: Any, part: int, parts: int) -> Any:
     """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them.
 
     Of columns in order, each in a row of its own, it returns that of each.

@@ -1,7 +1,6 @@
-"""TensorBoard's files, written from the records of a run with protocol buffers alone.
+"""TensorBoard's files, written from the records of a run without TensorFlow.
 
-`EventFiles` is the way in. Neither TensorFlow nor a summary writer is needed: an event file is a
-sequence of framed messages, and which of them a run holds follows from its records.
+`EventFiles` is the way in.
 """
 
 from orbax_bench_core.exports.tensorboard.write import EventFiles

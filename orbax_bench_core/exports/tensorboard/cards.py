@@ -1,19 +1,50 @@
-"""Cards: short Markdown texts about one sweep point, made from its records alone."""
+"""Cards: Markdown texts about one point, made from its records alone."""
 
 from __future__ import annotations
 
-import functools
 import json
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 
 from orbax_bench_core.document import num_bytes, seconds, table_cell
 from orbax_bench_core.exports.tensorboard.hparams import series_fields
-from orbax_bench_core.exports.tensorboard.operations import MetricSeries, Operation
+from orbax_bench_core.exports.tensorboard.metrics import (
+    THROUGHPUT,
+    Metrics,
+    MetricSeries,
+    moved_bytes,
+    throughput,
+)
 from orbax_bench_core.inventory import ROLES, Inventory
+from orbax_bench_core.measure import TIME
 from orbax_bench_core.records import Record, Repeat, RunInfo, Series
 
 MISSING = "–"
+_HOW_TO_READ = (
+    "Scalars of this run end in `_median`, of the slowest host, over the repeats. Times and "
+    "headline metrics also have `_mean`, `_min`, `_max`, `_p50` and `_p99`, over all repeats and "
+    f"hosts. `{THROUGHPUT}_mean` is all bytes over all seconds. "
+    "Only repeats that passed on every host count."
+)
+_STORE_METRICS: Final = [
+    f"6_tensorstore/tensorstore_kvstore_{store}_bytes_{{}}_value_diff"
+    for store in ("file", "gcs", "gcs_grpc", "s3")
+]
+_COSTS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
+    {
+        "written by TensorStore": [metric.format("written") for metric in _STORE_METRICS],
+        "read by TensorStore": [metric.format("read") for metric in _STORE_METRICS],
+        "written to disk": ["6_io/disk_write_bytes"],
+        "read from disk": ["6_io/disk_read_bytes"],
+        "sent by network": ["6_io/network_transmit_bytes"],
+        "received by network": ["6_io/network_receive_bytes"],
+        "CPU time": ["0_basics/cpu_s"],
+        "peak memory gained": ["7_memory/host_peak_rss_diff_mb"],
+        "peak HBM gained": ["7_memory/device_hbm_peak_diff_gb"],
+    }
+)
 _UNIT_BYTES = {"bytes": 1, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -38,15 +69,14 @@ def configuration_card(series: Series, info: RunInfo) -> str:
     }
     rest = series_fields(series, exclude={"benchmark", "options", "given", "processes", "label"})
     options = {name: json.dumps(value) for name, value in sorted(point.options.items())}
-    blocks = [_block(name, json.dumps(value)) for name, value in rest.items() if value is not None]
+    blocks = [
+        f"### {name}\n\n```json\n{json.dumps(value, indent=2)}\n```"
+        for name, value in rest.items()
+        if value is not None
+    ]
     return "\n\n".join(
         [table(("", "value"), facts.items()), table(("option", "value"), options.items()), *blocks]
     )
-
-
-@functools.lru_cache(maxsize=256)  # points share all but their options
-def _block(name: str, text: str) -> str:
-    return f"### {name}\n\n```json\n{json.dumps(json.loads(text), indent=2)}\n```"
 
 
 def run_summary_card(series: Series, info: RunInfo, repeats: Sequence[Repeat]) -> str:
@@ -61,9 +91,9 @@ def run_summary_card(series: Series, info: RunInfo, repeats: Sequence[Repeat]) -
             ("repeat", "status", "hosts", "began (UTC)", "took", "why"),
             [_repeat_row(repeat) for repeat in repeats],
         ),
+        table(("ran on", ""), _manifest(records[-1]).items()),
+        _HOW_TO_READ,
     ]
-    if records:
-        parts.append(table(("ran on", ""), _manifest(records[-1]).items()))
     return "\n\n".join(parts)
 
 
@@ -98,8 +128,7 @@ def _repeat_row(repeat: Repeat) -> tuple[str, ...]:
         str(repeat.index),
         repeat.status,
         f"{len(records)} of {repeat.num_hosts}",
-        # To the second; `strftime` takes three times as long.
-        str(repeat.records[min(repeat.records)].started_at)[:19],
+        f"{repeat.records[min(repeat.records)].started_at:%Y-%m-%d %H:%M:%S}",
         seconds(max(record.duration_s for record in records)),
         "; ".join(reasons) or MISSING,
     )
@@ -116,57 +145,47 @@ def _manifest(record: Record) -> dict[str, str]:
     return facts
 
 
-def glance_card(operation: Operation, inventory: Inventory | None) -> str:
+def glance_card(operation: str, metrics: Metrics, inventory: Inventory | None) -> str:
     """Returns time, throughput and bytes of an operation, and what it cost, on each host too.
 
     Time and throughput are those of the slowest host. What was written and what was read stand
     apart, each under its name: a save reads a little, and that is not what it moved.
-
-    Args:
-        operation: The operation.
-        inventory: What the last repeat left on storage; None when that is not known.
     """
-    times = operation.seconds
-    hosts = operation.time.hosts
+    time = metrics[operation, TIME]
+    times, hosts = time.reduced(max), sorted({host for repeat in time.repeats for host in repeat})
     whole = "" if len(hosts) == 1 else f", slowest of {len(hosts)} hosts"
+    rate, moved = throughput(metrics, operation), moved_bytes(metrics, operation)
     rows = {
-        "total time": f"{seconds(statistics.median(times))} "
-        f"(median, n = {len(times)}{whole}; "
+        "total time": f"{seconds(statistics.median(times))} (median, n = {len(times)}{whole}; "
         f"{seconds(min(times))} – {seconds(max(times))})",
-        "throughput": MISSING
-        if operation.throughput is None
-        else f"{operation.throughput:.4g} GiB/s (all bytes / all seconds)",
-        "bytes of the operation": _bytes(statistics.median(operation.num_bytes))
-        if operation.num_bytes
-        else MISSING,
+        "throughput": MISSING if rate is None else f"{rate:.4g} GiB/s (all bytes / all seconds)",
+        "bytes of the operation": _bytes(statistics.median(moved)) if moved else MISSING,
     }
-    for title, cost in operation.costs.items():
+    costs = {
+        title: next(metrics[operation, name] for name in names if (operation, name) in metrics)
+        for title, names in _COSTS.items()
+        if any((operation, name) in metrics for name in names)
+    }
+    for title, cost in costs.items():
         # Memory is had by each host for itself; all else adds up.
-        add_up = max if cost.unit in ("MiB", "GiB") else sum
-        rows[title] = _over_repeats(cost, add_up)
+        value = statistics.median(cost.reduced(max if cost.unit in ("MiB", "GiB") else sum))
+        rows[title] = _bytes(value) if cost.unit == "bytes" else _value(value, cost.unit)
     if inventory is not None:
         rows["on storage afterwards"] = (
             f"{_bytes(inventory.total_bytes)} in {inventory.file_count} files; "
             f"data {num_bytes(inventory.data.num_bytes)} in {inventory.data.files}"
         )
-    parts = [table((operation.name, ""), rows.items())]
+    parts = [table((operation, ""), rows.items())]
     if len(hosts) > 1:
-        columns = {"time": operation.time, **operation.costs}
-        lines = [
-            [str(host), *(_of_host(cost, host) for cost in columns.values())] for host in hosts
-        ]
-        parts.append(table(("host", *columns), lines))
+        found = {"time": time, **costs}
+        lines = [[str(host), *(_of_host(cost, host) for cost in found.values())] for host in hosts]
+        parts.append(table(("host", *found), lines))
     parts.append("Medians over the repeats that passed on every host; warm-ups are left out.")
     return "\n\n".join(parts)
 
 
-def _over_repeats(cost: MetricSeries, add_up: Callable[[Iterable[float]], float]) -> str:
-    value = statistics.median(cost.reduced(add_up))
-    return _bytes(value) if cost.unit == "bytes" else _value(value, cost.unit)
-
-
 def _of_host(cost: MetricSeries, host: int) -> str:
-    values = cost.of_host(host)
+    values = [repeat[host] for repeat in cost.repeats if host in repeat]
     return _value(statistics.median(values), cost.unit) if values else MISSING
 
 

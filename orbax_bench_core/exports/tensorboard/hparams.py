@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tensorboard.plugins.hparams import api_pb2
+from tensorboard.plugins.hparams.plugin_data_pb2 import SessionStartInfo
 
 from orbax_bench_core.errors import without_credentials
 from orbax_bench_core.records import Series
 from orbax_bench_core.sweep import Pair
 
-EXPERIMENT_TAG = "_hparams_/experiment"
-SESSION_START_TAG = "_hparams_/session_start_info"
-SESSION_END_TAG = "_hparams_/session_end_info"
-
 Value = bool | float | str
 _NOT_SWEPT = {"benchmark", "options", "given", "checkpoint", "mesh", "label"}
-
-
-class Metric(NamedTuple):
-    """A metric column.
-
-    Attributes:
-        tag: Scalar tag in the run of each point.
-        title: Heading of the column.
-    """
-
-    tag: str
-    title: str
 
 
 def columns(every: Iterable[Series]) -> dict[str, dict[str, Value]]:
@@ -41,33 +28,29 @@ def columns(every: Iterable[Series]) -> dict[str, dict[str, Value]]:
     kinds: dict[str, set[type]] = {}
     for row in rows.values():
         for name, value in row.items():
-            kind = type(value) if isinstance(value, bool | str) else float
-            kinds.setdefault(name, set()).add(kind)
-    mixed = {name for name, types in kinds.items() if len(types) > 1}
-    return {
-        point_id: {
-            name: without_credentials(value)
-            if isinstance(value, str)
-            else (json.dumps(value) if name in mixed else value)
-            for name, value in row.items()
-        }
-        for point_id, row in rows.items()
-    }
+            kinds.setdefault(name, set()).add(
+                type(value) if isinstance(value, bool | str) else float
+            )
+    for row in rows.values():
+        for name, value in row.items():
+            if isinstance(value, str):
+                row[name] = without_credentials(value)
+            elif len(kinds[name]) > 1:
+                row[name] = json.dumps(value)
+    return rows
 
 
 def experiment(
-    name: str, created: float, rows: Mapping[str, Mapping[str, Value]], metrics: Sequence[Metric]
-) -> bytes:
+    name: str, created: float, rows: Mapping[str, Mapping[str, Value]], metrics: Mapping[str, str]
+) -> api_pb2.Experiment:
     """Returns the message that declares the columns.
 
     Args:
         name: Name of the suite.
         created: When the run began, in seconds since the epoch.
         rows: What `columns` returned.
-        metrics: The metric columns; TensorBoard shows no others.
+        metrics: Heading of each metric column, by its scalar tag; TensorBoard shows no others.
     """
-    from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
-
     found = api_pb2.Experiment(name=name, time_created_secs=created)
     for column in sorted({name for row in rows.values() for name in row}):
         values = [row[column] for row in rows.values() if column in row]
@@ -82,50 +65,18 @@ def experiment(
             info.type = api_pb2.DATA_TYPE_FLOAT64
             info.domain_interval.min_value = distinct[0]
             info.domain_interval.max_value = distinct[-1]
-    for metric in metrics:
-        entry = found.metric_infos.add(display_name=metric.title)
-        entry.name.tag = metric.tag
-    return _message(plugin_data_pb2.HParamsPluginData(experiment=found))
+    for tag, title in metrics.items():
+        found.metric_infos.add(display_name=title).name.tag = tag
+    return found
 
 
-def session_start(group: str, began: float, parameters: Mapping[str, Value]) -> bytes:
-    """Returns the message that makes a point a row.
-
-    Args:
-        group: What the row is called; points with the same name would become one row.
-        began: When the point was first measured, in seconds since the epoch.
-        parameters: The hyperparameters of the point.
-    """
-    from tensorboard.plugins.hparams import plugin_data_pb2
-
-    info = plugin_data_pb2.SessionStartInfo(group_name=group, start_time_secs=began)
+def session_start(group: str, began: float, parameters: Mapping[str, Value]) -> SessionStartInfo:
+    """Returns the message that makes a point a row; points of one group would become one row."""
+    info = SessionStartInfo(group_name=group, start_time_secs=began)
     for name, value in parameters.items():
-        cell = info.hparams[name]
-        if isinstance(value, bool):
-            cell.bool_value = value
-        elif isinstance(value, str):
-            cell.string_value = value
-        else:
-            cell.number_value = value
-    return _message(plugin_data_pb2.HParamsPluginData(session_start_info=info))
-
-
-def session_end(ended: float, *, passed: bool) -> bytes:
-    """Returns the message that says how a point ended.
-
-    Args:
-        ended: When its last repeat ended, in seconds since the epoch.
-        passed: Whether every repeat passed.
-    """
-    from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
-
-    status = api_pb2.STATUS_SUCCESS if passed else api_pb2.STATUS_FAILURE
-    info = plugin_data_pb2.SessionEndInfo(status=status, end_time_secs=ended)
-    return _message(plugin_data_pb2.HParamsPluginData(session_end_info=info))
-
-
-def _message(data: Any) -> bytes:
-    return bytes(data.SerializeToString(deterministic=True))
+        kind = {bool: "bool", str: "string"}.get(type(value), "number")
+        setattr(info.hparams[name], f"{kind}_value", value)
+    return info
 
 
 def _parameters(series: Series) -> dict[str, Value]:

@@ -8,45 +8,30 @@ import itertools
 import re
 import statistics
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tensorboard.plugins.hparams import api_pb2
+from tensorboard.plugins.hparams.plugin_data_pb2 import SessionEndInfo
 
 from orbax_bench_core.analysis.summary import short_names
 from orbax_bench_core.exports.tensorboard import cards, hparams
-from orbax_bench_core.exports.tensorboard.cards import glance_card
-from orbax_bench_core.exports.tensorboard.event_file import Log, Scalar, Tags, packed
-from orbax_bench_core.exports.tensorboard.operations import (
-    ASKED,
-    THROUGHPUT,
-    Alike,
-    Operation,
-    aggregates_of_unit,
-    collect,
-    operations,
-)
+from orbax_bench_core.exports.tensorboard.event_log import Log, Scalar
+from orbax_bench_core.exports.tensorboard.metrics import THROUGHPUT, Metrics, collect, throughput
 from orbax_bench_core.files import matching, refuse_links, write_if_changed
 from orbax_bench_core.lineage import content_digest, folder_digest
-from orbax_bench_core.measure import TIME, lookup
-from orbax_bench_core.records import Columns, Layout, Record, Repeat, Run, RunInfo, Series
+from orbax_bench_core.measure import TIME, block_name, lookup
+from orbax_bench_core.records import Record, Repeat, Run, Series
 
 if TYPE_CHECKING:
     from etils import epath
 
-
-SUMMARY = "__summary__"
-TIMES = "0_time"
+SUMMARY: Final = "__summary__"
+TIMES: Final = "0_time"
 """Group of the seconds of all operations; TensorBoard sorts groups, so that it is the first."""
 
-_MEDIAN = "Seconds on the slowest host, median over the repeats."
 _LONGEST = 120
 _OURS = "orbax-bench"
-
-_HOW_TO_READ = (
-    "Scalars of this run end in `_median`, of the slowest host, over the repeats; or in `_mean`, "
-    "`_min`, `_max`, `_p50` and `_p99`, over all repeats and hosts. "
-    f"`{THROUGHPUT}_mean` is all bytes over all seconds. "
-    "Only repeats that passed on every host count."
-)
 
 
 class EventFiles:
@@ -75,7 +60,7 @@ class EventFiles:
         # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
         self._name = f"events.out.tfevents.{int(self._created)}.{run.info.run_id}.{_OURS}"
         self._rows, self._folders = hparams.columns(run.series()), run_names(run.series())
-        self._operations: dict[tuple[str, bool], Operation] = {}
+        self._moves_bytes: dict[str, bool] = {}
         self.digests: dict[str, str] = {}
 
     def add(self, found: Iterable[Repeat]) -> None:
@@ -87,40 +72,77 @@ class EventFiles:
         measured = (repeat for repeat in found if not repeat.warmup)
         for series, of_series in itertools.groupby(measured, key=lambda repeat: repeat.series):
             repeats = sorted(of_series, key=lambda repeat: repeat.index)
-            folder = f"{self._root}/{self._folders[series.id]}"
             for host in sorted({host for repeat in repeats for host in repeat.records}):
-                records = [
-                    (repeat.records[host], repeat.columns[host])
-                    for repeat in repeats
-                    if host in repeat.records
-                ]
-                self._write(f"{folder}/host_{host}", host_log(records, self._created))
-            log, operations = series_log(series, self._info, repeats, self._rows[series.id])
-            self._write(f"{folder}/{SUMMARY}", log)
-            for operation in operations:  # one of a kind says what its columns are
-                kind = operation.name, operation.throughput is None
-                self._operations.setdefault(kind, operation)
+                records = [repeat.records[host] for repeat in repeats if host in repeat.records]
+                self._write(f"{self._folders[series.id]}/host_{host}", self._of_host(records))
+            self._write(f"{self._folders[series.id]}/{SUMMARY}", self._summary(series, repeats))
 
     def end(self) -> None:
         """Declares the columns of the HParams tab, and removes what no longer belongs."""
-        top = Log(self._created)
-        columns = metric_columns(self._operations.values())
-        content = hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
-        top.hparams(hparams.EXPERIMENT_TAG, content)
-        self._write(f"{self._root}/{SUMMARY}", top)
+        # The tab shows only five columns at first, and those of operations that move bytes matter.
+        columns: dict[str, str] = {}
+        for name, moves in sorted(self._moves_bytes.items(), key=lambda item: not item[1]):
+            columns[f"{name}_{TIME}_median"] = f"{name} [s]"
+            if moves:
+                columns[f"{name}_{THROUGHPUT}_mean"] = f"{name} [GiB/s]"
+        log = Log(self._created)
+        log.hparams(
+            experiment=hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
+        )
+        self._write(SUMMARY, log)
         if self._is_new:
             files = {path.removeprefix(f"{self._root}/"): it for path, it in self.digests.items()}
             self.digests[str(self._root)] = folder_digest(files)
         else:
             _remove_others(self._root, self._run, self.digests)
 
-    def _write(self, folder: str, log: Log) -> None:
+    def _write(self, name: str, log: Log) -> None:
+        folder = f"{self._root}/{name}"
         if not self._is_new:  # nobody else has written in a new one
             refuse_links(folder, self._run)
-        path = f"{folder}/{self._name}"
-        data = log.to_bytes()
+        path, data = f"{folder}/{self._name}", log.to_bytes()
         write_if_changed(path, data)
         self.digests[path] = content_digest(data)
+
+    def _of_host(self, records: Sequence[Record]) -> Log:
+        """Returns every sample of the repeats that passed, and the error of each that did not."""
+        log = Log(self._created)
+        for record in records:
+            step, ended = record.repeat, _end(record)
+            if record.status == "passed":
+                log.scalars(_scalars(record), step=step, wall_time=ended)
+            elif record.error is not None:
+                error = record.error
+                text = f"**{error.type}**: {error.message}\n\n```\n{error.traceback}\n```"
+                tag = "error" if record.status == "failed" else record.status
+                log.text(tag, text, step=step, wall_time=ended)
+        return log
+
+    def _summary(self, series: Series, repeats: Sequence[Repeat]) -> Log:
+        records = [record for repeat in repeats for record in repeat.records.values()]
+        # Hosts have clocks of their own, which nobody has compared: the times are those of one.
+        first = min(record.host for record in records)
+        of_one = [record for record in records if record.host == first]
+        began, ended = min(r.started_at.timestamp() for r in of_one), max(map(_end, of_one))
+        inventory = next((r.inventory for r in reversed(records) if r.inventory is not None), None)
+        metrics = collect(repeats)
+        log = Log(ended)
+        log.scalars(_aggregates(metrics))
+        log.text("configuration", cards.configuration_card(series, self._info))
+        log.text("run_summary", cards.run_summary_card(series, self._info, repeats))
+        if inventory is not None:
+            log.text("inventory", cards.inventory_card(inventory))
+        for name in [name for name, metric in metrics if metric == TIME]:
+            log.text(f"at_a_glance/{name}", cards.glance_card(name, metrics, inventory))
+            moves = throughput(metrics, name) is not None
+            self._moves_bytes[name] = moves or self._moves_bytes.get(name, False)
+        # Rows of one name would become one row, and only the id is sure to differ.
+        group = f"{series.name} {series.id[:6]}"
+        passed = all(repeat.status == "passed" for repeat in repeats)
+        status = api_pb2.STATUS_SUCCESS if passed else api_pb2.STATUS_FAILURE
+        log.hparams(session_start_info=hparams.session_start(group, began, self._rows[series.id]))
+        log.hparams(session_end_info=SessionEndInfo(status=status, end_time_secs=ended))
+        return log
 
 
 def run_names(every: Sequence[Series]) -> dict[str, str]:
@@ -143,7 +165,7 @@ def _remove_others(root: epath.Path, run: epath.Path, written: Container[str]) -
     for folders in ("*", "*/*"):
         for path in matching(root, f"{folders}/events.out.tfevents.*.{_OURS}"):
             if str(path) not in written:
-                # What lies behind a link stays, and a folder that holds something else, or is none.
+                # Never delete through a link, and keep folders that hold other files.
                 with contextlib.suppress(OSError, ValueError):
                     refuse_links(path.parent, run)
                     path.unlink()
@@ -151,173 +173,36 @@ def _remove_others(root: epath.Path, run: epath.Path, written: Container[str]) -
                     path.parent.parent.rmdir()
 
 
-def series_log(
-    series: Series,
-    info: RunInfo,
-    repeats: Sequence[Repeat],
-    row: Mapping[str, hparams.Value],
-) -> tuple[Log, list[Operation]]:
-    """Returns the log, and the operations that it tells of.
-
-    Args:
-        series: What was measured.
-        info: Its run.
-        repeats: Its measured repeats in order, one or more, each with a record.
-        row: Its hyperparameters.
-    """
-    records = [record for repeat in repeats for record in repeat.records.values()]
-    # Hosts have clocks of their own, which nobody has compared: the times are those of one.
-    first = min(record.host for record in records)
-    of_one = [record for record in records if record.host == first]
-    ended = max(map(record_end, of_one))
-    alike = Alike.of([repeat for repeat in repeats if repeat.counts])
-    found = operations(collect(repeats) if alike is None else alike.series(ASKED))
-    log = Log(ended)
-    log.scalars(
-        Scalar(f"{TIMES}/{operation.name}_s", statistics.median(operation.seconds), _MEDIAN)
-        for operation in found
-    )
-    _add_aggregates(log, repeats, alike)
-    log.scalars(
-        Scalar(_throughput_tag(operation), operation.throughput)
-        for operation in found
-        if operation.throughput is not None
-    )
-    log.text("configuration", cards.configuration_card(series, info))
-    log.text("run_summary", f"{cards.run_summary_card(series, info, repeats)}\n\n{_HOW_TO_READ}")
-    inventory = next((r.inventory for r in reversed(records) if r.inventory is not None), None)
-    if inventory is not None:
-        log.text("inventory", cards.inventory_card(inventory))
-    for operation in found:
-        log.text(f"at_a_glance/{operation.name}", glance_card(operation, inventory))
-    began = min(record.started_at.timestamp() for record in of_one)
-    passed = all(repeat.status == "passed" for repeat in repeats)
-    # Rows of one name would become one row, and only the id is sure to differ.
-    group = f"{series.name} {series.id[:6]}"
-    log.hparams(hparams.SESSION_START_TAG, hparams.session_start(group, began, row))
-    log.hparams(hparams.SESSION_END_TAG, hparams.session_end(ended, passed=passed))
-    return log, found
-
-
-def _add_aggregates(log: Log, repeats: Sequence[Repeat], alike: Alike | None) -> None:
-    tags = None if alike is None else _aggregate_tags(alike.layout)
-    if alike is not None and tags is not None and log.takes(tags):
-        log.row(tags, packed(alike.aggregates()))
-        return
-    log.scalars(
-        Scalar(f"{metric.tag}_{suffix}", value)
-        for metric in collect(repeats).values()
-        for suffix, value in metric.aggregates().items()
-    )
-
-
-@functools.lru_cache(maxsize=256)
-def _aggregate_tags(layout: Layout) -> Tags | None:
-    """Returns the tags of the aggregates of a layout; None where two are the same."""
-    names = [
-        f"{block}_{metric}_{suffix}"
-        for (block, metric), unit in zip(layout.keys, layout.units, strict=True)
-        for suffix in aggregates_of_unit(unit)
-    ]
-    return Tags.of((name, "") for name in names)
-
-
-def metric_columns(found: Iterable[Operation]) -> list[hparams.Metric]:
-    """Returns the metric columns of the HParams tab: time and throughput of each operation.
-
-    Operations of one name share their columns. Those that move bytes come first, because the tab
-    shows but the first five columns unless asked for more.
-    """
-    columns: dict[str, list[hparams.Metric]] = {}
-    for operation in sorted(found, key=lambda operation: operation.throughput is None):
-        name = operation.name
-        own = [hparams.Metric(f"{operation.time.tag}_median", f"{name} [s]")]
-        if operation.throughput is not None:
-            own.append(hparams.Metric(_throughput_tag(operation), f"{name} [GiB/s]"))
-        columns.setdefault(name, own)
-    return [column for own in columns.values() for column in own]
-
-
-def _throughput_tag(operation: Operation) -> str:
-    # The mean in the sense of all bytes over all seconds, which no mean of rates is.
-    return f"{operation.name}_{THROUGHPUT}_mean"
-
-
-def host_log(records: Sequence[tuple[Record, Columns]], created: float) -> Log:
-    """Returns every sample of the repeats that passed, and the error of each that did not.
-
-    Args:
-        records: The records of one host for the measured repeats of one point, in order, each with
-            its samples by column.
-        created: When the run began, in seconds since the epoch.
-    """
-    import numpy as np
-
-    log = Log(created)
-    # Whoever has a layout at all has it in nearly all repeats: its values are packed together.
-    of_layout: dict[Layout, list[list[float]]] = {}
-    for record, (layout, found) in records:
-        if record.status == "passed":
-            of_layout.setdefault(layout, []).append(found)
-    rows = {layout: iter(packed(np.array(found))) for layout, found in of_layout.items()}
-    for record, (layout, found) in records:
-        if record.status == "passed":
-            values, step, end = next(rows[layout]), record.repeat, record_end(record)
-            for scalars in _host_scalars(layout):
-                if scalars.tags is not None and log.takes(scalars.tags):
-                    own = values if scalars.whole else values[scalars.places]
-                    log.row(scalars.tags, own, step=step, wall_time=end)
-                    continue
-                own_values = [found[place] for place in scalars.places]
-                each = zip(scalars.described, own_values, strict=True)
-                every = (Scalar(tag, value, said) for (tag, said), value in each)
-                log.scalars(every, step=step, wall_time=end)
-        elif record.error is not None:
-            tag = "error" if record.status == "failed" else record.status
-            error = record.error
-            text = f"**{error.type}**: {error.message}\n\n```\n{error.traceback}\n```"
-            log.text(tag, text, step=record.repeat, wall_time=record_end(record))
-    return log
-
-
-def record_end(record: Record) -> float:
-    """Returns when a repeat ended, in seconds since the epoch."""
-    return record.started_at.timestamp() + record.duration_s
-
-
-class _Scalars(NamedTuple):
-    """Scalars of one step of a host.
-
-    Attributes:
-        places: Of which samples they are.
-        described: Their tags, each with what it says.
-        tags: These; None where two are the same.
-        whole: Whether they are all samples, in their order.
-    """
-
-    places: list[int]
-    described: list[tuple[str, str]]
-    tags: Tags | None
-    whole: bool
-
-
-@functools.lru_cache(maxsize=256)
-def _host_scalars(layout: Layout) -> tuple[_Scalars, _Scalars]:
-    """Returns the scalars of a repeat: the seconds of its operations, and all that it measured."""
-    times = list(layout.places(TIME))
-    seconds = [(f"{TIMES}/{layout.blocks[place]}_s", "") for place in times]
-    every = [(f"{block}_{metric}", _description(metric)) for block, metric in layout.keys]
-    return (
-        _Scalars(times, seconds, Tags.of(seconds), whole=False),
-        _Scalars(list(range(len(every))), every, Tags.of(every), whole=True),
-    )
+def _scalars(record: Record) -> Iterator[Scalar]:
+    for sample in record.samples:
+        block = block_name(sample.operation, sample.occurrence)
+        yield f"{block}_{sample.metric}", sample.value, _description(sample.metric)
+        if sample.metric == TIME:
+            yield f"{TIMES}/{block}_s", sample.value, ""
 
 
 @functools.cache
 def _description(metric: str) -> str:
-    """Returns what TensorBoard says of a metric."""
     try:
         known = lookup(metric)
     except KeyError:
         return ""
     return f"{known.description} [{known.unit}]" if known.unit else known.description
+
+
+def _aggregates(metrics: Metrics) -> Iterator[Scalar]:
+    for (operation, metric), series in metrics.items():
+        for suffix, value in series.aggregates().items():
+            yield f"{operation}_{metric}_{suffix}", value, ""
+        if metric == TIME:
+            median = statistics.median(series.over_hosts())
+            said = "Seconds on the slowest host, median over the repeats."
+            yield f"{TIMES}/{operation}_s", median, said
+            rate = throughput(metrics, operation)
+            if rate is not None:
+                # The mean in the sense of all bytes over all seconds, which no mean of rates is.
+                yield f"{operation}_{THROUGHPUT}_mean", rate, ""
+
+
+def _end(record: Record) -> float:
+    return record.started_at.timestamp() + record.duration_s
