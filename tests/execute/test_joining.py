@@ -3,11 +3,14 @@
 import contextlib
 import dataclasses
 import fcntl
+import json
 import os
 import queue
+import resource
 import socket
 import stat
 import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -84,7 +87,7 @@ class Gathering:
         """Waits until process 0 says something with these words, and returns it."""
         line = ""
         while not all(word in line for word in words):
-            line = self.said.get(timeout=10)
+            line = self.said.get(timeout=60)
         return line
 
 
@@ -100,7 +103,7 @@ def joined(agent):
     thread = threading.Thread(target=lambda: codes.append(agent.run()))
     thread.start()
     yield codes
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -481,6 +484,47 @@ def test_what_hosts_share_is_written_through_no_link(tmp_path, name):
     assert [path.read_text() for path in (tmp_path / "outside").iterdir()] == ["precious"]
 
 
+@pytest.mark.parametrize("deep", [{"a": '[{"'}, {"text": '\\"{' * 1000}])
+def test_brackets_in_texts_are_not_counted(wires, deep):
+    one, other, *_ = wires
+    for _ in range(150):
+        deep = {"a": deep, "b": "}"}
+    one.send(deep)
+    assert other.receive() == deep
+
+
+@pytest.mark.parametrize("deepest", [4, 256])
+@pytest.mark.parametrize("opened", [b"[", b'{"a":', b'["\\\\",['])
+def test_a_frame_of_more_brackets_than_any_has_is_not_parsed(wires, monkeypatch, deepest, opened):
+    monkeypatch.setattr(json, "loads", None)
+    one, other, near, _ = wires
+    payload = opened * (deepest + 1)
+    if deepest == 4:
+        other = Wire(other._socket, 2.0)  # nobody has proved anything on it
+        near.sendall(framed(payload))
+    else:
+        monkeypatch.setattr(json, "dumps", lambda _: payload.decode())
+        one.send({})
+    with pytest.raises(ConnectionError, match=f"more than {deepest} brackets in each other"):
+        other.receive()
+
+
+def test_process_0_that_is_out_of_file_descriptors_takes_agents_later(gathering):
+    with gathering.hosts.listening(TOKEN), socket.socket() as newcomer:
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        lowest = os.dup(0)
+        os.close(lowest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                os.dup(0)
+            newcomer.connect(("127.0.0.1", gathering.port))
+            time.sleep(1)  # meanwhile it cannot accept
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert "nonce" in Wire(newcomer, 60.0).receive(within_s=60)
+
+
 def framed(text):
     return len(text).to_bytes(4, "big") + text
 
@@ -493,7 +537,7 @@ def framed(text):
 def test_whatever_a_newcomer_says_closes_its_own_connection(gathering, answer):
     with joined(gathering.agent(token=TOKEN)), gathering.hosts.listening(TOKEN):
         with socket.create_connection(("127.0.0.1", gathering.port)) as stranger:
-            stranger.settimeout(10)
+            stranger.settimeout(60)
             stranger.sendall(framed(answer))
             while stranger.recv(4096):
                 pass
@@ -509,8 +553,8 @@ def test_silent_clients_of_one_address_keep_nobody_of_another_out(gathering):
         with socket.create_connection(
             ("127.0.0.1", gathering.port), source_address=("127.0.0.2", 0)
         ) as other:
-            wire = Wire(other, 5.0)
-            assert "nonce" in wire.receive(within_s=10)
+            wire = Wire(other, 60.0)
+            assert "nonce" in wire.receive(within_s=60)
 
 
 @pytest.mark.parametrize(
