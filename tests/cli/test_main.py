@@ -1,6 +1,7 @@
 """The command as a whole: its help, and what becomes of a user's mistake."""
 
 import errno
+import http.server
 import importlib.metadata
 import importlib.util
 import os
@@ -8,6 +9,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -299,6 +301,41 @@ def test_what_a_terminal_would_obey_is_written_out(orbax_bench, write_suite):
     outcome = orbax_bench("expand", write_suite(options='{use_ocdbt: "\\e[2J"}'))
     assert outcome.code == 2
     assert "benchmarks[0].options.use_ocdbt: '\\x1b[2J' has a control character" in outcome.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status", [400, 401, 403])
+def test_a_bucket_that_refuses_is_one_message(status, tmp_path):
+    """The client of gs:// raises an error of its own for some answers, and one without a number."""
+    pytest.importorskip("gcsfs")
+
+    class Refusing(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            said = b"who\n::error::asks"
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        done = subprocess.run(
+            [sys.executable, "-m", "orbax_bench_core.cli", "inspect", "gs://bucket/checkpoint"],
+            env={**os.environ, "STORAGE_EMULATOR_HOST": address, "GOOGLE_CLOUD_PROJECT": "p"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        server.shutdown()
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: PermissionError: ")
+    assert "who ::error::asks" in line
+    assert "; ask for the right to it" in line
+    assert done.returncode == 2
 
 
 def test_a_bucket_without_its_client_names_the_extra(orbax_bench, monkeypatch):
