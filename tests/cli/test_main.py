@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -220,7 +219,7 @@ def test_a_bucket_that_cannot_be_reached_is_one_line_at_once(orbax_bench, monkey
     ],
     ids=lambda words: " ".join(words[:2]),
 )
-def test_a_bucket_without_credentials_is_one_line_within_seconds(
+def test_a_bucket_without_credentials_is_one_line(
     orbax_bench, monkeypatch, tmp_path, write_suite, words
 ):
     for name in ("STORAGE_EMULATOR_HOST", "GOOGLE_APPLICATION_CREDENTIALS"):
@@ -231,9 +230,7 @@ def test_a_bucket_without_credentials_is_one_line_within_seconds(
     monkeypatch.chdir(tmp_path)
     suite = write_suite()
     suite.write_text(suite.read_text() + "checkpoint_config: {path: gs://bucket/checkpoint}\n")
-    begun = time.monotonic()
     outcome = orbax_bench(*(suite if word == "SUITE" else word for word in words))
-    assert time.monotonic() - begun < 5
     assert outcome.code == 2
     (line,) = outcome.err.splitlines()
     assert "No credentials for Cloud Storage: run `gcloud auth application-default login`" in line

@@ -81,17 +81,16 @@ def test_steps_of_one_run_and_of_two_in_one_place_measure_one_after_the_other(po
 def test_a_holder_that_was_killed_in_another_container_frees_the_machine(pods, tmp_path):
     first, second, _ = planned(tmp_path / "run", 60.0)
     holder = pods("run", first)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not list(tmp_path.glob(".orbax-bench/leases/*.json")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     holder.kill()
     holder.wait()
-    killed = time.monotonic()
     waiting = pods("run", second)
     line = next(line for line in waiting.stdout if "waiting for process" in line)
     assert "without a sign of life" in line
-    stale_s = 60.0 / 10
+    deadline = time.monotonic() + 120
     while not list(tmp_path.glob(".orbax-bench/leases/*.2.json")):
-        assert time.monotonic() - killed < 3 * stale_s
+        assert time.monotonic() < deadline
         time.sleep(0.05)
