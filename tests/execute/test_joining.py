@@ -230,7 +230,7 @@ def test_a_process_0_that_does_not_answer_is_one_message(gathering):
         agent.run()
     address = gathering.cluster(1).address
     assert f") cannot join process 0 at {address}: [Errno 111] Connection" in str(caught.value)
-    assert "(after 0." in str(caught.value)
+    assert "(after " in str(caught.value)
 
 
 @pytest.mark.slow
