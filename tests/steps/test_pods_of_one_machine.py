@@ -64,8 +64,8 @@ def test_steps_of_one_run_and_of_two_in_one_place_measure_one_after_the_other(po
         "runs/a": planned(tmp_path / "runs/a", 1.0),
         "runs/b": planned(tmp_path / "runs/b", 1.0),
     }
-    steps = [pods(run, point) for run, points in runs.items() for point in points]
-    outs = [step.communicate(timeout=120)[0] for step in steps]
+    steps = [pods(run, point, hurry=1) for run, points in runs.items() for point in points]
+    outs = [step.communicate(timeout=300)[0] for step in steps]
     assert [step.returncode for step in steps] == [0] * 6, outs
     assert any("it measures on this machine; --no-lock" in out for out in outs), outs
     busy = []
