@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import socket
 import urllib.parse
@@ -39,6 +40,8 @@ def check_buckets(words: Iterable[str], environment: Mapping[str, str] = os.envi
         raise UserError(f"{named}: Cloud Storage needs gcsfs: pip install 'orbax-bench[gcs]'")
     if named is None:
         return
+    # What it raises is told once, by us.
+    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
     from orbax_bench_core.files import check_credentials
 
     check_credentials(named, environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -233,7 +234,9 @@ def _speeds(run: str | None, write: float | None, read: float | None) -> Speeds:
     for flag, speed in (("--write-speed", write), ("--read-speed", read)):
         if speed is not None and not 0 < speed < float("inf"):
             raise UserError(f"{flag}: must be a positive number of GiB/s, got {speed}")
-    if run is None:
-        return Speeds(write, read, "given")
-    found = speeds_of_run(run)
-    return Speeds(write or found.write, read or found.read, found.source)
+    found = Speeds() if run is None else speeds_of_run(run)
+    if write is not None:
+        found = dataclasses.replace(found, write=write, write_source="given")
+    if read is not None:
+        found = dataclasses.replace(found, read=read, read_source="given")
+    return found

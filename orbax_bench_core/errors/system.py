@@ -6,6 +6,7 @@ import errno
 from typing import Final, NamedTuple
 
 from orbax_bench_core.errors.user_error import UserError
+from orbax_bench_core.files import as_system_error
 
 _UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _PASSING: Final = (
@@ -39,7 +40,7 @@ def may_pass(error: BaseException) -> bool:
     """
     beneath: BaseException | None = error
     while beneath is not None and not isinstance(beneath, OSError):
-        beneath = beneath.__cause__ or beneath.__context__
+        beneath = as_system_error(beneath) or beneath.__cause__ or beneath.__context__
     return beneath is not None and (beneath.errno in _PASSING or isinstance(beneath, TimeoutError))
 
 
@@ -54,6 +55,7 @@ def refusal_of(error: BaseException) -> Refusal | None:
     What the system refuses, such as a file or a connection, has a number, which an error of ours
     has not.
     """
+    error = as_system_error(error) or error
     if isinstance(error, MemoryError):
         return Refusal(UserError("out of memory: free some, or take a smaller suite"), True)
     if isinstance(error, UserError):

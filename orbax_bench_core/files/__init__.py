@@ -1,7 +1,14 @@
 """Files on disk and in buckets: in full or not at all, created by one alone, and cleared away."""
 
 from orbax_bench_core.files.atomic import atomic_file, write_atomically, write_if_changed
-from orbax_bench_core.files.bounded import MAX_BYTES, opened, read_at_most, read_json
+from orbax_bench_core.files.bounded import (
+    MAX_BYTES,
+    answered,
+    as_system_error,
+    opened,
+    read_at_most,
+    read_json,
+)
 from orbax_bench_core.files.caches import PASSPORT, user_cache
 from orbax_bench_core.files.credentials import check_credentials
 from orbax_bench_core.files.exclusive import (
@@ -31,6 +38,8 @@ __all__ = [
     "PASSPORT",
     "ResultModel",
     "absolute",
+    "answered",
+    "as_system_error",
     "atomic_file",
     "check_credentials",
     "checked_path",

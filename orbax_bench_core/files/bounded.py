@@ -75,11 +75,29 @@ def answered(path: epath.Path | str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if type(error).__module__.partition(".")[0] not in _CLIENTS:
+        known = as_system_error(error, str(path))
+        if known is None:
             raise
-        code = getattr(error, "code", None)
-        refused = isinstance(code, int) and 400 <= code < 500 and code not in _BUSY
-        raise OSError(errno.EACCES if refused else errno.EIO, str(error), str(path)) from error
+        raise known from error
+
+
+def as_system_error(error: BaseException, path: str | None = None) -> OSError | None:
+    """Returns an error of the client of a store as one of the system; None for any other error."""
+    kind, code = type(error).__module__, getattr(error, "code", None)
+    if isinstance(error, OSError) and error.errno is None and (trace := error.__traceback__):
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        # gcsfs raises errors of the system without a number, and of a refusal the word alone.
+        kind = trace.tb_frame.f_globals.get("__name__", "")
+        code = 403 if str(error).startswith("Forbidden") else code
+    if kind.partition(".")[0] not in _CLIENTS:
+        return None
+    number = errno.EIO
+    if isinstance(error, FileNotFoundError):
+        number = errno.ENOENT
+    elif isinstance(code, int) and 400 <= code < 500 and code not in _BUSY:
+        number = errno.EACCES
+    return OSError(number, " ".join(str(error).split()), path)
 
 
 @contextlib.contextmanager

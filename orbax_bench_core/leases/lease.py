@@ -20,6 +20,7 @@ import pydantic
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import (
     ResultModel,
+    answered,
     create_exclusively,
     is_gone,
     names_in,
@@ -41,6 +42,8 @@ BATCH: Final = "batch-"
 _DIGITS: Final = 12
 
 FOLDER: Final = "leases"
+_KEPT_S: Final = 7 * 86400.0
+"""How long a lease is kept that nobody touches."""
 _MOST_BYTES: Final = 16 * 2**20
 """Bytes of a lease, which names the points of a batch; it is read several times a second."""
 
@@ -224,6 +227,7 @@ def turn(
     beating = _Heart(path, lease)
     try:
         _clean(root, owner, path)
+        _sweep(root)
         yield
     finally:
         beating.stop()
@@ -365,8 +369,16 @@ def _clean(root: epath.Path, owner: str, newest: epath.Path) -> None:
     for name in names_in(root / FOLDER):
         match = _NAME.fullmatch(name)
         if match and match["owner"] == owner and name != newest.name:
-            with contextlib.suppress(OSError):
-                (root / FOLDER / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError), answered(path := root / FOLDER / name):
+                path.unlink(missing_ok=True)
+
+
+def _sweep(root: epath.Path) -> None:
+    """Deletes leases that no holder has touched for a week: of machines that started anew, say."""
+    for name in filter(_NAME.fullmatch, names_in(root / FOLDER)):
+        with contextlib.suppress(OSError), answered(path := root / FOLDER / name):
+            if time.time() - path.stat().mtime > _KEPT_S:
+                path.unlink(missing_ok=True)
 
 
 def _owners(root: epath.Path) -> list[str]:

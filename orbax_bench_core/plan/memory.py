@@ -64,12 +64,14 @@ class Speeds:
     Attributes:
         write: In GiB/s, until data are on stable storage; None where nothing tells.
         read: In GiB/s, cold; None where nothing tells.
-        source: Where they are from.
+        write_source: Where that of writing is from.
+        read_source: Where that of reading is from.
     """
 
     write: float | None = None
     read: float | None = None
-    source: str = ""
+    write_source: str = "given"
+    read_source: str = "given"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pydantic
@@ -249,7 +249,7 @@ def plan_tree(
         time=time_bounds(layout, reading, options, speeds),
         speeds=speeds,
         failures=tuple(foretold(layout, reading, options)),
-        notes=tuple(_notes(tree, mesh, target)),
+        notes=(*_notes(tree, mesh, target), *_of_replicas(layout, options)),
     )
 
 
@@ -315,3 +315,12 @@ def _notes(tree: PlannedTree, mesh: PlanMesh, target: PlanMesh) -> list[str]:
                 f"{place.label} has no axis {', '.join(missing)}: arrays are whole along it"
             )
     return notes
+
+
+def _of_replicas(layout: Layout, options: StorageOptions) -> Iterator[str]:
+    if options.use_replica_parallel and any(array.replicas > 1 for array in layout.arrays):
+        yield (
+            "each replica of an array writes a part; where JAX_PLATFORMS names GPUs, Orbax does so "
+            "only if it is told to (use_replica_parallel=True): --no-replica-parallel plans its "
+            "default there"
+        )

@@ -21,4 +21,5 @@ def speeds_of_run(directory: str) -> Speeds:
             "not made with --no-limits, or --write-speed and --read-speed"
         )
     found = {probe.name: probe.gib_per_s for probe in limits.probes}
-    return Speeds(found.get("write_fsync"), found.get("read_cold"), f"measured in {directory}")
+    source = f"measured in {directory}"
+    return Speeds(found.get("write_fsync"), found.get("read_cold"), source, source)

@@ -169,8 +169,8 @@ def _hosts(plan: Plan) -> tuple[tuple[str, Text], ...]:
             f"at most {from_cpu} more from CPU devices, {from_accelerators} from accelerators",
         ),
         ("memory of a load", f"at most {num_bytes(memory.load)} more, the arrays included"),
-        ("time of a save", _time(plan, plan.time.save_s, plan.speeds.write)),
-        ("time of a load", _time(plan, plan.time.load_s, plan.speeds.read)),
+        ("time of a save", _time(plan.time.save_s, plan.speeds.write, plan.speeds.write_source)),
+        ("time of a load", _time(plan.time.load_s, plan.speeds.read, plan.speeds.read_source)),
     )
 
 
@@ -184,12 +184,12 @@ def _ratio(plan: Plan) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _time(plan: Plan, least: float | None, speed: float | None) -> str:
+def _time(least: float | None, speed: float | None, source: str) -> str:
     if speed is None:
         return f"{_UNKNOWN}: give --run or the speed of the storage"
     if least is None:
         return f"{_UNKNOWN}: give --compression-ratio"
-    return f"at least {least:.3g} s at {speed:.3g} GiB/s per host ({plan.speeds.source})"
+    return f"at least {least:.3g} s at {speed:.3g} GiB/s per host ({source})"
 
 
 def _arrays(plan: Plan) -> tuple[Element, ...]:

@@ -28,6 +28,7 @@ from orbax_bench_core.records.record import Record, whole_record
 from orbax_bench_core.records.strays import (
     NO_PLACE,
     NO_POINT,
+    TOO_LARGE,
     TORN,
     Place,
     Stray,
@@ -242,7 +243,15 @@ class RecordFiles(abc.ABC):
                 places.append(place)
         for place in sorted(places, key=lambda place: (not place.warmup, place.repeat, place.host)):
             path = place.path
-            data = self._read(self._under(path))
+            try:
+                data = read_if_there(self._under(path), MAX_RECORD_BYTES)
+            except OSError as error:
+                if error.errno != errno.EFBIG:
+                    raise unreadable(self._under(path), error) from None
+                self._note(path, TOO_LARGE)
+                if seen is not None:
+                    seen(path, None)
+                continue
             if data is None:
                 continue
             if seen is not None:

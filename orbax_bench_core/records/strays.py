@@ -15,6 +15,7 @@ MOST_NAMED: Final = 10
 _AWAY: Final = "move it out of the run directory"
 NO_PLACE: Final = f"no place of a record has this name: {_AWAY}"
 NO_POINT: Final = f"no point of this run has this id: {_AWAY}"
+TOO_LARGE: Final = f"larger than 64 MiB, which no record is: {_AWAY}"
 TORN: Final = f"torn: not readable: {_AWAY}, or resume the run"
 
 _REPEAT: Final = re.compile(r"(?P<kind>repeat|warmup)_(?P<index>0|[1-9]\d*)")

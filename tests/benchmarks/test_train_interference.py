@@ -164,7 +164,7 @@ def test_training_goes_on_beside_a_save_that_is_slow(repeat, monkeypatch):
 
         def result(self):
             self.response.result()
-            assert stepped.wait(30)
+            assert stepped.wait(60)
 
     def counted(training, going, *, most):
         calls = itertools.count()

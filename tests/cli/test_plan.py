@@ -33,6 +33,10 @@ def run():
     return call
 
 
+def flat(said):
+    return " ".join(said.split())
+
+
 def test_a_preset_is_planned_for_a_mesh(run, tmp_path):
     page, text = tmp_path / "plan.html", tmp_path / "plan.md"
     words = ("llama-8b@0.01", "--mesh", "data=16,fsdp=16", "--devices-per-host", 4)
@@ -42,6 +46,10 @@ def test_a_preset_is_planned_for_a_mesh(run, tmp_path):
     assert "94 % of all device memory holds another copy" in said
     assert "replicas write in parallel" in said
     assert "hosts write nothing" not in said
+    assert "where JAX_PLATFORMS names GPUs, Orbax does so only if it is told to" in flat(said)
+    code, said = run(*words, "--no-replica-parallel")
+    assert "60 of 64 hosts write nothing" in said
+    assert "JAX_PLATFORMS" not in said
     assert "<h1" in page.read_text()
     assert text.read_text().startswith("# Plan: llama-8b@0.01")
 

@@ -57,11 +57,30 @@ def torn(folder):
     return "repeat_20/host_0.json: torn: not readable"
 
 
-def foreign(folder):
+def too_large(folder):
+    (folder / "repeat_20").mkdir()
+    with (folder / "repeat_20" / "host_0.json").open("wb") as file:
+        file.truncate(2**26 + 1)
+    return "repeat_20/host_0.json: larger than 64 MiB, which no record is: move it out"
+
+
+def of_many_hosts(folder):
+    return changed(folder, num_hosts=10**9)
+
+
+def of_no_time(folder):
+    return changed(folder, duration_s=float("nan"))
+
+
+def changed(folder, **fields):
     shutil.copytree(folder / "repeat_3", folder / "repeat_20")
     path = folder / "repeat_20" / "host_0.json"
-    record = {**json.loads(path.read_text()), "repeat": 20, "run_id": "another"}
-    path.write_text(json.dumps(record))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "repeat": 20, **fields}))
+    return "repeat_20/host_0.json: torn: not readable"
+
+
+def foreign(folder):
+    changed(folder, run_id="another")
     return "repeat_20/host_0.json: the record of run another in a place of run run001"
 
 
@@ -93,6 +112,9 @@ STRAYS = [
     padded_number,
     editors_backup,
     torn,
+    too_large,
+    of_many_hosts,
+    of_no_time,
     foreign,
     newer,
     another_point,

@@ -83,7 +83,7 @@ def test_a_step_that_is_told_to_end_leaves_no_temporary_file(tmp_path, told):
     )
     assert step.stdout.readline() == "begun\n"
     step.send_signal(told)
-    said, _ = step.communicate(timeout=20)
+    said, _ = step.communicate(timeout=60)
     assert step.returncode == 130, said
     assert f"told to end by {told.name}" in said
     assert "Traceback" not in said

@@ -70,9 +70,9 @@ def test_one_at_a_time(tmp_path):
     with only_process(tmp_path / "e", lambda: order.append("waited")):
         thread = threading.Thread(target=second)
         thread.start()
-        assert waiting.wait(10)
+        assert waiting.wait(60)
         order.append("first")
-    thread.join(10)
+    thread.join(60)
     assert order == ["first", "second"]
 
 

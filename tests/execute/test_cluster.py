@@ -186,7 +186,7 @@ def test_a_worker_is_started_without_the_place_of_its_host_and_without_the_token
         logs=[tmp_path / "log"],
         inbox=inbox,
     )
-    assert inbox.get(timeout=10) == (0, b"")
+    assert inbox.get(timeout=60) == (0, b"")
     worker.stop()
     names = {line.partition("=")[0] for line in (tmp_path / "log").read_text().splitlines()}
     assert "KEPT" in names

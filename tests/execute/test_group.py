@@ -28,7 +28,7 @@ class Hosts:
         self.stopped = []
 
     def launch(self, setups, **_):
-        meeting = threading.Barrier(len(setups), timeout=10)
+        meeting = threading.Barrier(len(setups), timeout=60)
         return [Slow(meeting, self.stopped) for _ in setups]
 
 
@@ -39,7 +39,7 @@ def test_the_workers_of_many_hosts_are_stopped_at_the_same_time(tmp_path):
     ]
     logs = [tmp_path / str(host) for host in range(HOSTS)]
     hosts = Hosts()
-    group = WorkerGroup(hosts, setups, environment={}, python="", logs=logs, timeout_s=1)
+    group = WorkerGroup(hosts, setups, environment={}, python="", logs=logs, timeout_s=60)
     group.stop()
     assert len(hosts.stopped) == HOSTS
     group.stop()

@@ -46,10 +46,10 @@ def test_a_second_run_waits_and_says_for_whom(tmp_path):
 
         second = threading.Thread(target=enter)
         second.start()
-        assert told.wait(10)
+        assert told.wait(60)
         assert second.is_alive()
         holder.kill()
-        second.join(10)
+        second.join(60)
         assert not second.is_alive()
     (line,) = said
     start, _, rest = line.partition(" since ")
@@ -66,7 +66,7 @@ def test_a_holder_of_an_earlier_release_is_named_too(tmp_path):
         other = threading.Thread(target=enter, args=(said, lock_file, "b"))
         other.start()
         other.join(0.1)
-    other.join(10)
+    other.join(60)
     assert said == [f"waiting: process 123 is measuring on this machine; {ADVICE}"]
 
 
@@ -88,7 +88,7 @@ def test_processes_of_one_run_share_the_lock_and_those_of_another_wait(tmp_path)
         other.join(0.1)
         assert other.is_alive()
         assert said[0].startswith(f"waiting: process {os.getpid()} is measuring on this machine")
-    other.join(10)
+    other.join(60)
     assert not other.is_alive()
 
 

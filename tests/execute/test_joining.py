@@ -3,11 +3,14 @@
 import contextlib
 import dataclasses
 import fcntl
+import json
 import os
 import queue
+import resource
 import socket
 import stat
 import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -32,13 +35,13 @@ from tests.support.processes import free_address
 
 TOKEN = "t" * 32
 EQUAL = {"Python": "3.11.7", "jax": "0.10.2"}
-QUICK = Contact(beat_s=0.02, lost_s=2.0, prove_s=0.2, join_s=5.0, retry_s=0.05)
+QUICK = Contact(beat_s=0.02, lost_s=60.0, prove_s=60.0, join_s=60.0, retry_s=0.05)
 
 
 class Gathering:
     """Process 0 that listens, and agents that try to join it."""
 
-    def __init__(self, folder, size=2, suite=""):
+    def __init__(self, folder, size=2, suite="", contact=QUICK):
         self.port = int(free_address().rpartition(":")[2])
         self.size = size
         self.folder = folder
@@ -51,7 +54,7 @@ class Gathering:
             suite=suite,
             own=LocalHost(lock_file=folder / "lock"),
             say=self.said.put,
-            contact=QUICK,
+            contact=contact,
         )
 
     def cluster(self, rank):
@@ -84,7 +87,7 @@ class Gathering:
         """Waits until process 0 says something with these words, and returns it."""
         line = ""
         while not all(word in line for word in words):
-            line = self.said.get(timeout=10)
+            line = self.said.get(timeout=60)
         return line
 
 
@@ -100,7 +103,7 @@ def joined(agent):
     thread = threading.Thread(target=lambda: codes.append(agent.run()))
     thread.start()
     yield codes
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -188,7 +191,7 @@ def test_an_agent_says_each_reason_for_which_it_waits(gathering):
     def listen():
         with gathering.hosts.listening(TOKEN):
             gathering.hears("wrong token")
-            done.wait(10)
+            done.wait(60)
 
     done = threading.Event()
     later = threading.Timer(0.1, listen)
@@ -227,7 +230,7 @@ def test_a_process_0_that_does_not_answer_is_one_message(gathering):
         agent.run()
     address = gathering.cluster(1).address
     assert f") cannot join process 0 at {address}: [Errno 111] Connection" in str(caught.value)
-    assert "(after 0." in str(caught.value)
+    assert "(after " in str(caught.value)
 
 
 @pytest.mark.slow
@@ -239,7 +242,8 @@ def test_a_second_agent_of_one_rank_is_refused(gathering):
 
 
 @pytest.mark.slow
-def test_a_silent_connection_is_closed_and_harms_nobody(gathering):
+def test_a_silent_connection_is_closed_and_harms_nobody(tmp_path):
+    gathering = Gathering(tmp_path, contact=dataclasses.replace(QUICK, prove_s=2.0))
     with (
         joined(gathering.agent(token=TOKEN)),
         gathering.hosts.listening(TOKEN),
@@ -278,7 +282,7 @@ def test_an_impostor_that_does_not_know_the_token_gets_no_agent(gathering):
         with pytest.raises(UserError, match="does not know the token of this run"):
             gathering.agent(token=TOKEN).run()
         server.shutdown(socket.SHUT_RDWR)
-        impostor.join(10)
+        impostor.join(60)
 
 
 def test_an_address_of_another_machine_is_one_message(tmp_path):
@@ -323,7 +327,7 @@ def test_a_module_runs_on_every_host_in_the_run_directory_as_that_host_sees_it(
     with joined(agent), gathering.hosts.listening(TOKEN):
         gathering.hosts.await_all()
         root = str(gathering.directory.root)
-        outputs = gathering.hosts.run_module("echo", f"{root}/x", variables={}, timeout_s=30)
+        outputs = gathering.hosts.run_module("echo", f"{root}/x", variables={}, timeout_s=60)
         said = [(output.host, output.code, output.out) for output in outputs]
     assert said == [(0, 0, f"{root}/x\n"), (1, 0, f"{seen}/x\n")]
 
@@ -334,7 +338,7 @@ def test_each_machine_is_locked_and_who_waits_is_named(gathering, tmp_path):
     def measure():
         with gathering.hosts.alone(gathering.said.put):
             entered.set()
-            leave.wait(10)
+            leave.wait(60)
 
     agent = gathering.agent(token=TOKEN, lock="other")
     with joined(agent), gathering.hosts.listening(TOKEN):
@@ -344,11 +348,11 @@ def test_each_machine_is_locked_and_who_waits_is_named(gathering, tmp_path):
             measuring.start()
             gathering.hears("host 1 (", "waiting: process", "is measuring on this machine")
             assert not entered.is_set()
-        assert entered.wait(10)
+        assert entered.wait(60)
         assert not is_free(tmp_path / "other")
         assert not is_free(tmp_path / "lock")
         leave.set()
-        measuring.join(10)
+        measuring.join(60)
         assert is_free(tmp_path / "other")
 
 
@@ -481,6 +485,47 @@ def test_what_hosts_share_is_written_through_no_link(tmp_path, name):
     assert [path.read_text() for path in (tmp_path / "outside").iterdir()] == ["precious"]
 
 
+@pytest.mark.parametrize("deep", [{"a": '[{"'}, {"text": '\\"{' * 1000}])
+def test_brackets_in_texts_are_not_counted(wires, deep):
+    one, other, *_ = wires
+    for _ in range(150):
+        deep = {"a": deep, "b": "}"}
+    one.send(deep)
+    assert other.receive() == deep
+
+
+@pytest.mark.parametrize("deepest", [4, 256])
+@pytest.mark.parametrize("opened", [b"[", b'{"a":', b'["\\\\",['])
+def test_a_frame_of_more_brackets_than_any_has_is_not_parsed(wires, monkeypatch, deepest, opened):
+    monkeypatch.setattr(json, "loads", None)
+    one, other, near, _ = wires
+    payload = opened * (deepest + 1)
+    if deepest == 4:
+        other = Wire(other._socket, 2.0)  # nobody has proved anything on it
+        near.sendall(framed(payload))
+    else:
+        monkeypatch.setattr(json, "dumps", lambda _: payload.decode())
+        one.send({})
+    with pytest.raises(ConnectionError, match=f"more than {deepest} brackets in each other"):
+        other.receive()
+
+
+def test_process_0_that_is_out_of_file_descriptors_takes_agents_later(gathering):
+    with gathering.hosts.listening(TOKEN), socket.socket() as newcomer:
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        lowest = os.dup(0)
+        os.close(lowest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                os.dup(0)
+            newcomer.connect(("127.0.0.1", gathering.port))
+            time.sleep(1)  # meanwhile it cannot accept
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert "nonce" in Wire(newcomer, 60.0).receive(within_s=60)
+
+
 def framed(text):
     return len(text).to_bytes(4, "big") + text
 
@@ -493,7 +538,7 @@ def framed(text):
 def test_whatever_a_newcomer_says_closes_its_own_connection(gathering, answer):
     with joined(gathering.agent(token=TOKEN)), gathering.hosts.listening(TOKEN):
         with socket.create_connection(("127.0.0.1", gathering.port)) as stranger:
-            stranger.settimeout(10)
+            stranger.settimeout(60)
             stranger.sendall(framed(answer))
             while stranger.recv(4096):
                 pass
@@ -509,8 +554,8 @@ def test_silent_clients_of_one_address_keep_nobody_of_another_out(gathering):
         with socket.create_connection(
             ("127.0.0.1", gathering.port), source_address=("127.0.0.2", 0)
         ) as other:
-            wire = Wire(other, 5.0)
-            assert "nonce" in wire.receive(within_s=10)
+            wire = Wire(other, 60.0)
+            assert "nonce" in wire.receive(within_s=60)
 
 
 @pytest.mark.parametrize(
@@ -565,7 +610,7 @@ def test_names_that_do_not_resolve_yet_are_waited_for_and_process_0_needs_none(
             process_0.code = 0
             process_0._reception.hosts[1].dismiss(0)
     assert codes == [0]
-    assert "not known" in lines.get(timeout=1)
+    assert "not known" in lines.get(timeout=60)
 
 
 def test_an_address_of_the_pod_before_this_one_is_waited_for(gathering, monkeypatch):

@@ -26,7 +26,7 @@ def suite_of(candidate=None, *, options=None, gate=None, execution=None):
     return {
         "suite_name": "lives",
         "num_repeats": 1,
-        "execution": {"retries": 0, "warmups": 0, "timeout_s": 20, **(execution or {})},
+        "execution": {"retries": 0, "warmups": 0, "timeout_s": 120, **(execution or {})},
         "gate": {"lives": "always", "seed": SEED, **(gate or {})},
         "benchmarks": [{"generator": NAME, "options": options or {}}],
         "arms": {"candidate": {"options": candidate or {}}},

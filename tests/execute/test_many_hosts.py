@@ -114,7 +114,7 @@ def test_all_workers_are_started_before_any_is_awaited_and_all_are_stopped_at_on
         say=lambda line: None,
         contact=Contact(lost_s=20.0, join_s=20.0),
     )
-    together = threading.Barrier(SIZE - 1, timeout=10)
+    together = threading.Barrier(SIZE - 1, timeout=60)
     asked = queue.SimpleQueue()
     setups = [
         WorkerSetup(
@@ -140,12 +140,12 @@ def test_all_workers_are_started_before_any_is_awaited_and_all_are_stopped_at_on
             environment={},
             python="",
             logs=[tmp_path / "log"] * SIZE,
-            timeout_s=30,
+            timeout_s=60,
         )
         group.await_ready()
-        assert [asked.get(timeout=1) for _ in setups[1:]] == ["launch"] * (SIZE - 1)
+        assert [asked.get(timeout=60) for _ in setups[1:]] == ["launch"] * (SIZE - 1)
         group.stop()
-        assert [asked.get(timeout=1) for _ in setups[1:]] == ["stop"] * (SIZE - 1)
+        assert [asked.get(timeout=60) for _ in setups[1:]] == ["stop"] * (SIZE - 1)
     for agent in agents:
-        agent.join(10)
+        agent.join(60)
         assert not agent.is_alive()

@@ -55,9 +55,9 @@ def test_nobody_measures_beside_an_orphan(tmp_path):
 
     newcomer = threading.Thread(target=enter)
     newcomer.start()
-    assert told.wait(10)
+    assert told.wait(60)
     assert not entered.is_set()
     orphan.kill()
     orphan.wait()
-    newcomer.join(10)
+    newcomer.join(60)
     assert entered.is_set()

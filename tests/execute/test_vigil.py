@@ -46,7 +46,7 @@ def failed(kind, message):
     return Done(status="failed", error=ErrorInfo(type=kind, message=message))
 
 
-def keep(*workers, said=(), timeout_s=5.0, patience=QUICK):
+def keep(*workers, said=(), timeout_s=60.0, patience=QUICK):
     """Waits for the workers, which have said these lines."""
     inbox = queue.SimpleQueue()
     for line in said:
@@ -100,7 +100,7 @@ def test_a_worker_that_is_let_go_in_time_is_waited_for():
 
     timer = threading.Timer(0.05, go_on)
     timer.start()
-    assert list(Vigil([worker], inbox, timeout_s=5, patience=QUICK).keep()) == [0]
+    assert list(Vigil([worker], inbox, timeout_s=60, patience=QUICK).keep()) == [0]
     timer.join()
 
 

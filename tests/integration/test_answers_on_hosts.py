@@ -32,7 +32,7 @@ def records(folder):
 def test_a_drill_kills_a_process_of_another_host(tmp_path):
     with Hosts(tmp_path, *command(tmp_path, "recovery", "", "--json")) as hosts:
         assert hosts.codes(hosts.start_all()) == [0, 0], hosts.said(0) + hosts.said(1)
-        assert hosts.orphans(within_s=5) == []
+        assert hosts.orphans() == []
     (series,) = json.loads((tmp_path / "out" / "recovery.json").read_text())["series"]
     assert (series["drills"], series["recovered"]) == (1, 1)
     assert {(one["host"], one["status"]) for one in records(tmp_path)} == {
@@ -62,6 +62,6 @@ def test_each_host_of_a_soak_is_judged_by_itself(tmp_path):
     with Hosts(tmp_path, *words) as hosts:
         codes = hosts.codes(hosts.start_all())
         assert codes == [3, 3], hosts.said(0) + hosts.said(1)
-        assert hosts.orphans(within_s=5) == []
+        assert hosts.orphans() == []
     found = json.loads((tmp_path / "out" / "soak.json").read_text())
     assert len(found["series"]) == 2

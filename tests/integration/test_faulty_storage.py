@@ -3,14 +3,14 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 
+from tests.support.bucket import behind_faults
+
 pytestmark = pytest.mark.nightly
 
-PROXY = Path(__file__).with_name("faulty_storage.py")
 SUITE = """\
 suite_name: throttled
 num_repeats: 2
@@ -25,19 +25,7 @@ def run(emulator, tmp_path):
     """Runs the suite behind a proxy that fails every so many requests."""
 
     def measure(status, every):
-        target = emulator["STORAGE_EMULATOR_HOST"].removeprefix("http://")
-        command = [sys.executable, PROXY, target, str(status), str(every)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
-            address = f"http://127.0.0.1:{int(proxy.stdout.readline())}"
-            unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-            environment = {name: value for name, value in emulator.items() if name not in unset}
-            environment |= {
-                "STORAGE_EMULATOR_HOST": address,
-                "TENSORSTORE_GCS_HTTP_URL": address,
-                "GOOGLE_CLOUD_PROJECT": "p",
-                "GOOGLE_AUTH_TOKEN_FOR_TESTING": "abc",
-                "COLUMNS": "200",
-            }
+        with behind_faults(emulator, status, every) as environment:
             (tmp_path / "suite.yaml").write_text(SUITE)
             place = f"gs://bench-bucket/out{status}-{every}"
             arguments = ["run", "--no-lock", "--no-limits", str(tmp_path / "suite.yaml")]
@@ -45,11 +33,10 @@ def run(emulator, tmp_path):
                 [sys.executable, "-m", "orbax_bench_core.cli", *arguments, "-o", place],
                 capture_output=True,
                 text=True,
-                env=environment,
+                env={**environment, "COLUMNS": "200"},
                 timeout=400,
                 check=False,
             )
-            proxy.kill()
         assert done.returncode == 0, done.stdout + done.stderr
         root = tmp_path / "storage" / ".cloudstorage" / "bench-bucket" / f"out{status}-{every}"
         records = [json.loads(path.read_text()) for path in root.glob("records/*/*/host_0.json")]

@@ -3,13 +3,13 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.support.bucket import behind_faults
+
 pytestmark = pytest.mark.nightly
 
-PROXY = Path(__file__).with_name("faulty_storage.py")
 SUITE = """\
 suite_name: away
 num_repeats: 2
@@ -26,18 +26,7 @@ PLACE = "gs://bench-bucket/out"
 def test_a_step_goes_on_when_its_bucket_is_back(emulator, tmp_path, when):
     away, suite = tmp_path / "away", tmp_path / "suite.yaml"
     suite.write_text(SUITE)
-    target = emulator["STORAGE_EMULATOR_HOST"].removeprefix("http://")
-    command = [sys.executable, PROXY, target, "503", "1000000000", "-", str(away)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
-        address = f"http://127.0.0.1:{int(proxy.stdout.readline())}"
-        unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-        environment = {name: value for name, value in emulator.items() if name not in unset}
-        environment |= {
-            "STORAGE_EMULATOR_HOST": address,
-            "TENSORSTORE_GCS_HTTP_URL": address,
-            "GOOGLE_CLOUD_PROJECT": "p",
-            "GOOGLE_AUTH_TOKEN_FOR_TESTING": "abc",
-        }
+    with behind_faults(emulator, 503, 10**9, "-", away) as environment:
 
         def step(*arguments):
             return subprocess.Popen(
@@ -48,7 +37,7 @@ def test_a_step_goes_on_when_its_bucket_is_back(emulator, tmp_path, when):
                 env=environment,
             )
 
-        said = step("plan-sweep", suite, "-o", PLACE).communicate(timeout=120)[0]
+        said = step("plan-sweep", suite, "-o", PLACE).communicate(timeout=400)[0]
         [points] = json.loads(said.splitlines()[-1])
         if when == "from the start":
             away.touch()
@@ -61,7 +50,6 @@ def test_a_step_goes_on_when_its_bucket_is_back(emulator, tmp_path, when):
                 if "the step is tried again" in line:
                     away.unlink(missing_ok=True)
             errors = measuring.stderr.read()
-        proxy.kill()
     assert measuring.returncode == 0, "".join(told) + errors
     assert json.loads(told[-1]) == ["passed"]
     assert any("the step is tried again in 10 s" in line for line in told), told

@@ -3,13 +3,13 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.support.bucket import behind_faults
+
 pytestmark = pytest.mark.nightly
 
-PROXY = Path(__file__).with_name("faulty_storage.py")
 SUITE = """
 suite_name: store
 num_repeats: 1
@@ -31,20 +31,9 @@ def drill(emulator, tmp_path):
 
     def run(when, status, outage_s):
         away = tmp_path / "away"
-        target = emulator["STORAGE_EMULATOR_HOST"].removeprefix("http://")
-        command = [sys.executable, PROXY, target, str(status), "1000000000", "-", str(away)]
         suite = tmp_path / "suite.yaml"
         suite.write_text(SUITE.format(when=when, outage_s=outage_s, away=away))
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
-            address = f"http://127.0.0.1:{int(proxy.stdout.readline())}"
-            unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-            environment = {name: value for name, value in emulator.items() if name not in unset}
-            environment |= {
-                "STORAGE_EMULATOR_HOST": address,
-                "TENSORSTORE_GCS_HTTP_URL": address,
-                "GOOGLE_CLOUD_PROJECT": "p",
-                "GOOGLE_AUTH_TOKEN_FOR_TESTING": "abc",
-            }
+        with behind_faults(emulator, status, 10**9, "-", away) as environment:
             arguments = ["recovery", "--no-lock", "--json", suite, "-o", tmp_path / "out"]
             done = subprocess.run(
                 [sys.executable, "-m", "orbax_bench_core.cli", *map(str, arguments)],
@@ -54,7 +43,6 @@ def drill(emulator, tmp_path):
                 timeout=400,
                 check=False,
             )
-            proxy.kill()
         assert not away.exists()
         (series,) = json.loads(done.stdout)["series"]
         return series

@@ -68,7 +68,7 @@ class Server:
         self.url = url
 
     def get(self, path):
-        with urllib.request.urlopen(self.url + path, timeout=30) as response:
+        with urllib.request.urlopen(self.url + path, timeout=60) as response:
             return json.load(response)
 
     def post(self, path, body):
@@ -77,7 +77,7 @@ class Server:
             data=json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return json.load(response)
 
     def wait_for_runs(self, count):
@@ -110,7 +110,7 @@ def serving(directory, *, load_fast):
         yield server
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def shell(host, line, **sets):
 
 
 def all_said(host):
-    lines, code, deadline = [], None, time.monotonic() + 10
+    lines, code, deadline = [], None, time.monotonic() + 60
     while code is None and time.monotonic() < deadline:
         more, code = host.said(0.01)
         lines += more

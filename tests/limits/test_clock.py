@@ -8,7 +8,7 @@ from orbax_bench_core.limits.probes import repeated, timed
 
 def test_tasks_run_side_by_side():
     meeting = threading.Barrier(3)
-    timed([lambda: meeting.wait(10)] * 3)
+    timed([lambda: meeting.wait(60)] * 3)
     assert not meeting.broken
 
 
@@ -18,11 +18,15 @@ def test_the_clock_stops_with_the_last_task():
 
 @pytest.mark.slow
 def test_freeing_what_a_task_returns_is_not_measured():
+    freed = []
+
     class Slow:
         def __del__(self):
+            freed.append(time.perf_counter())
             time.sleep(0.2)
 
-    assert timed([Slow]) < 0.2
+    begun = time.perf_counter()
+    assert begun + timed([Slow]) <= freed[0]
 
 
 def test_what_a_task_raises_is_raised():

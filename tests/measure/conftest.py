@@ -47,6 +47,24 @@ class Logged(logging.Handler):
         return "\n".join(map(self.format, self.records))
 
 
+PAUSE_S = 0.05
+
+
+@pytest.fixture
+def pause(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Has the clock of blocks stand still but for calls of this, however busy the machine is."""
+    passed_ns = 0
+
+    def pause() -> None:
+        nonlocal passed_ns
+        passed_ns += round(PAUSE_S * 1e9)
+
+    for module in ("block", "metrics"):
+        name = f"orbax_bench_core.measure.{module}.perf_counter_ns"
+        monkeypatch.setattr(name, lambda: passed_ns)
+    return pause
+
+
 @pytest.fixture
 def logged() -> Iterator[Logged]:
     root, handler = logging.getLogger(), Logged()

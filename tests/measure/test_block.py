@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import statistics
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from orbax_bench_core.measure import Metrics
 
+from .conftest import PAUSE_S
+
 AddScripted = Callable[..., None]
-PAUSE_S = 0.05
-
-
-def pause() -> None:
-    time.sleep(PAUSE_S)
+Pause = Callable[[], None]
 
 
 def fail() -> None:
@@ -27,41 +23,27 @@ def seconds(metrics: Metrics, operation: str) -> float:
     return metrics.results[f"{operation}_0_basics/time_s"][0]
 
 
-def test_the_operation_is_inside_the_clock() -> None:
+def test_the_operation_is_inside_the_clock(pause: Pause) -> None:
     metrics = Metrics()
 
     with metrics.measure("op"):
         pause()
 
-    assert seconds(metrics, "op") >= PAUSE_S
+    assert seconds(metrics, "op") == PAUSE_S
 
 
-@pytest.mark.slow
-def test_an_empty_block_takes_no_time() -> None:
-    metrics = Metrics()
-
-    for _ in range(100):
-        with metrics.measure("op"):
-            pass
-
-    times = [one.value for one in metrics.samples if one.metric == "0_basics/time_s"]
-    assert statistics.median(times) <= 10e-6
-
-
-@pytest.mark.slow
-def test_defect_7_collectors_are_outside_the_clock(add_scripted: AddScripted) -> None:
+def test_defect_7_collectors_are_outside_the_clock(add_scripted: AddScripted, pause: Pause) -> None:
     add_scripted("slow", pause, pause)
     metrics = Metrics()
 
     with metrics.measure("op", ["time", "slow"]):
         pass
 
-    assert seconds(metrics, "op") < PAUSE_S
+    assert seconds(metrics, "op") == 0
 
 
-@pytest.mark.slow
 def test_defect_7_collectors_of_inner_blocks_are_outside_the_clocks_of_all_outer_ones(
-    add_scripted: AddScripted,
+    add_scripted: AddScripted, pause: Pause
 ) -> None:
     add_scripted("slow", pause, pause)
     metrics = Metrics()
@@ -73,12 +55,11 @@ def test_defect_7_collectors_of_inner_blocks_are_outside_the_clocks_of_all_outer
     ):
         pass
 
-    assert max(seconds(metrics, "a"), seconds(metrics, "b")) < PAUSE_S
+    assert max(seconds(metrics, "a"), seconds(metrics, "b")) == 0
 
 
-@pytest.mark.slow
 def test_the_operation_of_an_inner_block_is_inside_the_outer_clock(
-    add_scripted: AddScripted,
+    add_scripted: AddScripted, pause: Pause
 ) -> None:
     add_scripted("slow", pause, pause)
     metrics = Metrics()
@@ -86,12 +67,11 @@ def test_the_operation_of_an_inner_block_is_inside_the_outer_clock(
     with metrics.measure("outer", ["time"]), metrics.measure("inner", ["time", "slow"]):
         pause()
 
-    assert PAUSE_S <= seconds(metrics, "outer") < 2 * PAUSE_S
+    assert seconds(metrics, "outer") == PAUSE_S
 
 
-@pytest.mark.slow
 def test_blocks_of_several_metrics_objects_share_the_subtraction(
-    add_scripted: AddScripted,
+    add_scripted: AddScripted, pause: Pause
 ) -> None:
     add_scripted("slow", pause, pause)
     outer, inner = Metrics(), Metrics()
@@ -99,24 +79,11 @@ def test_blocks_of_several_metrics_objects_share_the_subtraction(
     with outer.measure("outer", ["time"]), inner.measure("inner", ["time", "slow"]):
         pass
 
-    assert seconds(outer, "outer") < PAUSE_S
+    assert seconds(outer, "outer") == 0
 
 
-def test_defect_7_three_nested_empty_blocks_take_tens_of_microseconds() -> None:
-    outermost: list[float] = []
-
-    for _ in range(50):
-        metrics = Metrics()
-        with metrics.measure("a"), metrics.measure("b"), metrics.measure("c"):
-            pass
-        outermost.append(seconds(metrics, "a"))
-
-    assert statistics.median(outermost) <= 50e-6
-
-
-@pytest.mark.slow
 def test_an_observer_inside_a_collector_of_an_inner_block_is_subtracted_once(
-    add_scripted: AddScripted,
+    add_scripted: AddScripted, pause: Pause
 ) -> None:
     inner = Metrics()
 
@@ -133,10 +100,10 @@ def test_an_observer_inside_a_collector_of_an_inner_block_is_subtracted_once(
             pass
         pause()
 
-    assert PAUSE_S <= seconds(metrics, "outer") < 2 * PAUSE_S
+    assert seconds(metrics, "outer") == PAUSE_S
 
 
-def test_the_call_of_measure_is_outside_the_clock_of_enclosing_blocks() -> None:
+def test_the_call_of_measure_is_outside_the_clock_of_enclosing_blocks(pause: Pause) -> None:
     class SlowKeys(list[str]):
         def __iter__(self) -> Iterator[str]:
             pause()
@@ -147,11 +114,11 @@ def test_the_call_of_measure_is_outside_the_clock_of_enclosing_blocks() -> None:
     with metrics.measure("outer", ["time"]), metrics.measure("inner", SlowKeys(["time"])):
         pass
 
-    assert seconds(metrics, "outer") < PAUSE_S
+    assert seconds(metrics, "outer") == 0
 
 
 def test_blocks_that_overlap_without_nesting_subtract_what_they_share(
-    add_scripted: AddScripted,
+    add_scripted: AddScripted, pause: Pause
 ) -> None:
     add_scripted("slow", on_stop=pause)
     metrics = Metrics()
@@ -163,11 +130,12 @@ def test_blocks_that_overlap_without_nesting_subtract_what_they_share(
     first.__exit__(None, None, None)
     second.__exit__(None, None, None)
 
-    assert seconds(metrics, "second") < PAUSE_S
+    assert seconds(metrics, "second") == 0
 
 
-@pytest.mark.slow
-def test_other_threads_cost_this_one_nothing_to_subtract(add_scripted: AddScripted) -> None:
+def test_other_threads_cost_this_one_nothing_to_subtract(
+    add_scripted: AddScripted, pause: Pause
+) -> None:
     add_scripted("slow", pause, pause)
     metrics = Metrics()
 
@@ -180,10 +148,10 @@ def test_other_threads_cost_this_one_nothing_to_subtract(add_scripted: AddScript
         thread.start()
         thread.join()
 
-    assert seconds(metrics, "outer") >= 2 * PAUSE_S
+    assert seconds(metrics, "outer") == 2 * PAUSE_S
 
 
-def test_a_block_may_end_in_another_thread() -> None:
+def test_a_block_may_end_in_another_thread(pause: Pause) -> None:
     metrics = Metrics()
     block = metrics.measure("op", ["time"])
 
@@ -193,7 +161,7 @@ def test_a_block_may_end_in_another_thread() -> None:
     thread.start()
     thread.join()
 
-    assert seconds(metrics, "op") >= PAUSE_S
+    assert seconds(metrics, "op") == PAUSE_S
 
 
 def test_collectors_start_last_key_first_and_stop_first_key_first(
@@ -264,7 +232,7 @@ def test_a_collector_that_did_not_start_is_not_stopped(add_scripted: AddScripted
     assert stops == []
 
 
-def test_bytes_and_throughput_follow_from_the_number_of_bytes() -> None:
+def test_bytes_and_throughput_follow_from_the_number_of_bytes(pause: Pause) -> None:
     metrics = Metrics()
 
     with metrics.measure("op", num_bytes=2**30):

@@ -3,7 +3,9 @@
 import datetime
 
 import pytest
+from typer.testing import CliRunner
 
+from orbax_bench_core.cli.main import app
 from orbax_bench_core.limits import Limits, write
 from orbax_bench_core.plan import StorageOptions, plan_checkpoint, speeds_of_run
 from orbax_bench_core.records import RunDirectory
@@ -53,8 +55,23 @@ def test_times_are_bytes_of_the_slowest_host_at_the_speed_of_the_run(run):
     assert time.load_s == pytest.approx(2 * 2**20 / 2**32)
 
 
+def test_each_speed_says_whether_it_was_given_or_measured(run):
+    def call(*more):
+        words = ["plan", "gpt2@0.1", "--no-compression", "--run", run, *more]
+        return CliRunner().invoke(app, words, env={"COLUMNS": "300"}).stdout
+
+    said = call("--write-speed", "3")
+    save, load = (line for line in said.splitlines() if "time of a" in line)
+    assert save.endswith(" at 3 GiB/s per host (given)")
+    assert f" at 4 GiB/s per host (measured in {run}" in load
+    said = call("--read-speed", "3")
+    save, load = (line for line in said.splitlines() if "time of a" in line)
+    assert f" at 2 GiB/s per host (measured in {run}" in save
+    assert load.endswith(" at 3 GiB/s per host (given)")
+
+
 def test_the_source_of_a_speed_can_be_read_again(run):
-    source = speeds_of_run(run).source
+    source = speeds_of_run(run).write_source
     assert speeds_of_run(source.removeprefix("measured in ")) == speeds_of_run(run)
 
 

@@ -46,7 +46,7 @@ def test_every_host_takes_part_and_returns_the_same_records(begin, tmp_path):
     (point, _), out = begin()
     with step(tmp_path / "said", point, out) as hosts:
         assert hosts.codes(hosts.start_all()) == [0, 0], hosts.said(0) + hosts.said(1)
-        assert hosts.orphans(within_s=5) == []
+        assert hosts.orphans() == []
     returned = [json.loads(hosts.said(rank).splitlines()[-1]) for rank in (0, 1)]
     assert returned[0] == returned[1]
     assert returned[0]["records"] == [[r, h, "passed"] for r in (0, 1) for h in (0, 1)]

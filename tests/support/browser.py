@@ -127,9 +127,9 @@ def headless():
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             try:
                 found = next(filter(None, map(_STARTED.search, process.stderr)))
-                socket = websocket.create_connection(found[1], timeout=20)
+                socket = websocket.create_connection(found[1], timeout=60)
                 with contextlib.closing(socket):
                     yield Browser(socket)
             finally:
                 process.terminate()
-                process.communicate(timeout=10)
+                process.communicate(timeout=60)

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import threading
 import time
 import types
@@ -124,7 +125,7 @@ def _fake_gcs_server():
     command = [program, *words, "-port", str(port), "-external-url", address]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while not _answers(address):
                 assert server.poll() is None and time.monotonic() < deadline, "it does not start"
                 time.sleep(0.05)
@@ -135,7 +136,31 @@ def _fake_gcs_server():
 
 def _answers(address):
     try:
-        urllib.request.urlopen(f"{address}/storage/v1/b?project=p", timeout=5).close()
+        urllib.request.urlopen(f"{address}/storage/v1/b?project=p", timeout=30).close()
     except OSError:
         return False
     return True
+
+
+@contextlib.contextmanager
+def behind_faults(emulator, *arguments):
+    """Yields the environment of a process whose bucket is behind a proxy that answers as told.
+
+    The arguments are those of `tests/integration/faulty_storage.py` after its target.
+    """
+    target = emulator["STORAGE_EMULATOR_HOST"].removeprefix("http://")
+    proxy = Path(__file__).parents[1] / "integration" / "faulty_storage.py"
+    command = [sys.executable, proxy, target, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        address = f"http://127.0.0.1:{int(process.stdout.readline())}"
+        unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+        try:
+            yield {
+                **{name: value for name, value in emulator.items() if name not in unset},
+                "STORAGE_EMULATOR_HOST": address,
+                "TENSORSTORE_GCS_HTTP_URL": address,
+                "GOOGLE_CLOUD_PROJECT": "p",
+                "GOOGLE_AUTH_TOKEN_FOR_TESTING": "abc",
+            }
+        finally:
+            process.kill()

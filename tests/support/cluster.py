@@ -141,7 +141,7 @@ class Hosts:
             return found
         return []
 
-    def orphans(self, within_s: float) -> list[psutil.Process]:
+    def orphans(self, within_s: float = WAIT_S) -> list[psutil.Process]:
         """Returns the workers ever seen that still run after some seconds."""
         _, alive = psutil.wait_procs(self._seen, timeout=within_s)
         return [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]

@@ -26,7 +26,7 @@ import psutil
 _MARK: Final = "oblab-"
 _NETNS: Final = Path("/run/netns")
 _FOLDERS: Final = Path("/run")
-_END_S: Final = 10.0
+_END_S: Final = 60.0
 _ENTER: Final = """
 hostname "$1"; mount --bind "$2" /etc/hosts; shift 2
 while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit 125; shift 2; done

@@ -38,7 +38,7 @@ checkpoint_config: {spec: {w: {dtype: float32, shape: [1024, 512]}}}
 benchmarks: [{generator: save_restore, options: {}}]
 """
 _PATIENCE_S = 120.0
-_THAWED_S = 20.0
+_THAWED_S = 60.0
 
 
 class Trial(NamedTuple):

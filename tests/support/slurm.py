@@ -89,7 +89,7 @@ class SlurmCluster:
             daemon.terminate()
         for daemon in self._daemons:
             try:
-                daemon.wait(10)
+                daemon.wait(60)
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()

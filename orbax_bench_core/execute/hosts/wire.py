@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import hmac
 import json
+import re
 import secrets
 import socket
 import struct
@@ -26,6 +27,10 @@ _COUNTER = struct.Struct(">Q")
 _CODE_BYTES = 32
 _MOST_BYTES = 64 * 2**20
 _MOST_BYTES_BEFORE_PROOF = 4096
+_MOST_DEPTH = 256
+"""Brackets in each other: a suite may have 100, and a message wraps it in a few."""
+_MOST_DEPTH_BEFORE_PROOF = 4
+_BRACKET_OR_STRING: Final = re.compile(rb'[][{}]|"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _CHUNK = 2**16
 _KNOWS_NONE: Final = (
     "it has no token: its run directory is not the folder in which process 0 has written one, or "
@@ -121,7 +126,9 @@ class Wire:
         """
         deadline = None if within_s is None else time.monotonic() + within_s
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size, deadline))
-        most = _MOST_BYTES_BEFORE_PROOF if self._keys is None else _MOST_BYTES
+        most, deepest = _MOST_BYTES, _MOST_DEPTH
+        if self._keys is None:
+            most, deepest = _MOST_BYTES_BEFORE_PROOF, _MOST_DEPTH_BEFORE_PROOF
         if length > most:
             raise ConnectionError(f"a frame of {length} bytes, more than {most}")
         code = b"" if self._keys is None else self._read(_CODE_BYTES, deadline)
@@ -130,7 +137,7 @@ class Wire:
             if not hmac.compare_digest(code, _code(self._keys[1], self._received, payload)):
                 raise ConnectionError("a frame that the other side has not sent")
             self._received += 1
-        return _message(payload)
+        return _message(payload, deepest)
 
     def close(self) -> None:
         """Ends the connection; a second call does nothing."""
@@ -155,15 +162,21 @@ class Wire:
         return bytes(read)
 
 
-def _message(payload: bytes) -> Message:
+def _message(payload: bytes, deepest: int) -> Message:
     """Returns the message of a frame, whatever the other side has put into it.
 
     Raises:
-        ConnectionError: It is none.
+        ConnectionError: It is none, or has more than `deepest` brackets in each other.
     """
+    depth = 0
+    if payload.count(b"[") + payload.count(b"{") > deepest:  # of most frames that says all
+        for found in _BRACKET_OR_STRING.finditer(payload):
+            depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
+            if depth > deepest:
+                raise ConnectionError(f"a frame of more than {deepest} brackets in each other")
     try:
         message = json.loads(payload)
-    except (ValueError, RecursionError, MemoryError):  # brackets in brackets, numbers of no end
+    except (ValueError, MemoryError):  # also numbers of no end
         raise ConnectionError("a frame that is no JSON") from None
     if not isinstance(message, dict):
         raise ConnectionError("a frame that is no message")

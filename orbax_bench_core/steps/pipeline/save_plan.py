@@ -53,7 +53,7 @@ def plan_save(
         devices_per_host=devices_per_host or None,
         restore_mesh=onto or None,
         restore_devices_per_host=onto_devices_per_host or None,
-        speeds=speeds_of_run(run) if run else Speeds(None, None, "given"),
+        speeds=speeds_of_run(run) if run else Speeds(),
     )
     document = plans_document(plans, f"Plans of {source}")
     named = (files or Files()).write("plan", document, [plan.numbers() for plan in plans])

@@ -55,7 +55,7 @@ def hold(mebibytes: int) -> None:
         sampling = any(not block._exact for block in resident_memory._open)
         for _ in range(2 * sampling):  # the first may have begun before
             SAMPLED.clear()
-            assert SAMPLED.wait(30)
+            assert SAMPLED.wait(60)
 
 
 @pytest.mark.usefixtures("source")

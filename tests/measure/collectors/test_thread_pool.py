@@ -99,7 +99,10 @@ def test_work_of_the_library_has_its_waiting(tmp_path: Path) -> None:
         chunk_layout=ts.ChunkLayout(chunk_shape=[16, 256]),
     ).result()
     store.write(np.ones((256, 256), np.float32)).result()
-    time.sleep(0.3)  # the library reports when its threads have fallen idle
+    deadline = time.monotonic() + 60  # the library reports when its threads have fallen idle
+    while not any(one.metric == QUEUE for one in collector.stop()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
     readings = collector.stop()
 

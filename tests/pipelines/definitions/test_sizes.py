@@ -124,10 +124,10 @@ def test_a_run_that_is_ended_leaves_no_step_behind(tmp_path, notice, code):
         time.sleep(0.1)
     started = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(notice)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == code, output
     assert "Traceback" not in output
-    _, left = psutil.wait_procs(started, timeout=5)
+    _, left = psutil.wait_procs(started, timeout=60)
     assert not left
 
 
