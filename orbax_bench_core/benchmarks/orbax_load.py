@@ -14,7 +14,6 @@ from orbax_bench_core.authoring import (
 )
 from orbax_bench_core.benchmarks.support.existing import find_reference, measure_load
 from orbax_bench_core.benchmarks.support.load_options import LoadOptions
-from orbax_bench_core.benchmarks.support.needs import require_pathways
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -37,11 +36,11 @@ class OrbaxLoadOptions(LoadOptions):
         """Returns these options as Orbax takes them.
 
         Raises:
-            UnmetNeed: Colocated Python is asked for and this is not Pathways.
+            NotOnPathways: Colocated Python is asked for and this is not Pathways.
         """
         from orbax.checkpoint import v1 as ocp
 
-        from orbax_bench_core.state import orbax_api
+        from orbax_bench_core.state import orbax_api, require_pathways
 
         context = orbax_api.make_context(
             use_load_and_broadcast=self.use_load_and_broadcast,

@@ -106,7 +106,7 @@ class ErrorInfo(ResultModel):
 
     Attributes:
         type: Name of the exception, or `WorkerDied`, `HostLost`, `Frozen`, `Stalled`, `Timeout`,
-            `PeerFailed`, `MeshDoesNotFit`.
+            `PeerFailed`, `MeshDoesNotFit`, `NotOnPathways`.
         message: One line for people.
         traceback: The full traceback, or the last lines that a dead worker wrote.
     """

@@ -7,7 +7,7 @@ from orbax_bench_core.state.layout import check_dtype, split_axes, spread
 from orbax_bench_core.state.loading import Location, locate, save_fixture
 from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh, first_devices
 from orbax_bench_core.state.orbax_api import make_context
-from orbax_bench_core.state.pathways import initialize_if_used
+from orbax_bench_core.state.pathways import NotOnPathways, initialize_if_used, require_pathways
 from orbax_bench_core.state.recorded import DIGESTS_FILE, record_digest, recorded_digest
 from orbax_bench_core.state.sharding_file import read_sharding_file, sharding_targets
 from orbax_bench_core.state.sharding_plan import plan_shardings
@@ -26,6 +26,7 @@ __all__ = [
     "Digest",
     "Location",
     "MeshDoesNotFit",
+    "NotOnPathways",
     "StateCache",
     "StateError",
     "available_bytes",
@@ -46,6 +47,7 @@ __all__ = [
     "record_digest",
     "recorded_digest",
     "release_freed",
+    "require_pathways",
     "save_fixture",
     "sharding_targets",
     "split_axes",

@@ -7,10 +7,16 @@ import importlib
 
 import jax
 
+from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.state import orbax_api
 from orbax_bench_core.state.tree import StateError
 
 _PLATFORM = "proxy"
+
+
+class NotOnPathways(UnmetNeed):
+    """Something needs Pathways, and JAX runs on something else; the repeat is skipped."""
+
 
 
 def initialize_if_used() -> bool:
@@ -46,6 +52,22 @@ def is_used() -> bool:
     import orbax.checkpoint as ocp
 
     return bool(ocp.multihost.is_pathways_backend())
+
+
+def require_pathways(option: str) -> None:
+    """Checks that JAX runs on Pathways.
+
+    Args:
+        option: Who asks, for the message.
+
+    Raises:
+        NotOnPathways: JAX runs on something else.
+    """
+    if not is_used():
+        raise NotOnPathways(
+            f"{option} needs Pathways, which is JAX_PLATFORMS=proxy; JAX runs on "
+            f"{jax.default_backend()} here"
+        )
 
 
 def loading_context(*, colocated_python: bool) -> contextlib.AbstractContextManager[object]:

@@ -37,7 +37,13 @@ _LOADS: Final = ("load", "restore")
 _GIB: Final = 2**30
 _GB: Final = 10**9
 
-COLOCATED: Final = "load_with_colocated_python"
+COLOCATED_EFFECT: Final = OptionEffect(
+    option="load_with_colocated_python",
+    asked=True,
+    state="in effect",
+    proof="JAX runs on Pathways",
+)
+"""What is proven of reading beside the devices: elsewhere such a point is skipped."""
 
 
 class OptionWithoutEffect(Exception):
@@ -150,21 +156,6 @@ class Witness(logging.Handler):
         )
 
 
-def colocated_effect(*, asked: bool) -> tuple[OptionEffect, ...]:
-    """Returns what is proven of reading beside the devices, which only Pathways can."""
-    if not asked:
-        return ()
-    import orbax.checkpoint as ocp
-
-    if ocp.multihost.is_pathways_backend():
-        found = _Finding("in effect", "JAX runs on Pathways")
-    else:
-        found = _Finding(
-            "not in effect", "JAX does not run on Pathways, where every process reads by itself"
-        )
-    return (OptionEffect(option=COLOCATED, asked=True, state=found.state, proof=found.proof),)
-
-
 def require_effects(effects: Iterable[OptionEffect], given: Iterable[str]) -> None:
     """Refuses a repeat whose numbers would stand under a false name.
 
@@ -175,7 +166,7 @@ def require_effects(effects: Iterable[OptionEffect], given: Iterable[str]) -> No
     Raises:
         OptionWithoutEffect: One of them is proven not to be in effect.
     """
-    asked_for = {*given, COLOCATED}
+    asked_for = set(given)
     for effect in effects:
         if effect.state == "not in effect" and effect.option in asked_for:
             raise OptionWithoutEffect(effect)

@@ -37,10 +37,18 @@ from orbax_bench_core.records import (
     State,
     weakest,
 )
-from orbax_bench_core.state import Digest, MeshDoesNotFit, StateCache, build_mesh, check_digest
+from orbax_bench_core.state import (
+    Digest,
+    MeshDoesNotFit,
+    NotOnPathways,
+    StateCache,
+    build_mesh,
+    check_digest,
+    require_pathways,
+)
 from orbax_bench_core.sweep import load_class, options_class, source_file
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
-from orbax_bench_core.worker.effects import Witness, colocated_effect, require_effects
+from orbax_bench_core.worker.effects import COLOCATED_EFFECT, Witness, require_effects
 from orbax_bench_core.worker.garbage import collect_garbage, importing
 from orbax_bench_core.worker.protocol import Task, WorkerSetup
 
@@ -69,8 +77,8 @@ def run_repeat(
     status = "passed"
     try:
         repeat.execute()
-    except MeshDoesNotFit as reason:
-        status, error = "skipped", ErrorInfo(type="MeshDoesNotFit", message=str(reason))
+    except (MeshDoesNotFit, NotOnPathways) as reason:
+        status, error = "skipped", ErrorInfo(type=type(reason).__name__, message=str(reason))
     except UnmetNeed as need:
         status, error = "failed", ErrorInfo(type=UNMET_NEED, message=_first_line(need))
     except (Exception, SystemExit) as failure:  # noqa: BLE001 - a failure is data
@@ -141,8 +149,9 @@ class _Repeat:
         with importing(point.benchmark.rpartition(".")[0]):
             generator = load_class(point.benchmark)
         self.code = loaded_code(self.code, source_file(generator))
-        self.effects = colocated_effect(asked=point.checkpoint.load_with_colocated_python)
-        require_effects(self.effects, point.given)
+        if point.checkpoint.load_with_colocated_python:
+            require_pathways("load_with_colocated_python: true")
+            self.effects = (COLOCATED_EFFECT,)
         context = self._ready_context(mesh, options_class(generator))
         traces, witness = _Traces(self._task, self._run), Witness(point.options)
         context.tracer = traces.claim

@@ -11,6 +11,7 @@ from etils import epath
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed, optional_module
 from orbax_bench_core.benchmarks import p2p_checkpoint_manager
 from orbax_bench_core.benchmarks.support import needs
+from orbax_bench_core.state import require_pathways
 from orbax_bench_core.sweep import BUILTINS
 from orbax_bench_core.testing import run_benchmark
 
@@ -89,9 +90,8 @@ def test_processes():
 
 
 def test_pathways():
-    assert "needs Pathways; JAX runs on cpu" in refusal(
-        needs.require_pathways, "use_colocated_python"
-    )
+    said = refusal(require_pathways, "use_colocated_python")
+    assert "needs Pathways, which is JAX_PLATFORMS=proxy; JAX runs on cpu here" in said
 
 
 def test_a_missing_module_names_its_extra():

@@ -176,9 +176,15 @@ def test_the_dtype_on_storage_is_read_from_the_files(asked, found, state, tmp_pa
 def test_reading_beside_the_devices_needs_pathways(tmp_path):
     checkpoint = {"path": str(tmp_path / "any"), "load_with_colocated_python": True}
     record = run(tmp_path / "run", checkpoint=checkpoint)
-    assert record.error.type == "OptionWithoutEffect"
-    assert "load_with_colocated_python: true is not in effect" in record.error.message
+    assert (record.status, record.error.type) == ("skipped", "NotOnPathways")
+    assert "load_with_colocated_python: true needs Pathways" in record.error.message
     assert record.samples == ()
+
+
+@pytest.mark.parametrize("name", ["orbax_load", "pytree_checkpoint"])
+def test_an_option_that_needs_pathways_is_skipped_elsewhere(tmp_path, name):
+    record = run(tmp_path, benchmark=name, use_colocated_python=True)
+    assert (record.status, record.error.type) == ("skipped", "NotOnPathways")
 
 
 def test_of_a_class_of_ones_own_only_its_author_knows(tmp_path):

@@ -177,19 +177,6 @@ def require_one_process(benchmark: str) -> None:
         )
 
 
-def require_pathways(option: str) -> None:
-    """Checks that JAX runs on Pathways.
-
-    Raises:
-        UnmetNeed: JAX runs on something else.
-    """
-    import jax
-    import orbax.checkpoint as ocp
-
-    if not ocp.multihost.is_pathways_backend():
-        raise UnmetNeed(f"{option} needs Pathways; JAX runs on {jax.default_backend()} here")
-
-
 def require_orbax_module(name: str, benchmark: str) -> ModuleType:
     """Imports a module of Orbax that not every release has.
 

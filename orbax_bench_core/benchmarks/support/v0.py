@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_pathways
+from orbax_bench_core.benchmarks.support.needs import require_orbax_module
 from orbax_bench_core.benchmarks.support.saving import measure_parts
 
 if TYPE_CHECKING:
@@ -209,9 +209,11 @@ def array_handler(
         **options: Passed to Orbax's `ArrayHandler`, or to its `SingleReplicaArrayHandler`.
 
     Raises:
-        UnmetNeed: Colocated Python is asked for and this is not Pathways.
+        NotOnPathways: Colocated Python is asked for and this is not Pathways.
     """
     import orbax.checkpoint as ocp
+
+    from orbax_bench_core.state import require_pathways
 
     if use_colocated_python:
         require_pathways("use_colocated_python: true")
