@@ -107,9 +107,9 @@ def launch(
     place = place_named(on)
     loaded = load_suite(suite, override or ())
     shape = None if tpu is None else parse_slice(tpu)
-    if shape is not None and not place.one_process:
-        require_whole_slices(named_processes(loaded.suite), shape, slices)
     chosen = place_settings(place, settings or ())
+    if shape is not None and not place.one_process(chosen):
+        require_whole_slices(named_processes(loaded.suite), shape, slices)
     words = _words(command, suite, output_directory, override or [], more or [])
     # Every host would refuse what its command does not take, minutes later.
     CommandTable()[command].make_context(f"orbax-bench {command}", list(words[2:]))

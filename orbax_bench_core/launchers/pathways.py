@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import pydantic
 import yaml
@@ -37,7 +37,7 @@ _KIND: Final = Kind(
     name="PathwaysJob",
     remedy="install PathwaysJob and JobSet: https://github.com/google/pathways-job",
 )
-_HEAD_JOB: Final = "pathways-head"
+HEAD_JOB: Final = "pathways-head"
 _CONTAINER: Final = "main"
 _PROXY_PORT: Final = 29000
 _MACHINES: Final = (
@@ -50,6 +50,20 @@ _MACHINES: Final = (
     "ct4p-hightpu-4t",
 )
 """Machine types that a PathwaysJob takes, in version 0.1.4 of its definition."""
+
+
+def by_digest(image: str | None) -> str | None:
+    """Returns the image of a setting; one without a digest is refused."""
+    if image is not None and not is_digest(image):
+        raise ValueError(f"expected NAME@sha256:DIGEST, got {image!r}")
+    return image
+
+
+def in_a_bucket(folder: str | None) -> str | None:
+    """Returns the folder of a setting; one outside of buckets is refused."""
+    if folder is not None and not folder.startswith("gs://"):
+        raise ValueError(f"Pathways keeps its files in a bucket only: gs://..., got {folder!r}")
+    return folder
 
 
 class PathwaysSettings(KubernetesSettings):
@@ -66,27 +80,13 @@ class PathwaysSettings(KubernetesSettings):
         memory: Memory that it asks for, as Kubernetes writes it.
     """
 
-    pathways_dir: str | None = None
+    pathways_dir: Annotated[str | None, pydantic.AfterValidator(in_a_bucket)] = None
     pathways_version: Text | None = None
-    sidecar_image: str | None = None
+    sidecar_image: Annotated[str | None, pydantic.AfterValidator(by_digest)] = None
     restarts: int = pydantic.Field(default=1, ge=0)
     proxy_timeout_s: int = pydantic.Field(default=600, ge=1)
     cpu: Text | None = None
     memory: Text | None = None
-
-    @pydantic.field_validator("sidecar_image")
-    @classmethod
-    def _by_digest(cls, image: str | None) -> str | None:
-        if image is not None and not is_digest(image):
-            raise ValueError(f"expected NAME@sha256:DIGEST, got {image!r}")
-        return image
-
-    @pydantic.field_validator("pathways_dir")
-    @classmethod
-    def _in_a_bucket(cls, folder: str | None) -> str | None:
-        if folder is not None and not folder.startswith("gs://"):
-            raise ValueError(f"Pathways keeps its files in a bucket only: gs://..., got {folder!r}")
-        return folder
 
 
 class Pathways:
@@ -111,9 +111,9 @@ class Pathways:
         self._tpu = launch.tpu
         self._image = require_digest(launch, "pathways")
         require_shared(launch, "pathways", settings.mounted, mount="volume=CLAIM:PATH")
-        jobs = {_HEAD_JOB: (1, 1), "worker": (launch.slices, launch.tpu.hosts)}
-        require_jobset_names(launch.name, jobs, head=_HEAD_JOB)
-        self._folder = _pathways_folder(launch, settings)
+        jobs = {HEAD_JOB: (1, 1), "worker": (launch.slices, launch.tpu.hosts)}
+        require_jobset_names(launch.name, jobs, head=HEAD_JOB)
+        self._folder = pathways_folder(launch, "pathways", settings.pathways_dir)
         self._launch = launch
         self._settings = settings
         self._shipment = shipment(launch, in_image=settings.suite_in_image)
@@ -133,7 +133,7 @@ class Pathways:
             manifest=self.manifest(),
             secret=None,
             hosts=1 + self._launch.hosts,
-            head_job=_HEAD_JOB,
+            head_job=HEAD_JOB,
             container=_CONTAINER,
             output_directory=self._launch.output_directory,
         )
@@ -227,17 +227,17 @@ class Pathways:
         ]
 
 
-def _pathways_folder(launch: Launch, settings: PathwaysSettings) -> str:
+def pathways_folder(launch: Launch, place: str, given: str | None) -> str:
     """Returns the folder of Pathways itself.
 
     Raises:
         UserError: It is not said, and the run directory is in no bucket.
     """
-    if settings.pathways_dir is not None:
-        return settings.pathways_dir
+    if given is not None:
+        return given
     if launch.output_directory.startswith("gs://"):
         return f"{launch.output_directory.rstrip('/')}/pathways"
     raise UserError(
-        "--on pathways needs --set pathways_dir=gs://BUCKET/FOLDER where the run directory is in "
+        f"--on {place} needs --set pathways_dir=gs://BUCKET/FOLDER where the run directory is in "
         "no bucket: Pathways keeps its own files there"
     )

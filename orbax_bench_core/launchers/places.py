@@ -30,15 +30,15 @@ class Place:
         settings: Model of what can be set with `--set`.
         launcher: Makes the launcher of a launch and its settings. It checks what it is given and
             sends nothing.
-        one_process: Whether a single process drives all hosts, so that slices do not say how many
-            processes a point has.
+        one_process: Says of settings whether a single process drives all hosts, so that slices do
+            not say how many processes a point has.
     """
 
     name: str
     summary: str
     settings: type[ConfigModel]
     launcher: Callable[[Launch, Any], Launcher]
-    one_process: bool = False
+    one_process: Callable[[Any], bool] = lambda _settings: False
 
 
 PLACES: Final[Mapping[str, Place]] = {
@@ -67,7 +67,7 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="one process that drives all hosts, as a PathwaysJob on Kubernetes",
             settings=PathwaysSettings,
             launcher=Pathways,
-            one_process=True,
+            one_process=lambda _settings: True,
         ),
         Place(
             name="vertex",
@@ -80,6 +80,7 @@ PLACES: Final[Mapping[str, Place]] = {
             summary="a pod for each host, by Google's XPK",
             settings=XpkSettings,
             launcher=Xpk,
+            one_process=lambda settings: settings.enable_pathways,
         ),
         Place(
             name="tpu-vm",

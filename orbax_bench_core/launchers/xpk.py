@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 from collections.abc import Sequence
-from typing import Final
+from typing import Annotated, Final, Self
 
 import pydantic
 
@@ -18,7 +18,9 @@ from orbax_bench_core.launchers.containers import (
     require_shared,
 )
 from orbax_bench_core.launchers.hardware import SliceShape
+from orbax_bench_core.launchers.kubernetes import Text
 from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
+from orbax_bench_core.launchers.pathways import HEAD_JOB, by_digest, in_a_bucket, pathways_folder
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.provenance import IMAGE
 
@@ -31,6 +33,9 @@ _NAMES: Final = {
     "v7x": "tpu7x",
 }
 """XPK's names of the generations, which a topology is appended to."""
+_SERVERS: Final = "us-docker.pkg.dev/cloud-tpu-v2-images/pathways"
+"""Where XPK takes the images of Pathways from."""
+_OF_PATHWAYS: Final = ("pathways_dir", "pathways_version", "sidecar_image")
 _SLICE_MACHINE: Final = 4
 """Chips of the machines that XPK makes slices of, single chips of v6e and v7x aside."""
 _NO_CLIENT: Final = (
@@ -47,6 +52,12 @@ class XpkSettings(ConfigModel):
         project: Google Cloud project; by default that of gcloud.
         zone: Zone; by default that of gcloud.
         namespace: Kubernetes namespace; by default that of the context.
+        enable_pathways: Whether one process drives the devices of all hosts, through Pathways;
+            the cluster is one of `xpk cluster create-pathways`.
+        pathways_dir: `gs://` folder of Pathways itself; by default `pathways` in the run directory.
+        pathways_version: Tag of the images of its servers; XPK takes `latest`.
+        sidecar_image: Image of the colocated Python server, by digest, for
+            `load_with_colocated_python`; built with the same JAX as `--image`.
         device_type: GPU machine as XPK names it, such as h100-80gb-8, in place of a TPU slice.
         priority: One of very-low, low, medium, high, very-high.
         restarts: How often all pods are started again after a failure.
@@ -59,12 +70,23 @@ class XpkSettings(ConfigModel):
     project: str | None = None
     zone: str | None = None
     namespace: str | None = None
+    enable_pathways: bool = False
+    pathways_dir: Annotated[str | None, pydantic.AfterValidator(in_a_bucket)] = None
+    pathways_version: Text | None = None
+    sidecar_image: Annotated[str | None, pydantic.AfterValidator(by_digest)] = None
     device_type: str | None = None
     priority: str | None = None
     restarts: int = pydantic.Field(default=0, ge=0)
     environment: dict[str, str] = {}
     suite_in_image: str | None = None
     keep: bool = False
+
+    @pydantic.model_validator(mode="after")
+    def _of_pathways(self) -> Self:
+        given = [key for key in _OF_PATHWAYS if getattr(self, key) is not None]
+        if given and not self.enable_pathways:
+            raise ValueError(f"{', '.join(given)}: only with enable_pathways=true")
+        return self
 
     @pydantic.field_validator("environment")
     @classmethod
@@ -94,7 +116,16 @@ class Xpk:
         self._image = require_digest(launch, "xpk")
         require_shared(launch, "xpk")
         each = launch.hosts // launch.slices
-        require_jobset_names(launch.name, {_JOB: (launch.slices, each)})
+        jobs = {_JOB: (launch.slices, each)}
+        self._pathways: list[str] = []
+        if settings.enable_pathways:
+            if launch.tpu is None:
+                raise UserError(
+                    "--on xpk: enable_pathways needs --tpu; Pathways has no GPUs in XPK"
+                )
+            jobs = {HEAD_JOB: (1, 1), "worker": (launch.slices, each)}
+            self._pathways = _pathways_words(launch, settings)
+        require_jobset_names(launch.name, jobs, head=HEAD_JOB if settings.enable_pathways else "")
         self._launch = launch
         self._settings = settings
         self._device = (
@@ -135,10 +166,12 @@ class Xpk:
             self._settings.environment | {IMAGE: self._image} | self._place(),
         )
         return [
-            *("xpk", "workload", "create", "--workload", self._launch.name),
+            *("xpk", "workload", "create-pathways" if self._pathways else "create"),
+            *("--workload", self._launch.name),
             *self._where(),
             *self._device,
             *("--docker-image", self._image),
+            *self._pathways,
             *("--max-restarts", str(settings.restarts)),
             *(("--priority", settings.priority) if settings.priority else ()),
             *(word for key, value in plain.items() for word in ("--env", f"{key}={value}")),
@@ -169,7 +202,10 @@ class Xpk:
         """Returns by what hosts with GPUs know their place; TPUs have the variables of GKE.
 
         What XPK sets itself lacks the index of a process and the number of them in JAX's words.
+        With Pathways one process is all, and XPK sets by what JAX finds the proxy.
         """
+        if self._settings.enable_pathways:
+            return {"ORBAX_BENCH_CLUSTER": "none"}
         if self._launch.tpu is not None or self._launch.hosts == 1:
             return {}
         name, hosts = self._launch.name, str(self._launch.hosts)
@@ -179,6 +215,22 @@ class Xpk:
             "ORBAX_BENCH_HOSTS_PER_JOB": hosts,
             "ORBAX_BENCH_JOB_INDEX": "0",
         }
+
+
+def _pathways_words(launch: Launch, settings: XpkSettings) -> list[str]:
+    """Returns what `create-pathways` takes beside the words of `create`.
+
+    XPK's own folder of Pathways is a bucket of Google. Where a sidecar is, the proxy must be told,
+    as Orbax's own launcher does.
+    """
+    words = ["--pathways-gcs-location", pathways_folder(launch, "xpk", settings.pathways_dir)]
+    if settings.pathways_version:
+        words += ["--server-image", f"{_SERVERS}/server:{settings.pathways_version}"]
+        words += ["--proxy-server-image", f"{_SERVERS}/proxy_server:{settings.pathways_version}"]
+    if settings.sidecar_image:
+        words += ["--colocated-python-sidecar-image", settings.sidecar_image]
+        words += ["--custom-pathways-proxy-server-args=--sidecar_name=external"]
+    return words
 
 
 def _tpu_type(shape: SliceShape) -> str:

@@ -145,7 +145,9 @@ def _expecting(hosts: PointHosts, expect: str) -> list[str]:
 
     A single process that drives all hosts sees devices of another backend.
     """
-    if not expect and hosts.tpu and not place_named(hosts.launcher).one_process:
+    place = place_named(hosts.launcher)
+    one_process = place.one_process(place_settings(place, hosts.settings))
+    if not expect and hosts.tpu and not one_process:
         expect = expectation(parse_slice(hosts.tpu), hosts.slices)
     return ["--expect", expect] if expect else []
 
@@ -158,11 +160,12 @@ def _launcher(
     output_directory: str,
 ) -> Launcher:
     place = place_named(hosts.launcher)
+    chosen = place_settings(place, hosts.settings)
     processes = [point.processes for entry in entries for point in sides(entry).values()]
     shape, number = None, max(processes)
     if hosts.tpu:
         shape = parse_slice(hosts.tpu)
-        if not place.one_process:
+        if not place.one_process(chosen):
             require_whole_slices(processes, shape, hosts.slices)
         number = shape.hosts * hosts.slices
     launch = Launch(
@@ -175,4 +178,4 @@ def _launcher(
         slices=hosts.slices,
         noted=hosts.noted,
     )
-    return place.launcher(launch, place_settings(place, hosts.settings))
+    return place.launcher(launch, chosen)

@@ -82,10 +82,49 @@ def test_hosts_with_gpus_know_their_place(made):
     )
 
 
+def test_pathways_has_the_words_of_create_pathways(made):
+    """As in xpk's `set_workload_create_pathways_parser`, and for a sidecar as Orbax's launcher."""
+    create = made("enable_pathways=true", slices=2).create
+    assert create[:4] == ["xpk", "workload", "create-pathways", "--workload"]
+    given = create[create.index("--pathways-gcs-location") :]
+    assert given[1] == "gs://bucket/run/pathways"
+    assert "ORBAX_BENCH_CLUSTER=none" in create
+    assert not [word for word in create if "sidecar" in word or "server-image" in word]
+    all_set = ("pathways_dir=gs://b/p", "pathways_version=20260801", f"sidecar_image={IMAGE}")
+    create = made("enable_pathways=true", *all_set).create
+    images = "us-docker.pkg.dev/cloud-tpu-v2-images/pathways"
+    at = create.index("--pathways-gcs-location")
+    assert create[at : at + 9] == [
+        *("--pathways-gcs-location", "gs://b/p"),
+        *("--server-image", f"{images}/server:20260801"),
+        *("--proxy-server-image", f"{images}/proxy_server:20260801"),
+        *("--colocated-python-sidecar-image", IMAGE),
+        "--custom-pathways-proxy-server-args=--sidecar_name=external",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["sidecar_image=" + IMAGE], "sidecar_image: only with enable_pathways=true"),
+        (["enable_pathways=true", "sidecar_image=a:1"], "expected NAME@sha256:DIGEST"),
+        (["enable_pathways=true", "pathways_dir=/tmp/p"], "in a bucket only"),
+    ],
+)
+def test_settings_of_pathways_that_do_not_fit_are_named(made, settings, said):
+    with pytest.raises(UserError, match=said):
+        made(*settings)
+
+
 @pytest.mark.parametrize(
     ("settings", "changes", "said"),
     [
         ([], {"tpu": None}, "needs --tpu TYPE:TOPOLOGY, or"),
+        (
+            ["enable_pathways=true", "device_type=l4-1"],
+            {"tpu": None},
+            "enable_pathways needs --tpu",
+        ),
         (["device_type=l4-1"], {}, "needs --tpu TYPE:TOPOLOGY, or"),
         ([], {"tpu": "v6e:2x4"}, "give --tpu v6e:2x4:ct6e-standard-4t"),
         ([], {"tpu": "v5e:2x2"}, "no slices of v5e with one host"),
@@ -149,14 +188,15 @@ def test_xpks_own_dry_run_accepts_the_command(made, tmp_path):
         (made(tpu="v5p:4x4x8"), 32, "google.com/tpu: 4"),
         (made(tpu="v7x:2x2x2"), 2, "google.com/tpu: 4"),
         (made("device_type=h100-mega-80gb-8", tpu=None, hosts=2), 2, "nvidia.com/gpu: 8"),
+        (made("enable_pathways=true", f"sidecar_image={IMAGE}", slices=2), 4, "google.com/tpu:"),
     ):
         shown = _dry_run(python.with_name("xpk"), launcher.create)
         manifest = shown[shown.index("apiVersion") : shown.index("[XPK] Task: `Creating")]
         jobset = yaml.safe_load(manifest)
-        (replicated,) = jobset["spec"]["replicatedJobs"]
-        spec = replicated["template"]["spec"]
+        head, *workers = jobset["spec"]["replicatedJobs"]
+        spec = (workers or [head])[0]["template"]["spec"]
         assert spec["completions"] == nodes
-        container = spec["template"]["spec"]["containers"][0]
+        container = head["template"]["spec"]["template"]["spec"]["containers"][0]
         assert container["image"] == IMAGE
         assert chips in manifest
         assert shlex.join(launcher._shipment.command) in container["command"][2]

@@ -136,7 +136,9 @@ def test_a_slice_has_its_hosts(told, point):
 def test_hosts_that_a_single_process_drives_are_not_asked_for_their_devices(
     told, point, monkeypatch
 ):
-    monkeypatch.setitem(PLACES, "told", dataclasses.replace(PLACES["told"], one_process=True))
+    monkeypatch.setitem(
+        PLACES, "told", dataclasses.replace(PLACES["told"], one_process=lambda _: True)
+    )
     one, out = point()
     launched(one, out, tpu="v5e:4x8")
     [(launch, _)] = told.launches
