@@ -95,10 +95,12 @@ def _check_outputs(before: Any, after: Any) -> None:
     import jax.numpy as jnp
     import numpy as np
 
+    from orbax_bench_core.state import nnx
+
     pairs = zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True)
     for index, (expected, found) in enumerate(pairs):
         precision = float(jnp.finfo(expected.dtype).eps) if _is_float(expected) else 0.0
-        wanted, got = (np.asarray(output).astype(np.float64) for output in (expected, found))
+        wanted, got = (nnx.whole(output).astype(np.float64) for output in (expected, found))
         bound = precision**0.5 * (np.abs(wanted).max(initial=0.0) or 1.0)
         if wanted.shape != got.shape or not np.abs(wanted - got).max(initial=0.0) <= bound:
             raise VerificationError(

@@ -125,9 +125,11 @@ def first_devices(mesh: Mesh, count: int) -> Mesh:
     """Returns the mesh that the first devices of another one form.
 
     Its longest axis becomes shorter; the others stay, so that whatever they shard stays as it is.
+    Of several processes each keeps a part of its devices: all of them save, load and compute.
 
     Raises:
-        StateError: There are fewer devices, or the other axes do not divide `count`.
+        StateError: There are fewer devices, the other axes do not divide `count`, or a process is
+            left without a device.
     """
     sizes = dict(mesh.shape)
     longest = max(sizes, key=lambda axis: sizes[axis])
@@ -139,8 +141,17 @@ def first_devices(mesh: Mesh, count: int) -> Mesh:
             f"same axes; give one of {allowed}, or a mesh_config with more devices"
         )
     axis = list(sizes).index(longest)
-    index = tuple(
-        slice(count // others) if position == axis else slice(None)
-        for position in range(len(sizes))
-    )
-    return Mesh(mesh.devices[index], mesh.axis_names)
+    length, processes = count // others, _processes(mesh.devices)
+    step = 1 if len(processes) == 1 else sizes[longest] / length
+    kept = np.take(mesh.devices, [int(index * step) for index in range(length)], axis)
+    if idle := processes - _processes(kept):
+        raise StateError(
+            f"{count} of the {mesh.size} devices of the mesh {sizes} leave processes "
+            f"{sorted(idle)} of {len(processes)} without a device; give a multiple of "
+            f"{len(processes)}, or set processes: 1 under execution"
+        )
+    return Mesh(kept, mesh.axis_names)
+
+
+def _processes(devices: Any) -> set[int]:
+    return {device.process_index for device in devices.flat}

@@ -14,6 +14,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.config import ShardingEntry
@@ -218,10 +220,22 @@ def onto(tree: PyTree, mesh: Mesh) -> PyTree:
     """
 
     def place(leaf: jax.Array) -> jax.Array:
-        moved: jax.Array = jax.device_put(leaf, NamedSharding(mesh, _partition(leaf)))
-        return moved
+        target = NamedSharding(mesh, _partition(leaf))
+        if leaf.is_fully_addressable:
+            moved: jax.Array = jax.device_put(leaf, target)
+            return moved
+        # Not every backend moves an array between sets of devices of several processes.
+        everything = whole(leaf)
+        return jax.make_array_from_callback(leaf.shape, target, lambda index: everything[index])
 
     return jax.tree.map(place, tree)
+
+
+def whole(leaf: jax.Array) -> np.ndarray[Any, Any]:
+    """Returns the values of an array that lies on the devices of one process or of several."""
+    if leaf.is_fully_addressable:
+        return np.asarray(leaf)
+    return np.asarray(multihost_utils.process_allgather(leaf, tiled=True))
 
 
 def target_on(tree: PyTree, mesh: Mesh) -> PyTree:

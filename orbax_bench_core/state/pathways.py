@@ -18,7 +18,6 @@ class NotOnPathways(UnmetNeed):
     """Something needs Pathways, and JAX runs on something else; the repeat is skipped."""
 
 
-
 def initialize_if_used() -> bool:
     """Joins Pathways if `JAX_PLATFORMS` asks for it; call it before the first device is used.
 

@@ -27,8 +27,7 @@ SEVERAL_PROCESSES = {
     "multislice_broadcast",
     "p2p_checkpoint_manager",
 }
-# Training and saves in several threads wait for each other's collectives on CPUs.
-ONE_PROCESS = {"checkpoint_interval", "train_interference"}
+ONE_PROCESS = {"checkpoint_interval"}
 
 
 def suites():
@@ -42,6 +41,19 @@ def suites():
 
 
 SUITES = dict(suites())
+
+
+def run_suite(suite, out, *more):
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    environment = {key: value for key, value in os.environ.items() if key not in unset}
+    command = [sys.executable, "-m", "orbax_bench_core.cli", "run", suite, "-o", out]
+    return subprocess.run(
+        [*command, "--no-lock", "--no-limits", *more],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment | {"COLUMNS": "300"},
+    )
 
 
 @pytest.mark.parametrize("name", BUILTINS)
@@ -86,6 +98,33 @@ def test_every_option_says_what_it_does(name):
     assert {option.name for option in options} == {field.name for field in fields}
 
 
+@pytest.mark.slow
+def test_built_ins_that_need_one_process_refuse_two_in_a_sentence(tmp_path):
+    entries = [
+        {"generator": "checkpoint_interval", "options": {}},
+        {"generator": "snapshotter", "options": {}},
+        {"generator": "v0_cancel", "options": {"perform_cancellation": True}},
+        {"generator": "v1_cancel", "options": {"perform_cancellation": True}},
+        {"generator": "multihost_dispatchers", "options": {}},
+    ]
+    several = yaml.safe_load((EXAMPLES / f"{ALL[1]}.yaml").read_text())
+    several |= {"execution": {"warmups": 0, "processes": 2}, "benchmarks": entries}
+    suite = tmp_path / "refused.yaml"
+    suite.write_text(yaml.safe_dump(several))
+    run_suite(suite, tmp_path / "out")
+    said = {
+        record["point_name"].partition("[")[0]: (record["error"] or {}).get("message")
+        for path in tmp_path.glob("out/records/*/repeat_0/host_0.json")
+        for record in [json.loads(path.read_text())]
+    }
+    dispatched = said.pop("multihost_dispatchers")
+    assert dispatched is None or "orbax-bench[pathways]" in dispatched
+    assert len(said) == 4
+    assert all(
+        text.endswith("here are 2: set processes: 1 under execution") for text in said.values()
+    )
+
+
 SOON = ("--override", "execution.timeout_s=120")
 """Orbax's peer-to-peer manager waited once for a signal that never came: it is tried again."""
 
@@ -94,16 +133,7 @@ SOON = ("--override", "execution.timeout_s=120")
 @pytest.mark.parametrize("name", ALL)
 def test_all_built_ins_pass_and_what_they_restore_is_verified(tmp_path, name):
     pytest.importorskip("torch", reason="needs PyTorch: make torch")
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {key: value for key, value in os.environ.items() if key not in unset}
-    command = ["-m", "orbax_bench_core.cli", "run", EXAMPLES / f"{name}.yaml"]
-    process = subprocess.run(
-        [sys.executable, *command, "-o", tmp_path / "out", "--no-lock", "--no-limits", *SOON],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment | {"COLUMNS": "300"},
-    )
+    process = run_suite(EXAMPLES / f"{name}.yaml", tmp_path / "out", *SOON)
     assert process.returncode == 0, process.stdout + process.stderr
     records = [
         json.loads(path.read_text()) for path in tmp_path.glob("out/records/*/repeat_*/*.json")

@@ -36,10 +36,12 @@ def test_the_script_restores_onto_half_and_onto_twice_the_devices():
 
 
 @pytest.mark.nightly
-def test_the_suite_passes(tmp_path):
+def test_the_suite_passes_in_one_process_and_in_two(tmp_path):
     suite = EXAMPLES / "nnx_sharded_save.yaml"
     command = ["-m", "orbax_bench_core.cli", "run", suite, "-o", tmp_path / "run", "--no-lock"]
-    overrides = ["--override", "num_repeats=1", "--override", "execution.warmups=0"]
+    quick = ("num_repeats=1", "execution={warmups: 0, processes: [1, 2]}")
+    overrides = [word for change in quick for word in ("--override", change)]
     output = run(*command, "--no-limits", *overrides)
-    assert output.count("✓") == 2
+    assert output.count("✓") == 4
+    assert "4 points verified against what was saved" in output
     assert "restore_devices=16" in output

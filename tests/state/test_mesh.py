@@ -6,9 +6,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from jax.sharding import Mesh
 
 from orbax_bench_core.config import MeshConfig
-from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh, device_grid
+from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh, device_grid, first_devices
+from orbax_bench_core.state.tree import StateError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,3 +170,12 @@ def test_physical_axes_are_split_when_allowed(dcn: dict[str, int] | None) -> Non
     grid = device_grid(config, _tpu_cube())
     assert grid.shape == (2, 32)
     assert sorted(device.id for device in grid.flat) == list(range(64))
+
+
+def test_fewer_devices_of_several_processes_are_some_of_each():
+    """A process without a device could take no part in what all of them do."""
+    mesh = Mesh(np.array([Device(index, process_index=index // 4) for index in range(8)]), ("x",))
+    assert [device.id for device in first_devices(mesh, 4).devices] == [0, 2, 4, 6]
+    assert [device.id for device in first_devices(mesh, 3).devices] == [0, 2, 5]
+    with pytest.raises(StateError, match=r"leave processes \[1\] of 2 without a device; give"):
+        first_devices(mesh, 1)
