@@ -10,10 +10,11 @@ from orbax_bench_core.authoring.generator import (
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.authoring.options import BenchmarkOptions, Sweepable
+from orbax_bench_core.authoring.options import LATER, BenchmarkOptions, Sweepable
 from orbax_bench_core.authoring.suite import TestSuite
 
 __all__ = [
+    "LATER",
     "Against",
     "BenchmarkOptions",
     "BenchmarksGenerator",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, Union
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar, Union
 
 # Defaults of type variables come with Python 3.13; pydantic brings this package.
 import typing_extensions
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     Sweepable = Annotated[_T, "one value, or in a suite file a list of them"]
 else:
     Sweepable = Union[_T, list[_T]]  # noqa: UP007 - an alias with a parameter
+
+
+LATER: Final[Mapping[str, bool]] = {"later": True}
+"""Metadata of a field that came after points of its benchmark had been measured: a point has it
+only where the suite gives it, so that the ids of the others stay what they were."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from orbax_bench_core.authoring import (
+    LATER,
     BenchmarksGenerator,
     Sweepable,
     TestContext,
@@ -33,11 +34,13 @@ class CheckpointManagerOptions(BoundedOptions):
         save_interval_steps: Save every so many steps, and the first one.
         max_to_keep: How many of the latest checkpoints to keep.
         train_steps: How many steps to offer to the manager.
+        async_enabled: Save in the background; otherwise all of a save blocks.
     """
 
     save_interval_steps: Sweepable[int] = 1
     max_to_keep: Sweepable[int] = 1
     train_steps: Sweepable[int] = 1
+    async_enabled: Sweepable[bool] = dataclasses.field(default=True, metadata=LATER)
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1}
 
@@ -46,7 +49,8 @@ class CheckpointManagerOptions(BoundedOptions):
 class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
     """Measures `save_blocking`, `save_background` and `save` of each step, and one `restore`.
 
-    A step that the manager passes over is `skip`. Each checkpoint holds the tree, a JSON item and
+    A step that the manager passes over is `skip`, and a save that is not asynchronous has no
+    `save_background`. Each checkpoint holds the tree, a JSON item and
     the state of a NumPy random generator; all three are verified outside the clock.
     """
 
@@ -71,6 +75,7 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
             directory,
             save_interval_steps=options.save_interval_steps,
             max_to_keep=options.max_to_keep,
+            enable_async_checkpointing=options.async_enabled,
         ) as manager:
             saved = [
                 step
@@ -83,6 +88,7 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
                     tree=tree,
                     arguments=arguments,
                     directory=directory,
+                    asynchronous=options.async_enabled,
                 )
             ]
             _check_steps(manager, saved, options)

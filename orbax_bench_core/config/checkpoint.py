@@ -42,6 +42,8 @@ class ArraySpec(ConfigModel):
         shape: Global shape, in elements; `[]` is a scalar.
         sharding: One entry per dimension, as in `jax.sharding.PartitionSpec`: an axis name, a list
             of axis names, or null. Absent means replicated over the mesh.
+        host: Whether it is a NumPy array, in memory that the host may change while a save in the
+            background is under way, so that Orbax copies it before the save returns.
     """
 
     dtype: str
@@ -49,6 +51,8 @@ class ArraySpec(ConfigModel):
         strict=False, max_length=_MAX_RANK
     )
     sharding: tuple[ShardingEntry, ...] | None = pydantic.Field(default=None, strict=False)
+    # Left out of what is written unless given: ids of points without it stay what they were.
+    host: bool = pydantic.Field(default=False, exclude_if=lambda given: not given)
 
     @pydantic.field_validator("sharding", mode="before")
     @classmethod
@@ -71,6 +75,8 @@ class ArraySpec(ConfigModel):
             raise ValueError(
                 f"sharding has {len(self.sharding)} entries for {len(self.shape)} dimensions"
             )
+        if self.host and self.sharding is not None:
+            raise ValueError("`host: true` is one array of the host; leave out its sharding")
         # An empty dimension does not help: the others are multiplied without it.
         elements = math.prod(size or 1 for size in self.shape)
         if elements * max(8, dtypes.BITS[self.dtype]) // 8 > _MAX_BYTES:

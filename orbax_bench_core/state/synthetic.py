@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import jax
+import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
 
@@ -35,7 +36,8 @@ def generate(spec: Spec, *, seed: int, mesh: Mesh | None) -> PyTree:
         mesh: Where the arrays go; None puts them on the default device.
 
     Returns:
-        Nested dicts of `jax.Array`, int and str. The arrays are ready.
+        Nested dicts of `jax.Array`, `numpy.ndarray` for leaves of the host, int and str. The arrays
+        are ready.
 
     Raises:
         StateError: A sharding does not fit the mesh or the shape, or JAX cannot hold a dtype.
@@ -50,7 +52,9 @@ def _tree(spec: Spec, seed: int, mesh: Mesh | None, prefix: str) -> dict[str, An
         if isinstance(node, Mapping):
             tree[name] = _tree(node, seed, mesh, f"{path}.")
         elif isinstance(node, ArraySpec):
-            tree[name] = _array(path, node, seed, mesh)
+            made = _array(path, node, seed, None if node.host else mesh)
+            # A copy: what JAX hands out shares its memory and cannot be written to.
+            tree[name] = np.array(made) if node.host else made
         else:
             tree[name] = SCALARS[node]
     return tree

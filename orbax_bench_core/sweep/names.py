@@ -102,7 +102,8 @@ def _of_spec(config: CheckpointConfig) -> Iterator[tuple[str, str]]:
         yield name, f"{before}{'x'.join(map(str, leaf.shape)) or 'scalar'}"
         yield f"dtype of {name}", f"{before}{leaf.dtype}"
         cuts = ["+".join(c) if isinstance(c, tuple) else c or "-" for c in leaf.sharding or ()]
-        yield f"sharding of {name}", f"{before}{'|'.join(cuts) or 'replicated'}"
+        layout = "host" if leaf.host else "|".join(cuts) or "replicated"
+        yield f"sharding of {name}", f"{before}{layout}"
     yield "order", ">".join(".".join(path) for path, _ in every)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
+from orbax_bench_core.authoring import LATER, BenchmarkOptions, BenchmarksGenerator
 from orbax_bench_core.config import TYPES, meanings, mistyped
 from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shown
 from orbax_bench_core.sweep.classes import author_line, options_class
@@ -33,6 +33,8 @@ class OptionError(ValueError):
 def axes(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Returns the values of every option, in the order that the class declares them.
 
+    An option that came later is among them only where it is given.
+
     Args:
         options_class: The benchmark's options.
         given: Options as the suite file has them; a list is a sweep axis.
@@ -47,6 +49,8 @@ def axes(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> dic
     types = _annotations(options_class)
     result = {}
     for name, field in fields.items():
+        if name not in given and LATER.items() <= field.metadata.items():
+            continue
         value = given[name] if name in given else _default(field)
         values = value if isinstance(value, list) else [value]
         if not values:

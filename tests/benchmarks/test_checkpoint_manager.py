@@ -27,6 +27,13 @@ def test_measures_a_save_and_a_restore(run):
 
 
 @pytest.mark.slow
+def test_async_enabled(run):
+    outcome = run(CheckpointManager, async_enabled=False)
+    assert outcome.blocks == ["save_blocking", "save", "restore"]
+    assert outcome.verified
+
+
+@pytest.mark.slow
 def test_every_item_is_saved(run):
     saved = {path.name for path in (run(CheckpointManager).folder / "steps" / "0").iterdir()}
     assert saved >= {"pytree", "json_item", "np_random_key"}

@@ -80,7 +80,8 @@ def test_a_suite_that_makes_no_study_is_refused_before_it_is_measured(
 @pytest.mark.nightly
 def test_a_suite_is_measured_and_studied_by_one_command(tmp_path):
     suite, folder = tmp_path / "suite.yaml", tmp_path / "run"
-    suite.write_text(SUITE)
+    managed = "- {generator: checkpoint_manager, options: {async_enabled: [false, true]}}"
+    suite.write_text(SUITE.replace("[256, 64]}", "[256, 64], host: true}") + managed)
     unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     environment = {name: value for name, value in os.environ.items() if name not in unset}
     command = ["async-study", str(suite), "-o", str(folder), "--no-lock", "--json"]
@@ -92,10 +93,13 @@ def test_a_suite_is_measured_and_studied_by_one_command(tmp_path):
         env=environment,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (series,) = json.loads(done.stdout)["series"]  # nothing else is printed
-    assert [size["num_parameters"] for size in series["sizes"]] == [64 * 64, 128 * 64, 256 * 64]
-    for size in series["sizes"]:
+    every = json.loads(done.stdout)["series"]  # nothing else is printed
+    assert {series["name"] for series in every} == {"save_restore", "checkpoint_manager"}
+    for series in every:
+        parameters = [size["num_parameters"] for size in series["sizes"]]
+        assert parameters == [64 * 64, 128 * 64, 256 * 64]
+    for size in (size for series in every for size in series["sizes"]):
         assert size["background"]["blocked"]["n"] == size["blocking"]["blocked"]["n"] == 2
         assert size["background"]["blocked"]["median"] < size["background"]["total"]["median"]
-    assert "6 points x 2 repeats" in done.stderr
+    assert "12 points x 2 repeats" in done.stderr
     assert not list(folder.rglob("*.orbax-checkpoint*"))

@@ -269,3 +269,11 @@ def test_keys_that_are_not_given_are_not_written():
 )
 def test_a_checkpoint_without_a_source_is_empty(fields, is_empty):
     assert CheckpointConfig(**fields).is_empty is is_empty
+
+
+def test_a_leaf_of_the_host_is_written_only_where_it_is_given():
+    plain = {"dtype": "int8", "shape": [4]}
+    assert ArraySpec(**plain).model_dump(mode="json") == {**plain, "sharding": None}
+    assert ArraySpec(**plain, host=True).model_dump(mode="json")["host"] is True
+    with pytest.raises(ValueError, match="one array of the host; leave out its sharding"):
+        ArraySpec(**plain, host=True, sharding=["x"])

@@ -151,3 +151,11 @@ def test_32_bit_values_do_not_depend_on_64_bit_mode() -> None:
     expected = _bytes(_array("float32", shape=(5, 7)))
     with jax.enable_x64(False):
         assert _bytes(_array("float32", shape=(5, 7))) == expected
+
+
+def test_a_leaf_of_the_host_is_a_numpy_array_with_the_same_values() -> None:
+    spec = ArraySpec(dtype="bfloat16", shape=SHAPE, host=True)
+    made = synthetic.generate({"w": spec}, seed=0, mesh=None)["w"]
+    assert isinstance(made, np.ndarray)
+    assert made.flags.writeable
+    assert _bytes(made) == _bytes(_array())

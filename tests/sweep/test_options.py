@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from orbax_bench_core.authoring import BenchmarkOptions
+from orbax_bench_core.authoring import LATER, BenchmarkOptions
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, describe_type
 
 
@@ -135,3 +135,13 @@ def test_an_error_names_the_option():
 )
 def test_a_type_is_written_without_its_list_form(annotation, text):
     assert describe_type(annotation) == text
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Grown(Options):
+    later: bool = dataclasses.field(default=True, metadata=LATER)
+
+
+def test_an_option_that_came_later_is_one_of_a_point_only_where_it_is_given():
+    assert axes(Grown, {}) == axes(Options, {})
+    assert axes(Grown, {"later": [False, True]})["later"] == [False, True]

@@ -18,6 +18,8 @@ from orbax_bench_core.sweep import SweepPoint, short_name
 
 OPTION: Final = "async_enabled"
 """The option of a benchmark that says how it saves."""
+_NAMES: Final = ("enable_async_save", OPTION)
+"""The names that it has; where a benchmark has both, the first that is given decides."""
 
 BLOCKED: Final = "save_blocking"
 TOTAL: Final = "save"
@@ -58,15 +60,16 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
     notes += [
         f"{series.name}: no repeat has a record yet"
         for series in run.series()
-        if OPTION in series.point.options and series.id not in found
+        if _way(series.point) is not None and series.id not in found
     ]
     pairs: dict[str, dict[str, _Points]] = collections.defaultdict(dict)
     for repeats in found.values():
         point = repeats[0].series.point
-        if isinstance(point.options.get(OPTION), bool):
+        way = _way(point)
+        if way is not None:
             checkpoints = pairs[_series_key(point)]
             kinds = checkpoints.setdefault(_checkpoint_key(point), {False: [], True: []})
-            kinds[point.options[OPTION]].append(repeats)
+            kinds[way].append(repeats)
     series = []
     names = _names([next(iter(group.values())) for group in pairs.values()])
     for name, group in zip(names, pairs.values(), strict=True):
@@ -108,10 +111,16 @@ def check_points(points: Iterable[SweepPoint], loaded: LoadedSuite) -> None:
         )
     kinds: dict[tuple[str, str], set[bool]] = collections.defaultdict(set)
     for point in points:
-        if isinstance(kind := point.options.get(OPTION), bool):
+        if (kind := _way(point)) is not None:
             kinds[_series_key(point), _checkpoint_key(point)].add(kind)
     if not any(len(ways) == 2 for ways in kinds.values()):
         raise UserError(f"this suite saves no checkpoint in both ways: {NEEDED}")
+
+
+def _way(point: SweepPoint) -> bool | None:
+    """Returns whether a point saves in the background; None where no option of it says so."""
+    given = (point.options.get(name) for name in _NAMES)
+    return next((value for value in given if isinstance(value, bool)), None)
 
 
 def _series(name: str, sizes: list[Size], notes: list[str]) -> SizeSeries:
@@ -222,7 +231,7 @@ def _series_key(point: SweepPoint) -> str:
 def _aspects(point: SweepPoint) -> dict[str, Any]:
     """Returns what may differ between the series of a run, in the words of the suite."""
     return {
-        **{name: value for name, value in point.options.items() if name != OPTION},
+        **{name: value for name, value in point.options.items() if name not in _NAMES},
         "mesh": None
         if point.mesh is None
         else point.mesh.model_dump(mode="json", exclude={"name"}),

@@ -164,6 +164,7 @@ def measure_step(
     tree: Any,
     arguments: Any,
     directory: epath.Path,
+    asynchronous: bool = True,
 ) -> bool:
     """Offers one step to a manager, and measures what it makes of it.
 
@@ -178,6 +179,7 @@ def measure_step(
         tree: The arrays that are saved; they are made ready before the clock starts.
         arguments: What the manager's `save` takes.
         directory: Where the manager keeps its steps.
+        asynchronous: Whether the manager saves in the background.
 
     Returns:
         Whether the step was saved.
@@ -193,7 +195,7 @@ def measure_step(
         directory,
         tree,
         begin=lambda: manager.save(step, args=arguments),
-        finish=manager.wait_until_finished,
+        finish=manager.wait_until_finished if asynchronous else None,
     )
     return True
 

@@ -208,3 +208,12 @@ def test_a_new_study_without_turns_is_refused_at_its_key(make_saves):
     ]
     with pytest.raises(UserError, match=r"execution\.order.*have to take turns"):
         check_points(points, suite)
+
+
+def test_the_name_that_orbax_gives_the_option_of_dcp_pairs_points_too(study, make_saves):
+    named = {
+        kind: make_saves(MILLION, True, [(1.0, 2.0)] * 2, options={"enable_async_save": kind})
+        for kind in (False, True)
+    }
+    found = study([*named[False], *named[True]])
+    assert len(found.series[0].sizes) == 1
