@@ -228,6 +228,8 @@ class LiveVerdicts(Watcher):
         # Times may be settled at a look before the last: what was measured is told by the blocks.
         judged = line.design.operations(verdict.blocks * line.design.block_size)
         word = Text(f"{words.MARKS[verdict.word]} {verdict.word}", style=words.STYLES[verdict.word])
+        if verdict.is_study:
+            word = Text(words.STUDY)
         worst = nearest_to_trouble(verdict)
         numbers = ""
         if worst is not None and worst.verdict.ratio is not None:

@@ -265,7 +265,7 @@ def _lines(found: VerdictReport) -> tuple[str, ...]:
 
     lines = [headline(found)]
     for point in found.points:
-        if point.word == "PASS":
+        if point.word == "PASS" or point.is_study:
             continue
         nearest = nearest_to_trouble(point)
         ratio = None if nearest is None else nearest.verdict.ratio

@@ -1,6 +1,13 @@
 """Sweep: the points and pairs of a suite, with stable ids."""
 
-from orbax_bench_core.sweep.catalog import BUILTINS, class_path, is_builtin, names_of, short_name
+from orbax_bench_core.sweep.catalog import (
+    BUILTINS,
+    class_path,
+    is_builtin,
+    names_of,
+    short_name,
+    system_of,
+)
 from orbax_bench_core.sweep.classes import load_class, options_class, source_file
 from orbax_bench_core.sweep.design import (
     PairDesign,
@@ -68,4 +75,5 @@ __all__ = [
     "sides",
     "source_file",
     "suite_folder",
+    "system_of",
 ]

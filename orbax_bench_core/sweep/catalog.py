@@ -49,6 +49,12 @@ Modules of built-ins import JAX and Orbax only inside functions, so that the orc
 their options.
 """
 
+_SYSTEMS: Final = {
+    BUILTINS["pytorch_dcp"]: "PyTorch DCP",
+    BUILTINS["torch_save"]: "torch.save",
+    BUILTINS["pytorch_safetensors"]: "safetensors with PyTorch",
+}
+
 _UPSTREAM_PATHS: Final[dict[str, str]] = {
     _UPSTREAM + path: name
     for path, name in {
@@ -92,6 +98,14 @@ _EARLIER_DEFAULTS: Final[dict[str, dict[str, object]]] = {
     f"{_UPSTREAM}v1_benchmark.V1Benchmark": {"use_zarr3": False},
     f"{_UPSTREAM}v1_resharding_benchmark.V1ReshardingBenchmark": {"use_zarr3": False},
 }
+
+
+def system_of(benchmark: str) -> str:
+    """Returns the name of what a built-in saves with, by its import path; empty for other classes.
+
+    Two benchmarks of different systems are compared in a study: neither is a release of the other.
+    """
+    return _SYSTEMS.get(benchmark, "Orbax" if benchmark.startswith(_HERE) else "")
 
 
 def class_path(generator: str) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.findings import finding
+from orbax_bench_core.analysis.verdicts.headlines import compared
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.document import Role, Span
 from orbax_bench_core.gate import Word
@@ -40,6 +41,10 @@ def operation_word(
     how += EXPLORATORY if point.exploratory else ""
     if word != "PASS" and operation.verdict.endpoint == "stalls":
         how += ": stalls"
+    if point.is_study:
+        return Span(
+            words.compared_word(operation.verdict) + how, strong=strong and operation.primary
+        )
     said = f"{words.MARKS[word]} {words.word_of(operation)}{how}"
     stands_out = operation.primary and (strong or word == "REGRESSION")
     return Span(said, ROLES[word], strong=stands_out)
@@ -47,6 +52,8 @@ def operation_word(
 
 def verdict_word(judged: PointVerdict | VerdictReport, *, strong: bool = False) -> Span:
     """Returns the verdict of a point or of a report."""
+    if judged.is_study:
+        return Span(stamped(judged), strong=True)
     word = judged.word
     stands_out = strong or word == "REGRESSION"
     return Span(f"{words.MARKS[word]} {stamped(judged)}", ROLES[word], strong=stands_out)
@@ -54,11 +61,19 @@ def verdict_word(judged: PointVerdict | VerdictReport, *, strong: bool = False) 
 
 def stamped(judged: PointVerdict | VerdictReport) -> str:
     """Returns a word that nobody who sees it alone takes for a verdict when it is none."""
-    return f"{judged.word}{EXPLORATORY if judged.exploratory else ''}"
+    word = words.STUDY if judged.is_study else judged.word
+    return f"{word}{EXPLORATORY if judged.exploratory else ''}"
+
+
+def meaning_of(report: VerdictReport) -> str:
+    """Returns what the word of a report says."""
+    return words.STUDY_MEANING if report.is_study else words.MEANINGS[report.word]
 
 
 def advice_on(operation: OperationVerdict, point: PointVerdict) -> str:
     """Returns finding and advice; what an exploration found keeps no promise of false alarms."""
     if point.exploratory:
         return f"Exploratory: {finding(operation)} {_PROVES_NOTHING}"
+    if point.is_study:
+        return f"{compared(operation, point)}."
     return words.what_to_do(operation)

@@ -137,6 +137,8 @@ class PointVerdict(ResultModel):
         storage: Operations with which an object store had trouble.
         exploratory: Whether it was judged by other rules than those of its run, so that the word is
             no verdict.
+        systems: What each arm saves with, such as Orbax and PyTorch DCP, where these differ: a
+            study, which judges no release. Empty for arms of one system.
     """
 
     point_id: str
@@ -160,6 +162,12 @@ class PointVerdict(ResultModel):
     verified: dict[Arm, Verified] = {}
     storage: tuple[StorageTrouble, ...] = ()
     exploratory: bool = False
+    systems: dict[Arm, str] = {}
+
+    @property
+    def is_study(self) -> bool:
+        """Whether two systems were compared, so that its word judges nothing."""
+        return bool(self.systems) and not self.failed
 
     @property
     def unmeasured(self) -> bool:
@@ -232,6 +240,11 @@ class VerdictReport(ResultModel):
         return any(point.endpoint == "missing" for point in self.points)
 
     @property
+    def is_study(self) -> bool:
+        """Whether every point compared two systems, so that the word judges nothing."""
+        return bool(self.points) and all(point.is_study for point in self.points)
+
+    @property
     def only_warns(self) -> bool:
         """Whether all of it was measured apart: whatever else changed looks like a regression."""
         apart = all(point.mode == "unpaired" for point in self.points)
@@ -248,10 +261,11 @@ class VerdictReport(ResultModel):
 
     @property
     def outcome(self) -> Outcome:
-        """What an exit code is made of."""
+        """What an exit code is made of; a study is an answer, however long each system takes."""
         failed = not self.points or any(point.failed for point in self.points)
+        answers = self.is_study and not self.lacks_operations
         return Outcome(
-            word=self.word,
+            word="" if answers else self.word,
             incomplete=bool(self.left_out) or (failed and not self.only_warns),
             exploratory=bool(self.exploratory),
             only_warns=self.only_warns,

@@ -17,7 +17,7 @@ from orbax_bench_core.analysis.verdicts.model import (
 )
 from orbax_bench_core.analysis.verdicts.names import never_measured, unless_named
 from orbax_bench_core.analysis.verdicts.revisions import revision_changes, revisions_of_run
-from orbax_bench_core.config import ARMS, GateConfig, changed_gate, gate_changes
+from orbax_bench_core.config import ARMS, Arm, GateConfig, changed_gate, gate_changes
 from orbax_bench_core.gate import Judged, Word
 from orbax_bench_core.records import (
     CompanyFinder,
@@ -28,7 +28,7 @@ from orbax_bench_core.records import (
     RunInfo,
     repeats_of,
 )
-from orbax_bench_core.sweep import Pair
+from orbax_bench_core.sweep import Pair, side, system_of
 
 NOT_FROZEN: Final = (
     "The rules of this run were not frozen when it began, as those of version 1 were not: they are "
@@ -82,9 +82,16 @@ def judge_point(
         failed_at=series.failed_of_arms(),
         design=design,
         continued=series.continued,
+        systems=_systems(pair),
     )
     per_life = series.failed.shape[2] if series.lives else 1
     return with_evidence(verdict, repeats, per_life)
+
+
+def _systems(pair: Pair) -> dict[Arm, str]:
+    """Returns what each arm saves with; empty where that is the same, or not known."""
+    found: dict[Arm, str] = {arm: system_of(side(pair, arm).benchmark) for arm in ARMS}
+    return found if all(found.values()) and len(set(found.values())) > 1 else {}
 
 
 def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:

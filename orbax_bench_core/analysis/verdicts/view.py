@@ -10,6 +10,7 @@ from orbax_bench_core.analysis.verdicts.brief import MANY, brief_elements
 from orbax_bench_core.analysis.verdicts.cells import (
     ROLES,
     advice_on,
+    meaning_of,
     numbers_of,
     operation_word,
     particulars,
@@ -74,7 +75,13 @@ def verdicts_document(report: VerdictReport, metrics: MetricsShown = "changed") 
 
 def _page(report: VerdictReport) -> tuple[Element, ...]:
     points = worst_first(report.points)
-    meanings = words.MEANINGS.items()
+    meanings, reading = words.MEANINGS.items(), words.READING
+    if report.is_study:  # what decides about a release is not said
+        meanings = {}.items()
+        reading = (
+            f"{words.STUDY}: {words.STUDY_MEANING}.",
+            *(line for line in reading if "PASS" not in line),
+        )
     unmatched = tuple(Span(unmatched_line(point)) for point in report.unmatched)
     rules = tuple(map(Span, words.rules(report.gate)))
     described = (f"{word}: {meaning}" for word, meaning in meanings)
@@ -93,8 +100,8 @@ def _page(report: VerdictReport) -> tuple[Element, ...]:
         Only("html", (Section("Figures", _drawings(report, points)),)),
         Only("markdown", tuple(_point_section(report, point) for point in points)),
         Heading("How to read this"),
-        Only("html", (Items((*coloured, *words.READING, _FIGURES)),)),
-        Only("markdown", (Items((*described, *words.READING)),)),
+        Only("html", (Items((*coloured, *reading, _FIGURES)),)),
+        Only("markdown", (Items((*described, *reading)),)),
         Section("The rules that were applied", (Items(rules),)),
     )
 
@@ -108,7 +115,7 @@ def _html_head(report: VerdictReport) -> tuple[Element, ...]:
         Callout(verdict_word(report), Span(headline(report))),
         Facts(
             (
-                ("verdict", f"{stamped(report)}: {words.MEANINGS[report.word]}"),
+                ("verdict", f"{stamped(report)}: {meaning_of(report)}"),
                 ("baseline", Span(report.baseline)),
                 ("candidate", Span(report.candidate)),
             )
@@ -123,7 +130,7 @@ def _markdown_head(report: VerdictReport) -> tuple[Element, ...]:
         Paragraph(headline(report)),
         Facts(
             (
-                ("verdict", f"{stamped(report)}, that is, {words.MEANINGS[report.word]}"),
+                ("verdict", f"{stamped(report)}, that is, {meaning_of(report)}"),
                 ("baseline", Span(report.baseline, code=True)),
                 ("candidate", Span(report.candidate, code=True)),
                 ("run", (Span(report.run_id, code=True), judged)),
@@ -227,7 +234,7 @@ def _point_section(report: VerdictReport, point: PointVerdict) -> Section:
     decided = words.decided(point)
     said = f"{stamped(point)}{f' ({decided})' if decided else ''}, {words.design(point)}, id "
     return Section(
-        (f"{words.MARKS[point.word]} ", Span(point.point, code=True)),
+        ("" if point.is_study else f"{words.MARKS[point.word]} ", Span(point.point, code=True)),
         (*((Items(tuple(items)),) if items else ()), *figures, *metric_table(point)),
         lead=(Paragraph((said, Span(point.point_id, code=True))),),
     )

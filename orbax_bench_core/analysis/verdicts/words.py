@@ -30,7 +30,10 @@ MEANINGS: Final[dict[Word, str]] = {
     "INCONCLUSIVE": "what was measured shows neither of the two; this is not a pass",
 }
 
-READING: Final = (
+STUDY: Final = "COMPARED"
+STUDY_MEANING: Final = "two systems were measured side by side; no release is judged"
+
+READING: Final[tuple[str, ...]] = (
     (
         "Three things are judged: the typical time of each primary operation, its stalls, and "
         "the attempts of the point that failed or hung. Each verdict names which of them "
@@ -110,6 +113,14 @@ def ends(found: Interval) -> tuple[float, float] | tuple[None, None]:
     ):
         return None, None
     return 0.0 if low is None else low, math.inf if high is None else high
+
+
+def compared_word(verdict: Verdict) -> str:
+    """Returns what an interval says of two systems, of which neither is a release of the other."""
+    low, high = ends(verdict)
+    if low is None or high is None or low <= 1 <= high:
+        return "not told apart"
+    return "faster" if high < 1 else "slower"
 
 
 def share(value: float) -> str:
@@ -200,7 +211,7 @@ def design(point: PointVerdict) -> str:
 
 def decided(point: PointVerdict) -> str:
     """Returns what decided a verdict other than PASS, such as `decided by stalls`; else nothing."""
-    if point.word == "PASS" or point.failed or not point.operations:
+    if point.word == "PASS" or point.failed or point.is_study or not point.operations:
         return ""
     return f"decided by {ENDPOINTS[point.endpoint]}"
 

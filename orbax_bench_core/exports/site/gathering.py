@@ -176,7 +176,7 @@ _PAGES: Final = ("verdicts.html", "report.html", "async_study.html", "soak.html"
 
 def _verdict(directory: RunDirectory) -> Finding | None:
     found = read_verdicts(directory)
-    return None if found is None else Finding(headline(found), "verdicts.html", found.word)
+    return Finding(headline(found), "verdicts.html", None if found.is_study else found.word)
 
 
 def _soak(directory: RunDirectory) -> Finding | None:
