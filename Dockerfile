@@ -25,10 +25,16 @@ RUN sed -n '/^uv==/,/[^\\]$/p' requirements.lock > uv.txt \
 
 # The lock pins and hashes everything that any extra may need; what is asked for is in pyproject.toml.
 # Of kfp, a step needs only the part that runs it, and that part needs no other package.
+# With SIDECAR_JAX=1 the JAX is that of images/pathways-sidecar, which talks to this image.
 ARG EXTRAS=gcs,kubernetes
-COPY pyproject.toml images/unused.txt ./
-RUN tools/bin/uv pip install --quiet --require-hashes \
-      --constraints requirements.lock --excludes unused.txt --requirements pyproject.toml \
+ARG SIDECAR_JAX=
+COPY pyproject.toml images/unused.txt images/pathways-sidecar/jax.txt ./
+RUN cp requirements.lock all.txt \
+ && if [ -n "${SIDECAR_JAX}" ]; then \
+      awk 'BEGIN { keep = 1 } /^[a-z]/ { keep = !/^jax(lib)?==/ } keep' requirements.lock \
+      | cat - jax.txt > all.txt; fi \
+ && tools/bin/uv pip install --quiet --require-hashes \
+      --constraints all.txt --excludes unused.txt --requirements pyproject.toml \
       $(for extra in $(echo "${EXTRAS}" | tr ',' ' '); do echo "--extra ${extra}"; done) \
  && tools/bin/uv pip install --quiet --require-hashes --no-deps -r kfp.txt
 

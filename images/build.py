@@ -60,7 +60,7 @@ def variables(
     """Returns the variables of the bake file: those of the environment, git's, and what is asked.
 
     Raises:
-        Refused: There is no such target, or it has no usual base and none is given.
+        Refused: There is no such target.
     """
     known = [name for name in bake["target"] if not name.startswith("_")]
     if wanted.target not in known:
@@ -70,11 +70,6 @@ def variables(
     values |= described(checkout)
     base = base_variable(bake, wanted.target)
     values[base] = wanted.base_image or values[base]
-    if not values[base]:
-        raise Refused(
-            f"the target {wanted.target!r} has no usual base: name one with --base-image "
-            "(images/README.md says which)"
-        )
     return values | {"BASE_DIGEST": digest or digest_in(values[base]) or UNKNOWN}
 
 

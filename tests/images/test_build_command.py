@@ -82,17 +82,20 @@ def test_the_index_of_a_site_is_handed_on_without_being_shown(monkeypatch, capsy
     assert "secret" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["cda"], "there is no target 'cda'; there are cpu, tpu, cuda"),
-        (["pathways-sidecar"], "has no usual base: name one with --base-image"),
-    ],
-)
-def test_what_cannot_be_built_is_one_message(words, said, capsys, docker_with):
+def test_what_cannot_be_built_is_one_message(capsys, docker_with):
     docker_with(buildx=False)
-    assert images.main([*words, "--dry-run"]) == 2
-    assert said in capsys.readouterr().err
+    assert images.main(["cda", "--dry-run"]) == 2
+    assert "there is no target 'cda'; there are cpu, tpu, cuda" in capsys.readouterr().err
+
+
+def test_the_sidecar_and_its_client_have_one_python_and_one_jax():
+    sidecar = arguments(command(target="pathways-sidecar"))["BASE_IMAGE"]
+    client = arguments(command(target="pathways"))
+    python, jax = re.search(r"python_([\d.]+)-jax_([\d.]+)$", sidecar).groups()
+    assert client["BASE_IMAGE"].startswith(f"python:{python}-")
+    assert client["SIDECAR_JAX"]
+    pins = (ROOT / "images/pathways-sidecar/jax.txt").read_text()
+    assert re.findall(r"^(jax\w*)==(\S+)", pins, re.MULTILINE) == [("jax", jax), ("jaxlib", jax)]
 
 
 @pytest.mark.parametrize(
