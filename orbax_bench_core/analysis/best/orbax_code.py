@@ -142,6 +142,7 @@ MANAGER: Final[Mapping[str, Attribute]] = {
     "max_to_keep": Attribute("options.max_to_keep"),
     "num_deletion_threads": Attribute("options.num_deletion_threads"),
     "enable_async_checkpointing": Attribute("options.enable_async_checkpointing", True),
+    "async_enabled": Attribute("options.enable_async_checkpointing", True),
 }
 """The arguments of `CheckpointManagerOptions`."""
 

@@ -162,7 +162,7 @@ class PointVerdict(ResultModel):
     verified: dict[Arm, Verified] = {}
     storage: tuple[StorageTrouble, ...] = ()
     exploratory: bool = False
-    systems: dict[Arm, str] = {}
+    systems: dict[Arm, str] = pydantic.Field(default={}, exclude_if=lambda found: not found)
 
     @property
     def is_study(self) -> bool:

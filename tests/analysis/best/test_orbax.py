@@ -47,7 +47,7 @@ CASES = [
     ("safetensors_load", {"safetensors_read_chunk_mb": 1.0, "restore_concurrent_gb": 0.5}),
     ("pytree_checkpoint", {**FORMAT, "async_enabled": False, "save_device_host_concurrent_gb": 1}),
     ("pytree_checkpoint", {"use_replica_parallel": True, "use_zarr3": True}),
-    ("checkpoint_manager", {"save_interval_steps": 2, "max_to_keep": 2}),
+    ("checkpoint_manager", {"save_interval_steps": 2, "max_to_keep": 2, "async_enabled": False}),
     ("checkpoint_interval", {"save_interval_steps": 3, "enable_async_checkpointing": False}),
     ("checkpoint_manager_perf", {"use_ocdbt": False, "use_zarr3": True}),
     ("deleter", {"max_to_keep": 2, "num_deletion_threads": 2}),
@@ -207,7 +207,8 @@ def test_every_snippet_runs_and_what_it_names_is_in_effect(builtin, follow, name
             assert names["steps"] == saved[-given.get("max_to_keep", STEPS) :]
         if "CheckpointManager" in code:
             asked = {**point.options, "enable_async_checkpointing": _asynchronous(point.options)}
-            for option in MANAGER.keys() & given.keys() | {"enable_async_checkpointing"}:
+            swept = MANAGER.keys() & given.keys() - {"async_enabled"}
+            for option in swept | {"enable_async_checkpointing"}:
                 assert getattr(names["options"], option) == asked[option]
         elif "async_enabled" in point.options:
             assert ("save_async" in code or "AsyncCheckpointer" in code) == _asynchronous(
