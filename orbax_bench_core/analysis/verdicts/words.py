@@ -115,9 +115,9 @@ def ends(found: Interval) -> tuple[float, float] | tuple[None, None]:
     return 0.0 if low is None else low, math.inf if high is None else high
 
 
-def compared_word(verdict: Verdict) -> str:
+def compared_word(found: Interval) -> str:
     """Returns what an interval says of two systems, of which neither is a release of the other."""
-    low, high = ends(verdict)
+    low, high = ends(found)
     if low is None or high is None or low <= 1 <= high:
         return "not told apart"
     return "faster" if high < 1 else "slower"
