@@ -1,5 +1,6 @@
 """Sweep: the points and pairs of a suite, with stable ids."""
 
+from orbax_bench_core.sweep.axes import Axis, sweepable_axes, swept_keys
 from orbax_bench_core.sweep.catalog import BUILTINS, class_path, is_builtin, names_of, short_name
 from orbax_bench_core.sweep.classes import load_class, options_class, source_file
 from orbax_bench_core.sweep.design import (
@@ -34,6 +35,7 @@ from orbax_bench_core.sweep.surroundings import (
 __all__ = [
     "BLOCK_SIZE",
     "BUILTINS",
+    "Axis",
     "Expansion",
     "Pair",
     "PairDesign",
@@ -68,4 +70,6 @@ __all__ = [
     "sides",
     "source_file",
     "suite_folder",
+    "sweepable_axes",
+    "swept_keys",
 ]
