@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
@@ -97,11 +97,11 @@ class TrainingJob(BenchmarksGenerator[TrainingJobOptions]):
         with options.orbax_context():
             if drill is None or drill.killed is None:
                 steps = itertools.count(1) if drill else range(1, options.train_steps + 1)
-                _use_cache(context, begins_empty=True)
-                _train(metrics, context, steps)
+                with _cache(context, begins_empty=True):
+                    _train(metrics, context, steps)
             if drill is None or drill.killed is not None:
-                _use_cache(context, begins_empty=options.compilation_cache == "cold")
-                _go_on(metrics, context, None if drill is None else drill.killed)
+                with _cache(context, begins_empty=options.compilation_cache == "cold"):
+                    _go_on(metrics, context, None if drill is None else drill.killed)
         return TestResult(metrics=metrics)
 
 
@@ -180,20 +180,41 @@ def _uncommitted(path: epath.Path) -> int:
     return found
 
 
-def _use_cache(context: TestContext[TrainingJobOptions], *, begins_empty: bool) -> None:
-    """Has JAX keep every program that it compiles in a folder of this repeat, or none at all."""
+_CACHE: Final = {
+    "jax_compilation_cache_dir": None,
+    "jax_persistent_cache_min_compile_time_secs": 0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+
+
+@contextlib.contextmanager
+def _cache(context: TestContext[TrainingJobOptions], *, begins_empty: bool) -> Iterator[None]:
+    """Has JAX keep every program that it compiles in a folder of this repeat, or none at all.
+
+    Afterwards it is as before: the process goes on with other points.
+    """
     import jax
     from jax.experimental.compilation_cache import compilation_cache
 
     from orbax_bench_core.benchmarks.support.options import await_all_hosts
 
-    if context.options.compilation_cache == "off":
-        return
     folder = context.path / "compilation_cache"
-    if begins_empty and jax.process_index() == 0 and folder.exists():
+    on = context.options.compilation_cache != "off"
+    if on and begins_empty and jax.process_index() == 0 and folder.exists():
         folder.rmtree()
     await_all_hosts("compilation cache")
+    before = {name: getattr(jax.config, name) for name in _CACHE}
+    wanted = {**_CACHE, "jax_compilation_cache_dir": str(folder)} if on else before
+    try:
+        _configure(compilation_cache, wanted)
+        yield
+    finally:
+        _configure(compilation_cache, before)
+
+
+def _configure(compilation_cache: Any, wanted: Mapping[str, Any]) -> None:
+    import jax
+
     compilation_cache.reset_cache()
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    for name, value in wanted.items():
+        jax.config.update(name, value)

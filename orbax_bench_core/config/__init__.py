@@ -1,6 +1,6 @@
 """The suite file: YAML in, validated models out."""
 
-from orbax_bench_core.config.arms import ARMS, Arm
+from orbax_bench_core.config.arms import ARMS, Arm, ArmConfig
 from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.checkpoint import (
     GROUPS,
@@ -51,6 +51,7 @@ __all__ = [
     "PER_ARM",
     "TYPES",
     "Arm",
+    "ArmConfig",
     "ArraySpec",
     "BenchmarkEntry",
     "Cache",

@@ -24,6 +24,7 @@ from orbax_bench_core.errors import shortened
 
 _PROBE = Path(__file__).with_name("probe.py")
 _PROBE_S = 120
+_ANSWERS = ("python", "executable", "missing", "broken", "versions")
 _SHADOWED = ("jax", "jaxlib", "numpy", "orbax/checkpoint", "tensorstore")
 
 
@@ -34,10 +35,13 @@ class Interpreter:
     Attributes:
         executable: Its path.
         variables: What to set in the worker's environment.
+        calls_itself: Its `sys.executable` where that may be another path, as of a script that
+            starts a Python; empty where it is the same.
     """
 
     executable: str
     variables: Mapping[str, str]
+    calls_itself: str = ""
 
 
 def find_executable(given: str, folder: Path) -> Path:
@@ -89,11 +93,12 @@ def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
     }
 
 
-def check(interpreter: Interpreter) -> dict[str, str]:
+def check(interpreter: Interpreter) -> tuple[str, dict[str, str]]:
     """Checks, in a process of its own, that an interpreter can run a worker.
 
     Returns:
-        Versions of the libraries that the worker uses, by distribution.
+        What it calls itself, and the versions of the libraries that the worker uses, by
+        distribution.
 
     Raises:
         EnvironmentFailed: It cannot, with what to do about it.
@@ -119,7 +124,7 @@ def check(interpreter: Interpreter) -> dict[str, str]:
                 filter(None, [f"{executable} ({here}) cannot import {module}: {reason}", hint])
             )
         )
-    return dict(versions)
+    return found["executable"], dict(versions)
 
 
 def _probe(interpreter: Interpreter) -> Any:
@@ -135,7 +140,7 @@ def _probe(interpreter: Interpreter) -> Any:
         ) from None
     try:
         found = json.loads(answer.out.splitlines()[-1])
-        return {name: found[name] for name in ("python", "missing", "broken", "versions")}
+        return {name: found[name] for name in _ANSWERS}
     except (IndexError, KeyError, TypeError, ValueError, RecursionError):
         last = "".join(answer.err.strip().splitlines()[-1:])
         raise EnvironmentFailed(

@@ -107,8 +107,8 @@ class _Maker:
     def _existing(self, given: str) -> Interpreter:
         executable = find_executable(given, self.folder)
         interpreter = Interpreter(str(executable), worker_variables(self.cache, self.folder))
-        check(interpreter)
-        return interpreter
+        calls_itself, _ = check(interpreter)
+        return dataclasses.replace(interpreter, calls_itself=calls_itself)
 
     def _made(self, config: EnvironmentConfig) -> Interpreter:
         requirements = [read_requirement(text, self.folder) for text in config.requirements]
@@ -141,7 +141,7 @@ class _Maker:
             *("--python", interpreter.executable),
             folder=self.folder,
         )
-        versions = check(interpreter)
+        _, versions = check(interpreter)
         unfinished = home / f"{_READY}.tmp"
         unfinished.write_text(json.dumps({"versions": versions}, indent=1))
         unfinished.replace(home / _READY)

@@ -28,6 +28,7 @@ print(
     json.dumps(
         {
             "python": list(sys.version_info[:2]),
+            "executable": sys.executable,
             "missing": missing,
             "broken": broken,
             "versions": versions,

@@ -210,22 +210,26 @@ class StoreTrouble(ResultModel):
     count: Bytes
 
 
-Effect = Literal["in effect", "not in effect", "not decidable"]
+Effect = Literal["in effect", "not in effect", "not proved"]
+
+
+def _by_todays_name(state: object) -> object:
+    return "not proved" if state == "not decidable" else state  # its first name
 
 
 class OptionEffect(ResultModel):
-    """Effect of one option: proven, disproven, or not decidable.
+    """Effect of one option: proven, disproven, or neither.
 
     Attributes:
         option: Name of the option.
         asked: Its value in the sweep point.
-        state: What is proven; `not decidable` where files, samples, events and logs tell neither.
+        state: What is proven; `not proved` where files, samples, events and logs tell neither.
         proof: What tells it, or why nothing does.
     """
 
     option: str
     asked: Any
-    state: Effect
+    state: Annotated[Effect, pydantic.BeforeValidator(_by_todays_name)]
     proof: Annotated[str, pydantic.AfterValidator(redacted)]
 
 

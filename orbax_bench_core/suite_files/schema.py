@@ -11,8 +11,24 @@ from typing import Any, Final
 
 import pydantic
 
-from orbax_bench_core.config import ALIASES, BITS, GROUPS, MODELS, ArraySpec, DescribedSchema, Suite
-from orbax_bench_core.sweep import BUILTINS, describe_options, load_class, names_of, option_types
+from orbax_bench_core.config import (
+    ALIASES,
+    BITS,
+    GROUPS,
+    MODELS,
+    ArraySpec,
+    DescribedSchema,
+    ExecutionConfig,
+    Suite,
+)
+from orbax_bench_core.sweep import (
+    BUILTINS,
+    describe_options,
+    load_class,
+    names_of,
+    option_types,
+    swept_keys,
+)
 
 Json = dict[str, Any]
 
@@ -20,8 +36,6 @@ SCHEMA_ID: Final = "urn:orbax-bench:suite"
 
 _SOURCES: Final = ("path", "spec", "model", "nnx")
 _OF_A_PRESET: Final = ("scale", "optimizer", "dtypes")
-_SWEPT: Final = ("processes", "cache", "host_memory")
-"""Keys of `execution` that take one value, or a list of them."""
 
 _NULL: Final[Json] = {"type": "null"}
 _MODELINE: Final = "# yaml-language-server: $schema="
@@ -103,7 +117,7 @@ def _is_leaf(key: str) -> Json:
 
 
 def _allow_lists(keys: Json) -> None:
-    for name in _SWEPT:
+    for name in swept_keys(ExecutionConfig):
         items = keys[name].pop("items")
         del keys[name]["type"]
         keys[name] |= _one_or_more(items) | {"default": keys[name]["default"][0]}

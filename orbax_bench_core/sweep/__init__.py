@@ -1,5 +1,6 @@
 """Sweep: the points and pairs of a suite, with stable ids."""
 
+from orbax_bench_core.sweep.axes import Axis, sweepable_axes, swept_keys
 from orbax_bench_core.sweep.catalog import (
     BUILTINS,
     class_path,
@@ -41,6 +42,7 @@ from orbax_bench_core.sweep.surroundings import (
 __all__ = [
     "BLOCK_SIZE",
     "BUILTINS",
+    "Axis",
     "Expansion",
     "Pair",
     "PairDesign",
@@ -75,5 +77,7 @@ __all__ = [
     "sides",
     "source_file",
     "suite_folder",
+    "sweepable_axes",
+    "swept_keys",
     "system_of",
 ]

@@ -110,6 +110,9 @@ class _Worker:
                 processes=1 if on_pathways else jax.process_count(),
                 host_memory=host_memory_of(os.environ),
                 x64=bool(jax.config.read("jax_enable_x64")),
+                environment=setup.environment,
+                interpreter=sys.executable,
+                interpreter_asked=setup.interpreter,
             )
         )
 

@@ -46,6 +46,9 @@ class WorkerSetup(ResultModel):
         remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
         parent: Process id of the orchestrator, with which the worker ends; None where a launcher
             started it.
+        environment: Name of the environment whose Python its machine has started; empty for the
+            command's own.
+        interpreter: What that Python called itself before; empty where a launcher started it.
         soak: Whether blocks also read the state of the process, and nothing that is read leaks.
     """
 
@@ -58,6 +61,8 @@ class WorkerSetup(ResultModel):
     local_directory: str | None = None
     remove_repeated_dir: bool = False
     parent: int | None = None
+    environment: str = ""
+    interpreter: str = ""
     soak: bool = False
 
     def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
@@ -180,6 +185,9 @@ class Ready(ResultModel):
         processes: How many processes JAX has joined.
         host_memory: What its allocator does with freed memory, by its own environment.
         x64: Whether JAX has 64-bit types.
+        environment: Name of the environment that its machine started for it.
+        interpreter: The Python that it runs in.
+        interpreter_asked: The Python of that environment, as it called itself when it was checked.
     """
 
     event: Literal["ready"] = "ready"
@@ -191,22 +199,32 @@ class Ready(ResultModel):
     processes: int
     host_memory: HostMemory
     x64: bool
+    environment: str = ""
+    interpreter: str
+    interpreter_asked: str
 
     def differences(self, asked: Placement) -> str:
         """Returns what was asked for and is not so, on one line; empty where all is.
 
-        Devices that a machine has are checked when a point asks for them. Of an environment its
-        versions tell, which are in the provenance of each record.
+        Devices that a machine has are checked when a point asks for them.
         """
-        devices = {} if self.fixed else {"num_devices": self.device_count}
-        has = {"processes": self.processes, "host_memory": self.host_memory, "x64": self.x64}
-        wanted = asked._asdict()
+        own = "that of the command"
+        has = {
+            **({} if self.fixed else {"num_devices": self.device_count}),
+            "processes": self.processes,
+            "environment": self.environment or own,
+            "interpreter": self.interpreter,
+            "host_memory": self.host_memory,
+            "x64": self.x64,
+        }
+        wanted = {**asked._asdict(), "interpreter": self.interpreter_asked or self.interpreter}
+        wanted["environment"] = asked.environment or own
         if not self.fixed:  # each process has as many as the one that needs most
             share = min(-(-asked.num_devices // asked.processes), MAX_SIMULATED_DEVICES)
             wanted["num_devices"] = share * asked.processes
         return "; ".join(
             f"the point needs {name}={wanted[name]}, and its worker has {name}={value}"
-            for name, value in {**devices, **has}.items()
+            for name, value in has.items()
             if value != wanted[name]
         )
 

@@ -177,7 +177,7 @@ class _Repeat:
             self.notes[block] = [*self.notes.get(block, []), _RSS_LEFT_OUT]
         if self._task.host == 0:
             self.inventory = take_inventory(result.inventory_path or self._path)
-            self.effects += witness.effects(point, self._path, self.samples)
+            self.effects += witness.effects(point, self._path, self.samples, traces.stem)
             require_effects(self.effects, point.given)
 
     def _ready_context(self, mesh: Mesh | None, options: type[BenchmarkOptions]) -> TestContext:
@@ -313,6 +313,12 @@ class _Traces:
     run: RunDirectory
     claimed: set[str] = dataclasses.field(default_factory=set)
 
+    @property
+    def stem(self) -> epath.Path:
+        """How the folders of the traces of this point or arm begin."""
+        series = "-".join(filter(None, [self.task.point.directory, self.task.arm]))
+        return self.run.root / "tensorboard" / series
+
     def directory(self, operation: str) -> str | None:
         if operation in self.claimed:
             self.claimed.discard(operation)  # the author has this block, and no later one
@@ -328,8 +334,7 @@ class _Traces:
         task, root = self.task, self.run.root
         if not task.traced:
             return None
-        series = "-".join(filter(None, [task.point.directory, task.arm]))
-        folder = root / "tensorboard" / f"{series}__{operation}"
+        folder = self.stem.with_name(f"{self.stem.name}__{operation}")
         # The profiler names a trace by the second, and repeats may begin within one.
         if task.measured.options.get("trace_every_repeat"):
             folder = folder / f"warmup_{task.repeat}"

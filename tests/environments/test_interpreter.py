@@ -31,6 +31,7 @@ def answering(script):
     def answering(*, python=(3, 11), missing=None, broken=None, versions=()):
         answer = {
             "python": python,
+            "executable": "python",
             "missing": missing or {},
             "broken": broken or {},
             "versions": {name: one for name, one in {**HAVE, **dict(versions)}.items() if one},
@@ -92,7 +93,7 @@ def test_a_library_beside_the_suite_would_hide_the_environments(tmp_path, monkey
 
 
 def test_versions_are_returned(answering):
-    assert check(answering()) == HAVE
+    assert check(answering()) == ("python", HAVE)
 
 
 def test_an_old_python_is_refused(answering):
@@ -151,7 +152,7 @@ def test_what_does_not_answer_as_a_python_is_not_waited_for(script, monkeypatch,
 
 @pytest.mark.slow
 def test_this_interpreter_can_run_a_worker(tmp_path):
-    versions = check(Interpreter(sys.executable, worker_variables(tmp_path, tmp_path)))
+    _, versions = check(Interpreter(sys.executable, worker_variables(tmp_path, tmp_path)))
     assert versions.keys() >= set(WORKER_MODULES.values()) - {"orbax-bench"}
 
 

@@ -118,12 +118,14 @@ class SuiteRun:
         self.suite_file.write_text(suite)
         self.directory = folder / "out"
 
-    def start(self, *flags: str, cli: str = REAL_CLI, **how: bool) -> subprocess.Popen[str]:
+    def start(
+        self, *flags: str, cli: str = REAL_CLI, command: str = "run", **how: bool
+    ) -> subprocess.Popen[str]:
         unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
         inherited = {name: value for name, value in os.environ.items() if name not in unset}
         return start_cli(
-            *("run", self.suite_file, "--output-directory", self.directory),
-            *("--no-lock", "--no-limits", *flags),
+            *(command, self.suite_file, "--output-directory", self.directory),
+            *("--no-lock", *(["--no-limits"] if command == "run" else []), *flags),
             cli=cli,
             environment={**inherited, "PYTHONPATH": str(HERE), "COLUMNS": "200"},
             **how,

@@ -17,6 +17,8 @@ def ready(platform, kind, count):
         processes=1,
         host_memory="reused",
         x64=True,
+        interpreter="",
+        interpreter_asked="",
     )
 
 

@@ -1,5 +1,9 @@
 """What the process of a point was made with, as that process shows it."""
 
+import sys
+import sysconfig
+import venv
+
 import pytest
 
 from orbax_bench_core.sweep import allocator_settings, host_memory_of, placement
@@ -23,6 +27,8 @@ def test_a_worker_that_is_not_as_asked_names_both(make_point):
         processes=1,
         host_memory="fresh",
         x64=True,
+        interpreter="/a/python",
+        interpreter_asked="/a/python",
     )
     asked = placement(make_point())
     assert ready.differences(asked) == (
@@ -30,3 +36,49 @@ def test_a_worker_that_is_not_as_asked_names_both(make_point):
     )
     assert ready.differences(asked._replace(host_memory="fresh")) == ""
     assert "num_devices=8" in ready.differences(asked._replace(num_devices=8))
+    fresh = asked._replace(host_memory="fresh", environment="new")
+    assert ready.differences(fresh) == (
+        "the point needs environment=new, and its worker has environment=that of the command"
+    )
+
+
+OTHERWISE = """
+suite_name: otherwise
+execution: {{retries: 0, warmups: 0, host_memory: fresh}}
+environments: [{{name: mine, interpreter: {interpreter}}}]
+checkpoint_config: {{spec: {{w: {{dtype: float32, shape: [8]}}}}}}
+benchmarks: [{{generator: save_restore, options: {{}}}}]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", ["interpreter", "host_memory"])
+def test_a_process_that_is_not_as_asked_fails_the_point_and_names_both(wrong, suite_run, tmp_path):
+    """The Python of the environment answers as one, and starts workers as another."""
+    venv.create(tmp_path / "other", with_pip=False, symlinks=True)
+    other = tmp_path / "other" / "bin" / "python"
+    libraries = sysconfig.get_paths()["purelib"]
+    starts, message = {
+        "interpreter": (
+            f"export PYTHONPATH=$PYTHONPATH:{libraries}; exec {other}",
+            f"needs interpreter={sys.executable}, and its worker has interpreter={other}",
+        ),
+        "host_memory": (
+            f"unset GLIBC_TUNABLES; exec {sys.executable}",
+            "needs host_memory=fresh, and its worker has host_memory=default",
+        ),
+    }[wrong]
+    script = tmp_path / "python"
+    script.write_text(
+        f"""#!/bin/sh
+case "$*" in *--setup*) {starts} "$@";; esac
+exec {sys.executable} "$@"
+"""
+    )
+    script.chmod(0o755)
+    run = suite_run(OTHERWISE.format(interpreter=script))
+    code, output = run.run()
+    assert code == 1, output
+    (record,) = run.records().values()
+    assert record["error"]["type"] == "OtherProcess"
+    assert message in record["error"]["message"]

@@ -30,6 +30,8 @@ READY = Ready(
     processes=SIZE,
     host_memory="reused",
     x64=True,
+    interpreter="",
+    interpreter_asked="",
 )
 
 

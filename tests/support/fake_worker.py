@@ -85,6 +85,9 @@ class FakeWorker:
                 processes=setup.num_processes,
                 host_memory=host_memory_of(os.environ),
                 x64=setup.x64,
+                environment=setup.environment,
+                interpreter=sys.executable,
+                interpreter_asked=setup.interpreter,
             )
         )
 

@@ -13,7 +13,7 @@ from orbax_bench_core.records import Effect, OptionEffect
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary.model import PointStatus
 
-_WORST_FIRST: Final[tuple[Effect, ...]] = ("not in effect", "in effect", "not decidable")
+_WORST_FIRST: Final[tuple[Effect, ...]] = ("not in effect", "in effect", "not proved")
 _FEW: Final = 20
 """Points up to which HTML has a table for each."""
 
@@ -116,7 +116,7 @@ def _of_many(points: Sequence[PointStatus]) -> tuple[Element, ...]:
                     (Span(state, role), f" in {len(effects)} of {len(points)}"),
                     Span(effects[0].proof),
                 ),
-                dim=state == "not decidable",
+                dim=state == "not proved",
             )
         )
     return (Table(_COLUMNS, tuple(rows), sorts=True),)
@@ -138,5 +138,5 @@ def _row(effect: OptionEffect) -> Row:
             Span(effect.state, role),
             Span(effect.proof),
         ),
-        dim=effect.state == "not decidable",
+        dim=effect.state == "not proved",
     )

@@ -130,7 +130,13 @@ class LocalHost:
         workers: list[LocalWorker] = []
         try:
             for setup, log_file in zip(setups, logs, strict=True):
-                own = setup.model_copy(update={"parent": os.getpid()})
+                own = setup.model_copy(
+                    update={
+                        "parent": os.getpid(),
+                        "environment": python,
+                        "interpreter": interpreter.calls_itself or interpreter.executable,
+                    }
+                )
                 command = [
                     interpreter.executable,
                     "-m",

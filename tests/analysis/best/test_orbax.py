@@ -184,7 +184,9 @@ def follow(tmp_path, tree, orbax_log):
             broadcast = point.options.get("use_load_and_broadcast")
             assert broadcast or names["restored"][name].dtype == leaf.dtype
             assert jax.numpy.allclose(names["restored"][name], leaf, rtol=1e-2)
-        found = witness.effects(point, folder, [Sample("load", 0, "0_time", 1.0, "s")])
+        found = witness.effects(
+            point, folder, [Sample("load", 0, "0_time", 1.0, "s")], folder / "traces"
+        )
         names["steps"] = sorted(int(each.name) for each in (folder / "steps").iterdir())
         return {each.option: each.state for each in found}, names
 

@@ -32,7 +32,7 @@ def render(make_run, make_record, make_point):
             points[1],
             **record,
             state={**said, "verified": "itself"},
-            effects=(effect("use_ocdbt", True, "in effect"), effect("n", None, "not decidable")),
+            effects=(effect("use_ocdbt", True, "in effect"), effect("n", None, "not proved")),
         ),
         make_record(
             points[2],
@@ -66,11 +66,11 @@ def test_every_output_says_what_storage_did(render, output):
 
 
 def test_pages_have_a_table_of_options(render):
-    assert "Options: 1 in effect, 1 not decidable (n)." in render["console"]
+    assert "Options: 1 in effect, 1 not proved (n)." in render["console"]
     row = "| `use_ocdbt` | `true` | in effect | a proof |"
     assert row in render["markdown"]
     assert "Options in effect" in render["html"]
-    assert "1 in effect, 1 not decidable" in render["html"]
+    assert "1 in effect, 1 not proved" in render["html"]
 
 
 def test_an_option_counts_once_however_many_points_have_it(make_run, make_record, make_point):
@@ -81,20 +81,20 @@ def test_an_option_counts_once_however_many_points_have_it(make_run, make_record
             times={"save": 1.0},
             effects=(
                 effect("use_ocdbt", True, "in effect"),
-                effect("b", n, "not decidable"),
-                effect("c", n, "not decidable" if n else "in effect"),
+                effect("b", n, "not proved"),
+                effect("c", n, "not proved" if n else "in effect"),
             ),
         )
         for n, point in enumerate(points)
     ]
     run = make_run(records)
     said = shown(terminal_document(run.read_info(), summarize(repeats_of(run.records()))))
-    assert "Options: 2 in effect, 2 not decidable (b, c in 2 of 3 points)." in said
+    assert "Options: 2 in effect, 2 not proved (b, c in 2 of 3 points)." in said
 
 
 def test_a_proof_that_an_option_does_nothing_outweighs_all_others(make_record, make_point):
     point = make_point()
-    states = ["in effect", "not in effect", "not decidable"]
+    states = ["in effect", "not in effect", "not proved"]
     records = [
         make_record(point, n, times={"save": 1.0}, effects=(effect("x", 1, state),))
         for n, state in enumerate(states)

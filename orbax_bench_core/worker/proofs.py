@@ -1,0 +1,675 @@
+"""Proofs of options: what files, samples, Orbax's events and its log tell of each of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from orbax_bench_core.config import BITS
+from orbax_bench_core.files import absolute, matching
+from orbax_bench_core.inventory import SavedTree, read_saved_trees
+from orbax_bench_core.measure import STEPS, TIME, Heard, Sample
+from orbax_bench_core.records import Effect
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_HANDLER: Final = "/jax/orbax/array_handler/init"
+_BROADCAST: Final = "/jax/checkpoint/read/broadcast_duration_secs"
+_TRACEMALLOC: Final = "7_memory/tracemalloc_peak_diff_mb"
+_FLOATING: Final = ("float", "bfloat")
+_LOADS: Final = frozenset({"load", "restore"})
+_GIB: Final = 2**30
+_GB: Final = 10**9
+_DIGESTS: Final = "digests.json"
+_SOURCES: Final = 3
+"""How often `p2p_checkpoint_manager` saves all of its steps."""
+
+LINES: Final = (
+    "Created BasePyTreeCheckpointHandler",
+    "CheckpointManager created",
+    "Configured emergency.CheckpointManager",
+    "[single_host_load_and_broadcast]",
+    "save_device_host_concurrent_bytes=",
+    "Started %s checkpoint",
+    "Total number of broadcasts",
+    "Transferring arrays to host memory",
+    "Using available memory",
+)
+"""What stands in the formats of those lines of Orbax's log that tell settings."""
+
+
+class Finding(NamedTuple):
+    """What is proven of one option, and by what."""
+
+    state: Effect
+    proof: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Traces that a repeat left.
+
+    Attributes:
+        options: Every option of the point.
+        directory: Where it left its checkpoints.
+        traces: How the folders of the profiler's traces of this point begin.
+        begun: When it began, in seconds since 1970.
+        samples: What it measured.
+        heard: Events of Orbax with their labels.
+        lines: Lines of Orbax's own log that tell settings.
+    """
+
+    options: Mapping[str, Any]
+    directory: epath.Path
+    traces: epath.Path
+    begun: float = 0.0
+    samples: tuple[Sample, ...]
+    heard: Heard
+    lines: tuple[str, ...]
+
+    @cached_property
+    def trees(self) -> tuple[SavedTree, ...]:
+        """What it left on storage."""
+        try:
+            return read_saved_trees(self.directory)
+        except OSError:
+            return ()
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each operation was measured."""
+        return Counter(sample.operation for sample in self.samples if sample.metric == TIME)
+
+    def labels(self, name: str) -> set[str]:
+        """Values of one label of the array handlers that were made."""
+        return {
+            str(value).lower()
+            for event, labels in self.heard
+            for label, value in labels
+            if event == _HANDLER and label == name
+        }
+
+    def said(self, pattern: str) -> set[str]:
+        """What the group of a pattern is in the lines of the log."""
+        return {text for line in self.lines for text in re.findall(pattern, line)}
+
+    def steps(self, operation: str) -> int:
+        """Steps of a measured phase of training."""
+        return sum(
+            int(sample.value)
+            for sample in self.samples
+            if sample.operation == operation and sample.metric == STEPS.name
+        )
+
+    def wrote(self, file: epath.Path) -> bool:
+        """Tells whether a file was written since the repeat began."""
+        if "://" in str(file):
+            return bool(file.stat().mtime >= int(self.begun))  # an object store counts seconds
+        return Path(file).stat().st_mtime >= self.begun
+
+    @property
+    def broadcast(self) -> bool:
+        """Whether Orbax has sent arrays from one replica to others."""
+        return any(event == _BROADCAST for event, _ in self.heard)
+
+
+Rule = Callable[[Any, Evidence], Finding]
+_Read = Callable[[SavedTree], bool | None]
+
+
+def unproved(why: str) -> Finding:
+    """Returns the finding that nothing tells, and why."""
+    return Finding("not proved", why)
+
+
+def _judged(holds: bool, proof: str) -> Finding:
+    return Finding("in effect" if holds else "not in effect", proof)
+
+
+def _by_trees(asked: Any, evidence: Evidence, read: _Read, proofs: tuple[str, str]) -> Finding:
+    """Compares with what every tree says; `proofs` are of what is, and of what is not."""
+    found = {value for tree in evidence.trees if (value := read(tree)) is not None}
+    if not found:
+        return unproved("the repeat left no tree of arrays on storage that tells it")
+    if len(found) > 1:
+        return unproved("the trees that the repeat left differ in it")
+    (value,) = found
+    return _judged(value == bool(asked), proofs[0] if value else proofs[1])
+
+
+def _all_alike(values: Iterable[bool]) -> bool | None:
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
+
+
+def _ocdbt(asked: Any, evidence: Evidence) -> Finding:
+    proofs = ("the arrays lie in one database, manifest.ocdbt", "there is no manifest.ocdbt")
+    return _by_trees(asked, evidence, lambda tree: tree.ocdbt, proofs)
+
+
+def _zarr3(asked: Any, evidence: Evidence) -> Finding:
+    def read(tree: SavedTree) -> bool | None:
+        return _all_alike(array.zarr_format == 3 for array in tree.arrays)
+
+    return _by_trees(asked, evidence, read, ("every array has a zarr.json", "arrays have .zarray"))
+
+
+def _compression(asked: Any, evidence: Evidence) -> Finding:
+    def read(tree: SavedTree) -> bool | None:
+        return _all_alike(array.compressor is not None for array in tree.arrays)
+
+    codecs = {array.compressor for tree in evidence.trees for array in tree.arrays} - {None}
+    proofs = (
+        f"codec of the arrays: {', '.join(map(str, codecs))}",
+        "the arrays have no compressor",
+    )
+    return _by_trees(asked, evidence, read, proofs)
+
+
+def _array_metadata(asked: Any, evidence: Evidence) -> Finding:
+    proofs = ("there are array_metadatas", "there are no array_metadatas")
+    return _by_trees(asked, evidence, lambda tree: tree.array_metadata, proofs)
+
+
+def _dtype(asked: Any, evidence: Evidence) -> Finding:
+    if asked is None:
+        return unproved("files do not say which dtypes the arrays had before they were saved")
+    # Python's own numbers, which nobody casts, lie there as arrays without axes.
+    found = {
+        array.dtype
+        for tree in evidence.trees
+        for array in tree.arrays
+        if array.shape and array.dtype.startswith(_FLOATING)
+    }
+    if not found:
+        return unproved("the repeat left no floating-point array on storage")
+    return _judged(
+        found == {asked}, f"floating-point arrays on storage: {', '.join(sorted(found))}"
+    )
+
+
+def _chunks(asked: Any, evidence: Evidence) -> Finding:
+    saved = [array for tree in evidence.trees for array in tree.arrays]
+    arrays = [array for array in saved if array.whole is not None]  # of scalars nobody says it
+    whole = [array.whole for array in arrays]
+    if not arrays:
+        return unproved("the repeat left no array whose chunks and shards are known")
+    largest = max(array.chunk_bytes for array in arrays)
+    if asked is None:
+        if all(whole):
+            return Finding("in effect", "every array has one chunk per shard")
+        return unproved("some arrays have several chunks per shard, by Orbax's own limit")
+    if largest > asked:
+        return Finding("not in effect", f"the largest chunk has {largest} bytes")
+    if all(whole):
+        return unproved(f"no shard is larger than its one chunk, of at most {largest} bytes")
+    return Finding("in effect", f"the largest chunk has {largest} bytes")
+
+
+def _shards(asked: Any, evidence: Evidence) -> Finding:
+    """Tells on how many devices a model lay that was saved, by the array with most shards."""
+    parts = [
+        math.prod(array.shape) * BITS[array.dtype] // 8 // array.chunk_bytes
+        for tree in evidence.trees
+        for array in tree.arrays
+        if array.whole and array.chunk_bytes and array.dtype in BITS
+    ]
+    if asked is None or not parts:
+        return unproved("null takes all devices of the mesh, or no array tells its shards")
+    proof = f"an array was saved in {max(parts)} shards"
+    return Finding("in effect", proof) if max(parts) == asked else unproved(proof)
+
+
+def _replica_parallel(asked: Any, evidence: Evidence) -> Finding:
+    found = evidence.said(r"host memory with options: use_replica_parallel=(\w+)")
+    if len(found) == 1:
+        said = found.pop().lower()
+        proof = f"Orbax's log says of its transfers use_replica_parallel={said}"
+        return _judged(said == str(bool(asked)).lower(), proof)
+    return _by_label(asked, evidence, "use_replica_parallel")
+
+
+def _by_label(asked: Any, evidence: Evidence, name: str) -> Finding:
+    found = evidence.labels(name)
+    if not found:
+        return unproved(f"Orbax fired no event with the label {name}")
+    if len(found) > 1:
+        return unproved(f"Orbax made array handlers with and without {name}")
+    holds = found == {str(bool(asked)).lower()}
+    return _judged(holds, f"Orbax's event {_HANDLER} says {name}={found.pop()}")
+
+
+def _separate_folder(asked: Any, evidence: Evidence) -> Finding:
+    if any(tree.replica_folders for tree in evidence.trees):
+        return _judged(bool(asked), "there are directories ocdbt.process_replica_*")
+    found = _by_label(asked, evidence, "enable_replica_parallel_separate_folder")
+    if asked and found.state == "in effect":
+        return unproved("Orbax was told so, and no replica had a part of an array to write")
+    if not asked and evidence.trees:
+        return Finding("in effect", "there are no directories ocdbt.process_replica_*")
+    return found
+
+
+def _broadcast(asked: Any, evidence: Evidence) -> Finding:
+    kinds = evidence.labels("type")
+    if evidence.broadcast:
+        return _judged(bool(asked), f"Orbax's event {_BROADCAST} was heard")
+    loaded = evidence.said("Started (load) checkpoint") or evidence.counts.keys() & _LOADS
+    if not kinds or not loaded:
+        return unproved("nothing was loaded, or Orbax fired no event of its array handlers")
+    if kinds == {"arrayhandler"}:
+        proof = "Orbax made handlers of type ArrayHandler only, and no broadcast was heard"
+        return _judged(not asked, proof)
+    return unproved("Orbax made a handler that broadcasts, and no broadcast was heard")
+
+
+def _async(asked: Any, evidence: Evidence) -> Finding:
+    if asked is not None and "save" in evidence.counts:
+        background = "save_background" in evidence.counts
+        proof = "the save has a part in the background" if background else "all of the save blocks"
+        return _judged(background == bool(asked), f"{proof}, by the operations measured")
+    found = evidence.said(r"\[(a?sync)\] Started save checkpoint")
+    if asked is None or not evidence.counts["save_blocking"] or len(found) != 1:
+        return unproved("no save was measured that it could hold for")
+    (kind,) = found  # Orbax's managers may save in the background and wait
+    proof = f"Orbax's log says [{kind}] of its saves"
+    holds = (kind == "async") == bool(asked)
+    return Finding("in effect", proof) if holds else unproved(proof)
+
+
+def _async_by_first_name(asked: Any, evidence: Evidence) -> Finding:
+    if evidence.options.get("enable_async_save") is not None:
+        return unproved("enable_async_save is given, and decides")
+    return _async(asked, evidence)
+
+
+def _async_by_second_name(asked: Any, evidence: Evidence) -> Finding:
+    if asked is None:
+        return unproved("null leaves it to async_enabled")
+    return _async(asked, evidence)
+
+
+def _limit(key: str) -> Rule:
+    pattern = rf"(?<![a-z_]){key}[:=] ?(None|\d+)"
+
+    def rule(asked: Any, evidence: Evidence) -> Finding:
+        found = evidence.said(pattern)
+        if not found:
+            return unproved(f"Orbax's log line on {key} was not seen")
+        # Releases and interfaces of Orbax differ in what a GB is.
+        wanted = {"None"} if asked is None else {str(int(asked * unit)) for unit in (_GIB, _GB)}
+        said = f"Orbax's log says {key}: {', '.join(sorted(found))}"
+        if found & wanted:
+            return Finding("in effect", said)
+        return unproved(said) if asked is None else Finding("not in effect", said)
+
+    return rule
+
+
+def _colocated(asked: Any, evidence: Evidence) -> Finding:
+    found = evidence.labels("dispatcher")
+    proof = f"Orbax's event {_HANDLER} says dispatcher={', '.join(sorted(found))}"
+    if asked and found - {"none"}:
+        return Finding("in effect", proof)
+    if not asked and found == {"none"}:
+        return Finding("in effect", proof)
+    return unproved(proof if found else "Orbax fired no event that names its dispatcher")
+
+
+def _manager(*patterns: str, persistent: bool = False) -> Rule:
+    """Returns a rule by the settings that Orbax logs of its managers; the first pattern counts.
+
+    Args:
+        *patterns: What stands there, with a group for the value.
+        persistent: Whether the second tier of a manager of two is asked for.
+    """
+
+    def rule(asked: Any, evidence: Evidence) -> Finding:
+        tier = re.compile(f"root_directory={re.escape(str(evidence.directory))}/persistent[/:]")
+        created = [line for line in evidence.lines if "CheckpointManager created" in line]
+        lines = [line for line in created if bool(tier.search(line)) == persistent]
+        for pattern in patterns:
+            found = {text for line in lines for text in re.findall(pattern, line)}
+            if found:
+                name = re.split(r"[\\(=]", pattern)[0]
+                proof = f"Orbax's log says of its manager {name}: {', '.join(sorted(found))}"
+                return _judged(found == {str(asked)}, proof)
+        return unproved("Orbax's log line on such a manager was not seen")
+
+    return rule
+
+
+def _interval(folders: str) -> Rule:
+    """Returns a rule by the steps that were kept in each of some folders of a repeat."""
+
+    def rule(asked: Any, evidence: Evidence) -> Finding:
+        kept: dict[str, list[int]] = {}
+        for step in matching(evidence.directory, f"{folders}/*"):
+            if step.name.isdecimal():
+                kept.setdefault(str(step.parent), []).append(int(step.name))
+        apart = {b - a for steps in kept.values() for a, b in itertools.pairwise(sorted(steps))}
+        if apart == {asked}:
+            return Finding("in effect", f"steps {asked} apart lie in {folders}")
+        return unproved(f"no two steps that lie in {folders} tell it")
+
+    return rule
+
+
+def _policies(asked: Any, evidence: Evidence) -> Finding:
+    text = " ".join(line for line in evidence.lines if "CheckpointManager created" in line)
+    policies = [*asked.get("preservation_policies", ()), *asked.get("save_decision_policies", ())]
+    for policy in policies:
+        given = [value for key, value in policy.items() if key != "policy_type"]
+        numbers = re.findall(r"\d+", json.dumps(given))
+        named = re.findall(rf"\b{policy['policy_type']}\(([^()]*)\)", text)
+        if not any(re.findall(r"\d+", found) == numbers for found in named):
+            return unproved(f"Orbax's log line on its manager does not show {policy}")
+    shown = ", ".join(re.findall(r"\b[A-Z]\w+\([^()]*=\d[^()]*\)", text))
+    return Finding("in effect", f"Orbax's log says of its manager {shown}")
+
+
+def _counted(what: str, count: Callable[[Evidence], int]) -> Rule:
+    def rule(asked: Any, evidence: Evidence) -> Finding:
+        found = count(evidence)
+        return _judged(found == asked, f"{what}: {found}")
+
+    return rule
+
+
+def _offered(evidence: Evidence) -> int:
+    """Returns how many steps were trained, or offered to a manager."""
+    counts = evidence.counts
+    if trained := counts["train_step"] or counts["step"] or evidence.steps("train"):
+        return trained
+    offered = counts["save"] + counts["skip"]
+    return offered // _SOURCES if "restore_from_peer" in counts else offered
+
+
+def _steps_during(asked: Any, evidence: Evidence) -> Finding:
+    found = evidence.steps("steps_during")
+    if found < asked:
+        return unproved(f"the save had ended after {found} steps beside it")
+    return _judged(found == asked, f"{found} steps were taken beside the save")
+
+
+def _cancelled(asked: Any, evidence: Evidence) -> Finding:
+    found = evidence.counts.keys() & {"cancel", "cancel_too_late"}
+    proof = f"{', '.join(found)} was measured" if found else "no cancellation was measured"
+    return _judged(bool(found) == bool(asked), proof)
+
+
+def _cache_of_programs(asked: Any, evidence: Evidence) -> Finding:
+    found = (evidence.directory / "compilation_cache").exists()
+    if asked != "off" and not found:
+        return unproved("JAX has compiled nothing that this process had not compiled before")
+    if asked == "cold":
+        return unproved("cold and warm differ only in the life after a kill")
+    proof = "JAX has written programs to compilation_cache" if found else "JAX has kept no program"
+    return _judged(found == (asked != "off"), proof)
+
+
+def _tier(asked: Any, evidence: Evidence) -> Finding:
+    found = "storage"
+    if any("Configured emergency" in line for line in evidence.lines):
+        found = "local"
+    elif not (evidence.directory / "steps").exists():
+        found = "replicator"
+    return _judged(found == asked, f"by its folders and Orbax's log the job saved to {found}")
+
+
+def _loaded(asked: Any, evidence: Evidence) -> Finding:
+    found = evidence.said(r"Started load checkpoint @ (.+)\.$")
+    if not found:
+        return unproved("Orbax's log line on a load was not seen")
+    root = str(evidence.directory if asked is None else absolute(asked))
+    below = [path.startswith(root) for path in found]  # its own checkpoint is verified by a load
+    proof = f"Orbax's log says that it loads {', '.join(sorted(found))}"
+    holds = all(below) if asked is None else any(below)
+    return Finding("in effect", proof) if holds else unproved(proof)
+
+
+def _captured(asked: Any, evidence: Evidence) -> Finding:
+    if asked is None:
+        return unproved("null asks for nothing")
+    file = absolute(asked) / _DIGESTS
+    if file.exists() and evidence.wrote(file):
+        return Finding("in effect", f"{file} was written")
+    return unproved(f"{file} was not written in this repeat")
+
+
+def _one_host_lists(asked: Any, evidence: Evidence) -> Finding:
+    if "reload" not in evidence.counts:
+        return unproved("no manager has listed its steps")
+    found = any("[single_host_load_and_broadcast]" in line for line in evidence.lines)
+    proof = "Orbax's log names single_host_load_and_broadcast"
+    return _judged(found == bool(asked), proof if found else proof.replace("names", "never names"))
+
+
+def _broadcast_limit(asked: Any, evidence: Evidence) -> Finding:
+    numbers = evidence.said(r"Total number of broadcasts: (\d+)")
+    asks_memory = any("Using available memory" in line for line in evidence.lines)
+    if not numbers:
+        return unproved("Orbax's log line on broadcasts was not seen")
+    proof = f"Orbax's log says that it took {', '.join(numbers)} broadcasts"
+    if asked is None:
+        return _judged(asks_memory, f"{proof}, and asked for free memory: {asks_memory}")
+    if asks_memory:
+        return Finding("not in effect", f"{proof}, by free memory")
+    return Finding("in effect", proof) if numbers != {"1"} else unproved(f"{proof}: all fitted")
+
+
+def _files_per_thread(evidence: Evidence) -> tuple[bool, int]:
+    threads = evidence.options["save_thread_count"]
+    return threads == 1, len([*matching(evidence.directory, "ckpt/__0_*.distcp")])
+
+
+def _single_file(asked: Any, evidence: Evidence) -> Finding:
+    one_thread, files = _files_per_thread(evidence)
+    proof = f"the first process has written {files} files"
+    return _judged((files == 1) == bool(asked), proof) if one_thread else unproved(proof)
+
+
+def _threads(asked: Any, evidence: Evidence) -> Finding:
+    _, files = _files_per_thread(evidence)
+    proof = f"the first process has written {files} files"
+    if not evidence.options["single_file_per_rank"]:
+        return unproved(f"{proof}, one for each tensor, whatever the number of threads")
+    return Finding("in effect", proof) if files == asked else unproved(proof)
+
+
+def _traced(evidence: Evidence, below: str) -> bool:
+    """Tells whether the profiler has written traces of the point, which warm-ups are for."""
+    files = f"{evidence.traces.name}__*/{below}plugins/profile/*/*.xplane.pb"
+    return any(matching(evidence.traces.parent, files))
+
+
+def _trace(asked: Any, evidence: Evidence) -> Finding:
+    if _traced(evidence, "") or _traced(evidence, "warmup_*/"):
+        proof = "there are traces of the point"
+        return Finding("in effect", proof) if asked else unproved(f"{proof}, by another option")
+    proof = "there are no traces of the point"
+    return unproved(proof) if asked else Finding("in effect", proof)
+
+
+def _trace_each(asked: Any, evidence: Evidence) -> Finding:
+    each = _traced(evidence, "warmup_*/")
+    if not each and not _traced(evidence, ""):
+        return unproved("there are no traces of the point")
+    proof = f"there are traces of {'each' if each else 'one'} traced warm-up"
+    return Finding("in effect", proof) if each == bool(asked) else unproved(proof)
+
+
+def _tracemalloc(asked: Any, evidence: Evidence) -> Finding:
+    found = any(sample.metric == _TRACEMALLOC for sample in evidence.samples)
+    return _judged(found == bool(asked), f"{_TRACEMALLOC} was {'' if found else 'not '}measured")
+
+
+class Proof(NamedTuple):
+    """How an option is proved.
+
+    Attributes:
+        by: Where that is read, for people.
+        rule: What reads it.
+    """
+
+    by: str
+    rule: Rule
+
+
+_LOG: Final = "Orbax's log"
+_EVENTS: Final = "Orbax's events"
+_FILES: Final = "files"
+_SAMPLES: Final = "operations measured"
+
+PROOFS: Final[Mapping[str, Proof]] = MappingProxyType(
+    {
+        "async_enabled": Proof(f"{_SAMPLES}, {_LOG}", _async_by_first_name),
+        "enable_async_save": Proof(_SAMPLES, _async_by_second_name),
+        "use_ocdbt": Proof(_FILES, _ocdbt),
+        "use_zarr3": Proof(_FILES, _zarr3),
+        "use_compression": Proof(_FILES, _compression),
+        "use_replica_parallel": Proof(f"{_LOG}, {_EVENTS}", _replica_parallel),
+        "enable_replica_parallel_separate_folder": Proof(f"{_FILES}, {_EVENTS}", _separate_folder),
+        "use_load_and_broadcast": Proof(_EVENTS, _broadcast),
+        "chunk_byte_size": Proof(_FILES, _chunks),
+        "save_dtype": Proof(_FILES, _dtype),
+        "save_concurrent_gb": Proof(_LOG, _limit("save_concurrent_bytes")),
+        "restore_concurrent_gb": Proof(_LOG, _limit("restore_concurrent_bytes")),
+        "save_device_host_concurrent_gb": Proof(_LOG, _limit("save_device_host_concurrent_bytes")),
+        "use_colocated_python": Proof(_EVENTS, _colocated),
+        "use_metadata_store": Proof(_FILES, _array_metadata),
+        "enable_trace": Proof(_FILES, _trace),
+        "trace_every_repeat": Proof(_FILES, _trace_each),
+        "enable_xprof": Proof(_FILES, _trace),
+        "metric_tracemalloc_enabled": Proof("metrics measured", _tracemalloc),
+        "save_interval_steps": Proof(
+            _LOG, _manager(r"FixedIntervalPolicy\(interval=(\d+)", r"save_interval_steps=(\w+)")
+        ),
+        "max_to_keep": Proof(_LOG, _manager(r"LatestN\(n=(\d+)", r"max_to_keep=(\w+)")),
+        "local_save_interval_steps": Proof(_FILES, _interval("local/*/process_*")),
+        "local_max_to_keep": Proof(_LOG, _manager(r"max_to_keep=(\w+)")),
+        "persistent_save_interval_steps": Proof(_FILES, _interval("persistent/*")),
+        "persistent_max_to_keep": Proof(_LOG, _manager(r"max_to_keep=(\w+)", persistent=True)),
+        "enable_async_checkpointing": Proof(_LOG, _manager(r"enable_async_checkpointing=(\w+)")),
+        "num_deletion_threads": Proof(_LOG, _manager(r"num_deletion_threads=(\w+)")),
+        "checkpoint_policies_options": Proof(_LOG, _policies),
+        "train_steps": Proof(_SAMPLES, _counted("steps", _offered)),
+        "num_checkpoints": Proof(
+            _SAMPLES,
+            _counted("steps", lambda found: found.counts["save_blocking"] + found.counts["skip"]),
+        ),
+        "num_savings": Proof(_SAMPLES, _counted("saves", lambda found: found.counts["save"])),
+        "steps_before": Proof(
+            _SAMPLES, _counted("steps", lambda found: found.steps("steps_before"))
+        ),
+        "steps_after": Proof(_SAMPLES, _counted("steps", lambda found: found.steps("steps_after"))),
+        "max_steps_during": Proof(_SAMPLES, _steps_during),
+        "perform_cancellation": Proof(_SAMPLES, _cancelled),
+        "compilation_cache": Proof(_FILES, _cache_of_programs),
+        "tier": Proof(f"{_FILES}, {_LOG}", _tier),
+        "reference_checkpoint_path": Proof(_LOG, _loaded),
+        "checkpoint_path": Proof(_LOG, _loaded),
+        "capture_digests_path": Proof(_FILES, _captured),
+        "single_host_load_and_broadcast": Proof(_LOG, _one_host_lists),
+        "broadcast_memory_limit_bytes": Proof(_LOG, _broadcast_limit),
+        "save_devices": Proof(_FILES, _shards),
+        "single_file_per_rank": Proof(_FILES, _single_file),
+        "save_thread_count": Proof(_FILES, _threads),
+    }
+)
+"""How each option of the built-in benchmarks is proved; the names mean the same in all of them."""
+
+_LOADS_ONLY: Final = "no save is measured; the checkpoint to load is saved before, and blocks"
+_OF_A_FLAG: Final = "a flag of Orbax for the time of the repeat, of which it says nothing"
+_OF_MEMORY: Final = "how arrays lie in memory leaves no trace"
+
+NOT_PROVED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "matrix_size": "the matrices live inside a step, and show in its time alone",
+        "device_host_concurrent_gb": "Orbax names this limit in no event and in no line of its log",
+        "wiped": "it is about the life after a kill: orbax-bench recovery does it",
+        "kill": "it is about a kill: orbax-bench recovery does it",
+        "peers_wait_s": "it is about a kill: orbax-bench recovery does it",
+        "reference_sharding_path": _OF_MEMORY,
+        "sharding_config_path": _OF_MEMORY,
+        "reference_digests_path": (
+            "a digest that differs fails the repeat, and nothing says which file it came from"
+        ),
+        "safetensors_max_over_read_ratio": "Orbax's loader of safetensors does not tell it",
+        "safetensors_read_chunk_mb": "Orbax's loader of safetensors does not tell it",
+        "safetensors_load.restore_concurrent_gb": "Orbax's loader of safetensors does not tell it",
+        "safetensors_load.use_load_and_broadcast": "only false is allowed",
+        "cancel_delay_secs": "it shows in times alone",
+        "replica_axis_index": "a mesh fits one value; restored replicas are compared",
+        "primary_replica_id": "which replica reads leaves no trace",
+        "broadcast_memory_scaling_factor": (
+            "Orbax logs how many bytes it takes, and not of how many"
+        ),
+        "use_distributed_process_id": _OF_A_FLAG,
+        "experimental_use_distributed_id_for_mesh_consistency": _OF_A_FLAG,
+        "experimental_orbax_use_distributed_process_id": _OF_A_FLAG,
+        "inputs": "what a restored model is called with leaves no trace",
+        "restore_devices": _OF_MEMORY,
+        "training_job.use_load_and_broadcast": (
+            "Orbax's Checkpointer of a training makes a handler that broadcasts and leaves it"
+        ),
+        "emergency_checkpoint_manager.local_max_to_keep": (
+            "the first process, whose log is read, saves to persistent storage alone"
+        ),
+        "resharding.async_enabled": _LOADS_ONLY,
+        "restore_and_broadcast.async_enabled": _LOADS_ONLY,
+        "training_job.async_enabled": (
+            "Orbax's Checkpointer of a training saves in the background and waits where it is false"
+        ),
+        "pytorch_dcp.reference_checkpoint_path": "PyTorch says nothing of what it reads",
+        "save_per_thread_copy_ahead_mb": "PyTorch copies ahead off a GPU alone",
+        "enable_plan_caching": "PyTorch keeps a plan in memory, and says nothing of it",
+        "cache_staged_state_dict": "true needs CUDA",
+        "enable_gcs_connector": "only false is allowed",
+        "sync_files": "that a file was synchronized leaves no trace",
+        "join_local_shards": "true is needed with several devices, and does nothing with one",
+        "mmap": "how a file was read leaves no trace",
+        "use_colocated_python": "true needs Pathways",
+        "use_colocated": "only true is allowed",
+        "device_count": "where a function ran leaves no trace",
+    }
+)
+"""Why an option, or `benchmark.option`, is not proved."""
+
+NOT_TRIED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "lustre": "needs Lustre; the striping that files got is in the notes of the record",
+        "snapshotter": "needs Pathways",
+        "multihost_dispatchers": "needs cloudpickle, and hosts of devices beside this process",
+    }
+)
+"""Why all options of a benchmark are not proved by any test."""
+
+
+def prove(benchmark: str, option: str, asked: Any, evidence: Evidence) -> Finding:
+    """Returns what is proven of an option of a built-in benchmark.
+
+    Args:
+        benchmark: Its name in the catalog.
+        option: The option.
+        asked: Its value.
+        evidence: What the repeat left.
+    """
+    why = NOT_PROVED.get(f"{benchmark}.{option}")
+    proof = PROOFS.get(option)
+    if why is None and proof is not None:
+        return proof.rule(asked, evidence)
+    return unproved(why or NOT_PROVED.get(option, UNKNOWN))
+
+
+UNKNOWN: Final = "neither files nor events nor logs are known to tell"
