@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.programs import ab, run
     from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
     from orbax_bench_core.steps.reporting import answer_of, limits_of, load_writers, publish
-    from orbax_bench_core.steps.search import search_points
     from orbax_bench_core.steps.settling import settle
     from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
@@ -64,7 +63,6 @@ __all__ = [
     "recovery",
     "run",
     "run_batch",
-    "search_points",
     "settle",
     "soak",
     "soak_points",
@@ -104,7 +102,6 @@ _MODULES: Final = {
     "recovery": "steps.recovering",
     "run": "steps.programs",
     "run_batch": "steps.point",
-    "search_points": "steps.search",
     "settle": "steps.settling",
     "soak": "steps.soaking",
     "soak_points": "steps.soaking",

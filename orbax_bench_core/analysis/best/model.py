@@ -1,4 +1,4 @@
-"""Models of `best.json` and `search.json`: rankings, effects, front, advice; what was dropped."""
+"""Model of `best.json`: rankings, effects, front, advice."""
 
 from __future__ import annotations
 
@@ -336,47 +336,3 @@ class Best(ResultModel):
                 if point.point_id in case.front
             ]
         )
-
-
-class Stage(ResultModel):
-    """Decision of a search after a round.
-
-    Attributes:
-        after: Rounds that were complete.
-        dropped: Ids of the points that were clearly behind.
-        failed: Ids of the points that were dropped because a repeat failed.
-    """
-
-    after: int
-    dropped: tuple[str, ...]
-    failed: tuple[str, ...] = ()
-
-
-class Search(ResultModel):
-    """Search of a run: which points were dropped, and when.
-
-    Attributes:
-        schema_version: Version of this layout.
-        run_id: The run.
-        goal: The goal.
-        level: Chance of ending with a point that is not within 5 % of the best.
-        stages: Every decision that dropped points.
-        measured: Repeats that were asked for so far.
-        ended: Why it ended: the best is known, or the rounds are used up; empty while it goes on.
-    """
-
-    schema_version: Literal[1] = 1
-    run_id: str
-    goal: Goal
-    level: float
-    stages: tuple[Stage, ...] = ()
-    measured: int = 0
-    ended: str = ""
-    rounds: int = 0
-
-    @property
-    def dropped(self) -> dict[str, int]:
-        """Rounds after which each point was dropped, by its id."""
-        return {
-            point: stage.after for stage in self.stages for point in (*stage.dropped, *stage.failed)
-        }
