@@ -15,7 +15,6 @@ from orbax_bench_core.analysis.best.observations import Observed, Values, choice
 from orbax_bench_core.analysis.best.orbax_code import attributes
 from orbax_bench_core.analysis.best.ranking import LEVEL, rank
 from orbax_bench_core.analysis.best.remarks import not_measured, remarks
-from orbax_bench_core.analysis.best.staging import staging_lines
 from orbax_bench_core.document import count, num_bytes
 from orbax_bench_core.records import RunInfo
 
@@ -85,7 +84,6 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> Case | None:
             for point in points
             if point.point.id in left_out
         ),
-        staging=staging_lines(measured, varied),
         remarks=remarks(points, choice, chosen, memory=memory),
         not_measured=not_measured(points, varied, asked.info),
         not_alone=sum(asked.not_alone.get(point.point.id, 0) for point in points),

@@ -245,8 +245,6 @@ class Case(ResultModel):
         front_of: The measures of the front.
         recommendation: What is recommended; None where nothing can be.
         left_out: Points that cannot be recommended.
-        staging: From which staging budget on saves block for longer, a line per option; empty where
-            no budget varies.
         remarks: What else a reader must know: flags of repeats, and the like.
         not_measured: What the run says nothing of.
         not_alone: Repeats that were measured while others were on the same machine.
@@ -262,7 +260,6 @@ class Case(ResultModel):
     front_of: tuple[str, ...]
     recommendation: Recommendation | None
     left_out: tuple[LeftOut, ...]
-    staging: tuple[str, ...] = ()
     remarks: tuple[str, ...]
     not_measured: tuple[str, ...]
     not_alone: int = 0
