@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.outlets import Outlets
     from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan
     from orbax_bench_core.steps.point import ENDED, SAID, PointFailed, run_batch
-    from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
     from orbax_bench_core.steps.programs import ab, run
     from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
     from orbax_bench_core.steps.reporting import answer_of, limits_of, load_writers, publish
@@ -45,13 +44,10 @@ __all__ = [
     "check_drilled",
     "check_soak",
     "compare_arms",
-    "download",
     "limits_of",
     "load_drilled",
     "load_writers",
     "measure_points",
-    "mirror",
-    "model_arrays",
     "plan",
     "point_hosts",
     "publish",
@@ -66,7 +62,6 @@ __all__ = [
     "settle",
     "soak",
     "soak_points",
-    "write_shardings",
 ]
 
 _MODULES: Final = {
@@ -84,13 +79,10 @@ _MODULES: Final = {
     "check_drilled": "steps.recovering",
     "check_soak": "steps.soaking",
     "compare_arms": "steps.comparison",
-    "download": "steps.prepare",
     "limits_of": "steps.reporting",
     "load_drilled": "steps.recovering",
     "load_writers": "steps.reporting",
     "measure_points": "steps.measuring",
-    "mirror": "steps.prepare",
-    "model_arrays": "steps.prepare",
     "plan": "steps.planning",
     "point_hosts": "steps.launching",
     "publish": "steps.reporting",
@@ -105,7 +97,6 @@ _MODULES: Final = {
     "settle": "steps.settling",
     "soak": "steps.soaking",
     "soak_points": "steps.soaking",
-    "write_shardings": "steps.prepare",
 }
 """The module that each name comes from."""
 

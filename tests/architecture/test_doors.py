@@ -54,8 +54,9 @@ SECOND_DOORS = [
     ("perf.gate", f"{CORE}.gate.*"),  # simulates each part
     ("perf.history", f"{CORE}.analysis.history.changes"),  # simulates the rule itself
     ("perf.measure_cost", f"{CORE}.measure.collectors"),  # counts what each collector costs
-    # Prepares what the benchmark loads.
-    (f"{CORE}.steps.prepare", f"{CORE}.benchmarks.support.safetensors"),
+    # Describes what the benchmark loads.
+    (f"{CORE}.steps.sharding", f"{CORE}.benchmarks.support.safetensors"),
+    (f"{CORE}.steps.sharding", f"{CORE}.state.loading"),
 ]
 
 
