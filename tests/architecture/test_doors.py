@@ -26,7 +26,7 @@ DOORLESS = {"analysis", "benchmarks", "cli", "exports"}
 WIDE = {f"{CORE}/config", f"{CORE}/measure"}
 """Rooms with more names: the whole suite file, and the metrics that users import."""
 EXEMPT = ["golden/*support.py", "analysis/best/test_orbax.py"]
-"""Files that hold what was before against what is now, and code that is printed against the worker."""
+"""Files that compare with what was before, or compare printed code with the worker."""
 
 ROOMS = {
     f"{CORE}.{'.'.join(door.parent.relative_to(CODE).parts)}"
