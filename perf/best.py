@@ -1,4 +1,4 @@
-"""Figures of `orbax-bench best` and of its search, by simulation with a fixed seed.
+"""Figures of `orbax-bench best`, by simulation with a fixed seed.
 
 `python -m perf.best [--quick] [--json FILE]`
 
@@ -24,14 +24,12 @@ import numpy.typing as npt
 from rich.console import Console
 
 from orbax_bench_core.analysis import best
-from perf.figure import Figure, at_least, at_most, figure_table, shown
+from perf.figure import Figure, at_least, at_most, figure_table
 
 STUDIES: Final = 1000
 QUICK: Final = 25
 OPTIONS: Final = 6
 POINTS: Final = 2**OPTIONS
-ROUNDS: Final = 60
-"""Rounds that a search may take."""
 EXIT_MISSED: Final = 1
 
 Floats = npt.NDArray[np.float64]
@@ -47,6 +45,8 @@ _DRIFT: Final = 0.1
 _MEANS_ROUNDS: Final = (6, 10, 14, 20, 24, 28, 34, 40, 50, 60, 80)
 _FIT_ROUNDS: Final = (2, 3, 4, 6, 8, 10, 14, 20, 24, 28, 34)
 _FOUND: Final = 0.95
+_MOST_MISSING: Final = 400
+"""More rounds than these are not simulated."""
 
 
 def _few(rng: np.random.Generator) -> Floats:
@@ -89,55 +89,6 @@ LANDSCAPES: Final[dict[str, Callable[[np.random.Generator], Floats]]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """Outcome of one search.
-
-    Attributes:
-        near: Whether the point that it ends with is within 5 % of the planted best.
-        measured: Repeats that it took.
-        ended: Whether it ended because it was sure enough, and not for want of rounds.
-        rounds: Rounds that it took.
-        missing: Further rounds that it asks for; None where it cannot tell.
-    """
-
-    near: bool
-    measured: int
-    ended: bool
-    rounds: int
-    missing: int | None
-
-
-def searched(times: Floats, logs: Floats) -> Outcome:
-    """Searches as `orbax-bench run --search` does.
-
-    Args:
-        times: Log times that are planted, by point.
-        logs: Log times that are measured, shape (rounds that it may take, points).
-    """
-    left = list(range(len(times)))
-    measured = 0
-    for rounds in range(1, len(logs) + 1):
-        measured += len(left)
-        if rounds < best.FIRST_ROUNDS:
-            continue
-        seen = best.look(logs[:rounds, left], len(times))
-        chosen = left[seen.leader]
-        if seen.ended or rounds == len(logs):
-            now = logs[:rounds, left]
-            behind = now.mean(axis=0) - now.mean(axis=0)[seen.leader]
-            found = best.separation(behind, seen.leader, now, level=best.LEVEL / 2)
-            return Outcome(
-                near=is_near(times, chosen),
-                measured=measured,
-                ended=seen.ended,
-                rounds=rounds,
-                missing=found.missing,
-            )
-        left = [left[place] for place in seen.keep]
-    raise AssertionError("a search takes a round or more")
-
-
 def is_near(times: Floats, chosen: int) -> bool:
     """Returns whether a point is within 5 % of the planted best."""
     return bool(times[chosen] <= times.min() + best.NEAR)
@@ -156,33 +107,14 @@ def measured_logs(
     return np.asarray(times + sigma * drawn + drift[:, None], dtype=np.float64)
 
 
-def search_figures(studies: int, seed: int = 0) -> list[Figure]:
-    """Returns how often searches at CV 15 % find a good point, and what they need beside others."""
+def sweep_figures(studies: int, seed: int = 0) -> list[Figure]:
+    """Returns the fewest repeats, at CV 15 %, of a sweep that finds a good point in 95 %."""
     found = []
     for name, landscape in LANDSCAPES.items():
         rng = np.random.default_rng(seed)
         planted = [landscape(rng) for _ in range(studies)]
         logs = [measured_logs(rng, times, 0.15, max(_MEANS_ROUNDS)) for times in planted]
-        ends = [searched(times, each[:ROUNDS]) for times, each in zip(planted, logs, strict=True)]
-        near = sum(end.near for end in ends)
-        group = f"search of {POINTS} points, CV 15 %, up to {ROUNDS} rounds"
-        found.append(at_least(group, f"{name}: within 5 % of the best", near, studies, _FOUND))
-        measured = [end.measured for end in ends]
-        cost = float(np.mean(measured))
-        error = float(np.std(measured)) / math.sqrt(studies)
         means = _rounds_needed(planted, logs, _by_means, _MEANS_ROUNDS)
-        budget = None if means is None else POINTS * means / 2
-        found.append(
-            Figure(
-                group=group,
-                name=f"{name}: repeats of a search",
-                value=cost,
-                error=error,
-                target="" if budget is None else f"≤ {budget:.0f}, half of {POINTS} x {means}",
-                met=None if budget is None else cost <= budget,
-                share=False,
-            )
-        )
         fit = _rounds_needed(planted, logs, _by_fit, _FIT_ROUNDS)
         for way, rounds in (("means", means), ("fit, or means where it does not hold", fit)):
             found.append(
@@ -194,7 +126,7 @@ def search_figures(studies: int, seed: int = 0) -> list[Figure]:
                     share=False,
                 )
             )
-    return sorted(found, key=lambda figure: figure.group, reverse=True)
+    return found
 
 
 def _rounds_needed(
@@ -222,34 +154,24 @@ def _by_fit(logs: Floats) -> int:
     return int(fit.means.argmin()) if fit is not None and fit.holds else _by_means(logs)
 
 
-def noisy_figures(studies: int, seed: int = 1) -> list[Figure]:
-    """Returns what searches at CV 30 % say with too few rounds, and whether it is enough."""
+def missing_figures(studies: int, seed: int = 1) -> list[Figure]:
+    """Returns how many rounds sweeps at CV 30 % say are missing, and whether these are enough."""
     found = []
-    group = "search, CV 30 %, up to 30 rounds"
+    group = "sweep, CV 30 %, 30 rounds"
     for name, landscape in LANDSCAPES.items():
         rng = np.random.default_rng(seed)
-        told = surely = wrong = again = 0
-        missing = []
+        missing, near = [], 0
         for _ in range(studies):
             times = landscape(rng)
             logs = measured_logs(rng, times, 0.3, 30)
-            end = searched(times, logs)
-            surely += end.ended
-            wrong += end.ended and not end.near
-            if not end.ended:
-                told += end.missing is None or end.missing > 0
-                more = min(end.missing or 0, 400)
-                missing.append(more)
-                longer = np.vstack([logs, measured_logs(rng, times, 0.3, more)])
-                again += searched(times, longer).near
-            else:
-                again += end.near
-        short = studies - surely
-        found.append(shown(group, f"{name}: sure enough by then", surely, studies))
-        if short:
-            found.append(
-                at_least(group, f"{name}: else says how many are missing", told, short, 0.95)
-            )
+            chosen = _by_means(logs)
+            behind = logs.mean(axis=0) - logs.mean(axis=0)[chosen]
+            more = best.separation(behind, chosen, logs).missing
+            if more != 0:
+                missing.append(_MOST_MISSING if more is None else min(more, _MOST_MISSING))
+                longer = np.vstack([logs, measured_logs(rng, times, 0.3, missing[-1])])
+                near += is_near(times, _by_means(longer))
+        if missing:
             found.append(
                 Figure(
                     group=group,
@@ -259,12 +181,8 @@ def noisy_figures(studies: int, seed: int = 1) -> list[Figure]:
                     share=False,
                 )
             )
-        found.append(
-            at_most(group, f"{name}: sure, and not within 5 %", wrong, studies, best.LEVEL)
-        )
-        found.append(
-            at_least(group, f"{name}: within 5 % after the rounds it asks for", again, studies, 0.9)
-        )
+            said = f"{name}: within 5 % after the rounds that are missing"
+            found.append(at_least(group, said, near, len(missing), 0.9))
     return found
 
 
@@ -351,7 +269,7 @@ def claim_figures(studies: int, seed: int = 4) -> list[Figure]:
 def best_figures(*, quick: bool) -> list[Figure]:
     """Returns all figures of this module."""
     studies = QUICK if quick else STUDIES
-    tables = (search_figures, noisy_figures, tie_figures, effect_figures, claim_figures)
+    tables = (sweep_figures, missing_figures, tie_figures, effect_figures, claim_figures)
     return [figure for make in tables for figure in make(studies)]
 
 

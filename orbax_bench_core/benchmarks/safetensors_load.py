@@ -75,8 +75,8 @@ class SafetensorsLoadOptions(LoadOptions):
 class SafetensorsLoad(BenchmarksGenerator[SafetensorsLoadOptions]):
     """Measures `load` of a safetensors checkpoint.
 
-    What was loaded is compared as in `orbax_load`. `orbax-bench prepare` fetches a model and writes
-    the sharding file.
+    What was loaded is compared as in `orbax_load`. `orbax-bench sharding` writes the sharding
+    file of a model.
     """
 
     def test_fn(self, context: TestContext[SafetensorsLoadOptions]) -> TestResult:

@@ -44,9 +44,6 @@ def best(
 
     orbax-bench best /tmp/bench --goal blocking=3,load=1 --peak-memory 8GiB
 
-    A large sweep need not be measured in full: `orbax-bench run SUITE --search` drops points that
-    are clearly behind.
-
     Exit codes: 0; 1 no point can be recommended; 2 there is no sweep, or the goal was not measured.
     """
     from orbax_bench_core.analysis.best import best as choose

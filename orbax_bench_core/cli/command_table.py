@@ -42,7 +42,6 @@ _COMMANDS: Final[dict[str, tuple[str, Reach]]] = {
     "limits": ("limits.limits", Reach.THIS_HOST),
     "plan": ("plan.plan", Reach.NONE),
     "inspect": ("inspect.inspect", Reach.NONE),
-    "prepare": ("prepare.prepare", Reach.THIS_HOST),
     "sharding": ("sharding.sharding", Reach.NONE),
     "step": ("step.app", Reach.BY_STEP),
 }

@@ -88,22 +88,6 @@ def run(
             "check agrees with them.",
         ),
     ] = False,
-    search: Annotated[
-        bool,
-        typer.Option(
-            "--search",
-            help="Look for the best point of a large sweep: whole rounds, up to num_repeats, in "
-            "which points that are clearly behind are dropped.",
-        ),
-    ] = False,
-    goal: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GOAL",
-            help="What a search makes small, as `best` takes it; by default save, or the first "
-            "that is measured.",
-        ),
-    ] = None,
     no_cluster: NoCluster = False,
     host_wait: HostWait = 120,
     port_range: PortRangeOption = None,
@@ -123,16 +107,8 @@ def run(
     Exit codes: 0 every repeat passed, 1 some failed, 2 the suite is invalid, 130 interrupted.
     """
     from orbax_bench_core.cli.output import Output
-    from orbax_bench_core.cli.sweep_run import Baselines, SearchFor, SweepRun, without_arms
-    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.cli.sweep_run import Baselines, SweepRun, without_arms
     from orbax_bench_core.execute import RunSettings
-
-    if goal is not None and not search:
-        raise UserError("--goal is that of a search: give --search, or `orbax-bench best` later")
-    if goal is not None:
-        from orbax_bench_core.analysis.best import parse_goal
-
-        parse_goal(goal)
 
     cluster = place_in_cluster(no_cluster=no_cluster)
     serve_without_suite(cluster, suite, output_directory)
@@ -152,11 +128,7 @@ def run(
                 output=Output.to_stdout(log_format, verbose=verbose, quiet=quiet, outlets=outlets),
                 lock=not no_lock,
             )
-            return measurement.run(
-                limits=not no_limits,
-                baselines=baselines,
-                search=SearchFor(goal=goal) if search else None,
-            )
+            return measurement.run(limits=not no_limits, baselines=baselines)
 
     settings = RunSettings(
         local_directory=local_directory,

@@ -1,4 +1,4 @@
-"""`orbax-bench sharding`: make the sharding file for a checkpoint."""
+"""`orbax-bench sharding`: make the sharding file for a checkpoint or a safetensors model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def sharding(
         str,
         typer.Argument(
             metavar="CHECKPOINT",
-            help="Root of a checkpoint or the directory of one item; local or gs://.",
+            help="Root of a checkpoint, the directory of one item, or a folder of .safetensors "
+            "files; local or gs://.",
         ),
     ],
     mesh: Annotated[
@@ -37,7 +38,7 @@ def sharding(
 
     # JAX stays out of this process, and off the accelerators.
     process = subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.state.sharding_plan", checkpoint, mesh],
+        [sys.executable, "-m", "orbax_bench_core.steps.sharding", checkpoint, mesh],
         capture_output=True,
         text=True,
         env={**os.environ, "JAX_PLATFORMS": "cpu"},

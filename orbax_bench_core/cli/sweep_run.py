@@ -1,4 +1,4 @@
-"""Sweep on a terminal: every point or a search, the report, baselines, and the exit code."""
+"""Sweep on a terminal: every point, the report, baselines, and the exit code."""
 
 from __future__ import annotations
 
@@ -71,33 +71,15 @@ class Baselines:
         return found
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SearchFor:
-    """Search for the best point instead of a full sweep.
-
-    Attributes:
-        goal: What to make small; None takes `save`, or the first measure that there is.
-    """
-
-    goal: str | None = None
-
-
 class SweepRun(Measurement):
     """A suite whose points are about to be measured."""
 
-    def run(
-        self,
-        *,
-        limits: bool,
-        baselines: Baselines,
-        search: SearchFor | None = None,
-    ) -> int:
+    def run(self, *, limits: bool, baselines: Baselines) -> int:
         """Measures every point, shows what was found, and returns the exit code.
 
         Args:
             limits: Whether to measure what the machine and the storage can do, too.
             baselines: What to compare with, and where to store it.
-            search: With a search, points that are clearly behind are dropped after some rounds.
         """
         info = self._session.info
         self._say_notes()
@@ -106,12 +88,9 @@ class SweepRun(Measurement):
         self._announce(f"{info.suite_name}: {size}{self._expected()}")
         try:
             with stoppable():
-                if search is None:
-                    measure_points(
-                        self._session, limits=limits, lock=self._lock, meanwhile=_load_results
-                    )
-                else:
-                    self._search(search, limits=limits)
+                measure_points(
+                    self._session, limits=limits, lock=self._lock, meanwhile=_load_results
+                )
         except Interrupted as stop:
             self._say_stopped(stop)
             self._tell_stopped(stop)
@@ -137,16 +116,6 @@ class SweepRun(Measurement):
             return ""
         minutes = noise.run_minutes(self._session.plain, info.num_repeats, info.gate, known, root)
         return "" if minutes is None else f", about {wait(minutes)}"
-
-    def _search(self, search: SearchFor, *, limits: bool) -> None:
-        from orbax_bench_core.steps import search_points
-
-        found = search_points(self._session, goal=search.goal, limits=limits, lock=self._lock)
-        whole = len(self._session.plain) * self._session.info.num_repeats
-        self._say(
-            f"search ended after {count(found.rounds, 'round')}: {found.ended}; {found.measured} "
-            f"repeats instead of {whole}"
-        )
 
     def _conclude_run(self, baselines: Baselines) -> int:
         from orbax_bench_core.cli import sweep_results

@@ -29,7 +29,7 @@ from orbax_bench_core.execute.hosts import (
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
 from orbax_bench_core.execute.pairs import run_pairs
-from orbax_bench_core.execute.points import run_points, run_rounds, run_until
+from orbax_bench_core.execute.points import run_points, run_until
 from orbax_bench_core.execute.session import (
     DEFAULTS,
     Event,
@@ -78,7 +78,6 @@ __all__ = [
     "refuse_several_hosts",
     "run_pairs",
     "run_points",
-    "run_rounds",
     "run_until",
     "serve",
     "silent",

@@ -1,14 +1,14 @@
-"""Orders of repeats: all points of a schedule, whole rounds, or each point until it is enough."""
+"""Orders of repeats: all points of a schedule, or each point until it is enough."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from orbax_bench_core.execute.alike import SharedFailure
 from orbax_bench_core.execute.runner import runner_of
-from orbax_bench_core.execute.schedule import round_order, schedule
+from orbax_bench_core.execute.schedule import schedule
 from orbax_bench_core.execute.session import Session
 from orbax_bench_core.records import Repeat
 from orbax_bench_core.sweep import SweepPoint
@@ -32,25 +32,6 @@ def run_points(session: Session, meanwhile: Callable[[], object] | None = None) 
             repeat = runner.finish(point, index)
             if shared is not None:
                 shared.look(point, repeat)
-
-
-def run_rounds(session: Session, next_round: Callable[[int], Sequence[SweepPoint]]) -> None:
-    """Runs whole rounds of a session's points, in the order that a run without a search has.
-
-    Args:
-        session: What is measured.
-        next_round: Given the number of a round, from 0, returns the points to measure in it, when
-            all rounds before have records; none ends it.
-
-    Raises:
-        CannotRecord: A record could not be written.
-    """
-    with runner_of(session) as runner:
-        number = 0
-        while points := next_round(number):
-            for point in round_order(points, number, session.info.execution):
-                runner.finish(point, number)
-            number += 1
 
 
 def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:

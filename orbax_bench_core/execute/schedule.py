@@ -24,15 +24,8 @@ def schedule(
     return [
         (point, repeat)
         for repeat in range(num_repeats)
-        for point in round_order(points, repeat, execution)
+        for point in _shuffled(points, random.Random(f"{execution.seed}:{repeat}"))
     ]
-
-
-def round_order(
-    points: Sequence[SweepPoint], repeat: int, execution: ExecutionConfig
-) -> list[SweepPoint]:
-    """Returns the order of the points within one interleaved round."""
-    return _shuffled(points, random.Random(f"{execution.seed}:{repeat}"))
 
 
 def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[SweepPoint]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks
-from orbax_bench_core.gate.location import Outcome
+from orbax_bench_core.gate.location import TimeTest
 from orbax_bench_core.gate.looks import within
 from orbax_bench_core.gate.noise import within_block_sigma
 from orbax_bench_core.gate.power import standard_error
@@ -50,7 +50,7 @@ def log_ratio(blocks: Blocks) -> float:
 
 
 def interval(
-    blocks: Blocks, rule: GateRule, outcome: Outcome, centre: float, *, seed: int = 0
+    blocks: Blocks, rule: GateRule, outcome: TimeTest, centre: float, *, seed: int = 0
 ) -> tuple[float | None, float | None]:
     """Returns the ends of the interval of the ratio.
 

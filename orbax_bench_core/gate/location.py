@@ -14,8 +14,8 @@ from orbax_bench_core.gate.verdict import Word
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """Result of the looks at one series.
+class TimeTest:
+    """Test of the times of one series, as its looks left it.
 
     Attributes:
         word: The first verdict, or INCONCLUSIVE.
@@ -48,7 +48,7 @@ def settle(
     family: int | None = None,
     alpha_scale: float = 1.0,
     seed: int = 0,
-) -> dict[str, Outcome]:
+) -> dict[str, TimeTest]:
     """Looks at several series as their data come in, and stops each at its first verdict.
 
     REGRESSION is given under Holm's procedure at each look: a point has regressed when any of its
@@ -65,7 +65,7 @@ def settle(
         alpha_scale: Share of alpha that this family has of a larger one.
         seed: Seed of random orders, where there are too many blocks to count all.
     """
-    found = {name: Outcome() for name in series}
+    found = {name: TimeTest() for name in series}
     if not series:
         return found
     family = len(series) if family is None else family
@@ -92,13 +92,13 @@ def settle(
     return found
 
 
-def _look(blocks: Blocks, rule: GateRule, index: int, seed: int) -> Outcome:
+def _look(blocks: Blocks, rule: GateRule, index: int, seed: int) -> TimeTest:
     if not blocks.some_worked(candidate=False):
-        return Outcome(look=index)
+        return TimeTest(look=index)
     floor, draws = rule.min_effect_s, rule.draws
     slow, _ = p_values(blocks, math.log1p(rule.tolerance), floor, draws=draws, seed=seed)
     _, fast = p_values(blocks, math.log1p(rule.margin), floor, draws=draws, seed=seed)
-    return Outcome(look=index, p_regression=slow, p_pass=fast)
+    return TimeTest(look=index, p_regression=slow, p_pass=fast)
 
 
 def _holm(found: Mapping[str, float | None], family: int, alpha: float) -> dict[str, float]:

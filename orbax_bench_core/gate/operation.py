@@ -8,7 +8,7 @@ from typing import Literal
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks, Missing
 from orbax_bench_core.gate.interval import interval, log_ratio
-from orbax_bench_core.gate.location import Outcome
+from orbax_bench_core.gate.location import TimeTest
 from orbax_bench_core.gate.looks import Schedule
 from orbax_bench_core.gate.noise import within_block_sigma
 from orbax_bench_core.gate.plan import more_blocks
@@ -25,7 +25,7 @@ def cannot_judge(reason: str) -> Verdict:
 
 
 def describe(
-    blocks: Blocks, rule: GateRule, outcome: Outcome, *, alpha_scale: float = 1.0, seed: int = 0
+    blocks: Blocks, rule: GateRule, outcome: TimeTest, *, alpha_scale: float = 1.0, seed: int = 0
 ) -> Verdict:
     """Returns what the looks said, with how large the ratio is and what could have been found.
 
@@ -93,7 +93,7 @@ def describe(
     )
 
 
-def word_of(outcome: Outcome, stalls: StallVerdict | None) -> tuple[Word, Endpoint, str]:
+def word_of(outcome: TimeTest, stalls: StallVerdict | None) -> tuple[Word, Endpoint, str]:
     """Returns the word of an operation by its time and its stalls, which decided it, and why."""
     if outcome.word == "REGRESSION" or stalls is None:
         return outcome.word, "time", ""
@@ -104,7 +104,9 @@ def word_of(outcome: Outcome, stalls: StallVerdict | None) -> tuple[Word, Endpoi
     return stalls.word, "time" if stalls.word == "PASS" else "stalls", stalls.reason
 
 
-def _bound(rule: GateRule, outcome: Outcome, baseline_s: float | None) -> Literal["ratio", "floor"]:
+def _bound(
+    rule: GateRule, outcome: TimeTest, baseline_s: float | None
+) -> Literal["ratio", "floor"]:
     """Returns which bound is the larger slow-down at the typical time of the baseline."""
     share = rule.tolerance if outcome.word == "REGRESSION" else rule.margin
     return "floor" if baseline_s and rule.min_effect_s > share * baseline_s else "ratio"

@@ -15,7 +15,7 @@ import numpy as np
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks, Bools
 from orbax_bench_core.gate.excess import Excess
-from orbax_bench_core.gate.location import Outcome
+from orbax_bench_core.gate.location import TimeTest
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.medians import median
 from orbax_bench_core.gate.noise import robust_sigma
@@ -54,7 +54,7 @@ def count_stalls(blocks: Blocks) -> StallCount:
 
 
 def settle_stalls(
-    blocks: Blocks, rule: GateRule, outcome: Outcome, *, alpha: float, seed: int = 0
+    blocks: Blocks, rule: GateRule, outcome: TimeTest, *, alpha: float, seed: int = 0
 ) -> tuple[StallVerdict | None, bool]:
     """Looks at the stalls of one series for as long as its comparison goes on.
 

@@ -215,23 +215,18 @@ class ManifestWriter:
             if record.state.digest and len(self._contents) < _MOST:
                 self._contents[f"sha256:{record.state.fingerprint}"] = record.state.num_bytes
 
-    def note_report(
-        self, *, searched: bool = False, known: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
+    def note_report(self, known: Mapping[str, str] = MappingProxyType({})) -> None:
         """Writes what tables and pages were just made from; all records have been added.
 
         Args:
             known: Digests of files that were just written, by path, which are not read again.
-            searched: Whether a search of this run dropped points, and said so in `search.json`.
         """
         self._made = {RECORDS: self._records()}
         self._add([RunFile.LIMITS, RunFile.HOST_LIMITS], {})
-        dropped = [RunFile.SEARCH] if searched else []
-        self._add(dropped, self._digests(RECORDS))
         self._add(_TABLES, self._digests(RECORDS))
-        self._add([RunFile.BEST], self._digests(RECORDS, *dropped))
+        self._add([RunFile.BEST], self._digests(RECORDS))
         self._add([TENSORBOARD], self._digests(RECORDS), known)
-        self._add(_PAGES, self._digests(RECORDS, *dropped, RunFile.LIMITS, RunFile.HOST_LIMITS))
+        self._add(_PAGES, self._digests(RECORDS, RunFile.LIMITS, RunFile.HOST_LIMITS))
         earlier = read_manifest(self._run)
         # A conclusion keeps what it was made from, so that it shows when there are other records.
         for name in (name for data, pages in _CONCLUSIONS.items() for name in (data, *pages)):

@@ -12,7 +12,6 @@ class RunFile(enum.StrEnum):
     HOST_LIMITS = "limits_of_hosts.json"
     LIMITS = "limits.json"
     RECOVERY = "recovery.json"
-    SEARCH = "search.json"
     SOAK = "soak.json"
     STUDY = "async_study.json"
     VERDICTS = "verdicts.json"

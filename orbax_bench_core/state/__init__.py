@@ -10,7 +10,6 @@ from orbax_bench_core.state.orbax_api import make_context
 from orbax_bench_core.state.pathways import NotOnPathways, initialize_if_used, require_pathways
 from orbax_bench_core.state.recorded import DIGESTS_FILE, record_digest, recorded_digest
 from orbax_bench_core.state.sharding_file import read_sharding_file, sharding_targets
-from orbax_bench_core.state.sharding_plan import plan_shardings
 from orbax_bench_core.state.synthetic import generate
 from orbax_bench_core.state.tree import (
     StateError,
@@ -42,7 +41,6 @@ __all__ = [
     "locate",
     "make_context",
     "named_leaves",
-    "plan_shardings",
     "read_sharding_file",
     "record_digest",
     "recorded_digest",

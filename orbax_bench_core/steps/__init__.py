@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.outlets import Outlets
     from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan
     from orbax_bench_core.steps.point import ENDED, SAID, PointFailed, run_batch
-    from orbax_bench_core.steps.prepare import download, mirror, model_arrays, write_shardings
     from orbax_bench_core.steps.programs import ab, run
     from orbax_bench_core.steps.recovering import check_drilled, load_drilled, recovery
     from orbax_bench_core.steps.reporting import answer_of, limits_of, load_writers, publish
-    from orbax_bench_core.steps.search import search_points
     from orbax_bench_core.steps.settling import settle
     from orbax_bench_core.steps.soaking import SoakGoal, check_soak, soak, soak_points
 
@@ -46,13 +44,10 @@ __all__ = [
     "check_drilled",
     "check_soak",
     "compare_arms",
-    "download",
     "limits_of",
     "load_drilled",
     "load_writers",
     "measure_points",
-    "mirror",
-    "model_arrays",
     "plan",
     "point_hosts",
     "publish",
@@ -64,11 +59,9 @@ __all__ = [
     "recovery",
     "run",
     "run_batch",
-    "search_points",
     "settle",
     "soak",
     "soak_points",
-    "write_shardings",
 ]
 
 _MODULES: Final = {
@@ -86,13 +79,10 @@ _MODULES: Final = {
     "check_drilled": "steps.recovering",
     "check_soak": "steps.soaking",
     "compare_arms": "steps.comparison",
-    "download": "steps.prepare",
     "limits_of": "steps.reporting",
     "load_drilled": "steps.recovering",
     "load_writers": "steps.reporting",
     "measure_points": "steps.measuring",
-    "mirror": "steps.prepare",
-    "model_arrays": "steps.prepare",
     "plan": "steps.planning",
     "point_hosts": "steps.launching",
     "publish": "steps.reporting",
@@ -104,11 +94,9 @@ _MODULES: Final = {
     "recovery": "steps.recovering",
     "run": "steps.programs",
     "run_batch": "steps.point",
-    "search_points": "steps.search",
     "settle": "steps.settling",
     "soak": "steps.soaking",
     "soak_points": "steps.soaking",
-    "write_shardings": "steps.prepare",
 }
 """The module that each name comes from."""
 

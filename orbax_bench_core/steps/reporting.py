@@ -17,7 +17,6 @@ from orbax_bench_core.analysis.best import (
     best_of,
     best_section,
     read_best,
-    read_search,
 )
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
@@ -134,13 +133,12 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     directory.clear_abandoned()
     info = note_status(run, lacking)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
-    search = read_search(directory, info)
-    answer = _answers(run, _publish_best(run, best_of(info, observer, search=search)))
+    answer = _answers(run, _publish_best(run, best_of(info, observer)))
     del observer  # what it holds of a large run is as much as a page of it takes
     document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
-    manifest.note_report(searched=search is not None, known=event_files.digests)
+    manifest.note_report(event_files.digests)
     return summary
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from orbax_bench_core.analysis.best import read_search
 from orbax_bench_core.analysis.verdicts import judge_point
 from orbax_bench_core.records import Repeat, Run, RunInfo
 from orbax_bench_core.sweep import Pair, SweepEntry
@@ -35,10 +34,7 @@ def note_status(run: Run, lacking: Sequence[SweepEntry]) -> RunInfo:
 
 
 def unfinished(run: Run) -> list[SweepEntry]:
-    """Returns the entries of a run that lack repeats, or have no verdict yet.
-
-    Of a search each point has all repeats when it was dropped, or when the search ended.
-    """
+    """Returns the entries of a run that lack repeats, or have no verdict yet."""
     points = Unfinished(run)
     for entry, repeats in run.by_entry():
         points.add(entry, repeats)
@@ -54,7 +50,6 @@ class Unfinished:
 
     def __init__(self, run: Run) -> None:
         self._info = run.info
-        self._search = read_search(run.directory, run.info)
         self.found: list[SweepEntry] = []
 
     def add(self, entry: SweepEntry, repeats: Sequence[Repeat]) -> None:
@@ -67,7 +62,4 @@ class Unfinished:
         if isinstance(entry, Pair):
             verdict = judge_point(entry, measured, self._info)
             return verdict.settled and not verdict.failed
-        wanted = self._info.num_repeats
-        if self._search is not None and self._search.ended:
-            wanted = self._search.dropped.get(entry.id, self._search.rounds)
-        return sum(repeat.finished for repeat in measured) >= wanted
+        return sum(repeat.finished for repeat in measured) >= self._info.num_repeats

@@ -186,7 +186,7 @@ COUNTS: Final = (
     ),
     Count(
         name="best",
-        claim="every figure of the choice of options and of its search holds, with 1,000 studies",
+        claim="every figure of the choice of options holds, with 1,000 studies",
         trials=1,
         command=_python("perf.best"),
         timeout_s=3600.0,

@@ -13,7 +13,7 @@ from orbax_bench_core.gate import detectable, judge
 from orbax_bench_core.gate.blocks import Blocks, Bools, Floats, random_labels
 from orbax_bench_core.gate.failures import settle_failures
 from orbax_bench_core.gate.interval import interval, log_ratio
-from orbax_bench_core.gate.location import Outcome, settle
+from orbax_bench_core.gate.location import TimeTest, settle
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.operation import word_of
 from orbax_bench_core.gate.rank_test import p_values
@@ -254,7 +254,7 @@ def _shares(cell: Cell, labels: Bools) -> Floats:
     return np.where(labels, cell.candidate, cell.baseline)
 
 
-def _faster(blocks: Blocks, outcome: Outcome, cell: Cell) -> bool:
+def _faster(blocks: Blocks, outcome: TimeTest, cell: Cell) -> bool:
     """Returns whether the ratio 1.00 is rejected downward, as for a single operation."""
     if outcome.word != "PASS" or outcome.look is None:
         return False

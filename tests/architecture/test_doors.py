@@ -26,7 +26,7 @@ DOORLESS = {"analysis", "benchmarks", "cli", "exports"}
 WIDE = {f"{CORE}/config", f"{CORE}/measure"}
 """Rooms with more names: the whole suite file, and the metrics that users import."""
 EXEMPT = ["golden/*support.py", "analysis/best/test_orbax.py"]
-"""Files that hold what was before against what is now, and printed code against the worker."""
+"""Files that compare with what was before, or compare printed code with the worker."""
 
 ROOMS = {
     f"{CORE}.{'.'.join(door.parent.relative_to(CODE).parts)}"
@@ -54,8 +54,9 @@ SECOND_DOORS = [
     ("perf.gate", f"{CORE}.gate.*"),  # simulates each part
     ("perf.history", f"{CORE}.analysis.history.changes"),  # simulates the rule itself
     ("perf.measure_cost", f"{CORE}.measure.collectors"),  # counts what each collector costs
-    # Prepares what the benchmark loads.
-    (f"{CORE}.steps.prepare", f"{CORE}.benchmarks.support.safetensors"),
+    # Describes what the benchmark loads.
+    (f"{CORE}.steps.sharding", f"{CORE}.benchmarks.support.safetensors"),
+    (f"{CORE}.steps.sharding", f"{CORE}.state.loading"),
 ]
 
 

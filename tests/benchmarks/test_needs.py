@@ -95,8 +95,8 @@ def test_pathways():
 
 
 def test_a_missing_module_names_its_extra():
-    said = refusal(optional_module, "no_such_module", "hub", "--repo")
-    assert "pip install 'orbax-bench[hub]'" in said
+    said = refusal(optional_module, "no_such_module", "gcs", "--gcs")
+    assert "pip install 'orbax-bench[gcs]'" in said
 
 
 def test_a_missing_part_of_orbax_names_the_release():

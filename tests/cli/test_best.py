@@ -1,4 +1,4 @@
-"""`orbax-bench best`, and the flags of a search."""
+"""`orbax-bench best`."""
 
 import json
 import shutil
@@ -73,9 +73,3 @@ def test_a_run_that_has_measured_nothing_is_told_as_such(orbax_bench, sweep):
 def test_the_page_is_written_where_it_is_asked_for(orbax_bench, sweep, tmp_path):
     orbax_bench("best", sweep, "--html", str(tmp_path / "new" / "best.html"))
     assert "<svg" in (tmp_path / "new" / "best.html").read_text()
-
-
-def test_a_goal_without_a_search_is_refused(orbax_bench, tmp_path):
-    done = orbax_bench("run", "suite.yaml", "-o", str(tmp_path / "out"), "--goal", "save")
-    assert done.code == 2
-    assert "give --search" in done.err

@@ -14,7 +14,7 @@ from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: 
 from tests.support.scripted import NAME
 
 ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "recovery", "run", "soak", "upgrade"]
-THIS_HOST = ["doctor", "limits", "prepare"]
+THIS_HOST = ["doctor", "limits"]
 NONE = [
     *("baseline", "best", "compare", "expand", "history", "init", "inspect", "launch", "lineage"),
     *("list", "migrate", "plan", "report", "sharding", "site"),

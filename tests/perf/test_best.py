@@ -1,6 +1,5 @@
 """Figures of the choice of options, simulated."""
 
-import numpy as np
 import pytest
 
 from perf import best
@@ -9,21 +8,6 @@ from perf.figure import Figure
 
 def missed(figures):
     return [figure for figure in figures if figure.met is False]
-
-
-def test_a_search_of_points_far_apart_is_short():
-    times = np.array([0.0, 1.0, 1.0, 1.0])
-    logs = best.measured_logs(np.random.default_rng(0), times, 0.05, 20)
-    end = best.searched(times, logs)
-    assert (end.near, end.ended, end.rounds, end.measured) == (True, True, 3, 12)
-
-
-def test_a_search_without_enough_rounds_says_how_many_are_missing():
-    times = np.zeros(8)
-    logs = best.measured_logs(np.random.default_rng(0), times, 0.5, 4)
-    end = best.searched(times, logs)
-    assert not end.ended
-    assert end.missing > 10
 
 
 @pytest.mark.nightly

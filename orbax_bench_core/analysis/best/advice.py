@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from orbax_bench_core.analysis.best.confidence import Separation, separation
 from orbax_bench_core.analysis.best.factorial import Factorial
-from orbax_bench_core.analysis.best.halving import Separation, separation
 from orbax_bench_core.analysis.best.model import (
     Confidence,
     Difference,
@@ -106,8 +106,8 @@ def recommend(choice: Choice) -> Recommendation:
 def _estimates(choice: Choice) -> dict[str, float]:
     """Returns the log estimate of each point, behind the smallest in the rounds that both have.
 
-    A point that a search has dropped lacks the later rounds, in which the machine may have been
-    faster or slower, so that its plain mean says nothing.
+    A point with fewer rounds lacks those in which the machine may have been faster or slower, so
+    that its plain mean says nothing.
     """
     if choice.factorial is not None and choice.factorial.fit is not None:
         means = choice.factorial.fit.means
@@ -153,8 +153,8 @@ def _median(observed: Observed, measure: str) -> float:
 def _confidence(choice: Choice, chosen: str, estimates: Mapping[str, float]) -> Separation:
     """Returns how surely the chosen point is within 5 % of the best.
 
-    Points with fewer rounds than the chosen one were dropped by a search; the others are compared
-    in the rounds that all of them have.
+    Points with fewer rounds than the chosen one are left aside; the others are compared in the
+    rounds that all of them have.
     """
     fit = None if choice.factorial is None else choice.factorial.fit
     if not choice.paired:

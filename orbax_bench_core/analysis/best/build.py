@@ -1,4 +1,4 @@
-"""Choice of a run: its cases, from what was observed of its points, and the files it is kept in."""
+"""Choice of a run: its cases, from what was observed of its points, and the file it is kept in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orbax_bench_core.analysis.best.goals import (
     known_goal,
     parse_goal,
 )
-from orbax_bench_core.analysis.best.model import Best, Search
+from orbax_bench_core.analysis.best.model import Best
 from orbax_bench_core.analysis.best.observations import Observer
 from orbax_bench_core.analysis.best.ranking import LEVEL
 from orbax_bench_core.errors import UserError
@@ -43,13 +43,7 @@ def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = N
     if not repeats:
         nothing = "has no repeat that was measured yet; run its suite into it first"
         raise UserError(f"{read.directory.root} {nothing}")
-    found = best_of(
-        read.info,
-        observer,
-        goal=goal,
-        peak_memory=peak_memory,
-        search=read_search(read.directory, read.info),
-    )
+    found = best_of(read.info, observer, goal=goal, peak_memory=peak_memory)
     if not found.cases:
         raise UserError(
             f"{read.directory.root}: there is nothing to choose from: no two points of the run do "
@@ -65,7 +59,6 @@ def best_of(
     *,
     goal: str | None = None,
     peak_memory: int | None = None,
-    search: Search | None = None,
 ) -> Best:
     """Returns the same of repeats that were observed while they were read for something else.
 
@@ -80,16 +73,15 @@ def best_of(
     measured = frozenset(
         measure for points in grouped.values() for point in points for measure in point.values
     )
-    chosen = parse_goal(goal or (search.goal.text if search else default_goal(measured)))
+    chosen = parse_goal(goal or _default_goal(measured))
     if grouped:
         known_goal(chosen, measured)
-    elif goal is not None and search is None:
+    elif goal is not None:
         known_goal(chosen, frozenset(MEASURES))
     asked = Asked(
         info=info,
         goal=chosen,
         peak_memory=peak_memory,
-        search=search,
         not_alone=observer.not_alone(),
     )
     return Best(
@@ -104,16 +96,10 @@ def best_of(
     )
 
 
-def default_goal(measured: frozenset[str]) -> str:
+def _default_goal(measured: frozenset[str]) -> str:
     """Returns the goal where none is given: `recovery` of drills, `save`, the slowest steps, ..."""
     order = (RECOVERY, SAVE, STEP_P99, *MEASURES, *sorted(measured))
     return next((name for name in order if name in measured), SAVE)
-
-
-def read_search(directory: RunDirectory, info: RunInfo) -> Search | None:
-    """Returns the search of a run; None where it was none, or its file is of another run."""
-    found = directory.read_result(RunFile.SEARCH, Search)
-    return found if found is not None and found.run_id == info.run_id else None
 
 
 def read_best(directory: RunDirectory) -> Best | None:

@@ -10,20 +10,11 @@ from typing import Any
 from orbax_bench_core.analysis.best.advice import Choice, recommend
 from orbax_bench_core.analysis.best.effects import effects_of, factorial_of
 from orbax_bench_core.analysis.best.goals import FRONT, MEASURES, parse_goal
-from orbax_bench_core.analysis.best.model import (
-    Case,
-    Goal,
-    LeftOut,
-    Place,
-    PointInfo,
-    Ranking,
-    Search,
-)
+from orbax_bench_core.analysis.best.model import Case, Goal, LeftOut, Place, PointInfo, Ranking
 from orbax_bench_core.analysis.best.observations import Observed, Values, choices, values_for
 from orbax_bench_core.analysis.best.orbax_code import attributes
 from orbax_bench_core.analysis.best.ranking import LEVEL, rank
 from orbax_bench_core.analysis.best.remarks import not_measured, remarks
-from orbax_bench_core.analysis.best.staging import staging_lines
 from orbax_bench_core.document import count, num_bytes
 from orbax_bench_core.records import RunInfo
 
@@ -36,20 +27,13 @@ class Asked:
         info: The run.
         goal: What is made small.
         peak_memory: Most bytes of host memory that a point may take; None sets no bound.
-        search: The search that measured the points; None where there was none.
         not_alone: Repeats of each point that were not alone on their machine, by id.
     """
 
     info: RunInfo
     goal: Goal
     peak_memory: int | None
-    search: Search | None
     not_alone: Mapping[str, int]
-
-    @property
-    def dropped(self) -> Mapping[str, int]:
-        """Round after which the search dropped points, by id."""
-        return {} if self.search is None else self.search.dropped
 
     @property
     def interleaved(self) -> bool:
@@ -65,11 +49,11 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> Case | None:
     varied = _varied(points)
     left_out = _left_out(points, values, asked)
     choosable = {id_: of for id_, of in values.items() if id_ not in left_out and of}
-    ranking = _ranking(asked.goal, choosable, asked.dropped, paired=asked.interleaved)
+    ranking = _ranking(asked.goal, choosable, paired=asked.interleaved)
     measured = [point for point in points if values[point.point.id]]
     factorial, rounds = factorial_of(measured, values, varied)
-    whole = len(measured) == len(points) and not asked.dropped
-    effects = effects_of(asked.goal, factorial, rounds, measured, whole=whole and asked.interleaved)
+    whole = len(measured) == len(points) and asked.interleaved
+    effects = effects_of(asked.goal, factorial, rounds, measured, whole=whole)
     infos = tuple(_info(point, varied) for point in points)
     front_of = tuple(m for m in FRONT if sum(m in info.medians for info in infos) > 1)
     choice = Choice(
@@ -100,11 +84,7 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> Case | None:
             for point in points
             if point.point.id in left_out
         ),
-        staging=staging_lines(measured, varied),
-        remarks=(
-            *_searched(asked.search, points),
-            *remarks(points, choice, chosen, memory=memory),
-        ),
+        remarks=remarks(points, choice, chosen, memory=memory),
         not_measured=not_measured(points, varied, asked.info),
         not_alone=sum(asked.not_alone.get(point.point.id, 0) for point in points),
     )
@@ -117,7 +97,7 @@ def _other_rankings(points: Sequence[Observed], asked: Asked) -> Iterator[Rankin
             goal = parse_goal(measure)
             found = {id_: of for id_, of in values_for(points, goal).items() if of}
             if found:
-                yield _ranking(goal, found, asked.dropped, paired=asked.interleaved)
+                yield _ranking(goal, found, paired=asked.interleaved)
 
 
 def _varied(points: Sequence[Observed]) -> dict[str, tuple[Any, ...]]:
@@ -134,19 +114,6 @@ def _varied(points: Sequence[Observed]) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(values) for name, values in varied.items()}
 
 
-def _searched(search: Search | None, points: Sequence[Observed]) -> tuple[str, ...]:
-    """Returns what a search left unmeasured."""
-    if search is None:
-        return ()
-    behind = sum(len(stage.dropped) for stage in search.stages)
-    said = (
-        f"a search for {search.goal.text} dropped {behind} of {len(points)} points that were "
-        f"clearly behind, and measured {search.measured} repeats; after round {search.rounds}: "
-        f"{search.ended or 'it has not come to its end'}"
-    )
-    return (said,)
-
-
 def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[str, str]:
     """Returns why points cannot be recommended, by id."""
     found: dict[str, str] = {}
@@ -161,7 +128,7 @@ def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[
             found[id_] = "it has no repeat yet"
         elif not values[id_]:
             found[id_] = f"no repeat of it has measured {asked.goal.text}"
-        elif 2 * len(values[id_]) < most and id_ not in asked.dropped:
+        elif 2 * len(values[id_]) < most:
             found[id_] = f"it has {len(values[id_])} of {most} rounds only"
         elif asked.peak_memory is not None:
             peak = max(observed.values.get("memory", {}).values(), default=None)
@@ -175,23 +142,19 @@ def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[
     return found
 
 
-def _ranking(goal: Goal, values: Values, dropped: Mapping[str, int], *, paired: bool) -> Ranking:
-    places = []
-    for ranked in rank(values):
-        tied = ranked.tied if paired else None
-        # What a search has dropped was clearly behind; few rounds of it are left to show that.
-        tied = False if ranked.point in dropped else tied
-        places.append(
-            Place(
-                point_id=ranked.point,
-                rounds=ranked.rounds,
-                median=ranked.median,
-                ratio=ranked.ratio,
-                low=ranked.low,
-                high=ranked.high,
-                tied=tied,
-            )
+def _ranking(goal: Goal, values: Values, *, paired: bool) -> Ranking:
+    places = (
+        Place(
+            point_id=ranked.point,
+            rounds=ranked.rounds,
+            median=ranked.median,
+            ratio=ranked.ratio,
+            low=ranked.low,
+            high=ranked.high,
+            tied=ranked.tied if paired else None,
         )
+        for ranked in rank(values)
+    )
     return Ranking(goal=goal, level=LEVEL, places=tuple(places))
 
 

@@ -1,4 +1,4 @@
-"""Models of `best.json` and `search.json`: rankings, effects, front, advice; what was dropped."""
+"""Model of `best.json`: rankings, effects, front, advice."""
 
 from __future__ import annotations
 
@@ -245,8 +245,6 @@ class Case(ResultModel):
         front_of: The measures of the front.
         recommendation: What is recommended; None where nothing can be.
         left_out: Points that cannot be recommended.
-        staging: From which staging budget on saves block for longer, a line per option; empty where
-            no budget varies.
         remarks: What else a reader must know: flags of repeats, and the like.
         not_measured: What the run says nothing of.
         not_alone: Repeats that were measured while others were on the same machine.
@@ -262,7 +260,6 @@ class Case(ResultModel):
     front_of: tuple[str, ...]
     recommendation: Recommendation | None
     left_out: tuple[LeftOut, ...]
-    staging: tuple[str, ...] = ()
     remarks: tuple[str, ...]
     not_measured: tuple[str, ...]
     not_alone: int = 0
@@ -336,47 +333,3 @@ class Best(ResultModel):
                 if point.point_id in case.front
             ]
         )
-
-
-class Stage(ResultModel):
-    """Decision of a search after a round.
-
-    Attributes:
-        after: Rounds that were complete.
-        dropped: Ids of the points that were clearly behind.
-        failed: Ids of the points that were dropped because a repeat failed.
-    """
-
-    after: int
-    dropped: tuple[str, ...]
-    failed: tuple[str, ...] = ()
-
-
-class Search(ResultModel):
-    """Search of a run: which points were dropped, and when.
-
-    Attributes:
-        schema_version: Version of this layout.
-        run_id: The run.
-        goal: The goal.
-        level: Chance of ending with a point that is not within 5 % of the best.
-        stages: Every decision that dropped points.
-        measured: Repeats that were asked for so far.
-        ended: Why it ended: the best is known, or the rounds are used up; empty while it goes on.
-    """
-
-    schema_version: Literal[1] = 1
-    run_id: str
-    goal: Goal
-    level: float
-    stages: tuple[Stage, ...] = ()
-    measured: int = 0
-    ended: str = ""
-    rounds: int = 0
-
-    @property
-    def dropped(self) -> dict[str, int]:
-        """Rounds after which each point was dropped, by its id."""
-        return {
-            point: stage.after for stage in self.stages for point in (*stage.dropped, *stage.failed)
-        }

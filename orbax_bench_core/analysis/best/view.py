@@ -141,7 +141,6 @@ def _answer(case: Case, goal: Goal) -> list[Element]:
     if len(case.front_of) > 1:
         names = words.listed([f"({words.options(point)})" for point in front])
         elements.append(_line(f"Pareto front of {', '.join(case.front_of)}: {names}"))
-    elements += [_line(text) for text in case.staging]
     elements += [_line(f"not chosen from: {each.name}: {each.reason}") for each in case.left_out]
     elements += [_line(f"! {remark}") for remark in case.remarks]
     elements += _below("The run says nothing of:", case.not_measured)
@@ -181,8 +180,6 @@ def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
         *_folded("Effects of the options", _effects(case.effects, case if figures else None)),
         *_folded("Pareto front", _front(case, figure=figures)),
     ]
-    if case.staging:
-        elements.append(Items(tuple(map(Span, case.staging))))
     for ranking in case.rankings[1:]:
         table = _ranking_table(case, ranking, _MOST_ROWS)
         title = words.ranked_by(ranking)

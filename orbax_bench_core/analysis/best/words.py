@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from orbax_bench_core.analysis.best.confidence import MOST_ROUNDS, Separation
 from orbax_bench_core.analysis.best.goals import acts_on
-from orbax_bench_core.analysis.best.halving import MOST_ROUNDS, Separation
 from orbax_bench_core.analysis.best.model import (
     Best,
     Case,

@@ -1,9 +1,7 @@
-"""Halving of a large sweep by whole rounds, and how surely a point is near the fastest.
+"""Confidence in a point: how surely it is near the fastest.
 
-The rule is that of ranking and selection with an indifference zone (Kim and Nelson, "A fully
-sequential procedure for indifference-zone selection in simulation", ACM TOMACS 11 (2001) 251), with
-the sum of the chances of single points in place of their joint chance (Chen et al., "Simulation
-budget allocation", Discrete Event Dynamic Systems 10 (2000) 251), which is never less.
+The sum of the chances of single points stands for their joint chance, which is never more (Chen et
+al., "Simulation budget allocation", Discrete Event Dynamic Systems 10 (2000) 251).
 """
 
 from __future__ import annotations
@@ -19,9 +17,6 @@ from orbax_bench_core.analysis.best.ranking import LEVEL, Floats
 
 NEAR: Final = math.log(1.05)
 """Points within 5 % of the fastest are as good as it: the indifference zone, on the log scale."""
-
-FIRST_ROUNDS: Final = 3
-"""Whole rounds before the first point is dropped."""
 
 MOST_ROUNDS: Final = 100_000
 """More rounds than these are not counted."""
@@ -49,46 +44,6 @@ class Separation:
     def missing(self) -> int | None:
         """Rounds that are missing; 0 when enough were taken, None where nobody knows."""
         return None if self.needed is None else max(0, self.needed - self.rounds)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Look:
-    """A look at the rounds so far.
-
-    Attributes:
-        keep: Which points go on, by their place.
-        leader: The point with the smallest mean.
-        ended: Whether it is near enough, so that no further round is needed.
-    """
-
-    keep: tuple[int, ...]
-    leader: int
-    ended: bool
-
-
-def look(logs: Floats, points: int, level: float = LEVEL) -> Look:
-    """Drops points of the slower half that are clearly behind, or ends the search.
-
-    A point is clearly behind when the chance that it is over 5 % faster than the leader is below
-    level / 2 / points. The search ends when these chances of all points that are left add up to
-    less than level / 2. All errors together have therefore at most the chance `level` at a single
-    look; at many looks that is shown by simulation (`perf.best`).
-
-    Args:
-        logs: Log values of the points that are left, shape (rounds, points), two rounds or more.
-        points: With how many points the search began.
-        level: Chance of ending with a point that is not within 5 % of the fastest.
-    """
-    means = logs.mean(axis=0)
-    leader = int(means.argmin())
-    noise = noise_of(logs)
-    chances = _chances(means - means[leader], noise, logs)
-    chances[leader] = 0.0
-    slower = np.argsort(means, kind="stable")[(len(means) + 1) // 2 :]
-    behind = {int(place) for place in slower if chances[place] < level / 2 / points}
-    ended = logs.shape[1] == 1 or float(chances.sum()) <= level / 2
-    keep = tuple(place for place in range(len(means)) if place not in behind)
-    return Look(keep=keep, leader=leader, ended=ended)
 
 
 def separation(
@@ -151,12 +106,3 @@ def noise_of(logs: Floats) -> float:
         return 0.0
     rest = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
     return float(np.sqrt((rest**2).sum() / ((rounds - 1) * (points - 1))))
-
-
-def _chances(behind: Floats, noise: float, logs: Floats) -> Floats:
-    from scipy.special import stdtr
-
-    rounds, points = logs.shape
-    error = max(noise * math.sqrt(2 / rounds), 1e-300)
-    df = max(1, (rounds - 1) * (points - 1))
-    return np.asarray(stdtr(df, -(behind + NEAR) / error), dtype=np.float64)

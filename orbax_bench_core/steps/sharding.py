@@ -1,6 +1,6 @@
-"""Sharding plan: the sharding file for an existing checkpoint, from its metadata alone.
+"""Sharding step: the sharding file for an existing checkpoint, from its metadata alone.
 
-`python -m orbax_bench_core.state.sharding_plan CHECKPOINT fsdp=8` prints it.
+`python -m orbax_bench_core.steps.sharding CHECKPOINT fsdp=8` prints it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.state.tree import StateError
+from orbax_bench_core.files import absolute, matching
+from orbax_bench_core.state import StateError, named_leaves
 
 _LAST: Final = frozenset(
     {"tensor", "tensor_transpose", "tensor_sequence", "tp", "mp", "model", "autoregressive"}
@@ -65,18 +66,25 @@ def parse_mesh(text: str) -> dict[str, int]:
     return mesh
 
 
-def arrays_in(path: str) -> dict[str, tuple[tuple[int, ...], str]]:
+def arrays_in(path: str) -> Mapping[str, tuple[Sequence[int], str]]:
     """Returns shape and dtype of every array of a checkpoint, by dotted path.
 
     Args:
-        path: Root of a checkpoint, or the directory of one of its items; local or gs://.
+        path: Root of a checkpoint, the directory of one of its items, or a folder of safetensors
+            files; local or gs://.
 
     Raises:
-        StateError: The path is not a checkpoint.
+        StateError: The path is not a checkpoint, or its files cannot be read.
     """
+    from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
     from orbax_bench_core.state.loading import describe
-    from orbax_bench_core.state.tree import named_leaves
 
+    folder = absolute(path)
+    if folder.is_dir() and any(matching(folder, f"*{SUFFIX}")):
+        try:
+            return read_arrays(folder)
+        except ValueError as error:
+            raise StateError(str(error)) from error
     return {
         name: (tuple(leaf.shape), str(leaf.dtype))
         for name, leaf in named_leaves(describe(path))
