@@ -71,12 +71,7 @@ class Outcome:
 
 
 def exit_code(*found: Outcome, allow_inconclusive: bool = False) -> int:
-    """Returns the exit code of what was found, by every command and step.
-
-    Args:
-        found: One or several outcomes.
-        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
-    """
+    """Returns the exit code of what was found, by every command and step."""
     codes = set()
     for one in found:
         if one.incomplete:

@@ -36,12 +36,6 @@ def interrupted_when_told(clear: Callable[[], None] | None = None) -> Iterator[N
 
     Otherwise they would end the process where it stands, with its temporary files and without a
     word. Only the main thread can be told.
-
-    Args:
-        clear: Removes what an interrupt may have left, after all else has ended.
-
-    Raises:
-        Told: The process was told to end, perhaps where the interrupt became another error.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -66,11 +60,7 @@ def interrupted_when_told(clear: Callable[[], None] | None = None) -> Iterator[N
 
 
 def tell(number: int, _frame: object = None) -> NoReturn:
-    """Handles a signal: interrupts what runs, and keeps in mind that it did.
-
-    Raises:
-        Told: Always.
-    """
+    """Handles a signal: interrupts what runs, and keeps in mind that it did."""
     _told.append(number)
     raise Told(signal.Signals(number).name)
 
@@ -81,9 +71,6 @@ def raise_if_told() -> None:
     An interrupt is raised wherever Python is, and can be lost there: in a finalizer, in a callback
     of the garbage collector, in a library that makes an error of its own of whatever is raised.
     What lasts asks between its parts. What ends after an interrupt does not ask.
-
-    Raises:
-        Told: A signal has told this process to end.
     """
     if _told:
         raise Told(signal.Signals(_told[0]).name)

@@ -22,11 +22,7 @@ _EXAMPLE: Final = f"{NAME} --config_file=sweep.yaml --output_directory=/tmp/benc
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs `orbax-bench run` under the guide's name, with its flags.
-
-    Args:
-        arguments: Command line without the program; None takes the process's own.
-    """
+    """Runs `orbax-bench run` under the guide's name, with its flags."""
     from orbax_bench_core.cli.main import run_command_line
 
     given = sys.argv[1:] if arguments is None else arguments
@@ -83,10 +79,6 @@ def as_options(given: Sequence[str], program: Any) -> list[str]:
 
     A flag may have one dash or two, underscores or dashes; a switch may be `--flag=true`,
     `--flag=false` or `--noflag`. The last of a switch counts.
-
-    Args:
-        given: The command line.
-        program: The command whose options they are.
     """
     known = {_bare(flag): option for option in program.params for flag in option.opts}
     spelt: list[str] = []

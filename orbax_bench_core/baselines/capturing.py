@@ -45,15 +45,6 @@ def capture_run(
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
     The same records are one capture under a revision: a command that was killed and runs again, or
     runs twice at once, finds its capture or finishes it.
-
-    Args:
-        run: The run.
-        registry: Where to.
-        arm: Which side of a paired run.
-        revision: What to file it under; by default the commit of the code under test.
-
-    Raises:
-        UserError: There is no run, or the registry cannot be written.
     """
     reader = Run(run)
     info, strays = reader.info, reader.strays()
@@ -191,17 +182,6 @@ def promote_capture(
     """Makes a capture the baseline of its points; what they had before stays in the registry.
 
     What the last promotion says already is not promoted once more.
-
-    Args:
-        registry: The registry.
-        name: What `find_capture` understands, or `previous`: what the last promotion replaced.
-        points: Ids of the points to promote, each of which may be cut short; none takes all.
-        note: Why.
-        force: Whether a capture counts whose code had changes that no commit has.
-
-    Raises:
-        UserError: No capture or point is called so, its code had changes, or the registry cannot be
-            written.
     """
     if name == PREVIOUS:
         chosen = _previous(registry)
@@ -267,23 +247,7 @@ def publish_run(
     revision: str | None,
     force: bool = False,
 ) -> tuple[Capture, str]:
-    """Captures a run and, if asked, makes it the baseline of its points.
-
-    Args:
-        run: The run.
-        registry: The registry, a folder or a gs:// prefix.
-        arm: Which side of a paired run.
-        promote: Whether it becomes the baseline.
-        revision: What to file it under; None takes the commit of the code under test.
-        force: Whether it is promoted even if its code had changes that no commit has.
-
-    Returns:
-        The capture, and its folder.
-
-    Raises:
-        UserError: There is nothing to capture, what was captured may not be promoted, or the
-            registry cannot be written.
-    """
+    """Captures a run and, if asked, makes it the baseline of its points."""
     side = next((known for known in ARMS if known == arm), None)
     if side is None:
         raise UserError(f"unknown arm {arm!r}; {did_you_mean(arm, ARMS)}")

@@ -50,17 +50,7 @@ class FoundRun:
 
 
 def find_runs(places: Iterable[str], *, left_out: list[str] | None = None) -> list[FoundRun]:
-    """Returns the runs that places hold, each once, in the order of time.
-
-    Args:
-        places: Run directories, directories that hold run directories, registries of baselines, or
-            patterns with `*` for any of these.
-        left_out: Takes a line for each run beside others that cannot be read, such as one of a
-            newer release; with None it stops the search, as one that was named alone always does.
-
-    Raises:
-        UserError: A place holds no run, or is not there.
-    """
+    """Returns the runs that places hold, each once, in the order of time."""
     found: dict[str, list[FoundRun]] = {}
     folders = [folder for place in places for folder in _folders(place)]
     for folder in folders:

@@ -110,12 +110,7 @@ class Promotion(ResultModel):
 
 
 def capture_id(measured_at: datetime.datetime, records: Iterable[Record]) -> str:
-    """Returns the id of a capture: the same for the same records, another for any others.
-
-    Args:
-        measured_at: When the run began, UTC: ids sort by it.
-        records: What is captured, in its order.
-    """
+    """Returns the id of a capture: the same for the same records, another for any others."""
     content = hashlib.sha256()
     for record in records:
         content.update(record.model_dump_json().encode())

@@ -31,15 +31,6 @@ def find_capture(captures: Sequence[Capture], name: str) -> Capture:
     included; `nearest` is that of HEAD. They are asked of the git repository of the current
     directory, and branches of captures without it. Captures with changes that no commit has are
     found by id and label, and by their own commit when it has no other.
-
-    Args:
-        captures: All captures, the oldest first.
-        name: `latest`, an id or the beginning of a single one, a reference as `Capture.reference`,
-            a label, a commit or its beginning, a tag, a branch, `HEAD` or `nearest`. What has
-            several captures means the newest.
-
-    Raises:
-        UserError: No capture is called so, or several are.
     """
     if not captures:
         raise UserError("nothing was captured here; capture a run with `baseline capture`")
@@ -57,17 +48,7 @@ def find_capture(captures: Sequence[Capture], name: str) -> Capture:
 def resolve_baseline(
     path: str, *, points: Collection[str] = (), apart_from: Collection[str] = ()
 ) -> str:
-    """Returns the path of the capture that a name in a registry means, such as `reg/nearest`.
-
-    Args:
-        path: A baseline; what exists, or lies in no registry, is returned as it is.
-        points: Ids of points; captures with none of them are passed over, unless all are.
-        apart_from: Ids of runs; captures of these are passed over, so that a run is not compared
-            with itself.
-
-    Raises:
-        UserError: No capture is called so, or several are.
-    """
+    """Returns the path of the capture that a name in a registry means, such as `reg/nearest`."""
     folder = registry_path(path)
     spelled = folder.with_suffix("") if folder.suffix == ".json" else folder
     if folder.exists() or spelled.exists():
@@ -106,11 +87,7 @@ def _exact(captures: Sequence[Capture], name: str) -> Capture | None:
 
 
 def _begun(captures: Sequence[Capture], name: str) -> Capture | None:
-    """Returns the capture whose id, label or commit begins with a name.
-
-    Raises:
-        UserError: The name begins several of them.
-    """
+    """Returns the capture whose id, label or commit begins with a name."""
     ids = {each.id: each for each in captures if each.id.startswith(name)}
     if len(ids) == 1:
         return ids.popitem()[1]
@@ -152,11 +129,7 @@ def _of_branch(captures: Sequence[Capture], name: str) -> Capture | None:
 
 
 def _nearest(captures: Sequence[Capture], reference: str, name: str) -> Capture:
-    """Returns the newest clean capture of the ancestor that is fewest commits away.
-
-    Raises:
-        UserError: There is no repository here, or no ancestor has a capture.
-    """
+    """Returns the newest clean capture of the ancestor that is fewest commits away."""
     here = Path.cwd()
     listed = ask_git(here, "rev-list", "--parents", f"--max-count={_COMMITS}", reference)
     if not listed.ok:

@@ -19,9 +19,6 @@ def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
 
     Each run counts once, in the order in which they were measured. The candidate's own run is left
     out, and so is what was measured on another machine or storage.
-
-    Raises:
-        UserError: A file of the registry is not what its name says.
     """
     from orbax_bench_core.gate import run_log_ratio
 

@@ -55,11 +55,7 @@ class Registry:
     """
 
     def __init__(self, root: str) -> None:
-        """Names a registry, local or gs://, which need not exist.
-
-        Raises:
-            UserError: The path cannot be honoured.
-        """
+        """Names a registry, local or gs://, which need not exist."""
         self.root: epath.Path = registry_path(root)
 
     def exists(self) -> bool:
@@ -72,11 +68,7 @@ class Registry:
         return False
 
     def captures(self) -> list[Capture]:
-        """Returns every finished capture, the oldest first.
-
-        Raises:
-            UserError: A folder cannot be listed, or a file is not what its name says.
-        """
+        """Returns every finished capture, the oldest first."""
         found = read_each(json_files, [self.root / name for name in _listed(self.root)])
         files = [file for folder in found for file in folder if _is_capture(file.name)]
         return _in_order(read_each(_read_capture, files))
@@ -87,11 +79,7 @@ class Registry:
         return _in_order(read_each(_read_capture, files))
 
     def baselines(self, wanted: Iterable[tuple[str, str]]) -> list[Baseline]:
-        """Reads the samples of points, each wanted as the reference of a capture and a point's id.
-
-        Raises:
-            UserError: A file is missing, or not what its name says.
-        """
+        """Reads the samples of points, each by the reference of a capture and a point's id."""
         files = [self._place(reference, point_id) for reference, point_id in wanted]
         return read_each(read_baseline, files)
 
@@ -110,12 +98,6 @@ class Registry:
         """Writes a capture with the samples of each of its points, unless it is there.
 
         It exists once all of it is written.
-
-        Returns:
-            The capture as it is there.
-
-        Raises:
-            UserError: The registry cannot be written.
         """
         check_revision(capture.revision)
         folder = self.root / capture.revision
@@ -130,11 +112,7 @@ class Registry:
         return _read_capture(file)
 
     def promotions(self) -> list[Promotion]:
-        """Returns every promotion in the order in which they count.
-
-        Raises:
-            UserError: They cannot be listed, or a file is not what its name says.
-        """
+        """Returns every promotion in the order in which they count."""
         found = read_each(_read_promotion, json_files(self.root / _PROMOTIONS))
         return sorted(found, key=lambda promotion: (promotion.number, promotion.id))
 
@@ -147,9 +125,6 @@ class Registry:
 
         `points` has the reference of a capture by point id; None takes a point's baseline away. Two
         that say the same after the same promotions are one, so that `previous` undoes it.
-
-        Raises:
-            UserError: The registry cannot be written.
         """
         last = max((promotion.number for promotion in self.promotions()), default=0)
         promotion = Promotion(
@@ -180,11 +155,7 @@ class Registry:
 
     @contextlib.contextmanager
     def _writing(self, path: epath.Path) -> Iterator[None]:
-        """Says of a file what kept it from being written, such as a link on the way to it.
-
-        Raises:
-            UserError: Something did.
-        """
+        """Says of a file what kept it from being written, such as a link on the way to it."""
         try:
             refuse_links(path, self.root)
             yield
@@ -206,11 +177,7 @@ def state_after(promotions: Iterable[Promotion]) -> dict[str, str]:
 
 
 def check_revision(revision: str) -> None:
-    """Checks that a revision can be a folder of its own, here and on an object store.
-
-    Raises:
-        UserError: It cannot.
-    """
+    """Checks that a revision can be a folder of its own, here and on an object store."""
     if revision in _RESERVED:
         raise UserError(f"{revision!r} cannot be a label: it already means some capture")
     if _REVISION.fullmatch(revision) and revision != _PROMOTIONS and revision[-5:] != ".json":
@@ -234,11 +201,7 @@ def _in_order(captures: Iterable[Capture]) -> list[Capture]:
 
 
 def registry_path(path: str) -> epath.Path:
-    """Returns a path, local or gs://.
-
-    Raises:
-        UserError: The path is neither local nor gs://, or there are no credentials for its bucket.
-    """
+    """Returns a path, local or gs://."""
     try:
         return place(checked_path(path))
     except (OSError, ValueError) as error:
@@ -246,11 +209,7 @@ def registry_path(path: str) -> epath.Path:
 
 
 def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
-    """Reads one file, which messages call a `what`.
-
-    Raises:
-        UserError: The file holds something else, or cannot be read.
-    """
+    """Reads one file, which messages call a `what`."""
     try:
         return model.model_validate_json(read_at_most(file))
     except OSError as error:
@@ -266,11 +225,7 @@ def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
 
 
 def read_baseline(file: epath.Path) -> Baseline:
-    """Reads one point of a capture, which must be the point that the file is named after.
-
-    Raises:
-        UserError: The file holds something else, or cannot be read.
-    """
+    """Reads one point of a capture, which must be the point that the file is named after."""
     baseline = read_model(file, Baseline, "baseline")
     ids = {baseline.point_id, file.stem, *(record.point.id for record in baseline.records)}
     if len(ids) > 1:
@@ -286,11 +241,7 @@ def read_each(read: Callable[[Given], Found], given: Iterable[Given]) -> list[Fo
 
 
 def json_files(folder: epath.Path) -> list[epath.Path]:
-    """Returns the JSON files directly in a folder, by name; none where there is no folder.
-
-    Raises:
-        UserError: It cannot be listed.
-    """
+    """Returns the JSON files directly in a folder, by name; none where there is no folder."""
     return [folder / name for name in _listed(folder) if _is_json(name)]
 
 

@@ -31,13 +31,6 @@ def capture_into(run: RunDirectory, directory: str) -> tuple[epath.Path, dict[st
     """Stores a run in a registry: `<directory>/<commit>/<capture id>/<point id>.json`.
 
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
-
-    Returns:
-        The folder of this capture, or of its revision when there was nothing to store; and the
-        reason why a point was left out, by its name.
-
-    Raises:
-        UserError: The path cannot be honoured or written.
     """
     registry = Registry(directory)
     captured = capture_run(run, registry)
@@ -50,18 +43,7 @@ def capture_into(run: RunDirectory, directory: str) -> tuple[epath.Path, dict[st
 def load_baseline(
     path: str, *, arm: Arm = "candidate", left_out: list[str] | None = None
 ) -> list[Record]:
-    """Returns the measured records of a baseline.
-
-    Args:
-        path: A registry, which means what is promoted in it or, where nothing is, its only
-            revision; a revision or a capture in it, each also spelled with `.json` as Orbax's guide
-            does; another name of a capture below it, as `resolve_baseline`; or a run directory.
-        arm: Which side of a paired run to take.
-        left_out: Takes a line for each file of a run directory that is no record of its run.
-
-    Raises:
-        UserError: There is no baseline, or a file is not what its name says.
-    """
+    """Returns the measured records of a baseline."""
     path = resolve_baseline(path)
     folder = registry_path(path)
     run = RunDirectory(str(folder))
@@ -87,11 +69,7 @@ def load_baseline(
 
 
 def check_baseline(path: str) -> None:
-    """Checks that there is a baseline to compare with, of whatever kind.
-
-    Raises:
-        UserError: There is none.
-    """
+    """Checks that there is a baseline to compare with, of whatever kind."""
     if read_summary(path) is None:
         load_baseline(path)
 
@@ -101,9 +79,6 @@ def told_before(baseline: str) -> Iterator[None]:
     """Tells what is wrong with a baseline before what is wrong with its candidate, read inside.
 
     The candidate is read first, for its points choose among captures; a person gave it second.
-
-    Raises:
-        UserError: Inside there was one, and whatever else is wrong with the baseline.
     """
     try:
         yield

@@ -74,11 +74,7 @@ class Summary(ResultModel):
 
 
 def read_summary(path: str) -> Summary | None:
-    """Returns the baseline that Orbax's own framework wrote into a file; None for anything else.
-
-    Raises:
-        UserError: It is one of another schema version, or damaged.
-    """
+    """Returns the baseline that Orbax's own framework wrote into a file; None for anything else."""
     file = registry_path(path)
     if file.suffix != ".json":
         return None

@@ -37,12 +37,7 @@ _BRIEF: Final = ("id", "revision", "measured", "baseline of")
 
 
 def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -> Document:
-    """Returns captures, the newest first, and how many of their points are the baseline.
-
-    Args:
-        captures: The captures, the oldest first.
-        current: Reference of the capture that is each point's baseline, by point id.
-    """
+    """Returns captures, the newest first, and how many of their points are the baseline."""
     promoted = collections.Counter(current.values())
     rows = []
     for capture in reversed(captures):
@@ -85,13 +80,7 @@ def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -
 def capture_document(
     capture: Capture, baselines: Sequence[Baseline], current: Mapping[str, str]
 ) -> Document:
-    """Returns one capture: what ran, on what, and how long it took.
-
-    Args:
-        capture: The capture.
-        baselines: Its points.
-        current: Reference of the capture that is each point's baseline, by point id.
-    """
+    """Returns one capture: what ran, on what, and how long it took."""
     arm = f", {capture.arm} arm" if capture.arm else ""
     facts = {
         "suite": capture.suite,
@@ -116,13 +105,7 @@ def capture_document(
 def promoted_document(
     baselines: Sequence[Baseline], current: Mapping[str, str], promotions: Sequence[Promotion]
 ) -> Document:
-    """Returns how long each operation of the baselines took, and the last promotions.
-
-    Args:
-        baselines: The baselines.
-        current: Reference of the capture that is each point's baseline, by point id.
-        promotions: All promotions, the oldest first.
-    """
+    """Returns how long each operation of the baselines took, and the last promotions."""
     elements: list[Element] = []
     for baseline in baselines:
         elements += _point(baseline, f"from {current.get(baseline.point_id, 'none')}")

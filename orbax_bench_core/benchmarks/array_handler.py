@@ -46,11 +46,7 @@ class ArrayHandlerOptions(ReplicaFolderOptions):
     use_metadata_store: Sweepable[bool] = False
 
     def handler(self) -> Any:
-        """Makes the handler that these options describe.
-
-        Raises:
-            UnmetNeed: Colocated Python is asked for and cloudpickle is missing.
-        """
+        """Makes the handler that these options describe."""
         import orbax.checkpoint as ocp
         from orbax.checkpoint._src.metadata import array_metadata_store
 

@@ -39,11 +39,7 @@ class CheckpointPolicyOptions(BoundedOptions):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Builds the policies of one combination.
-
-        Raises:
-            ValueError: A policy that does not exist, or lacks its parameter.
-        """
+        """Builds the policies of one combination."""
         policies = Policies.from_dict(values.get("checkpoint_policies_options"))
         return cls(**{**values, "checkpoint_policies_options": policies})
 

@@ -57,11 +57,7 @@ class EmergencyCheckpointManagerOptions(LocalCheckpointingOptions):
         }
 
     def manager_options(self) -> Any:
-        """Returns these options as Orbax takes them.
-
-        Raises:
-            UnmetNeed: The installed Orbax has no such manager.
-        """
+        """Returns these options as Orbax takes them."""
         emergency = require_orbax_module(_MODULE, _NAME)
         return emergency.CheckpointManagerOptions(
             **self.tiers(emergency),

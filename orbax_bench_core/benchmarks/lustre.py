@@ -42,11 +42,7 @@ class LustreOptions(SaveRestoreOptions):
     stripe_size_kb: Sweepable[int | None] = None
 
     def __post_init__(self) -> None:
-        """Refuses a striping that Lustre cannot make.
-
-        Raises:
-            ValueError: A number is out of range.
-        """
+        """Refuses a striping that Lustre cannot make."""
         count, size = self.stripe_count, self.stripe_size_kb
         if isinstance(count, int) and count < 1 and count != _ALL_TARGETS:
             raise ValueError(f"stripe_count must be 1 or more, or -1 for all targets, got {count}")

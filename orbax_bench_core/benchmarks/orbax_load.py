@@ -33,11 +33,7 @@ class OrbaxLoadOptions(LoadOptions):
     use_colocated_python: Sweepable[bool] = False
 
     def orbax_context(self) -> ocp.Context:
-        """Returns these options as Orbax takes them.
-
-        Raises:
-            NotOnPathways: Colocated Python is asked for and this is not Pathways.
-        """
+        """Returns these options as Orbax takes them."""
         from orbax.checkpoint import v1 as ocp
 
         from orbax_bench_core.state import orbax_api, require_pathways

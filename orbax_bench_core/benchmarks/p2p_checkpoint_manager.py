@@ -40,11 +40,7 @@ class P2pCheckpointManagerOptions(LocalCheckpointingOptions):
     """Options of `p2p_checkpoint_manager`."""
 
     def manager_options(self) -> Any:
-        """Returns these options as Orbax takes them.
-
-        Raises:
-            UnmetNeed: The installed Orbax has no such manager.
-        """
+        """Returns these options as Orbax takes them."""
         kinds = require_orbax_module(f"{_PACKAGE}.options", _NAME)
         return kinds.CheckpointManagerOptions(**self.tiers(kinds))
 

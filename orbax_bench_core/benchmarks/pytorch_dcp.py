@@ -60,11 +60,7 @@ class PyTorchDcpOptions(TorchOptions):
     enable_gcs_connector: Sweepable[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuses a number of threads that there cannot be.
-
-        Raises:
-            ValueError: There would be no thread.
-        """
+        """Refuses a number of threads that there cannot be."""
         if isinstance(self.save_thread_count, int) and self.save_thread_count < 1:
             raise ValueError(f"save_thread_count must be 1 or more, got {self.save_thread_count}")
 

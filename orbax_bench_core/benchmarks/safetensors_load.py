@@ -44,11 +44,7 @@ class SafetensorsLoadOptions(LoadOptions):
     enable_xprof: Sweepable[bool] = False
 
     def orbax_context(self) -> ocp.Context:
-        """Returns these options as Orbax takes them.
-
-        Raises:
-            UnmetNeed: The installed Orbax cannot load this format, or cannot do what is asked for.
-        """
+        """Returns these options as Orbax takes them."""
         from orbax.checkpoint import v1 as ocp
 
         from orbax_bench_core.state import orbax_api

@@ -56,14 +56,7 @@ class SaveRestoreOptions(ReplicaFolderOptions, MeasuringOptions):
     restore_concurrent_gb: Sweepable[float | None] = None
 
     def orbax_context(self, **more: Any) -> ocp.Context:
-        """Returns these options as Orbax takes them.
-
-        Args:
-            **more: Further options, as `make_context` takes them.
-
-        Raises:
-            UnmetNeed: The installed Orbax cannot do what one of them asks for.
-        """
+        """Returns these options as Orbax takes them."""
         from orbax_bench_core.state import make_context
 
         return make_context(

@@ -41,11 +41,7 @@ class StagedSaveOptions(SaveRestoreOptions):
     save_dtype: Sweepable[str | None] = None
 
     def __post_init__(self) -> None:
-        """Refuses what is no dtype of floating-point numbers.
-
-        Raises:
-            ValueError: It is none.
-        """
+        """Refuses what is no dtype of floating-point numbers."""
         known = self.save_dtype is None or self.save_dtype in _DTYPES
         if not known and not isinstance(self.save_dtype, list):
             raise ValueError(
@@ -53,11 +49,7 @@ class StagedSaveOptions(SaveRestoreOptions):
             )
 
     def orbax_context(self, **more: Any) -> ocp.Context:
-        """Returns these options as Orbax takes them.
-
-        Raises:
-            UnmetNeed: The installed Orbax cannot do what one of them asks for.
-        """
+        """Returns these options as Orbax takes them."""
         from orbax_bench_core.state.orbax_api import store_floating_as
 
         budget = gib_to_bytes(self.device_host_concurrent_gb)

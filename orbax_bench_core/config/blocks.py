@@ -46,12 +46,7 @@ def is_optional(place: KeyPath) -> bool:
 
 
 def unknown_key(place: KeyPath, value: object) -> str:
-    """Returns the message of a key that is not allowed where it stands: what is, and what to do.
-
-    Args:
-        place: Where it stands.
-        value: What it was given.
-    """
+    """Returns the message of a key that is not allowed where it stands: what is, and what to do."""
     key, known = str(place[-1]), keys_at(place[:-1])
     hint = did_you_mean(key, known)
     instead = _instead(key, place[:-1], value)

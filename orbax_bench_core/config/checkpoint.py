@@ -233,11 +233,7 @@ def leaves(spec: Spec, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 def checked_name(name: str) -> str:
-    """Returns the name of a leaf or group, which without OCDBT becomes the name of a folder.
-
-    Raises:
-        ValueError: It is the name of another place, or has characters that no name needs.
-    """
+    """Returns the name of a leaf or group, which without OCDBT becomes the name of a folder."""
     if name in ("", ".", "..") or "/" in name or "\\" in name or not name.isprintable():
         raise ValueError(
             f"{shown(name)} is no name of an array: give one without / and \\ and control "

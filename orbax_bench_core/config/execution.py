@@ -29,13 +29,6 @@ def checked_requirement(given: str, environment: str) -> None:
     """Checks what can be checked of a requirement before anything is installed.
 
     A path, a URL or an option of pip is looked at when the environment is made.
-
-    Args:
-        given: As the suite has it.
-        environment: Name of its environment, for the message.
-
-    Raises:
-        ValueError: It is nothing that pip could install.
     """
     text = given.strip()
     if has_credentials(text):

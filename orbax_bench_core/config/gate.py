@@ -70,9 +70,6 @@ class GateRule(ConfigModel):
 
         The default looks become those of the method for lives: 16, 24, 40 and 60 operations with 2
         per life. Looks that a suite names are rounded up to whole blocks.
-
-        Args:
-            per_life: Operations of one life of a worker; 1 for arms in one worker.
         """
         block = PER_ARM * per_life
         if self.looks == LOOKS:

@@ -47,15 +47,7 @@ class LoadedSuite:
 
 
 def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
-    """Reads a suite file.
-
-    Args:
-        path: Local path or URI (`gs://...`) of the YAML file.
-        overrides: Values in place of those of the file, each `KEY.PATH=VALUE`.
-
-    Raises:
-        SuiteError: The file cannot be read, or what it says is invalid.
-    """
+    """Reads a suite file."""
     try:
         with opened(path) as file:
             # Of a file that is far too long, no more than shows that it is.
@@ -74,11 +66,7 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
 
 
 def parse_suite(text: str, file: str = "") -> LoadedSuite:
-    """Checks the text of a suite file; messages name `file`.
-
-    Raises:
-        SuiteError: With one problem per mistake found.
-    """
+    """Checks the text of a suite file; messages name `file`."""
     source = overridden(Source(text, file))
     if not isinstance(source.data, dict):
         kind = TYPES.get(type(source.data), type(source.data).__name__)

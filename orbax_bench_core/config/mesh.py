@@ -123,12 +123,7 @@ class ShardingConflict:
 def sharding_conflict(
     checkpoint: CheckpointConfig, mesh: MeshConfig | None
 ) -> ShardingConflict | None:
-    """Returns the first leaf of `checkpoint.spec` that `mesh` cannot hold, or None.
-
-    Args:
-        checkpoint: What is to be laid out; one without a spec fits every mesh.
-        mesh: The mesh; None stands for a run without one.
-    """
+    """Returns the first leaf of `checkpoint.spec` that `mesh` cannot hold, or None."""
     return next(sharding_conflicts(checkpoint.spec or {}, mesh), None)
 
 

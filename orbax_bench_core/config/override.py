@@ -40,11 +40,7 @@ PLURALS: Final = {
 
 
 def with_overrides(text: str, overrides: Sequence[str], file: str = "") -> str:
-    """Returns the text of a suite with overrides added, each in the form that `overridden` takes.
-
-    Raises:
-        SuiteError: The text is not a mapping, or an override has not that form.
-    """
+    """The text of a suite with overrides added, each in the form that `overridden` takes."""
     if not overrides:
         return text
     for override in overrides:
@@ -60,9 +56,6 @@ def overridden(source: Source) -> Source:
     every item; a singular `checkpoint_config` or `mesh_config` is every item of the plural where
     the file has that. Mappings that are missing on the way are made. The value is read as YAML; a
     block of the suite that is set to `null` is taken away.
-
-    Raises:
-        SuiteError: An override has another form, or its path leads into nothing.
     """
     if not isinstance(source.data, dict) or KEY not in source.data:
         return source
@@ -207,9 +200,6 @@ def with_keys(text: str, keys: Mapping[str, Any], file: str = "") -> str:
     """Returns the text of a suite with more keys at its top level.
 
     The keys go to the end, so that messages still name the lines of the file.
-
-    Raises:
-        SuiteError: The text is not a mapping, or has one of the keys.
     """
     source = Source(text, file)
     if not isinstance(source.data, dict):

@@ -16,16 +16,7 @@ FLAG: Final = "--rule"
 
 
 def changed_gate(gate: GateConfig, rules: Sequence[str]) -> GateConfig:
-    """Returns a gate with some of its rules changed.
-
-    Args:
-        gate: The gate.
-        rules: Each `KEY=VALUE`, where the key is one of `gate`, such as `margin`, or of one of its
-            metrics, such as `metrics.save.margin`. Values are read as YAML.
-
-    Raises:
-        UserError: A rule has another form, or there is no such rule or value.
-    """
+    """Returns a gate with some of its rules changed."""
     if not rules:
         return gate
     content = gate.model_dump(mode="json", exclude_unset=True)

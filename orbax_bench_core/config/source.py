@@ -35,12 +35,7 @@ class Source:
     """
 
     def __init__(self, text: str, file: str = "") -> None:
-        """Parses `text`, YAML of plain data; messages name `file`.
-
-        Raises:
-            SuiteError: The text is not YAML, has a duplicate key, carries a tag, or is too long or
-                too deep.
-        """
+        """Parses `text`, YAML of plain data; messages name `file`."""
         self.file = file
         if len(text) > MAX_CHARACTERS:
             message = f"more than {MAX_CHARACTERS:,} characters, which no suite needs"
@@ -72,11 +67,7 @@ class Source:
         return self._lines.get(path)
 
     def _constructed(self, node: yaml.Node) -> Any:
-        """Returns plain data.
-
-        Raises:
-            SuiteError: A value is not what its tag says.
-        """
+        """Returns plain data."""
         loader = yaml.SafeLoader("")
         try:
             return loader.construct_document(node)
@@ -108,13 +99,7 @@ class Source:
         return Problem(one_line(message), file=self.file, line=mark.line + 1 if mark else None)
 
     def _count(self, node: yaml.Node, path: KeyPath, known: dict[int, int | None]) -> int:
-        """Returns the keys and values of a node with its anchors written out, which are bounded.
-
-        Args:
-            node: The node.
-            path: Where it stands.
-            known: What was counted so far by the identity of the node; None while it is counted.
-        """
+        """Returns the keys and values of a node with its anchors written out, which are bounded."""
         if id(node) in known:
             found = known[id(node)]
             if found is None:
@@ -232,15 +217,7 @@ def _node(kind: Any, text: str) -> yaml.Node | None:
 
 
 def read_value(text: str, said: str) -> Any:
-    """Reads the value of a flag, which is YAML of plain data; nothing is None.
-
-    Args:
-        text: The value.
-        said: What begins the message: the flag with what was given.
-
-    Raises:
-        SuiteError: It is no such value, or larger than a suite may be.
-    """
+    """Reads the value of a flag, which is YAML of plain data; nothing is None."""
     if not text.strip():
         return None
     try:

@@ -131,26 +131,14 @@ def style() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float, *, fitted: bool = True) -> Figure:
-    """Returns an empty figure; to be called, and drawn on, inside `style`.
-
-    Args:
-        width: Inches; 96 of the page's pixels each.
-        height: Inches.
-        fitted: Whether room for labels is made by measuring them, which takes as long as drawing.
-    """
+    """Returns an empty figure; to be called, and drawn on, inside `style`."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained" if fitted else None)
 
 
 def log_axis(axis: Axis, values: Iterable[float], written: Callable[[float], str]) -> None:
-    """Makes an axis one of a log scale that shows positive values, with a few round ticks.
-
-    Args:
-        axis: The axis; its scale is set.
-        values: What is to be seen, each above 0.
-        written: Writes the number of a tick with its unit.
-    """
+    """Makes an axis one of a log scale that shows positive values, with a few round ticks."""
     from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
     shown = list(values)
@@ -172,11 +160,6 @@ def name_marks(
     """Writes names beside marks, none over another; one for which there is no room is left out.
 
     It comes last: what is drawn later may move the marks.
-
-    Args:
-        axes: The axes, with their limits.
-        names: The name of each mark, by its place in the axes' units.
-        marks: All marks, of which some may have no name.
     """
     size, figure = 7.5, axes.get_figure(root=True)
     assert figure is not None

@@ -47,18 +47,7 @@ def places(
     marks: Sequence[tuple[float, float]],
     room: Rectangle,
 ) -> list[Rectangle | None]:
-    """Returns where each label goes: near its mark, over no mark and no other label.
-
-    Args:
-        labelled: Centre of the mark of each label, in points.
-        widths: Width of each label, in points.
-        height: Height of a label, in points.
-        marks: Centres of all marks.
-        room: Where labels may be.
-
-    Returns:
-        The rectangles; None for a label for which there is no room.
-    """
+    """Returns where each label goes: near its mark, over no mark and no other label."""
     taken = [Rectangle(x - 3, y - 3, x + 3, y + 3) for x, y in marks]
     found = []
     for (x, y), width in zip(labelled, widths, strict=True):

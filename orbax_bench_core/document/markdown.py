@@ -47,12 +47,7 @@ _LONGEST_TITLE: Final = 120
 
 
 def to_markdown(document: Document, *, figures: str | None = None) -> str:
-    """Returns a document as Markdown.
-
-    Args:
-        document: The document.
-        figures: Link from the page to the folder of `write_figures`; None leaves figures out.
-    """
+    """Returns a document as Markdown."""
     folder = None if figures is None else quote(figures.rstrip("/"), safe="/:.")
     blocks = _Markdown(escape=document.escape, folder=folder).blocks(document.elements)
     return "\n\n".join(blocks) + "\n"
@@ -62,12 +57,6 @@ def write_figures(document: Document, folder: str | os.PathLike[str]) -> list[ep
     """Writes the figures that the Markdown of a document links to, as PNG files.
 
     The folder, local or gs://, is created.
-
-    Returns:
-        The files.
-
-    Raises:
-        OSError: A file cannot be written.
     """
     from etils import epath
 

@@ -44,18 +44,7 @@ def answer_of(
     first_s: float = FIRST_S,
     timeout_s: float,
 ) -> Answer:
-    """Runs a program that reads nothing, and returns what it says.
-
-    Args:
-        command: The program and its arguments.
-        variables: What to set in its environment.
-        first_s: Seconds until it has to say anything, or to end.
-        timeout_s: Seconds until it has to end.
-
-    Raises:
-        OSError: It cannot be started.
-        NoAnswer: It says nothing, goes on for too long, or says more than anybody reads.
-    """
+    """Runs a program that reads nothing, and returns what it says."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -75,11 +64,7 @@ def answer_of(
 
 
 def _heard(process: subprocess.Popen[bytes], first_s: float, timeout_s: float) -> Answer:
-    """Returns what a process says.
-
-    Raises:
-        ValueError: It is no answer.
-    """
+    """Returns what a process says."""
     assert process.stdout is not None
     assert process.stderr is not None
     began = time.monotonic()

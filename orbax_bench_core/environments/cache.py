@@ -26,12 +26,7 @@ def cache_folder() -> Path:
 
 @contextlib.contextmanager
 def only_process(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds the lock of one environment; the kernel drops it when its holder ends, however.
-
-    Args:
-        folder: The environment's folder, which need not exist.
-        waiting: Called once if another process holds the lock.
-    """
+    """Holds the lock of one environment; the kernel drops it when its holder ends, however."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("ab") as lock:
         try:

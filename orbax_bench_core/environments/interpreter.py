@@ -45,15 +45,7 @@ class Interpreter:
 
 
 def find_executable(given: str, folder: Path) -> Path:
-    """Returns the path of an interpreter that a suite names.
-
-    Args:
-        given: A path, of an interpreter or of a virtual environment, or a name on PATH.
-        folder: What a relative path is relative to.
-
-    Raises:
-        EnvironmentFailed: There is none.
-    """
+    """Returns the path of an interpreter that a suite names."""
     if "/" not in given and not given.startswith("~"):
         found = shutil.which(given)
         if found is None:
@@ -71,9 +63,6 @@ def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
     """Returns the variables with which an interpreter finds the worker and a suite's classes.
 
     The worker's source is linked in `cache`; benchmark classes lie in the suite's `folder`.
-
-    Raises:
-        EnvironmentFailed: Something on the path would hide a library of the environment.
     """
     places = [str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     for place in places:
@@ -94,15 +83,7 @@ def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
 
 
 def check(interpreter: Interpreter) -> tuple[str, dict[str, str]]:
-    """Checks, in a process of its own, that an interpreter can run a worker.
-
-    Returns:
-        What it calls itself, and the versions of the libraries that the worker uses, by
-        distribution.
-
-    Raises:
-        EnvironmentFailed: It cannot, with what to do about it.
-    """
+    """Checks, in a process of its own, that an interpreter can run a worker."""
     found = _probe(interpreter)
     executable, versions = shlex.quote(interpreter.executable), found["versions"]
     if tuple(found["python"]) < OLDEST_PYTHON:

@@ -54,17 +54,7 @@ def make_environments(
     say: Callable[[str], None],
     cache: Path | None = None,
 ) -> dict[str, Interpreter | EnvironmentFailed]:
-    """Makes the environments of a suite, several at once, or finds those that were made before.
-
-    Args:
-        configs: The environments.
-        folder: The suite's folder: relative paths are relative to it.
-        say: Called with a line for people when something takes a while.
-        cache: Where environments are kept; `cache_folder()` by default.
-
-    Returns:
-        By name: the Python that runs the worker, or why there is none.
-    """
+    """Makes the environments of a suite, several at once, or finds those that were made before."""
     if not configs:
         return {}
     maker = _Maker(folder.absolute(), cache or cache_folder(), say)
@@ -182,16 +172,7 @@ class Requirement:
 
 
 def read_requirement(given: str, folder: Path) -> Requirement:
-    """Reads one requirement of a suite file.
-
-    Args:
-        given: As pip spells it: `name==version`, a URL, or the path of a wheel or a folder.
-        folder: What a relative path is relative to.
-
-    Raises:
-        EnvironmentFailed: It names a path at which there is nothing, or asks for more than
-            something to install.
-    """
+    """Reads one requirement of a suite file."""
     given = given.strip()
     if given.startswith("-"):
         raise EnvironmentFailed(
@@ -275,9 +256,6 @@ def installable(home: Path, requirement: Requirement, folder: Path) -> str:
 
     Left to itself, uv takes a folder's wheel from its cache as long as the project file is as it
     was, whatever happened to the sources. The wheel is built below `home`.
-
-    Raises:
-        EnvironmentFailed: The wheel cannot be built.
     """
     if requirement.path is None:
         return requirement.given

@@ -21,9 +21,6 @@ def resolve(home: Path, requirements: Sequence[str], folder: Path) -> None:
     What the requirements leave open is as in the environment of this process where that fits, and
     otherwise the newest that fits. Known needs that a release of Orbax does not declare are added.
     Relative paths are relative to `folder`.
-
-    Raises:
-        EnvironmentFailed: There is no such set of versions, with what uv said.
     """
     wanted = [*requirements, *worker_requirements()]
     _compile(home, wanted, folder)
@@ -59,11 +56,7 @@ def _version(home: Path, name: str) -> str | None:
 
 
 def refuse_release(orbax: str) -> None:
-    """Refuses a release of Orbax without the v1 API: nothing in it can be measured.
-
-    Raises:
-        EnvironmentFailed: It is older than the v1 API.
-    """
+    """Refuses a release of Orbax without the v1 API: nothing in it can be measured."""
     from packaging.version import Version
 
     if Version(orbax) < Version(OLDEST_ORBAX):

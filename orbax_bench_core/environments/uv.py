@@ -21,16 +21,7 @@ _LONGEST = 1000
 
 
 def run_uv(*arguments: str, folder: Path, text: str = "") -> str:
-    """Runs uv and returns what it printed.
-
-    Args:
-        *arguments: Command line after `uv`.
-        folder: Where it runs: uv reads the settings of projects that it runs in.
-        text: Its standard input.
-
-    Raises:
-        EnvironmentFailed: uv is not installed, or it failed, with what it said.
-    """
+    """Runs uv and returns what it printed."""
     process = subprocess.run(
         [find_uv(), "--quiet", "--no-progress", "--color", "never", *arguments],
         input=text,
@@ -47,11 +38,7 @@ def run_uv(*arguments: str, folder: Path, text: str = "") -> str:
 
 
 def find_uv() -> str:
-    """Returns the path of uv: that which is installed beside this package, or the one on PATH.
-
-    Raises:
-        EnvironmentFailed: There is none.
-    """
+    """Returns the path of uv: that which is installed beside this package, or the one on PATH."""
     try:
         import uv
 
@@ -85,15 +72,6 @@ def releases(
 
     They are those that uv sees, with the index that it is configured for. Pre-releases and yanked
     releases are left out.
-
-    Args:
-        package: Name of the package.
-        extra_wheels: A folder with wheels of more releases.
-        since: The first version of interest.
-        until: The last one.
-
-    Raises:
-        UserError: The package has no such release, or uv cannot ask.
     """
     from packaging.version import Version
 
@@ -116,11 +94,7 @@ def releases(
 
 
 def newest_release(package: str) -> Version:
-    """Returns the newest release of a package that can be installed here.
-
-    Raises:
-        UserError: There is no such package, or uv cannot ask for it.
-    """
+    """Returns the newest release of a package that can be installed here."""
     from packaging.version import Version
 
     try:
@@ -130,11 +104,7 @@ def newest_release(package: str) -> Version:
 
 
 def check_release(package: str, version: str) -> None:
-    """Refuses a release that cannot be installed here.
-
-    Raises:
-        UserError: There is none, or uv cannot ask for it.
-    """
+    """Refuses a release that cannot be installed here."""
     newest = newest_release(package)
     try:
         _newest(package, f"=={version}", [])

@@ -9,11 +9,7 @@ from orbax_bench_core.errors.user_error import UserError
 
 
 def check_amounts(**amounts: float) -> None:
-    """Checks amounts by name, before anything is measured that they would be taken from.
-
-    Raises:
-        UserError: One is negative, not a number, or without end.
-    """
+    """Checks amounts by name, before anything is measured that they would be taken from."""
     for name, amount in amounts.items():
         if not 0 <= amount < math.inf:
             raise UserError(f"{name}: expected a number of 0 or more, got {shown(amount)}")

@@ -23,12 +23,7 @@ class SharedFailure:
     """Watch over the failures of a run, until a repeat has passed."""
 
     def __init__(self, points: Sequence[SweepPoint], *, what: str = "point") -> None:
-        """Watches a run of these points.
-
-        Args:
-            points: What is measured; with arms, both sides of every pair.
-            what: What people call one of them.
-        """
+        """Watches a run of these points."""
         self._points = len({point.id for point in points})
         self._kinds = {_kind(point) for point in points}
         self._what = what
@@ -37,11 +32,7 @@ class SharedFailure:
         self._over = False
 
     def look(self, point: SweepPoint, repeat: Repeat) -> None:
-        """Looks at a repeat that has ended.
-
-        Raises:
-            AllAlike: Points of every benchmark and environment have failed for one reason.
-        """
+        """Looks at a repeat that has ended."""
         if self._over or repeat.status == "skipped":
             return
         reason = None if repeat.error is None else lacking(repeat.error)

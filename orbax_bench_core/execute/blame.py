@@ -89,11 +89,6 @@ class Evidence:
 
 
 def culprit(evidence: Mapping[int, Evidence]) -> int | None:
-    """Returns the host with which a failure began, or None where no host shows anything.
-
-    Args:
-        evidence: What is known of each host; of two that show the same, the first is taken, so
-            they come in the order in which they spoke.
-    """
+    """Returns the host with which a failure began, or None where no host shows anything."""
     host = min(evidence, key=lambda one: evidence[one].cause, default=None)
     return None if host is None or evidence[host].cause is Cause.NONE else host

@@ -310,11 +310,7 @@ def _split(address: str) -> tuple[str, str]:
 
 
 def number(name: str, text: str) -> int:
-    """Returns the number that a variable holds.
-
-    Raises:
-        UserError: It is none.
-    """
+    """Returns the number that a variable holds."""
     if not text.strip().isdecimal() or len(text) > _MOST_DIGITS:
         raise wrong_variables(f"{name}: expected a number, got {shown(text)}")
     return int(text)

@@ -36,15 +36,6 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
     Those of orbax-bench come first, then JAX's own, Vertex AI, TPUs on Google Kubernetes Engine,
     Open MPI, Slurm, and the metadata server of a TPU VM, which is asked only where there are
     devices that may be TPUs. TPUs come before Slurm because their hosts know their order.
-
-    Args:
-        environment: Environment variables of this process.
-
-    Returns:
-        The place of this process; None for one host on its own.
-
-    Raises:
-        UserError: Variables are missing, malformed, or disagree.
     """
     switch = environment.get(SWITCH, "").lower()
     if switch not in ("", *_OFF, TPU_VM):

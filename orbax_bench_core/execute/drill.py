@@ -53,11 +53,7 @@ class Store:
 
     @classmethod
     def of(cls, name: str, given: Mapping[str, Any]) -> Self:
-        """Reads the option `kill` of a point.
-
-        Raises:
-            UserError: It is no description of a store.
-        """
+        """Reads the option `kill` of a point."""
         found = {"when": "training", "outage_s": _OUTAGE_S, **given}
         unknown = found.keys() - {"store_down", "store_up", "when", "outage_s"}
         outage_s = found["outage_s"]
@@ -84,11 +80,7 @@ class Store:
 
     @contextlib.contextmanager
     def away(self) -> Iterator[Callable[[], None]]:
-        """Takes it away, and brings it back whatever happens; yields what brings it back earlier.
-
-        Raises:
-            HostFailed: A command failed.
-        """
+        """Takes it away, and always brings it back; yields what brings it back earlier."""
         lock, failures = threading.Lock(), list[str]()
         is_back = False
 
@@ -147,15 +139,7 @@ class Strike:
 
     @classmethod
     def of(cls, point: SweepPoint, seed: str) -> Strike:
-        """Draws the step of one repeat, evenly over an interval between two saves.
-
-        Args:
-            point: The point; its options say how often it saves, and what is killed.
-            seed: What repeats that are to be killed at the same step have in common.
-
-        Raises:
-            UserError: Its benchmark is no trainer.
-        """
+        """Draws the step of one repeat, evenly over an interval between two saves."""
         options = point.options
         try:
             interval = int(options["save_interval_steps"])
@@ -173,11 +157,7 @@ class Strike:
         return cls(step=_SAVES_BEFORE * interval + offset, kills=kill, peers_s=peers_s, store=store)
 
     def check(self, point: SweepPoint, host: Host) -> None:
-        """Checks that there is what is to be killed.
-
-        Raises:
-            UserError: The host of the last process is that of process 0, which watches the drill.
-        """
+        """Checks that there is what is to be killed."""
         if self.kills != "host":
             return
         if not isinstance(host, ClusterHosts) or not host.place(point.processes - 1):
@@ -190,16 +170,7 @@ class Strike:
     def __call__(
         self, workers: Sequence[WorkerHandle], inbox: Inbox, timeout_s: float
     ) -> Killed | dict[int, Done]:
-        """Waits for the step, kills, and waits until that is noticed.
-
-        Returns:
-            What is known of the kill, without the start that follows; or how the first host that
-            ended by itself did so, before there was anything to kill.
-
-        Raises:
-            HostFailed: A host ended before, or the step was not reached in time.
-            CannotRecord: A record could not be written.
-        """
+        """Waits for the step, kills, and waits until that is noticed."""
         steps = 0
         for host, line in _lines(inbox, timeout_s):
             if not line:
@@ -222,11 +193,7 @@ class Strike:
 
     @contextlib.contextmanager
     def restoring(self) -> Iterator[None]:
-        """Has the store away for a time, if that is when it is to be killed; else does nothing.
-
-        Raises:
-            HostFailed: It could not be taken away, or brought back.
-        """
+        """Has the store away for a time, if that is when it is to be killed; else does nothing."""
         if self.store is None or self.kills != "all_and_store":
             yield
             return

@@ -32,12 +32,6 @@ class ExpectedDevices:
 
         Without an accelerator, or in an image that has no library for it, JAX takes the CPU and
         says so in a log only: the figures would be those of another machine.
-
-        Args:
-            ready: What each host said when its worker was ready.
-
-        Raises:
-            UserError: A host has other devices; the message says which.
         """
         for host, said in sorted(ready.items()):
             devices = said.provenance.get("devices", {})

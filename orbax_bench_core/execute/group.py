@@ -36,17 +36,7 @@ class WorkerGroup:
         timeout_s: float,
         patience: Patience = PATIENCE,
     ) -> None:
-        """Starts one worker per setup; `await_ready` waits for them.
-
-        Args:
-            host: What starts them.
-            setups: How each worker is set up.
-            environment: Their environment.
-            python: Name of the environment that runs them; empty for the Python of the host.
-            logs: Where each one's output goes.
-            timeout_s: Seconds that they may take to become ready.
-            patience: How long their signs are watched before they count.
-        """
+        """Starts one worker per setup; `await_ready` waits for them."""
         self._inbox: Inbox = queue.SimpleQueue()
         self._patience = patience
         self._timeout_s = timeout_s
@@ -65,11 +55,7 @@ class WorkerGroup:
         )
 
     def await_ready(self) -> None:
-        """Waits until all are ready.
-
-        Raises:
-            HostFailed: One of them did not become ready; all have been ended.
-        """
+        """Waits until all are ready."""
         try:
             self.ready = self._await_ready(self._timeout_s)
         except BaseException:
@@ -77,21 +63,7 @@ class WorkerGroup:
             raise
 
     def perform(self, tasks: Sequence[Task], timeout_s: float) -> dict[int, Done]:
-        """Has one repeat done, each host its own task.
-
-        Args:
-            tasks: One task per host.
-            timeout_s: Seconds that the repeat may take.
-
-        Returns:
-            How each host ended that ended by itself. The one with which a failure began comes
-            first. A host is missing when another failed and it did not notice in time, or noticed
-            only that.
-
-        Raises:
-            HostFailed: A host ended, is frozen, or not all were done in time.
-            CannotRecord: A record could not be written.
-        """
+        """Has one repeat done, each host its own task."""
         self.measured = {host: [] for host in range(len(self._workers))}
         vigil = self._vigil(timeout_s)
         for worker, task in zip(self._workers, tasks, strict=True):
@@ -103,12 +75,7 @@ class WorkerGroup:
     def perform_and_kill(
         self, tasks: Sequence[Task], strike: Strike, timeout_s: float
     ) -> Killed | dict[int, Done]:
-        """Has training begun, each host its own task, and kills it at a step; see `strike`.
-
-        Raises:
-            HostFailed: A host ended before, or the step was not reached in time.
-            CannotRecord: A record could not be written.
-        """
+        """Has training begun, each host its own task, and kills it at a step; see `strike`."""
         self.measured = {host: [] for host in range(len(self._workers))}
         for worker, task in zip(self._workers, tasks, strict=True):
             with contextlib.suppress(WorkerDied):

@@ -47,12 +47,6 @@ def measuring_lock(
 
     The kernel drops the lock when its holder and the workers that this one started have ended,
     however they end. Processes of one run share it: the one that comes first holds it for all.
-
-    Args:
-        waiting: Called once, with a line for people, when another run holds the lock.
-        lock_file: The file that every run on this machine locks.
-        run: What the processes of one run have in common, and those of no other; empty for a run of
-            one process.
     """
     descriptor, ours = _usable(lock_file, waiting)
     try:
@@ -89,11 +83,6 @@ def turns_on(
     Containers of one machine do not see each other's lock files, but the storage of their runs.
     Each has a lease per machine beside the run directory, or in it where nothing may be written
     beside it or another storage is mounted there, which other containers do not share.
-
-    Args:
-        machines: What tells each machine from others, as all of its containers know it.
-        run: The run directory.
-        waiting: Called with a line for people when another one holds a lease.
     """
 
     def said(line: str) -> None:
@@ -162,11 +151,7 @@ def _is_held_by(descriptor: int, run: str) -> bool:
 
 
 def _usable(lock_file: Path, waiting: Callable[[str], None]) -> tuple[int, bool]:
-    """Opens the lock file, or one of this user where somebody has put something else there.
-
-    Raises:
-        UserError: Neither can be used.
-    """
+    """Opens the lock file, or one of this user where somebody has put something else there."""
     try:
         return _open(lock_file)
     except OSError as error:
@@ -191,9 +176,6 @@ def _open(lock_file: Path) -> tuple[int, bool]:
 
     Anyone may write to the folder. So no link is followed, nothing but a file is waited for or
     written to, and not one that has another name as well.
-
-    Raises:
-        OSError: Something else is there, or it may not be read.
     """
     flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:

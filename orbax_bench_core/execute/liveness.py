@@ -140,12 +140,7 @@ class Pulse:
         return self.signs.stopped and self.judgement().liveness is Liveness.UNKNOWN
 
     def observe(self, at: float, signs: Signs) -> None:
-        """Takes the signs of one look.
-
-        Args:
-            at: When they were taken, in seconds of a clock that never goes back.
-            signs: The signs.
-        """
+        """Takes the signs of one look."""
         last_at, last = self._last or (at, None)
         if last is None or at - last_at > self._patience.gap_s:
             self._stopped_at = self._asleep_at = self._gone_at = None
@@ -190,12 +185,7 @@ class Pulse:
 
 
 def judge(series: Iterable[tuple[float, Signs]], patience: Patience = PATIENCE) -> Judgement:
-    """Judges a worker by its signs over time.
-
-    Args:
-        series: When each look was, in seconds, and the signs that it found; in order.
-        patience: How long signs are watched before they count.
-    """
+    """Judges a worker by its signs over time."""
     pulse = Pulse(patience)
     for at, signs in series:
         pulse.observe(at, signs)

@@ -38,14 +38,6 @@ def attribute(key: str, environment: Mapping[str, str], *, expected: bool = Fals
     """Returns an attribute of this machine; None for one that it does not have.
 
     A server that is starting, or is asked too much, is waited for as long as hosts are.
-
-    Args:
-        key: Name of the attribute.
-        environment: Variables of this process.
-        expected: Whether there must be a server, so that one is waited for that does not answer.
-
-    Raises:
-        OSError: None answers within a second, or for so long; or what answers is something else.
     """
     deadline, told = time.monotonic() + WAIT_S, False
     while True:

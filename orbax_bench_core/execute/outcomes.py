@@ -29,10 +29,6 @@ def attempts_so_far(
     """Returns what was tried in vain on each host before a repeat is tried again.
 
     A host that passed, and is to measure again because another one failed, has tried in vain too.
-
-    Args:
-        earlier: What was recorded of the repeat.
-        errors: How hosts failed in the last try, as far as that is known.
     """
     failed = {host: record.error for host, record in earlier.records.items() if record.error}
     first = min(failed, key=lambda host: failed[host].type == PEER_FAILED, default=None)

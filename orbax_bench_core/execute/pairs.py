@@ -24,11 +24,6 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
     spread over the run and every pair has an early answer. `next_look` is asked after each look,
     also when there is nothing to compare. A failure is data and ends nothing, unless an arm cannot
     be measured or no attempt of either arm passes in the first block.
-
-    Raises:
-        CannotRecord: A record could not be written.
-        AllAlike: Every arm so far lacked the same, where the settings give up then, and there are
-            more pairs.
     """
     info = session.info
     designs = {pair.id: info.design(pair) for pair in session.pairs}

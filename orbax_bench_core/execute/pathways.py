@@ -19,16 +19,7 @@ _TARGET_FORM = re.compile(r"(?:grpc://)?\[?([^\]/]+?)\]?:(\d+)/?")
 
 
 def check_proxy(environment: Mapping[str, str], within_s: float | None = None) -> None:
-    """Checks that what JAX needs on Pathways is there; elsewhere it does nothing.
-
-    Args:
-        environment: Environment variables of this process.
-        within_s: Seconds that the proxy may take to answer: it may have started with this process.
-            None takes as many as the client library waits for it where that is said, and else 10.
-
-    Raises:
-        UserError: The client library, the address of the proxy, or its answer is missing.
-    """
+    """Checks that what JAX needs on Pathways is there; elsewhere it does nothing."""
     if not on_pathways(environment):
         return
     platforms, target = environment["JAX_PLATFORMS"], environment.get(_TARGET, "")

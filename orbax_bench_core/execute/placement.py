@@ -16,15 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_placement(suite: LoadedSuite, cluster: Cluster | None) -> None:
-    """Checks that devices which several hosts share are used by all of them.
-
-    Args:
-        suite: The suite, whose points and arms say how many processes they have.
-        cluster: The place of this process; None for one host.
-
-    Raises:
-        UserError: A point would wait for ever.
-    """
+    """Checks that devices which several hosts share are used by all of them."""
     own = suite.suite.execution.processes
     of_arms = (suite.suite.arm(name).processes for name in ARMS)
     counts = sorted({*own, *(count for count in of_arms if count is not None)})

@@ -15,16 +15,7 @@ from orbax_bench_core.sweep import SweepPoint
 
 
 def run_points(session: Session, meanwhile: Callable[[], object] | None = None) -> None:
-    """Runs every repeat of the points of a session that has no finished record yet.
-
-    Args:
-        session: What is measured.
-        meanwhile: As `runner_of` takes it.
-
-    Raises:
-        CannotRecord: A record could not be written.
-        AllAlike: Every point so far lacked the same, where the settings give up then.
-    """
+    """Runs every repeat of the points of a session that has no finished record yet."""
     info = session.info
     shared = SharedFailure(session.plain) if session.settings.give_up else None
     with runner_of(session, meanwhile) as runner:
@@ -39,17 +30,6 @@ def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> 
 
     Every point has workers of its own, so that what one leaves in a process does not count for the
     next.
-
-    Args:
-        session: What is measured, without arms.
-        ended: Told of each repeat in order, whether it is made now or was there; returns whether it
-            is the last of its point.
-
-    Returns:
-        The fewest repeats that a point has now.
-
-    Raises:
-        CannotRecord: A record could not be written.
     """
     made = []
     for point in session.plain:

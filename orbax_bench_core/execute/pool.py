@@ -52,14 +52,7 @@ class WorkerPool:
         share: bool,
         meanwhile: Callable[[], object] | None = None,
     ) -> None:
-        """Describes the workers; none is started yet.
-
-        Args:
-            session: What they measure.
-            unmade: The environments that its points name and that cannot be had.
-            share: Whether two groups are to be alive at once where the devices allow it.
-            meanwhile: Called once, while the first of them start.
-        """
+        """Describes the workers; none is started yet."""
         self._root = str(session.directory.root)
         self._settings = session.settings
         self._unmade = unmade
@@ -89,12 +82,7 @@ class WorkerPool:
             shutil.rmtree(self._logs, ignore_errors=True)
 
     def group(self, point: SweepPoint, timeout_s: float) -> WorkerGroup:
-        """Returns a group that can run `point`, starting one within `timeout_s` when there is none.
-
-        Raises:
-            HostFailed: A worker was not ready in time, or ended before it was.
-            UserError: It has other devices than were expected.
-        """
+        """A group that can run `point`, starting one within `timeout_s` when there is none."""
         key = self._key(point)
         if key in self._groups:
             self._groups[key] = group = self._groups.pop(key)
@@ -119,13 +107,6 @@ class WorkerPool:
         All are started at once where all may be alive. What the devices are is known once a worker
         has started, so the very first life starts alone. A life that does not become ready fails
         when `life` is asked for it.
-
-        Args:
-            points: What each slot measures.
-            timeout_s: Seconds that workers may take to become ready.
-
-        Returns:
-            Whether all are alive at once.
         """
         if not points:
             return True
@@ -139,11 +120,7 @@ class WorkerPool:
         return True
 
     def life(self, slot: int, point: SweepPoint, timeout_s: float) -> WorkerGroup:
-        """Returns the workers of one slot of a block, starting them when there are none.
-
-        Raises:
-            HostFailed: A worker was not ready in time, or ended before it was.
-        """
+        """Returns the workers of one slot of a block, starting them when there are none."""
         if slot not in self._lives:
             self._begin({slot: point}, timeout_s)
         found = self._lives[slot]
@@ -185,12 +162,7 @@ class WorkerPool:
             meanwhile()
 
     def _await(self, group: WorkerGroup, asked: Placement) -> None:
-        """Waits until a group is ready, and takes from it what the devices are.
-
-        Raises:
-            HostFailed: A worker did not become ready, or is not as it was asked to be.
-            UserError: It has other devices than were expected.
-        """
+        """Waits until a group is ready, and takes from it what the devices are."""
         group.await_ready()
         for host, ready in group.ready.items():
             if differences := ready.differences(asked):
@@ -208,11 +180,7 @@ class WorkerPool:
         self._platform = group.ready[0].platform
 
     def _make_room(self, groups: int) -> bool:
-        """Ends those that were used least recently until so many more may be alive.
-
-        Returns:
-            Whether any had to end.
-        """
+        """Ends those that were used least recently until so many more may be alive."""
         room = self._limit() - len(self._lives) - groups
         evicted = False
         while self._groups and len(self._groups) > room:
@@ -277,11 +245,7 @@ class WorkerPool:
         )
 
     def _check_environment(self, name: str, processes: int) -> None:
-        """Checks that every host that is to run a worker has an environment.
-
-        Raises:
-            HostFailed: One has not.
-        """
+        """Checks that every host that is to run a worker has an environment."""
         reasons = {
             host: f"{name}: {reason}"
             for host, reason in self._unmade.get(name, {}).items()

@@ -41,13 +41,7 @@ _DRILLED: Final = -1
 
 @contextlib.contextmanager
 def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -> Iterator[Runner]:
-    """Makes the environments that a session needs, and a runner whose workers end with it.
-
-    Args:
-        session: What is measured.
-        meanwhile: Called once, while the first workers start. Nothing is measured before it has
-            returned, nor is it called where nothing is left to measure.
-    """
+    """Makes the environments that a session needs, and a runner whose workers end with it."""
     unmade = session.settings.host.make_environments(
         environments(session.entries),
         folder=suite_folder(session.suite.source.file) or Path.cwd(),
@@ -97,16 +91,6 @@ class Runner:
         """Makes sure that one repeat has finished records, or has failed as often as allowed.
 
         A repeat of a pair that has failed before is not run again: its first attempt counts.
-
-        Args:
-            point: The point or pair.
-            index: Which repeat of it.
-            arm: Which side of a pair.
-            block: The block of a paired comparison.
-            life: The slot of the block, within `lives`, that has a worker of its own.
-
-        Raises:
-            CannotRecord: A record could not be written, or the run directory is gone.
         """
         turn = Turn(point, index, arm, block, life)
         raise_if_told()
@@ -137,11 +121,7 @@ class Runner:
         return repeat
 
     def check_recorded(self) -> None:
-        """Checks that every repeat of this session is on storage still: results tell of no other.
-
-        Raises:
-            CannotRecord: Somebody has removed some of them meanwhile.
-        """
+        """Checks that every repeat of this session is still on storage."""
         lost = self._run.lost(self._recorded)
         if lost:
             raise CannotRecord(
@@ -152,15 +132,7 @@ class Runner:
 
     @contextlib.contextmanager
     def lives(self, pair: Pair, arms: Mapping[int, Arm]) -> Iterator[bool]:
-        """Has each of some slots of a block measured by workers of its own, which end with it.
-
-        Args:
-            pair: The pair.
-            arms: What each slot measures.
-
-        Yields:
-            Whether all of them are alive at once; otherwise one is to follow the other.
-        """
+        """Has each of some slots of a block measured by workers of its own, which end with it."""
         if self._drills:
             yield False  # every repeat has processes of its own
             return
@@ -185,14 +157,7 @@ class Runner:
         *,
         traced: bool = False,
     ) -> list[Task]:
-        """Returns one task per host; without `earlier`, of a warm-up.
-
-        Args:
-            turn: What they measure.
-            earlier: What was recorded of it before.
-            errors: How hosts failed in the last try, also those whose record says that they passed.
-            traced: Whether their operations are traced.
-        """
+        """Returns one task per host; without `earlier`, of a warm-up."""
         attempts = {} if earlier is None else attempts_so_far(earlier, errors)
         fence = "" if self._run.fence is None else str(self._run.fence)
         return [

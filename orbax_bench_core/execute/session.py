@@ -193,20 +193,7 @@ class Session:
         watch: Watcher | None = None,
         say: Say = silent,
     ) -> Session:
-        """Expands a suite, and begins its run directory or continues the run that is there.
-
-        Args:
-            suite: The suite.
-            directory: The run directory, local or gs://.
-            settings: How to measure.
-            watch: Told of every event; None for nobody.
-            say: Takes lines for people.
-
-        Raises:
-            OSError: A suite has data in a bucket, and there are no credentials.
-            UserError: The suite is invalid, the directory cannot be used or has a record of a newer
-                release, or another command measures the run that is there.
-        """
+        """Expands a suite, and begins its run directory or continues the run that is there."""
         expansion = expand(suite)
         _check_stores(expansion.points)
         run = RunDirectory(directory)
@@ -234,19 +221,7 @@ class Session:
         watch: Watcher | None = None,
         say: Say = silent,
     ) -> Session:
-        """Joins a run that another process has begun, to measure some of its entries.
-
-        Args:
-            directory: The run directory.
-            points: The points or pairs, each as its id or as a line of JSON.
-            settings: How to measure.
-            watch: Told of every event; None for nobody.
-            say: Takes lines for people.
-
-        Raises:
-            OSError: They have data in a bucket, and there are no credentials.
-            UserError: The directory holds no run, not these points, or a record of a newer release.
-        """
+        """Joins a run that another process has begun, to measure some of its entries."""
         run = RunDirectory(directory)
         info = run.read_info()
         entries = _entries(points, info, directory)
@@ -266,11 +241,7 @@ class Session:
 
     @contextlib.contextmanager
     def owned(self) -> Iterator[None]:
-        """Holds the lease of what is measured here: the whole run or, in a step, its entries.
-
-        Raises:
-            UserError: Another command measures it, or has begun it anew since this session began.
-        """
+        """Holds the lease of what is measured here: the whole run or, in a step, its entries."""
         entries = self.entries if self.step else None
         with self.directory.owned(entries, command=command_line(), say=self.say):
             now = self.directory.read_info()
@@ -290,11 +261,7 @@ class Session:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Holds the measuring lock of each host, and a lease of its machine for its containers.
-
-        Raises:
-            HostsMissing: A host is lost.
-        """
+        """Holds the measuring lock of each host, and a lease of its machine for its containers."""
         host = self.settings.host
         with host.alone(self.say), turns_on(host.machines(), self.directory.root, self.say):
             yield
@@ -324,11 +291,7 @@ def _from_json(text: str) -> SweepEntry:
 
 
 def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[SweepEntry, ...]:
-    """Returns points and pairs that are given by id or as JSON, in their order, each once.
-
-    Raises:
-        UserError: The run has none of that id.
-    """
+    """Returns points and pairs that are given by id or as JSON, in their order, each once."""
     known = {entry.id: entry for entry in info.expansion.points}
     found: dict[str, SweepEntry] = {}
     for point in points:
@@ -345,9 +308,6 @@ def _check_stores(entries: Sequence[SweepEntry]) -> None:
     """Checks that there are credentials for what is saved to or loaded from a bucket.
 
     A worker would look for them for minutes, in each repeat.
-
-    Raises:
-        OSError: There are none.
     """
     points = [point for entry in entries for point in sides(entry).values()]
     for named in {path for point in points for path in (point.storage, point.checkpoint.path)}:

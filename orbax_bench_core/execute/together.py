@@ -37,25 +37,6 @@ def on_hosts(
     """Measures on one host, or on all hosts of a cluster together.
 
     The others join once, and serve as many sessions as `measure` has below their common folder.
-
-    Args:
-        cluster: The place of this process; None measures here alone.
-        directory: The folder that all hosts share: a run directory, or one that is to hold several.
-        measure: Measures with the settings that it is given, on process 0, and returns an exit
-            code.
-        suite: The suite, whose file travels with what it names.
-        equal: What must be the same on every host.
-        settings: How to measure; its host starts the workers of this machine.
-        say: Takes lines for people.
-        host_wait_s: Seconds for which a lost host is waited for.
-        part: Name of what is measured, where others measure other parts of the run meanwhile.
-
-    Returns:
-        The exit code, which is the same on every host.
-
-    Raises:
-        UserError: This host cannot join, others have not, or a point would wait for ever for
-            devices that hosts share.
     """
     check_placement(suite, cluster)
     file = suite.source.file
@@ -102,14 +83,7 @@ def serve(
     say: Say,
     part: str = "",
 ) -> int:
-    """Serves process 0 from another host until the run ends; see `on_hosts`.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        UserError: This host cannot join.
-    """
+    """Serves process 0 from another host until the run ends; see `on_hosts`."""
     agent = Agent(
         cluster,
         directory,
@@ -131,13 +105,6 @@ def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ)
     """Refuses what measures on one host where a launcher has started it on several.
 
     Otherwise each of them would measure into the same folder.
-
-    Args:
-        what: What measures, for people.
-        environment: Environment variables of this process.
-
-    Raises:
-        UserError: The variables of a launcher tell of several hosts, or are wrong.
     """
     cluster = detect_cluster(environment)
     if cluster is not None:

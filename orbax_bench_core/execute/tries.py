@@ -46,11 +46,7 @@ class Try:
         return self.group is None or not began_nothing(self.group, self.ended, len(self.tasks))
 
     def record_warm_up(self, warm_up: WarmUpEnded) -> None:
-        """Records that a warm-up ended it.
-
-        Raises:
-            CannotRecord: The records cannot be written; so do the methods below.
-        """
+        """Records that a warm-up ended it."""
         self.ended = warm_up.ended
         self._record(warm_up.errors(len(self.tasks)), skipped=warm_up.skipped)
 
@@ -88,11 +84,7 @@ class Try:
 
 
 def check_there(run: RunDirectory) -> None:
-    """Checks that a run directory can still take records.
-
-    Raises:
-        CannotRecord: It is gone, or another one is in its place.
-    """
+    """Checks that a run directory can still take records."""
     try:
         run.check_there()
     except OSError as failure:

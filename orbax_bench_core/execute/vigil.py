@@ -73,21 +73,7 @@ class Vigil:
         self._next_look = time.monotonic() + patience.look_s
 
     def keep(self, measured: dict[int, list[Sample]] | None = None) -> dict[int, Ready | Done]:
-        """Waits until all have answered.
-
-        Args:
-            measured: What each host measures is added to its list as soon as it is known; None
-                where nothing is measured.
-
-        Returns:
-            The answer of each host that gave one. If a host has failed and said so, the one with
-            which the failure began comes first, and those are missing that did not notice in time
-            or could tell only of a peer that they had lost.
-
-        Raises:
-            HostFailed: A host has failed that did not say so, or not all answered in time.
-            CannotRecord: A record could not be written.
-        """
+        """Waits until all have answered."""
         for host, event in self._heard():
             if isinstance(event, Measured):
                 if measured is not None:

@@ -23,15 +23,6 @@ def write_atomically(path: epath.Path | str, data: bytes, *, durable: bool = Tru
     """Writes `data` to `path`; a crash at any moment leaves the old file or the new one.
 
     The path is local or gs://, and its parent is created.
-
-    Args:
-        path: The file.
-        data: All of it.
-        durable: Whether it survives a power cut, for which a disk takes milliseconds. What can be
-            made again from the records need not.
-
-    Raises:
-        OSError: The file cannot be written, for example because the disk is full.
     """
     if "://" in str(path):
         # An object store shows an object once it is complete.
@@ -47,9 +38,6 @@ def write_if_changed(path: str, data: bytes) -> None:
 
     Who makes all files of a large run again finds most of them as they are to be, and reading one
     takes a tenth of the time of replacing it.
-
-    Raises:
-        OSError: The file cannot be written.
     """
     if "://" not in path:
         folder = os.path.dirname(path)
@@ -83,10 +71,6 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
     """Opens a file that takes the place of `path` once everything is written to it.
 
     The path is local or gs://, and its parent is created. `durable` is that of `write_atomically`.
-
-    Raises:
-        OSError: The file cannot be written, for example because the disk is full, or a device or
-            a pipe is in its place.
     """
     if "://" in str(path):
         with tempfile.TemporaryFile() as local:
@@ -114,11 +98,7 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
 
 
 def _check_replaceable(path: str) -> None:
-    """Checks that no device, pipe or link of the machine's would be gone: root may replace them.
-
-    Raises:
-        OSError: It is one (`EEXIST`).
-    """
+    """Checks that no device, pipe or link of the machine's would be gone: root may replace them."""
     try:
         kind = os.stat(path).st_mode
     except OSError:  # there is none, or the write will tell

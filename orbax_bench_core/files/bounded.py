@@ -25,16 +25,7 @@ MAX_BYTES: Final = 256 * 2**20
 
 
 def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
-    """Returns what a file holds.
-
-    Args:
-        path: Local or gs://.
-        most: Bytes that it may have.
-
-    Raises:
-        OSError: It cannot be read, is larger (`EFBIG`), or is no file: a pipe would be waited for,
-            and a device has no end.
-    """
+    """Returns what a file holds."""
     if "://" in str(path):
         with answered(path), place(path).open("rb") as remote:
             size = getattr(remote, "size", None)
@@ -49,16 +40,7 @@ def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
 
 
 def read_json(path: epath.Path | str, most: int = MAX_BYTES) -> Any:
-    """Returns what a file of JSON says.
-
-    Args:
-        path: Local or gs://.
-        most: Bytes that it may have.
-
-    Raises:
-        OSError: As `read_at_most`.
-        ValueError: It is no JSON, or nested deeper than anything of ours.
-    """
+    """Returns what a file of JSON says."""
     try:
         return json.loads(read_at_most(path, most))
     except RecursionError:
@@ -67,11 +49,7 @@ def read_json(path: epath.Path | str, most: int = MAX_BYTES) -> Any:
 
 @contextlib.contextmanager
 def answered(path: epath.Path | str) -> Iterator[None]:
-    """Has what the client of a store raises be an error of the system.
-
-    Raises:
-        OSError: The store refuses this (`EACCES`), or is not well (`EIO`).
-    """
+    """Has what the client of a store raises be an error of the system."""
     try:
         yield
     except Exception as error:
@@ -102,14 +80,7 @@ def as_system_error(error: BaseException, path: str | None = None) -> OSError | 
 
 @contextlib.contextmanager
 def opened(path: epath.Path | str) -> Iterator[IO[bytes]]:
-    """Opens a file of any size, to be read in pieces.
-
-    Args:
-        path: Local or gs://.
-
-    Raises:
-        OSError: It cannot be read, or is no file, as in `read_at_most`.
-    """
+    """Opens a file of any size, to be read in pieces."""
     if "://" in str(path):
         with answered(path), place(path).open("rb") as remote:
             yield remote
@@ -128,11 +99,7 @@ class Bounded(io.BytesIO):
         self._path, self._most = path, most
 
     def write(self, data: Any, /) -> int:
-        """Takes more of the object.
-
-        Raises:
-            OSError: It is too large (`EFBIG`).
-        """
+        """Takes more of the object."""
         if self.tell() + len(data) > self._most:
             raise _too_large(self._path, self._most)
         return super().write(data)
@@ -143,11 +110,7 @@ def _too_large(path: epath.Path | str, most: int) -> OSError:
 
 
 def _status(path: epath.Path | str) -> os.stat_result:
-    """Returns the status of a file or folder.
-
-    Raises:
-        OSError: It is neither.
-    """
+    """Returns the status of a file or folder."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise OSError(errno.EINVAL, "Neither a file nor a folder", str(path))

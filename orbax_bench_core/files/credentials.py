@@ -36,13 +36,6 @@ def check_credentials(named: str, environment: Mapping[str, str] = os.environ) -
     Its clients ask for a metadata server again and again, each for itself: that took 35 to 50 s
     where there was none. Where the machine is Google's, or in a cluster, they are left to it: such
     a server may take long to come up. Whether credentials are good, only the service knows.
-
-    Args:
-        named: The place that was given, for the message.
-        environment: Environment variables of this process.
-
-    Raises:
-        OSError: There are none (`EPERM`).
     """
     given = environment.get(_KEY_FILE)
     if any(map(environment.get, (EMULATOR, *_OF_CLIENT))):

@@ -36,12 +36,6 @@ def create_exclusively(path: epath.Path, data: bytes) -> bool:
 
     Locally this is `link(2)`, on gs:// a write on condition that there is no such object: of two
     that try at the same time, one succeeds.
-
-    Returns:
-        Whether it was written; False when the file is there.
-
-    Raises:
-        OSError: It cannot be written, for example because the disk is full.
     """
     if _remote(path):
         return _upload(path, data, generation=0)
@@ -64,12 +58,6 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
 
     Locally that is under a lock that all who swap in this folder take, on gs:// on condition that
     the object is the one that was read.
-
-    Returns:
-        Whether it was written; False when the file is gone, or holds something else.
-
-    Raises:
-        OSError: It cannot be written.
     """
     if _remote(path):
         found = _download(path)
@@ -88,16 +76,7 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
 
 
 def read_if_there(path: epath.Path | str, most: int = MAX_BYTES) -> bytes | None:
-    """Returns what a file holds, or None when there is no such file.
-
-    Args:
-        path: Local or gs://.
-        most: Bytes that it may have.
-
-    Raises:
-        OSError: It is there, perhaps, and cannot be read: whatever else went wrong does not mean
-            that it is missing. Nor does a link to what is missing: nothing can be created there.
-    """
+    """Returns what a file holds, or None when there is no such file."""
     if _remote(path):
         return _remote_bytes(path, most)
     try:
@@ -108,11 +87,7 @@ def read_if_there(path: epath.Path | str, most: int = MAX_BYTES) -> bytes | None
 
 
 def is_there(path: epath.Path) -> bool:
-    """Returns whether there is such a file.
-
-    Raises:
-        OSError: That cannot be known.
-    """
+    """Returns whether there is such a file."""
     try:
         if _remote(path):
             bucket, name = _bucket_and_name(path)
@@ -124,12 +99,7 @@ def is_there(path: epath.Path) -> bool:
 
 
 def names_in(folder: epath.Path | str) -> list[str]:
-    """Returns the names in a folder, sorted; none when there is no such folder.
-
-    Raises:
-        NotADirectoryError: What is there is no folder.
-        OSError: It cannot be listed. (`glob` would say that it is empty.)
-    """
+    """Returns the names in a folder, sorted; none when there is no such folder."""
     if not _remote(folder):
         try:
             return sorted(os.listdir(folder))
@@ -146,11 +116,7 @@ def names_in(folder: epath.Path | str) -> list[str]:
 
 
 def _refuse_link(path: epath.Path | str) -> None:
-    """Refuses a link to what is not there, which is no reason to take its place for empty.
-
-    Raises:
-        OSError: There is such a link.
-    """
+    """Refuses a link to what is not there, which is no reason to take its place for empty."""
     if Path(path).is_symlink():
         raise OSError(errno.EINVAL, "A link to what is not there", str(path))
 

@@ -39,12 +39,7 @@ def started(pid: int) -> str:
 
 
 def is_gone(pid: int, since: str) -> bool:
-    """Returns whether a process of this machine, which started at `since`, is not there any more.
-
-    Args:
-        pid: Its process id.
-        since: When it started, as `started` says.
-    """
+    """Whether a process of this machine, which started at `since`, is not there any more."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -20,13 +20,6 @@ def refuse_links(path: epath.Path | str, root: epath.Path | str) -> None:
     """Refuses a path that a link below `root` may lead anywhere.
 
     `root` itself may be a link, or lie behind one: somebody has named it. Cloud Storage has none.
-
-    Args:
-        path: A file or folder below `root`, which need not exist.
-        root: The folder that was named.
-
-    Raises:
-        OSError: The path, or a folder on the way to it, is a link (`ELOOP`).
     """
     way, top = os.fspath(path), os.fspath(root).rstrip("/")
     if "://" in way:
@@ -38,11 +31,7 @@ def refuse_links(path: epath.Path | str, root: epath.Path | str) -> None:
 
 
 def remove_tree(path: epath.Path, root: epath.Path | str) -> None:
-    """Removes what is at a path below `root`: a folder with all in it, or a link, not its end.
-
-    Raises:
-        OSError: It cannot be removed, or lies behind a link (`ELOOP`).
-    """
+    """Removes what is at a path below `root`: a folder with all in it, or a link, not its end."""
     local = os.fspath(path)
     if "://" in local:
         if path.exists():

@@ -23,12 +23,7 @@ _LONGEST: Final = 4096
 
 
 def place(named: epath.Path | str) -> epath.Path:
-    """Returns the place that a path or a URI names.
-
-    Raises:
-        OSError: It is a URI of a scheme that nothing here reads and writes (`EPROTONOSUPPORT`), or
-            in a bucket for which there are no credentials (`EPERM`).
-    """
+    """Returns the place that a path or a URI names."""
     from etils import epath
 
     path, unknown = _understood(str(named))
@@ -57,12 +52,7 @@ def matching(folder: epath.Path, pattern: str) -> Iterator[epath.Path]:
 
 
 def checked_path(path: str) -> str:
-    """Returns `path` in full: a local path is made absolute, a `gs://` URI stays.
-
-    Raises:
-        ValueError: The path is empty or no text, or the URI lacks a slash or has a scheme that
-            Orbax cannot write to.
-    """
+    """Returns `path` in full: a local path is made absolute, a `gs://` URI stays."""
     if not path.strip():
         raise ValueError("the path is empty; name a directory, `.` for the one that this runs in")
     if "\x00" in path or len(path) > _LONGEST:

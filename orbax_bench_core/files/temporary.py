@@ -46,12 +46,7 @@ def is_abandoned(path: Path) -> bool:
 
 
 def sweep_once(folder: str, *, new: bool = False) -> None:
-    """Deletes what killed writers have left in a folder, the first time that it is asked.
-
-    Args:
-        folder: The folder.
-        new: Whether this process has just made it, so that there is nothing to look for.
-    """
+    """Deletes what killed writers have left in a folder, the first time that it is asked."""
     if folder in _written_to:
         return
     _written_to.add(folder)
@@ -72,11 +67,7 @@ def clear_own() -> None:
 
 @contextlib.contextmanager
 def scratch_folder(kind: str) -> Iterator[Path]:
-    """Makes a folder for what is temporary, and deletes those of its kind that the dead have left.
-
-    Args:
-        kind: What it is for: the name begins so.
-    """
+    """Makes a temporary folder, and deletes those that dead processes have left."""
     path = new_scratch_folder(kind)
     try:
         yield path

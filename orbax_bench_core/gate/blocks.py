@@ -90,10 +90,6 @@ class Blocks:
 
         It is g(t) = max(exp(shift) t, t + floor), so what the candidate took is mapped back by
         min(t / exp(shift), t - floor). What is not positive then ranks below everything else.
-
-        Args:
-            shift: Log of the supposed ratio.
-            floor: Smallest supposed slow-down, in the unit of the values.
         """
         shifted = self.logs - shift * self.candidate[:, :, None]
         if floor <= 0:
@@ -116,9 +112,6 @@ def read_blocks(times: Any, labels: Any, better: Better = "lower") -> Blocks | s
         labels: True where the candidate ran, shape (blocks, 4), two per block.
         better: Which way the values are good. Where higher is better the reciprocal is what an
             operation costs, so that a ratio above 1 is worse for every metric.
-
-    Returns:
-        The blocks, or in words what is wrong with them: `Missing` where values are `nan`.
     """
     try:
         values = np.asarray(times, dtype=np.float64)

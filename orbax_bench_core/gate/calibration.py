@@ -41,10 +41,6 @@ def reject_rate(n_tests: int, n_rejected: int, alpha: float) -> RejectRate:
 
     Only too many rejections speak against it: an exact test of discrete data rejects a little less
     often than it may. The tests must be independent of each other; operations of one run are not.
-
-    Raises:
-        ValueError: If the counts are negative or more were rejected than tested, or alpha is not
-            between 0 and 1.
     """
     if not 0 <= n_rejected <= n_tests:
         raise ValueError(f"{n_rejected} of {n_tests} tests rejected: that is no count")

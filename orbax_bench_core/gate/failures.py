@@ -37,9 +37,6 @@ def settle_failures(
         end: Index of the look at which everything else was settled; None while it is not.
         alpha_scale: Share of alpha that this point has.
         seed: Seed of random orders, where there are too many blocks to count all.
-
-    Returns:
-        The verdict at the last look made, and whether a later look could not change it.
     """
     schedule = Schedule.of(rule, failed.shape[2])
     alpha = _SHARE_OF_ALPHA * rule.alpha * alpha_scale

@@ -37,13 +37,6 @@ def health(times: Any, *, resident: Sequence[float | bool] | None = None) -> Ser
     follow each other, see `drift_p_value`) and as large as 5 %. Of series that only wander, with a
     correlation of 0.8 from one value to the next or less, at most 5 % are flagged as drifting, and
     as many for outliers.
-
-    Args:
-        times: Seconds in the order of measurement. Values that are no positive, finite number are
-            left out, and that is flagged.
-        resident: Before each operation, the share of its data that was in the page cache (or
-            whether it was), where that is known. Otherwise cold operations are looked for among the
-            first values.
     """
     given = np.asarray(times, dtype=np.float64).ravel()
     usable = np.isfinite(given) & (given > 0)

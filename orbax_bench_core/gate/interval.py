@@ -58,16 +58,6 @@ def interval(
     moved to the tolerance or the margin: the lower one is above the tolerance exactly when the
     verdict is REGRESSION, the upper one below the margin exactly when it is PASS. With a smallest
     slow-down in seconds the verdict is not on a ratio alone, and no end is moved.
-
-    Args:
-        blocks: What was measured up to the look of the outcome.
-        rule: The rule of the series.
-        outcome: What the looks said, with the levels at that look.
-        centre: Log of the estimate.
-        seed: Seed of random orders, where there are too many blocks to count all.
-
-    Returns:
-        Lower and upper end; None where the blocks are too few to rule out any ratio on that side.
     """
     step = 2 * standard_error(within_block_sigma(blocks), blocks.operations)
 

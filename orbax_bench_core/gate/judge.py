@@ -170,9 +170,6 @@ def false_discovery(verdicts: Mapping[str, Verdict], config: GateConfig) -> dict
     Statist. Soc. B 57 (1995) 289) among those that were looked at. The p-value of a look is first
     divided by the share of alpha that the look may spend, which keeps it a p-value although the
     data chose when to stop. `verdicts` are those of `judge` with the same `config`.
-
-    Returns:
-        One value per operation that is neither primary nor without a look.
     """
     primary = primary_operations(verdicts, config)
     found = {

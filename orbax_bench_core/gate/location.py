@@ -57,13 +57,6 @@ def settle(
     point passes only when all of its series do, which is an intersection-union test and needs no
     correction (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
     Technometrics 24 (1982) 295).
-
-    Args:
-        series: What was measured, by name, with equally many operations per slot.
-        rules: The rule of each. All have the looks and levels of the first.
-        family: Number of series that share alpha, at least as many as are given; by default those.
-        alpha_scale: Share of alpha that this family has of a larger one.
-        seed: Seed of random orders, where there are too many blocks to count all.
     """
     found = {name: TimeTest() for name in series}
     if not series:

@@ -27,15 +27,7 @@ def cannot_judge(reason: str) -> Verdict:
 def describe(
     blocks: Blocks, rule: GateRule, outcome: TimeTest, *, alpha_scale: float = 1.0, seed: int = 0
 ) -> Verdict:
-    """Returns what the looks said, with how large the ratio is and what could have been found.
-
-    Args:
-        blocks: All that was measured.
-        rule: The rule of the operation.
-        outcome: What the looks say of its time.
-        alpha_scale: Share of alpha that it has of that of its family.
-        seed: Seed of random orders, where there are too many blocks to count all.
-    """
+    """Returns what the looks said, with how large the ratio is and what could have been found."""
     schedule = Schedule.of(rule, blocks.per_life)
     alpha = rule.alpha * alpha_scale
     stalls, known = settle_stalls(blocks, rule, outcome, alpha=alpha, seed=seed)

@@ -53,17 +53,6 @@ def plan(
     It follows the normal process of `detectable` over the looks, for independent log-normal times.
     Stalls and slow states that the robust sigma leaves out make it take longer, and so do stalls
     and failures that have to be followed up.
-
-    Args:
-        sigma: Robust standard deviation of a log time within a run, such as a noise passport gives.
-        rule: When a difference counts; by default the defaults.
-        true_ratio: Ratio of candidate to baseline to plan for.
-        per_life: Operations of one life of a worker; 1 for arms in one worker.
-        tau: Standard deviation of the log offset of one life.
-        baseline_s: Typical seconds of the baseline, for the smallest slow-down in seconds.
-
-    Raises:
-        ValueError: If sigma or tau is negative or not finite, or the ratio not positive and finite.
     """
     for name, value in (("sigma", sigma), ("tau", tau)):
         if not (math.isfinite(value) and value >= 0):
@@ -96,15 +85,7 @@ def plan_operations(
     per_life: int = 1,
     tau: float = 0.0,
 ) -> dict[str, Plan]:
-    """Returns the plan of each operation by its own rule; a point takes as long as its slowest.
-
-    Args:
-        sigmas: Robust standard deviation of the log time within a run, by operation.
-        config: When a difference counts.
-        true_ratio: Ratio of candidate to baseline to plan for.
-        per_life: Operations of one life of a worker; 1 for arms in one worker.
-        tau: Standard deviation of the log offset of one life.
-    """
+    """Returns the plan of each operation by its own rule; a point takes as long as its slowest."""
     return {
         name: plan(sigma, config.rule(name), true_ratio, per_life=per_life, tau=tau)
         for name, sigma in sigmas.items()
@@ -118,16 +99,6 @@ def more_blocks(
 
     A verdict comes at a look. Where no look that is left is likely to give one, it is what a look
     of its own at the last look's level would need: the looks of the rule have to be extended first.
-
-    Args:
-        sigma: Robust standard deviation of a log time within a block.
-        log_ratio: Log of the estimated ratio.
-        operations: Operations per arm so far.
-        rule: When a difference counts.
-        per_life: Operations of one life of a worker; 1 for arms in one worker.
-
-    Returns:
-        None where it is more than three times the last look: nobody would run that.
     """
     schedule, block = Schedule.of(rule, per_life), PER_ARM * per_life
     for look, share in enumerate(schedule.shares):

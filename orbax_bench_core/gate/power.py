@@ -103,16 +103,6 @@ def detectable(
     """Returns the smallest relative slow-down that is found by so many operations.
 
     It is infinite where the blocks are too few for the level of every look.
-
-    Args:
-        sigma: Standard deviation of a log time within a block.
-        operations: Operations per arm: the looks up to there count, at least the first.
-        rule: When a difference counts.
-        power: Share of such slow-downs that are found: nine in ten by default.
-        per_life: Operations of one life of a worker; 1 for arms in one worker.
-        tau: Standard deviation of the log offset of one life, where `sigma` has it not.
-        baseline_s: Typical seconds of the baseline, for the smallest slow-down in seconds.
-        alpha_scale: Share of alpha that this operation has.
     """
     (found,) = detectable_at(
         (power,),

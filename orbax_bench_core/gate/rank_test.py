@@ -26,32 +26,13 @@ break a tie, and no clock resolves one part in ten thousand million."""
 def p_values(
     blocks: Blocks, shift: float, floor: float = 0.0, *, draws: int = DRAWS, seed: int = 0
 ) -> tuple[float, float]:
-    """Returns the p-values of both sides if the candidate costs g(t) where the baseline costs t.
-
-    Args:
-        blocks: What was measured.
-        shift: Log of the supposed ratio.
-        floor: Smallest supposed slow-down: g(t) = max(exp(shift) t, t + floor).
-        draws: Random orders that stand in for all of them where there are too many blocks.
-        seed: Seed of those; no other number depends on it.
-
-    Returns:
-        Probability of a candidate at least this slow, and of one at least this fast.
-    """
+    """Returns the p-values of both sides if the candidate costs g(t) where the baseline costs t."""
     scores = doubled_ranks(blocks, shift, floor)
     return tails(scores, blocks.candidate, draws=draws, seed=seed)
 
 
 def tail(blocks: Blocks, shift: float, *, slow: bool, draws: int = DRAWS, seed: int = 0) -> float:
-    """Returns one of the p-values that `p_values` gives, but for the rounding of its last digits.
-
-    Args:
-        blocks: What was measured.
-        shift: Log of the supposed ratio.
-        slow: Whether it is that of a candidate at least this slow, or of one at least this fast.
-        draws: Random orders that stand in for all of them where there are too many blocks.
-        seed: Seed of those.
-    """
+    """One of the p-values that `p_values` gives, but for the rounding of its last digits."""
     scores = doubled_ranks(blocks, shift)
     return one_tail(scores, blocks.candidate, upper=slow, draws=draws, seed=seed)
 

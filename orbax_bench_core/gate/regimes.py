@@ -47,13 +47,6 @@ def find_regimes(logs: Floats) -> Regimes | None:
     The gap counts between the quartiles, so that some stalls are outliers and no regime. It is real
     when it is 0.8 + 30 / n times as wide as the standard deviation within the groups, which less
     than 1 % of series of n normal values have.
-
-    Args:
-        logs: Log times in the order of measurement.
-
-    Returns:
-        The groups; None for a series of one kind, of fewer than 10 values, or whose groups differ
-        by less than 5 %.
     """
     count = len(logs)
     if count < FEWEST:

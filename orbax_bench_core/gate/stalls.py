@@ -61,17 +61,6 @@ def settle_stalls(
     While the time is open the comparison goes on for its sake. Once that passes, it goes on while
     the candidate is suspected of more stalls, or `max_stalls` is not yet excluded, to a last look
     of its own.
-
-    Args:
-        blocks: What was measured.
-        rule: The rule of the series.
-        outcome: What its times say.
-        alpha: Level of REGRESSION over all looks together.
-        seed: Seed of random orders, where there are too many blocks to count all.
-
-    Returns:
-        The verdict at the last look made, None before the first; and whether a later look could
-        not change it.
     """
     schedule = Schedule.of(rule, blocks.per_life)
     found: StallVerdict | None = None

@@ -69,15 +69,6 @@ def decide_unpaired(
     that could be exchanged: its least p-value is 1 / C(n + m, n). Ties count against a verdict.
 
     Whatever is wrong with the input, or missing, is the `reason` of an INCONCLUSIVE.
-
-    Args:
-        baseline: Seconds of the stored run, or the values of any other positive metric.
-        candidate: Seconds of the run that is looked at.
-        past_log_ratios: Logs of ratios of medians between past runs of this point; see
-            `run_log_ratio`. They are of the values, so that more is worse only where `better` is
-            `lower`.
-        rule: Has the margin and the levels; by default the defaults.
-        better: Which way the values are good.
     """
     rule = GateRule() if rule is None else rule
     before, now = _logs(baseline, "baseline"), _logs(candidate, "candidate")
@@ -128,11 +119,7 @@ def decide_unpaired(
 
 
 def run_log_ratio(before: Any, now: Any) -> float:
-    """Returns the log of the ratio of medians of two runs, which is what a history keeps.
-
-    Raises:
-        ValueError: If a run has no values, or one that is not a positive, finite number.
-    """
+    """Returns the log of the ratio of medians of two runs, which is what a history keeps."""
     first, second = _logs(before, "the earlier run"), _logs(now, "the later run")
     for run in (first, second):
         if isinstance(run, str):

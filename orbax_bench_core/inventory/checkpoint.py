@@ -99,14 +99,7 @@ class StoredCheckpoint:
 
 
 def read_checkpoint(path: str) -> StoredCheckpoint:
-    """Reads what the files of a checkpoint say, without a value of its arrays.
-
-    Args:
-        path: Root of a checkpoint or the directory of one item, local or gs://, finished or not.
-
-    Raises:
-        UserError: There is nothing at the path, or no checkpoint of Orbax, or several.
-    """
+    """Reads what the files of a checkpoint say, without a value of its arrays."""
     root, item = locate(path)
     return _Reader(path, root, item).read()
 

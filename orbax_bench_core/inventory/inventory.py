@@ -92,12 +92,7 @@ class Inventory(pydantic.BaseModel):
 
 
 def take_inventory(directory: epath.Path) -> Inventory:
-    """Counts the files below `directory` and their sizes, by what they are for.
-
-    Args:
-        directory: A local or gs:// directory, or a checkpoint that is one file; what does not exist
-            is empty.
-    """
+    """Counts the files below `directory` and their sizes, by what they are for."""
     sizes, paths = _sizes(plain(directory))
     kinds = {
         file: "ocdbt_index"

@@ -47,19 +47,7 @@ class Chunk:
 def read_store(
     folder: epath.Path, sizes: Mapping[PurePosixPath, int], *, ocdbt: bool
 ) -> tuple[dict[str, Chunk], list[str]]:
-    """Lists the keys of a store.
-
-    Args:
-        folder: Directory of the item.
-        sizes: Bytes of every file below it.
-        ocdbt: Whether it is an OCDBT database.
-
-    Returns:
-        The value of each key, and what is wrong with the files that hold them.
-
-    Raises:
-        StoreError: The database is damaged.
-    """
+    """Lists the keys of a store."""
     if not ocdbt:
         return _in_folders(folder, sizes), []
     if sizes.get(_MANIFEST, 0) > MAX_BYTES:
@@ -70,11 +58,7 @@ def read_store(
 
 
 def _refuse_pipes(folder: epath.Path, files: Iterable[PurePosixPath]) -> None:
-    """Refuses a database with a file that is none: TensorStore would wait for a pipe.
-
-    Raises:
-        StoreError: There is one.
-    """
+    """Refuses a database with a file that is none: TensorStore would wait for a pipe."""
     if "://" in str(folder):
         return
     for file in files:

@@ -20,11 +20,7 @@ _USUAL: Final = ("state", "pytree", "default", "items")
 
 
 def locate(path: str) -> tuple[epath.Path, str]:
-    """Returns the root of a checkpoint and the name of its item, empty where the root is one.
-
-    Raises:
-        UserError: There is nothing at the path, or no checkpoint of Orbax, or several.
-    """
+    """Returns the root of a checkpoint and the name of its item, empty where the root is one."""
     directory = absolute(path)
     if not directory.exists():
         raise UserError(f"{path!r} does not exist; give the directory of an Orbax checkpoint")

@@ -69,14 +69,7 @@ class SavedTree:
 
 
 def read_saved_trees(directory: epath.Path) -> tuple[SavedTree, ...]:
-    """Reads the trees below a directory, up to four; of unfinished saves there are none.
-
-    Args:
-        directory: Where a repeat left its checkpoints, local or gs://.
-
-    Returns:
-        What could be read: metadata that are damaged, or of another format, are left out.
-    """
+    """Reads the trees below a directory, up to four; of unfinished saves there are none."""
     found = []
     for folder in _tree_folders(plain(directory), _DEPTH):
         found.append(_read(folder))

@@ -53,11 +53,7 @@ class ZarrArray:
 
 
 def read_zarr(text: bytes | str) -> ZarrArray:
-    """Reads the metadata of one array.
-
-    Raises:
-        ValueError: They are damaged, or not of an array as Orbax writes it.
-    """
+    """Reads the metadata of one array."""
     try:
         found = json.loads(text)
     except RecursionError:

@@ -24,11 +24,7 @@ def is_digest(image: str) -> bool:
 
 
 def require_digest(launch: Launch, place: str) -> str:
-    """Returns the image of a launch.
-
-    Raises:
-        UserError: None was given, or only a tag, which may name another image on the next host.
-    """
+    """Returns the image of a launch."""
     if launch.image is not None and is_digest(launch.image):
         return launch.image
     given = "" if launch.image is None else f", got {launch.image}"
@@ -42,17 +38,7 @@ def require_digest(launch: Launch, place: str) -> str:
 def require_shared(
     launch: Launch, place: str, mounted: str | None = None, *, mount: str = ""
 ) -> None:
-    """Checks that all hosts reach the run directory.
-
-    Args:
-        launch: What is launched.
-        place: Name of the place, for messages.
-        mounted: Path at which hosts mount a volume; None where they mount none.
-        mount: The setting by which they could; empty where there is none.
-
-    Raises:
-        UserError: It is a folder of this machine.
-    """
+    """Checks that all hosts reach the run directory."""
     directory = launch.output_directory
     if directory.startswith("gs://"):
         return
@@ -70,16 +56,7 @@ def require_shared(
 
 
 def require_jobset_names(name: str, jobs: Mapping[str, tuple[int, int]], head: str = "") -> None:
-    """Checks all names that JobSet makes of its own, as its webhook does.
-
-    Args:
-        name: That of the JobSet, which is also its domain.
-        jobs: Replicas and pods of each replicated job.
-        head: The one whose first pod is the coordinator; empty where there is no coordinator.
-
-    Raises:
-        UserError: The API server would refuse one of them.
-    """
+    """Checks all names that JobSet makes of its own, as its webhook does."""
     if not _NAME.fullmatch(name):
         raise UserError(f"--name {name!r}: lower case letters, digits and dashes, from a letter on")
     made = [

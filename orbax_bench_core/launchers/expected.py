@@ -14,15 +14,7 @@ _PLATFORMS: Final = ("cpu", "gpu", "tpu")
 
 
 def expected_devices(text: str) -> ExpectedDevices | None:
-    """Reads what a step expects: `PLATFORM[:KIND][:COUNT]`; None where it is empty.
-
-    Args:
-        text: Such as `tpu:v5e:8`, `gpu:h100-80gb:8`, `gpu:8` or `cpu`; the count is that of JAX's
-            devices over all processes.
-
-    Raises:
-        UserError: It is written differently, or there is no such kind.
-    """
+    """Reads what a step expects: `PLATFORM[:KIND][:COUNT]`; None where it is empty."""
     if not text:
         return None
     platform, *rest = text.split(":")

@@ -16,9 +16,6 @@ def require_whole_slices(processes: Iterable[int], shape: SliceShape, slices: in
         processes: Host processes of each point.
         shape: The slice.
         slices: How many of them there are.
-
-    Raises:
-        UserError: A point has another number of processes than there are hosts.
     """
     hosts = shape.hosts * slices
     misfits = sorted({count for count in processes if count != hosts})

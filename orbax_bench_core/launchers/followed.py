@@ -33,19 +33,7 @@ _DONE: Final = ("Completed", "Complete")
 
 
 def followed(watched: Watched, settings: KubernetesSettings, *, before: Callable[[], None]) -> int:
-    """Creates an object, follows it to its end, and deletes it.
-
-    Args:
-        watched: What is created.
-        settings: Where, and for how long.
-        before: Called before it is created.
-
-    Returns:
-        The exit code of host 0.
-
-    Raises:
-        UserError: The cluster refuses, does not start the pods in time, or does not answer.
-    """
+    """Creates an object, follows it to its end, and deletes it."""
     with (
         connected(
             namespace=settings.namespace, context=settings.context, kubeconfig=settings.kubeconfig
@@ -68,16 +56,7 @@ class Course:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Describes it; `run` does it.
-
-        Args:
-            api: The cluster.
-            watched: What is created.
-            settings: For how long, and whether it is kept.
-            before: Called before it is created.
-            clock: Seconds since some moment.
-            sleep: Waits for a number of seconds.
-        """
+        """Describes it; `run` does it."""
         self._api = api
         self._watched = watched
         self._settings = settings
@@ -152,11 +131,7 @@ class Course:
             return found
 
     def _one_that_is_there(self) -> Object | None:
-        """Returns an object of the same launch that still runs; None after removing a finished one.
-
-        Raises:
-            UserError: What is there is not of this launch.
-        """
+        """An object of the same launch that still runs; None after removing a finished one."""
         found = self._api.get(self._path)
         if found is None:
             return None
@@ -325,11 +300,7 @@ class _Waiting:
         self._starting = 0.0
 
     def look(self, *, suspended: bool, pods: Sequence[Object], hosts: int) -> None:
-        """Counts the time since the last look.
-
-        Raises:
-            UserError: It is more than was allowed.
-        """
+        """Counts the time since the last look."""
         passed, self._seen = self._clock() - self._seen, self._clock()
         if suspended:
             return

@@ -97,14 +97,7 @@ class Gpus:
 
 
 def parse_gpus(text: str) -> Gpus:
-    """Reads GPUs as the command line takes them: `KIND:COUNT`, or `COUNT` of any kind.
-
-    Args:
-        text: Such as `h100-80gb:8`; the kind may be GKE's or Vertex AI's name as well.
-
-    Raises:
-        UserError: It is written differently, or there is no such GPU.
-    """
+    """Reads GPUs as the command line takes them: `KIND:COUNT`, or `COUNT` of any kind."""
     kind, separator, number = text.strip().rpartition(":")
     if not (number.isascii() and number.isdigit() and int(number)) or (separator and not kind):
         raise UserError(f"GPUs are KIND:COUNT, such as h100-80gb:8, or COUNT; got {text!r}")
@@ -112,11 +105,7 @@ def parse_gpus(text: str) -> Gpus:
 
 
 def gpu_named(name: str) -> Gpu:
-    """Returns the kind of GPU that people call so, by its name here, on GKE or on Vertex AI.
-
-    Raises:
-        UserError: There is none.
-    """
+    """Returns the kind of GPU that people call so, by its name here, on GKE or on Vertex AI."""
     for gpu in GPU_KINDS:
         if name in (gpu.name, gpu.gke, gpu.vertex):
             return gpu

@@ -164,11 +164,7 @@ class SliceShape:
 
     @property
     def vertex_machine_spec(self) -> dict[str, str]:
-        """The `machine_spec` of a Vertex AI custom job; one replica of it is the whole slice.
-
-        Raises:
-            UserError: Vertex AI has no machine type for this generation.
-        """
+        """The `machine_spec` of a Vertex AI custom job; one replica of it is the whole slice."""
         if not self.generation.vertex:
             known = ", ".join(each.name for each in GENERATIONS if each.vertex)
             raise UserError(f"Vertex AI has no custom jobs on TPU {self}; it has {known}")
@@ -176,17 +172,7 @@ class SliceShape:
 
 
 def slice_shape(generation: str, topology: str, machine_type: str = "") -> SliceShape:
-    """Returns a slice of the table.
-
-    Args:
-        generation: Such as `v5e`.
-        topology: Such as `2x4`.
-        machine_type: Which machines to take where there is a choice, as for 2x4 of v5e: one host of
-            eight chips, or two of four. Empty takes the fewest hosts.
-
-    Raises:
-        UserError: There is no such slice; the message names the nearest and all that there are.
-    """
+    """Returns a slice of the table."""
     found = _generation(generation)
     if not _is_topology(found, topology):
         raise UserError(_no_such_topology(found, topology))
@@ -201,14 +187,7 @@ def slice_shape(generation: str, topology: str, machine_type: str = "") -> Slice
 
 
 def parse_slice(text: str) -> SliceShape:
-    """Reads a slice as the command line takes it: `v5e:2x4`, or with its machine type behind.
-
-    Args:
-        text: `TYPE:TOPOLOGY` or `TYPE:TOPOLOGY:MACHINE_TYPE`.
-
-    Raises:
-        UserError: It is written differently, or there is no such slice.
-    """
+    """Reads a slice as the command line takes it: `v5e:2x4`, or with its machine type behind."""
     parts = text.strip().split(":")
     if len(parts) not in (2, 3):
         raise UserError(f"a TPU slice is TYPE:TOPOLOGY, such as v5e:2x4; got {text!r}")
@@ -227,11 +206,7 @@ def topologies(generation: Generation) -> Iterator[str]:
 
 
 def generation_named(name: str) -> Generation:
-    """Returns the generation that people call so, by its name or another one of it.
-
-    Raises:
-        UserError: There is none.
-    """
+    """Returns the generation that people call so, by its name or another one of it."""
     by_name = _generations_by_name()
     return by_name[name] if name in by_name else _generation(name)
 

@@ -88,11 +88,7 @@ class JobSet:
     """Starts a pod for each host, follows them, and deletes them at the end."""
 
     def __init__(self, launch: Launch, settings: JobSetSettings) -> None:
-        """Checks what is to be started.
-
-        Raises:
-            UserError: It cannot run as a JobSet; the message says why.
-        """
+        """Checks what is to be started."""
         if launch.tpu is not None and settings.gpus:
             raise UserError("--on jobset: a host has TPUs or GPUs; give --tpu, or --set gpus=N")
         if launch.tpu is not None and settings.port in _TPU_PORTS:

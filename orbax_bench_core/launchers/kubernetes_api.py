@@ -55,21 +55,11 @@ class KubernetesApi:
         self._sleep = sleep
 
     def create(self, path: str, body: Object) -> Object:
-        """Creates an object.
-
-        Raises:
-            Refused: The server says no.
-            UserError: It does not answer.
-        """
+        """Creates an object."""
         return self._request("POST", path, body=body)
 
     def get(self, path: str, **query: str | int) -> Object | None:
-        """Returns an object or a list of them; None where there is none of that name.
-
-        Raises:
-            Refused: The server says no.
-            UserError: It does not answer.
-        """
+        """Returns an object or a list of them; None where there is none of that name."""
         try:
             return self._request("GET", path, query)
         except Refused as refusal:
@@ -78,12 +68,7 @@ class KubernetesApi:
             raise
 
     def delete(self, path: str) -> bool:
-        """Deletes an object and what it owns; returns whether there was one.
-
-        Raises:
-            Refused: The server says no.
-            UserError: It does not answer.
-        """
+        """Deletes an object and what it owns; returns whether there was one."""
         try:
             self._request("DELETE", path, {"propagationPolicy": "Foreground"})
         except Refused as refusal:
@@ -93,28 +78,14 @@ class KubernetesApi:
         return True
 
     def text(self, path: str, **query: str | int) -> bytes:
-        """Returns a log.
-
-        Raises:
-            Refused: The server says no, such as for a container that has not started.
-            UserError: It does not answer.
-        """
+        """Returns a log."""
         data: bytes = self._attempts(lambda: self._raw("GET", path, query).data)
         return data
 
     def lines(
         self, path: str, timeout_s: float, **query: str | int
     ) -> Generator[bytes, None, None]:
-        """Yields lines while the server sends them; a broken connection ends them.
-
-        Args:
-            path: Of a watch or a log.
-            timeout_s: Longest silence in seconds.
-            query: Parameters of the request.
-
-        Raises:
-            Refused: The server says no.
-        """
+        """Yields lines while the server sends them; a broken connection ends them."""
         import urllib3
 
         rest = b""
@@ -141,12 +112,7 @@ class KubernetesApi:
         return answer
 
     def _attempts(self, attempt: Callable[[], Any]) -> Any:
-        """Returns what a request answers, which is repeated while the server fails.
-
-        Raises:
-            Refused: The server says no.
-            UserError: It did not answer for minutes.
-        """
+        """Returns what a request answers, which is repeated while the server fails."""
         import urllib3
 
         for pause in (*_PAUSES_S, None):
@@ -200,17 +166,7 @@ def connected(
     kubeconfig: str | None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[KubernetesApi]:
-    """Connects to the cluster of a context, or to the one whose pod this runs in.
-
-    Args:
-        namespace: Namespace; None takes that of the context or pod.
-        context: Context of the kubeconfig file; None takes its current one.
-        kubeconfig: That file; None takes the usual one.
-        sleep: Waits for a number of seconds.
-
-    Raises:
-        UserError: The client is not installed, or there is no cluster to connect to.
-    """
+    """Connects to the cluster of a context, or to the one whose pod this runs in."""
     try:
         from kubernetes import client, config
     except ImportError:

@@ -70,21 +70,12 @@ class Launch:
         return (sys.executable, "-m", "orbax_bench_core.cli", *self.command[1:])
 
     def by(self, program: str | None) -> tuple[str, ...]:
-        """The command by a program that hosts have, such as `orbax-bench`; None is this Python's.
-
-        Args:
-            program: Words as a shell takes them.
-        """
+        """The command by a program of the hosts, such as `orbax-bench`; None is this Python's."""
         return (*shlex.split(program), *self.command[1:]) if program else self.here
 
 
 def job_name(*about: str, stem: str = "") -> str:
-    """Returns a name for a job that is short enough for every place, and the same the next time.
-
-    Args:
-        about: What tells the job from others, such as ids of a run and of its points.
-        stem: What people may know it by, if there is room for it.
-    """
+    """Returns a name for a job that is short enough for every place, and the same the next time."""
     digest = hashlib.sha256("\n".join(about).encode()).hexdigest()[:_DIGITS]
     room = LONGEST_NAME - len(f"ob--{digest}")
     return "-".join(filter(None, ["ob", stem[:room].strip("-"), digest]))
@@ -101,27 +92,12 @@ class Launcher(Protocol):
         ...
 
     def start(self) -> int:
-        """Starts the hosts, follows them to their end, and clears up.
-
-        Returns:
-            The exit code of the run.
-
-        Raises:
-            UserError: The place refused what was asked, with its own words.
-        """
+        """Starts the hosts, follows them to their end, and clears up."""
         ...
 
 
 def require_client(program: str, remedy: str) -> str:
-    """Returns the path of a program that a launcher calls.
-
-    Args:
-        program: Such as `gcloud`.
-        remedy: Where to run instead, or how to install it.
-
-    Raises:
-        UserError: It is not on the path.
-    """
+    """Returns the path of a program that a launcher calls."""
     found = shutil.which(program)
     if found is None:
         raise UserError(f"cannot find `{program}` on this machine's PATH: {remedy}")

@@ -96,11 +96,7 @@ class Pathways:
     """
 
     def __init__(self, launch: Launch, settings: PathwaysSettings) -> None:
-        """Checks what is to be started.
-
-        Raises:
-            UserError: It cannot run as a Pathways job; the message says why.
-        """
+        """Checks what is to be started."""
         if launch.tpu is None:
             raise UserError("--on pathways needs --tpu TYPE:TOPOLOGY, such as v5e:4x8")
         if launch.tpu.machine_type not in _MACHINES:
@@ -228,11 +224,7 @@ class Pathways:
 
 
 def pathways_folder(launch: Launch, place: str, given: str | None) -> str:
-    """Returns the folder of Pathways itself.
-
-    Raises:
-        UserError: It is not said, and the run directory is in no bucket.
-    """
+    """Returns the folder of Pathways itself."""
     if given is not None:
         return given
     if launch.output_directory.startswith("gs://"):

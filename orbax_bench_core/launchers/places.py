@@ -94,22 +94,14 @@ PLACES: Final[Mapping[str, Place]] = {
 
 
 def place_named(name: str) -> Place:
-    """Returns a place.
-
-    Raises:
-        UserError: There is none of that name.
-    """
+    """Returns a place."""
     if name not in PLACES:
         raise UserError(f"--on {name}: there is no such place; {did_you_mean(name, PLACES)}")
     return PLACES[name]
 
 
 def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
-    """Reads the settings of a place from `KEY=VALUE`, whose values are YAML.
-
-    Raises:
-        UserError: A key or a value is wrong; all are named at once.
-    """
+    """Reads the settings of a place from `KEY=VALUE`, whose values are YAML."""
     fields = place.settings.model_fields
     problems, given = [], {}
     for pair in pairs:

@@ -48,11 +48,7 @@ class Processes:
         return "\n".join(("# all in one environment, with a token of their own", *lines))
 
     def start(self) -> int:
-        """Starts all, passes on what they print, and waits for them.
-
-        Returns:
-            The exit code of host 0, or of the first other one that failed.
-        """
+        """Starts all, passes on what they print, and waits for them."""
         head = f"{_LOOPBACK}:{_free_port()}"
         base, hosts = environment_of_hosts(), range(self._launch.hosts)
         processes = [started(self._launch.here, base | self._place(host, head)) for host in hosts]

@@ -99,11 +99,7 @@ class Ray:
     """
 
     def __init__(self, launch: Launch, settings: RaySettings) -> None:
-        """Keeps what is to be started.
-
-        Raises:
-            UserError: An image is given.
-        """
+        """Keeps what is to be started."""
         if launch.image is not None:
             raise UserError(
                 "--image: the nodes of a Ray cluster run already, in images of their own; leave it "
@@ -132,14 +128,7 @@ class Ray:
         )
 
     def start(self) -> int:
-        """Starts a host on each node, passes on what they print, and waits for process 0.
-
-        Returns:
-            The exit code of the run.
-
-        Raises:
-            UserError: Ray is not installed here, there is no cluster, or it has not enough nodes.
-        """
+        """Starts a host on each node, passes on what they print, and waits for process 0."""
         ray = _ray()
         with interrupted_by_sigterm(), self._connected(ray), self._placed(ray) as options:
             hosts = self._hosts(ray, options)
@@ -169,11 +158,7 @@ class Ray:
 
     @contextlib.contextmanager
     def _placed(self, ray: Any) -> Iterator[list[dict[str, Any]]]:
-        """Reserves the nodes.
-
-        Yields:
-            The options of the actor of each host, in no particular order.
-        """
+        """Reserves the nodes."""
         from ray.util.placement_group import placement_group, remove_placement_group
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -327,11 +312,7 @@ def _own_signals() -> Iterator[None]:
 
 
 def _knock(address: str) -> None:
-    """Connects to a cluster that is given by its address: Ray itself would try for minutes.
-
-    Raises:
-        OSError: Nothing answers there.
-    """
+    """Connects to a cluster that is given by its address: Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     if port.isdecimal() and "/" not in host:
         socket.create_connection((host.strip("[]"), int(port)), _KNOCK_S).close()

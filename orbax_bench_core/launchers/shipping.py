@@ -46,11 +46,7 @@ class Shipment:
         return hashlib.sha256(self.archive).hexdigest()
 
     def send(self) -> None:
-        """Puts the suite into the run directory.
-
-        Raises:
-            UserError: The run directory cannot be written from here.
-        """
+        """Puts the suite into the run directory."""
         from etils import epath
 
         from orbax_bench_core.files import write_atomically
@@ -70,15 +66,7 @@ class Shipment:
 
 
 def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
-    """Returns what has to be sent so that every host finds the suite.
-
-    Args:
-        launch: What is launched.
-        in_image: Path of the suite in the image of the hosts; None sends the one of this machine.
-
-    Raises:
-        UserError: What the suite names is larger than what may travel.
-    """
+    """Returns what has to be sent so that every host finds the suite."""
     suite = launch.suite
     if not suite:
         return Shipment(command=launch.command)

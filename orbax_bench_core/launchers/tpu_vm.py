@@ -76,11 +76,7 @@ class TpuVm:
     """Starts the command on all hosts by ssh, with a token that goes there as a file."""
 
     def __init__(self, launch: Launch, settings: TpuVmSettings) -> None:
-        """Checks what is to be started.
-
-        Raises:
-            UserError: It cannot run on a TPU VM; the message says why.
-        """
+        """Checks what is to be started."""
         if launch.tpu is None or launch.slices > 1:
             raise UserError("--on tpu-vm needs --tpu TYPE:TOPOLOGY, and is for one slice")
         if launch.image is not None:
@@ -101,11 +97,7 @@ class TpuVm:
         return "\n".join((f"# {self._shipment.said}", *lines))
 
     def start(self) -> int:
-        """Copies the token, runs the command on all hosts, and ends what still runs.
-
-        Returns:
-            The code of gcloud, which passes on that of a host.
-        """
+        """Copies the token, runs the command on all hosts, and ends what still runs."""
         require_client("gcloud", _NO_CLIENT)
         self._shipment.send()
         with _token_file() as token:

@@ -99,16 +99,7 @@ class Vertex:
         *,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Checks what is asked for; nothing is sent.
-
-        Args:
-            launch: What to start.
-            settings: Settings of the job.
-            sleep: Waits that many seconds between two looks at the job.
-
-        Raises:
-            UserError: Vertex AI cannot run it.
-        """
+        """Checks what is asked for; nothing is sent."""
         found = {
             name: getattr(settings, name) or os.environ.get(variable)
             for name, variable in _VARIABLES.items()
@@ -140,16 +131,7 @@ class Vertex:
         return f"{about}\n{job.rstrip()}"
 
     def start(self) -> int:
-        """Creates the job, says how it goes until it ends, and cancels it when interrupted here.
-
-        Returns:
-            The exit code of the command on the hosts; 1 where a job that failed does not tell it,
-            and 130 where somebody else cancelled it.
-
-        Raises:
-            UserError: The suite could not be put into the run directory, or Vertex AI refused the
-                job or could not be reached for minutes.
-        """
+        """Creates the job, says how it goes until it ends, and cancels it when interrupted here."""
         project, location = self._settings.project, self._settings.location
         assert project is not None
         assert location is not None

@@ -33,13 +33,6 @@ def note_job(place: str, uri: str = "") -> None:
     """Notes a job, in the form of the output `gcp_resources` of Google Cloud Pipeline Components.
 
     By that Vertex AI Pipelines shows the job with the step that waits for it.
-
-    Args:
-        place: The file; empty notes nothing.
-        uri: Address of the job in the API; empty where the step has created none.
-
-    Raises:
-        OSError: The file cannot be written.
     """
     if not place:
         return
@@ -50,11 +43,7 @@ def note_job(place: str, uri: str = "") -> None:
 
 
 def noted_job(place: str) -> str | None:
-    """Returns the resource name of the job that a file notes; None where it notes none.
-
-    Args:
-        place: A file that `note_job` has written, by an earlier try of the same step perhaps.
-    """
+    """Returns the resource name of the job that a file notes; None where it notes none."""
     try:
         [noted] = read_json(place, _MOST_NOTED_BYTES)["resources"]
         named = _NAME.search(noted["resourceUri"])
@@ -94,17 +83,7 @@ class CustomJobs:
     def __init__(
         self, project: str, location: str, endpoint: str | None, *, sleep: Callable[[float], None]
     ) -> None:
-        """Sets the client up; nothing is sent.
-
-        Args:
-            project: Id of the project.
-            location: Such as `us-central1`.
-            endpoint: Another address of Vertex AI; one with http:// is asked without credentials.
-            sleep: Waits that many seconds.
-
-        Raises:
-            UserError: The extra is not installed, or there are no credentials.
-        """
+        """Sets the client up; nothing is sent."""
         self._place = f"Vertex AI in {project}, {location}"
         self._project, self._location = project, location
         self._sleep = sleep
@@ -126,17 +105,7 @@ class CustomJobs:
             )
 
     def create(self, body: dict[str, Any]) -> str:
-        """Creates a job, once, however often the request must be repeated.
-
-        Args:
-            body: The job as JSON; it has the label `LABEL`.
-
-        Returns:
-            Its resource name.
-
-        Raises:
-            UserError: Vertex AI refused it, or could not be reached.
-        """
+        """Creates a job, once, however often the request must be repeated."""
         from google.cloud.aiplatform_v1 import types
         from google.protobuf import json_format
 
@@ -160,30 +129,18 @@ class CustomJobs:
         return self._answered(attempt)
 
     def find(self, nonce: str) -> str | None:
-        """Returns the name of the job whose label has that value; None where there is none.
-
-        Raises:
-            UserError: Vertex AI refuses to tell, or could not be reached for minutes.
-        """
+        """Returns the name of the job whose label has that value; None where there is none."""
         return self._answered(lambda: self._find(nonce))
 
     def state(self, name: str) -> JobState:
-        """Returns the state of a job.
-
-        Raises:
-            UserError: Vertex AI refuses to tell, or could not be reached for minutes.
-        """
+        """Returns the state of a job."""
         job = self._answered(
             lambda: self._client.get_custom_job(name=name, retry=None, timeout=_REQUEST_S)
         )
         return JobState(job.state.name.removeprefix(_STATE).lower(), str(job.error.message))
 
     def cancel(self, name: str) -> None:
-        """Asks Vertex AI to end a job.
-
-        Raises:
-            UserError: It refused, or could not be reached.
-        """
+        """Asks Vertex AI to end a job."""
         self._answered(
             lambda: self._client.cancel_custom_job(name=name, retry=None, timeout=_REQUEST_S)
         )

@@ -104,11 +104,7 @@ class Xpk:
     """
 
     def __init__(self, launch: Launch, settings: XpkSettings) -> None:
-        """Checks what is to be started.
-
-        Raises:
-            UserError: XPK cannot start it; the message says why.
-        """
+        """Checks what is to be started."""
         if (launch.tpu is None) == (settings.device_type is None):
             raise UserError(
                 "--on xpk needs --tpu TYPE:TOPOLOGY, or --hosts N --set device_type=NAME for GPUs"
@@ -141,11 +137,7 @@ class Xpk:
         return "\n".join((f"# {self._shipment.said}", *lines))
 
     def start(self) -> int:
-        """Sends the suite, creates the workload, waits for its end, and deletes it.
-
-        Returns:
-            0 where XPK says that it has succeeded, and otherwise XPK's code.
-        """
+        """Sends the suite, creates the workload, waits for its end, and deletes it."""
         require_client("xpk", _NO_CLIENT)
         self._shipment.send()
         code = _called(self.create)
@@ -234,11 +226,7 @@ def _pathways_words(launch: Launch, settings: XpkSettings) -> list[str]:
 
 
 def _tpu_type(shape: SliceShape) -> str:
-    """Returns XPK's name of a slice.
-
-    Raises:
-        UserError: XPK makes that slice of other machines, or has none.
-    """
+    """Returns XPK's name of a slice."""
     machines = shape.generation.machines
     if shape.chips_per_host > _SLICE_MACHINE:
         raise UserError(

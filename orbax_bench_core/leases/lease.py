@@ -143,12 +143,7 @@ class Fence(NamedTuple):
         return cls(owner, token)
 
     def check(self, root: epath.Path) -> None:
-        """Checks that the lease is still held.
-
-        Raises:
-            LeaseLost: Another command has taken it over.
-            OSError: It cannot be read.
-        """
+        """Checks that the lease is still held."""
         newest = _newest(root, self.owner)
         if newest is None:
             raise LeaseLost(f"the lease of {root} is gone")
@@ -179,17 +174,6 @@ def held(
     A lease file is named by its owner and a number, and taken by exclusive creation of the next
     number: of two that take over one lease, one wins. Its holder raises a counter in it. A whole
     run cannot be held beside one of its points, nor a batch beside what shares a point with it.
-
-    Args:
-        root: The run directory.
-        owner: `WHOLE`, the id of a point, or the name of a batch.
-        points: Ids of the points of a batch.
-        command: What this process runs, for others.
-        say: Told when a lease has to be watched for longer than a moment.
-
-    Raises:
-        UserError: Another command holds it, or a part of it.
-        OSError: The lease cannot be read or written.
     """
     lease = _new(owner, command, points)
     refuse_links(root / FOLDER, root)
@@ -211,15 +195,6 @@ def turn(
 
     A holder that was killed where its process cannot be seen, as in another container, is waited
     for until its counter has stood still for `PACE.stale_s`.
-
-    Args:
-        root: A folder that all of them see.
-        owner: What is held, as the name of a file.
-        command: What this process runs, for others.
-        say: Told once whom this process waits for.
-
-    Raises:
-        OSError: The lease cannot be read or written.
     """
     lease = _new(owner, command)
     refuse_links(root / FOLDER, root)
@@ -321,11 +296,7 @@ def _await_end(
     *,
     patient: bool = False,
 ) -> None:
-    """Returns once a lease has ended or is stale; with `patient`, however long its holder lives.
-
-    Raises:
-        UserError: Its holder is alive, and this is not `patient`.
-    """
+    """Returns once a lease has ended or is stale; with `patient`, however long its holder lives."""
     began, told, before = time.monotonic(), False, kept
     pause = min(PACE.poll_s, PACE.stale_s / 4)
     if patient and "://" in os.fspath(root):  # each look is two requests, perhaps for hours

@@ -18,11 +18,7 @@ from orbax_bench_core.worker import (
 
 
 def main(text: str) -> int:
-    """Measures what a request asks for, and prints the limits as one line of JSON.
-
-    Args:
-        text: A `LimitsRequest` as JSON.
-    """
+    """Measures what a request asks for, and prints the limits as one line of JSON."""
     die_with_parent(os.getppid())
     with setting_aside():
         import jax

@@ -79,15 +79,7 @@ class LimitsCache:
     """Kept limits of one machine with one storage, for one workload."""
 
     def __init__(self, path: str, **asked: Any) -> None:
-        """Finds out which machine and storage this is.
-
-        Args:
-            path: The storage: an existing local directory, or a gs:// URI.
-            **asked: What else decides the limits, as plain data: the workload and the devices.
-
-        Raises:
-            UserError: There is no such directory.
-        """
+        """Finds out which machine and storage this is."""
         self._directory = existing_directory(path)
         host = host_provenance()
         self._key = {
@@ -105,12 +97,7 @@ class LimitsCache:
         self._file = None if folder is None else folder / name
 
     def read(self) -> tuple[Limits | None, str]:
-        """Returns the limits that are kept, if they still hold.
-
-        Returns:
-            The limits with their confirmation, or None; and a sentence for people, which is empty
-            where none are kept.
-        """
+        """Returns the limits that are kept, if they still hold."""
         if self._file is None:
             return None, ""
         try:
@@ -149,14 +136,7 @@ class LimitsCache:
             write_atomically(self._file, kept.model_dump_json(indent=1).encode(), durable=False)
 
     def _check(self, before: Check | None = None) -> Check:
-        """Makes the check, and goes on while others seem to be in the way.
-
-        Args:
-            before: The check to agree with; None makes all tries.
-
-        Raises:
-            OSError: Nothing can be written.
-        """
+        """Makes the check, and goes on while others seem to be in the way."""
         count = _REMOTE_BYTES if is_remote(self._directory) else _CHECKED_BYTES
         data = os.urandom(count)
         room = bytearray(count)

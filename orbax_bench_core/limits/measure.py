@@ -51,18 +51,6 @@ def measure_limits(
     """Measures what this machine can do with some bytes at a path, with and without TensorStore.
 
     Everything is written into a temporary folder at the path, which is removed again.
-
-    Args:
-        path: An existing local directory, or a gs:// URI.
-        num_bytes: Bytes that each probe is to move; fewer if disk or memory are short.
-        parallelism: Threads, files and chunks; None takes the number of this process's devices.
-        dtype: Canonical name of the dtype of the data.
-        repeats: How many repeats each probe keeps; one more is run first and discarded.
-        host_memory: What this process's allocator does with freed memory, which is only stated.
-        left_out: Probes that nobody asks for; what is found of them is that they were left out.
-
-    Raises:
-        UserError: The path cannot be used, there is no room, or the bytes are too few.
     """
     directory = existing_directory(path)
     free_disk = None if is_remote(directory) else free_disk_bytes(Path(directory))

@@ -157,15 +157,7 @@ class Limits(ResultModel):
         )
 
     def seconds(self, name: ProbeName, num_bytes: float) -> float | None:
-        """Returns how long the machine takes at best for some bytes.
-
-        Args:
-            name: The probe.
-            num_bytes: Bytes to move; the time is taken to grow in proportion to them.
-
-        Returns:
-            Seconds, or None when the probe was not measured.
-        """
+        """Returns how long the machine takes at best for some bytes."""
         for probe in self.probes:
             if probe.name == name and probe.median_s is not None:
                 return probe.median_s * num_bytes / probe.num_bytes
@@ -187,20 +179,12 @@ class HostLimits(ResultModel):
 
 
 def read(run: RunDirectory) -> Limits | None:
-    """Returns what the machine and the storage of a run can do; None where it was not measured.
-
-    Raises:
-        UserError: The file is damaged or cannot be read, which says nothing of what was measured.
-    """
+    """Returns what the machine and the storage of a run can do; None where it was not measured."""
     return run.read_result(RunFile.LIMITS, Limits, remedy=_REMEDY)
 
 
 def read_hosts(run: RunDirectory) -> HostLimits | None:
-    """Returns what each host of a run can do; None for a run of one host.
-
-    Raises:
-        UserError: As `read`.
-    """
+    """Returns what each host of a run can do; None for a run of one host."""
     return run.read_result(RunFile.HOST_LIMITS, HostLimits, remedy=_REMEDY)
 
 

@@ -38,18 +38,7 @@ _ZSTD: Final = {"name": "zstd", "configuration": {"level": 3}}
 
 
 def timed(tasks: Sequence[Callable[[], object]]) -> float:
-    """Runs tasks side by side, each in a thread of its own that waits for all to be ready.
-
-    Args:
-        tasks: What to run. What they return is kept until the clock has stopped, so that freeing
-            it is not measured.
-
-    Returns:
-        Seconds from the moment that all threads are ready to the end of the last task.
-
-    Raises:
-        BaseException: What the first task that failed raised.
-    """
+    """Runs tasks side by side, each in a thread of its own that waits for all to be ready."""
     started: list[float] = []
     together = threading.Barrier(len(tasks), action=lambda: started.append(time.perf_counter()))
 
@@ -67,10 +56,6 @@ def repeated(repeats: int, once: Callable[[], float]) -> list[float]:
     """Returns the times of `repeats` runs, after one that is discarded.
 
     The first run of anything here takes up to six times as long as the next: its memory is fresh.
-
-    Args:
-        repeats: How many to keep.
-        once: Runs the probe once and returns its seconds.
     """
     return [once() for _ in range(repeats + 1)][1:]
 
@@ -84,9 +69,6 @@ def write_fsync(workload: Workload) -> list[float]:
     """Times sequential writes with fsync of each file and its folder, as Orbax has them synced.
 
     Each repeat writes new files; those of the last one stay for the probes that read.
-
-    Raises:
-        OSError: The disk is full, or cannot be written.
     """
 
     def once() -> float:
@@ -97,16 +79,7 @@ def write_fsync(workload: Workload) -> list[float]:
 
 
 def read_files(workload: Workload, *, cache: Cache) -> list[float]:
-    """Times sequential reads, one file per thread, into memory that is in use already.
-
-    Args:
-        workload: What to read; it is written first unless an earlier probe has left it.
-        cache: State of the page cache before each repeat.
-
-    Raises:
-        StaysResident: `cache` is cold and the files' pages cannot be dropped.
-        OSError: The files cannot be written or read.
-    """
+    """Times sequential reads, one file per thread, into memory that is in use already."""
     scratch.ensure_written(workload)
 
     def once() -> float:
@@ -196,13 +169,6 @@ def tensorstore_write(workload: Workload, *, compressed: bool) -> list[float]:
     """Times the creation of an array, one chunk per piece, until it is on stable storage.
 
     Each repeat writes a new array; the last one stays for the probes that read.
-
-    Args:
-        workload: What to write, and where.
-        compressed: Whether chunks are compressed as Orbax does by default.
-
-    Raises:
-        ValueError: TensorStore cannot write there, or not this dtype.
     """
     folder = array_folder(workload, compressed=compressed)
 
@@ -215,17 +181,7 @@ def tensorstore_write(workload: Workload, *, compressed: bool) -> list[float]:
 
 
 def tensorstore_read(workload: Workload, *, compressed: bool, cache: Cache) -> list[float]:
-    """Times opening an array and reading all its chunks at once.
-
-    Args:
-        workload: What to read; it is written first unless an earlier probe has left it.
-        compressed: Whether the chunks are compressed as Orbax does by default.
-        cache: State of the page cache before each repeat; an object store's data is never in it.
-
-    Raises:
-        StaysResident: `cache` is cold and the pages cannot be dropped.
-        ValueError: TensorStore cannot read or write there.
-    """
+    """Times opening an array and reading all its chunks at once."""
     folder = array_folder(workload, compressed=compressed)
     if not folder.exists():
         write_array(workload, compressed=compressed)
@@ -315,13 +271,7 @@ class Probe:
     compressed: bool | None = None
 
     def measure(self, workload: Workload) -> list[float]:
-        """Returns the seconds of each repeat that is kept.
-
-        Raises:
-            StaysResident: It is of a cold page cache, and pages cannot be dropped.
-            OSError: Files cannot be written or read.
-            ValueError: TensorStore cannot write or read there, or not this dtype.
-        """
+        """Returns the seconds of each repeat that is kept."""
         given = {"cache": self.cache, "compressed": self.compressed}
         return self.function(
             workload, **{k: value for k, value in given.items() if value is not None}

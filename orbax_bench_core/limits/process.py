@@ -57,16 +57,6 @@ def take_limits(
     """Measures the limits of this machine and a storage, in a process whose heap keeps its memory.
 
     Whoever calls this holds the measuring lock: nothing else may measure meanwhile.
-
-    Args:
-        path: An existing local directory, or a gs:// URI; nothing stays there.
-        num_bytes: Bytes that each probe is to move; fewer if disk or memory are short.
-        parallelism: Threads, files and chunks; None takes the devices of an accelerator, or CPUs.
-        timeout_s: Seconds that all of it may take.
-        dtype: Canonical name of the dtype of the data, which decides how well it compresses.
-
-    Raises:
-        UserError: It cannot be measured; one line says why.
     """
     ((_, found),) = _take(
         LocalHost(), path, num_bytes, parallelism=parallelism, timeout_s=timeout_s, dtype=dtype
@@ -138,12 +128,6 @@ def ensure_limits(
     at once as its mesh has devices; TensorStore does nothing in a way in which no point of the run
     saves or loads. Limits that an earlier run measured on this machine and storage are taken where
     a short check agrees. A failure is said and otherwise changes nothing.
-
-    Args:
-        run: The run directory. Whoever calls this holds the measuring lock.
-        say: Takes a line for people.
-        host: Where it is measured: on every host of a run, one after the other.
-        anew: Whether to measure even where limits of an earlier run are kept.
     """
     try:
         if read(run) is not None:

@@ -35,14 +35,7 @@ def is_remote(path: epath.Path) -> bool:
 
 
 def existing_directory(path: str) -> epath.Path:
-    """Returns the directory that `path` names.
-
-    Args:
-        path: A local directory, or a gs:// URI, which always exists.
-
-    Raises:
-        UserError: There is no such directory, or Orbax cannot write to such a path.
-    """
+    """Returns the directory that `path` names."""
     from etils import epath
 
     try:
@@ -57,14 +50,7 @@ def existing_directory(path: str) -> epath.Path:
 
 @contextlib.contextmanager
 def scratch(directory: epath.Path) -> Iterator[epath.Path]:
-    """Makes a new folder in `directory`, and removes it with all that is in it at the end.
-
-    Args:
-        directory: A local directory or a gs:// URI, where folders come with their first object.
-
-    Raises:
-        UserError: The directory cannot be written.
-    """
+    """Makes a new folder in `directory`, and removes it with all that is in it at the end."""
     folder = directory / f"{_PREFIX}{uuid.uuid4().hex[:12]}"
     if not is_remote(folder):
         try:
@@ -85,17 +71,6 @@ def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) ->
 
     Memory holds the bytes up to six times: source, buffers, what TensorStore encodes and decodes,
     and the page cache. The disk holds them once at a time.
-
-    Args:
-        requested: Bytes that are asked for.
-        free_disk: Free bytes on the storage; None where there is no such limit.
-        free_memory: Bytes of memory that can be taken.
-
-    Returns:
-        Bytes, and a sentence for people that is empty when all of them can be moved.
-
-    Raises:
-        UserError: Not even `MIN_BYTES` can be moved, or fewer were asked for.
     """
     if requested < MIN_BYTES:
         raise UserError(
@@ -159,11 +134,7 @@ def write(path: Path, piece: Array) -> None:
 
 
 def read(path: Path, buffer: Array) -> None:
-    """Fills a buffer from a file.
-
-    Raises:
-        OSError: The file is shorter than the buffer.
-    """
+    """Fills a buffer from a file."""
     with path.open("rb", buffering=0) as file:
         room = buffer.view(np.uint8).data
         while room:
@@ -182,11 +153,7 @@ def ensure_written(workload: Workload) -> None:
 
 
 def make_cold(directory: Path) -> None:
-    """Drops the pages of all files below a directory, and makes sure that they are gone.
-
-    Raises:
-        StaysResident: They are not, as on a file system that lies in memory.
-    """
+    """Drops the pages of all files below a directory, and makes sure that they are gone."""
     page_cache.drop(directory)
     share = page_cache.resident_share(directory) or 0.0
     if share > _MAX_RESIDENT:

@@ -73,18 +73,7 @@ class OperationLimits:
 def operation_limits(
     summary: RunSummary, points: Iterable[SweepPoint], limits: Limits
 ) -> dict[tuple[str, str], OperationLimits]:
-    """Compares every save and load that states its bytes with the limits of its storage.
-
-    Args:
-        summary: What a run found.
-        points: Its sweep points; operations of others are left out.
-        limits: The limits of the storage that these points use. They are those of one machine, so
-            points that run on several are to be left out.
-
-    Returns:
-        One entry per point id and operation. Parts of a save and operations whose bytes are not
-        known have none.
-    """
+    """Compares every save and load that states its bytes with the limits of its storage."""
     by_id = {point.id: point for point in points}
     medians = {
         (metric.point_id, metric.operation, metric.metric): metric.median
@@ -116,19 +105,7 @@ def compare_with_limits(
     num_bytes: float,
     page_faults: float | None,
 ) -> OperationLimits | None:
-    """Compares one operation with the limits of its storage.
-
-    Args:
-        time: Seconds that it took.
-        point: The sweep point that it belongs to.
-        limits: What the machine and the storage can do.
-        num_bytes: Bytes that it saved or loaded, before compression.
-        page_faults: Pages that it touched for the first time; None if they were not counted.
-
-    Returns:
-        None when the operation is neither a save nor a load, or nothing that bounds it was
-        measured.
-    """
+    """Compares one operation with the limits of its storage."""
     kind = _kind(time.operation)
     if kind is None or not time.median:
         return None
@@ -160,10 +137,6 @@ def unasked(points: Iterable[SweepPoint], path: str) -> list[ProbeName]:
     """Returns the probes of TensorStore that no operation of these points is compared with.
 
     The others are always of use: a plan takes the speed of files from any run.
-
-    Args:
-        points: Sweep points.
-        path: The storage of their checkpoints.
     """
     kinds: tuple[_Kind, ...] = ("save", "load")
     asked = {

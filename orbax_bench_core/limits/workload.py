@@ -45,18 +45,7 @@ class Workload:
 def make_workload(
     directory: epath.Path, *, num_bytes: int, parallelism: int, dtype: str, repeats: int
 ) -> Workload:
-    """Makes synthetic data, which compresses as trained weights do.
-
-    Args:
-        directory: Where probes may write.
-        num_bytes: Bytes wanted; the pieces are whole pages, so it may be a little less.
-        parallelism: Number of pieces.
-        dtype: Canonical name of a dtype.
-        repeats: How many times each probe is to keep.
-
-    Raises:
-        UserError: A piece would have less than a page.
-    """
+    """Makes synthetic data, which compresses as trained weights do."""
     import jax
 
     from orbax_bench_core.state import generate

@@ -32,15 +32,6 @@ def artifact_metadata(
 
     What it was made from is not here: `lineage.json` in the run directory has it, by digests.
     Numbers would not survive: Kubeflow makes all of them floats.
-
-    Args:
-        kind: What the artifact is: `records`, `checkpoint`, `samples`, `verdicts`.
-        run: The run that it belongs to; None for one that belongs to no run.
-        digest: SHA-256 of its content, as `sha256:<hex>`.
-        path: Where its content lies.
-
-    Raises:
-        UserError: There is no run here.
     """
     info, versions = None if run is None else run.read_info(), package_versions()
     return {
@@ -58,16 +49,7 @@ def artifact_metadata(
 
 
 def output_metadata(run: RunDirectory, name: str, kind: str) -> dict[str, str]:
-    """Returns the metadata of an artifact that is a file or folder of a run directory.
-
-    Args:
-        run: The run directory.
-        name: The file, as `lineage.json` calls it.
-        kind: What the artifact is.
-
-    Raises:
-        UserError: There is no run here.
-    """
+    """Returns the metadata of an artifact that is a file or folder of a run directory."""
     manifest = read_manifest(run)
     made = {} if manifest is None else manifest.made
     digest = made.get(name, Made(digest=UNKNOWN)).digest
@@ -75,15 +57,7 @@ def output_metadata(run: RunDirectory, name: str, kind: str) -> dict[str, str]:
 
 
 def checkpoint_metadata(path: str | None, suite: str) -> dict[str, str]:
-    """Returns the metadata of the checkpoint that a suite loads.
-
-    Args:
-        path: The checkpoint; None for a suite that loads none.
-        suite: The suite file, word for word.
-
-    Raises:
-        UserError: The suite is invalid.
-    """
+    """Returns the metadata of the checkpoint that a suite loads."""
     digest = UNKNOWN if path is None else checkpoint_digest(path)
     parsed = parse_suite(suite).suite
     metadata = artifact_metadata("checkpoint", digest=digest, path=path or "none")
@@ -91,14 +65,7 @@ def checkpoint_metadata(path: str | None, suite: str) -> dict[str, str]:
 
 
 def bounded_metrics(values: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Returns metrics of an artifact, numbers alone, as many as a later step can be given.
-
-    Args:
-        values: Name and value of each, the most important first.
-
-    Returns:
-        The first ones, and under `not shown` how many are left out, if any are.
-    """
+    """Returns metrics of an artifact, numbers alone, as many as a later step can be given."""
     kept: dict[str, float] = {}
     left, not_shown = _METRICS_BYTES, 0
     for name, value in values:
@@ -117,13 +84,6 @@ def point_at(artifact: Any, place: str) -> None:
     names into each step that takes it, refuses an object that is not below the pipeline root, and a
     URI without a scheme: there the artifact is a text file that names the place. Either way its
     metadata has it as `path`.
-
-    Args:
-        artifact: An output artifact of a Kubeflow component.
-        place: A local path or a URI.
-
-    Raises:
-        OSError: The text file cannot be written.
     """
     artifact.metadata["path"] = place
     if _ON_KUBEFLOW in os.environ:
@@ -133,14 +93,7 @@ def point_at(artifact: Any, place: str) -> None:
 
 
 def place_of(artifact: Any) -> str:
-    """Returns the place that an artifact stands for, as `point_at` left it.
-
-    Args:
-        artifact: An input artifact of a Kubeflow component; None for none.
-
-    Returns:
-        A local path or a URI; empty without an artifact.
-    """
+    """Returns the place that an artifact stands for, as `point_at` left it."""
     if artifact is None:
         return ""
     return str(artifact.metadata.get("path") or artifact.uri)

@@ -46,27 +46,14 @@ class Batch(ResultModel):
 
 
 def write_planned(root: epath.Path, batches: Iterable[Sequence[str]]) -> None:
-    """Writes which steps are to measure which points.
-
-    Args:
-        root: The run directory.
-        batches: The ids of the points of each step.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Writes which steps are to measure which points."""
     refuse_links(root / BATCHES, root)
     named = {batch_name(ids): list(ids) for ids in batches}
     write_atomically(root / BATCHES / _PLANNED, json.dumps(named, indent=1).encode())
 
 
 def read_planned(root: epath.Path) -> dict[str, tuple[str, ...]]:
-    """Returns the ids of the points of each planned batch, by its name; empty without a plan.
-
-    Raises:
-        OSError: The plan cannot be read.
-        UserError: It is none.
-    """
+    """Returns the ids of the points of each planned batch, by its name; empty without a plan."""
     data = read_if_there(root / BATCHES / _PLANNED)
     if data is None:
         return {}
@@ -82,12 +69,6 @@ def write_batch(root: epath.Path, batch: Batch) -> epath.Path:
 
     A step that is run again, and finds what it found before, leaves the file that is there. If it
     has measured more, it writes one with the next number.
-
-    Returns:
-        The file.
-
-    Raises:
-        OSError: It cannot be read or written.
     """
     refuse_links(root / BATCHES, root)
     data = batch.model_dump_json(indent=1).encode()
@@ -101,11 +82,7 @@ def write_batch(root: epath.Path, batch: Batch) -> epath.Path:
 
 
 def newest_batches(root: epath.Path) -> Mapping[str, epath.Path]:
-    """Returns the newest file of each batch that a step has named, by the name of the batch.
-
-    Raises:
-        OSError: The folder cannot be listed.
-    """
+    """Returns the newest file of each batch that a step has named, by the name of the batch."""
     numbers: dict[str, int] = {}
     for match in map(_NAME.fullmatch, names_in(root / BATCHES)):
         if match:
@@ -117,11 +94,7 @@ def newest_batches(root: epath.Path) -> Mapping[str, epath.Path]:
 
 
 def read_batch(path: epath.Path) -> Batch | None:
-    """Returns what a step said of its batch; None where the file is torn or not there.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Returns what a step said of its batch; None where the file is torn or not there."""
     try:
         return Batch.model_validate_json(read_if_there(path) or b"")
     except pydantic.ValidationError:

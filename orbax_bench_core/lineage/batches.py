@@ -29,20 +29,7 @@ class NotedBatch(ResultModel):
 
 
 def name_batch(run: RunDirectory, name: str, point_ids: list[str], status: str) -> str:
-    """Names a batch in the run directory, with the digest of the records of each of its points.
-
-    Args:
-        run: The run directory.
-        name: The batch.
-        point_ids: Its points.
-        status: `passed` or `failed`.
-
-    Returns:
-        The file, in the run directory.
-
-    Raises:
-        OSError: A record cannot be read, or the file cannot be written.
-    """
+    """Names a batch in the run directory, with the digest of the records of each of its points."""
     digests = point_digests(run.root, point_ids)
     points = {point_id: digests[point_id].digest for point_id in point_ids if point_id in digests}
     batch = Batch(name=name, run_id=run.read_info().run_id, status=status, points=points)
@@ -50,11 +37,7 @@ def name_batch(run: RunDirectory, name: str, point_ids: list[str], status: str) 
 
 
 def note_batches(run: RunDirectory) -> dict[str, NotedBatch]:
-    """Returns every batch that was planned or named, by its name.
-
-    Raises:
-        OSError: A file cannot be read.
-    """
+    """Returns every batch that was planned or named, by its name."""
     planned, files = read_planned(run.root), newest_batches(run.root)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         digests = dict(zip(files, pool.map(file_digest, files.values()), strict=True))
@@ -71,18 +54,7 @@ def note_batches(run: RunDirectory) -> dict[str, NotedBatch]:
 def lost_batches(
     run: RunDirectory, points: Mapping[str, PointRecords]
 ) -> dict[str, tuple[str, ...]]:
-    """Returns the planned batches that no step has named and whose points lack records.
-
-    Args:
-        run: The run directory.
-        points: The records that are there, by point.
-
-    Returns:
-        The ids of the points without records, by name of the batch.
-
-    Raises:
-        OSError: A file cannot be read.
-    """
+    """Returns the planned batches that no step has named and whose points lack records."""
     planned, files = read_planned(run.root), newest_batches(run.root)
     lost = {
         name: tuple(point_id for point_id in ids if point_id not in points)

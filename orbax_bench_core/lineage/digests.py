@@ -56,15 +56,7 @@ def content_digest(data: bytes | str) -> str:
 
 
 def file_digest(path: epath.PathLike, most: int | None = None) -> str:
-    """Returns the digest of a file, read in pieces.
-
-    Args:
-        path: The file, local or gs://.
-        most: Bytes that it may have; None for any number.
-
-    Raises:
-        OSError: It cannot be read, or is larger (`EFBIG`).
-    """
+    """Returns the digest of a file, read in pieces."""
     if most is not None and _size(path) > most:
         raise OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", os.fspath(path))
     digest = hashlib.sha256()
@@ -91,24 +83,14 @@ class RecordDigests:
     """Digests of the records of sweep points, whose files are read for something else as well."""
 
     def __init__(self, root: epath.Path, point_ids: Iterable[str]) -> None:
-        """Has read nothing yet.
-
-        Args:
-            root: The run directory.
-            point_ids: Its points; records of others are no part of the run.
-        """
+        """Has read nothing yet."""
         self._root, self._ids = root, tuple(point_ids)
         self._point, self._digests = "", dict[str, str]()
         self._unread: set[str] = set()
         self._found: dict[str, PointRecords] = {}
 
     def add(self, path: str, data: bytes | None) -> None:
-        """Takes a file of a point, after those of the points before it.
-
-        Args:
-            path: Its path below the run directory.
-            data: What it holds; None where it was not read.
-        """
+        """Takes a file of a point, after those of the points before it."""
         _, point_id, name = path.split("/", 2)
         if point_id != self._point:
             self._end_point()
@@ -119,11 +101,7 @@ class RecordDigests:
             self._digests[name] = hashlib.sha256(data).hexdigest()
 
     def found(self) -> dict[str, PointRecords]:
-        """Returns a digest per point that has records; files that were not added are read.
-
-        Raises:
-            UserError: A record cannot be read.
-        """
+        """Returns a digest per point that has records; files that were not added are read."""
         self._end_point()
         rest = (id_ for id_ in self._ids if id_ not in self._found or id_ in self._unread)
         every = {**self._found, **point_digests(self._root, rest)}
@@ -143,15 +121,7 @@ def _point_records(digests: Mapping[str, str]) -> PointRecords:
 
 
 def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, PointRecords]:
-    """Returns a digest per sweep point that has records, in the order of `point_ids`.
-
-    Args:
-        root: The run directory.
-        point_ids: Its points; records of others are no part of the run.
-
-    Raises:
-        UserError: A record cannot be read.
-    """
+    """Returns a digest per sweep point that has records, in the order of `point_ids`."""
 
     def files(point_id: str) -> list[epath.Path]:
         # Only these folders: a step of a large run asks for its own points alone.
@@ -181,10 +151,6 @@ def config_digest(run: RunDirectory) -> str:
     """Returns the digest of `run.json`: the suite, its points and its rules.
 
     The status does not count: it tells how far the run is.
-
-    Raises:
-        OSError: There is none.
-        ValueError: It is no JSON object.
     """
     content = read_json(run.root / "run.json")
     if not isinstance(content, dict):
@@ -199,12 +165,6 @@ def checkpoint_digest(path: str) -> str:
     It covers the name and size of every file, and the content of the metadata files (of up to
     16 MiB each): manifests, trees and array metadata, whatever the format. A change of values that
     keeps every name and size, as in Zarr without OCDBT, is not seen; OCDBT names its data anew.
-
-    Args:
-        path: The checkpoint, local or gs://.
-
-    Returns:
-        The digest, or `unknown` where there is no checkpoint or it cannot be read from here.
     """
     try:
         files = files_below(path, checkpoint=True)
@@ -227,16 +187,7 @@ def checkpoint_digest(path: str) -> str:
 def bytes_digest(
     path: str, most: int | None = None, known: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Returns a digest over all bytes of a folder, such as a checkpoint.
-
-    Args:
-        path: The folder, local or gs://.
-        most: Bytes beyond which it is not read; None reads any.
-        known: Digests of files whose content the caller has at hand, by path: they are not read.
-
-    Returns:
-        The digest, or `unknown` where it was not read, or cannot be read from here.
-    """
+    """Returns a digest over all bytes of a folder, such as a checkpoint."""
     try:
         files = files_below(path)
         contents = {name: known.get(str(file), "") for name, file in files.items()}
@@ -251,24 +202,12 @@ def bytes_digest(
 
 
 def folder_digest(contents: Mapping[str, str]) -> str:
-    """Returns the digest of a folder, as `bytes_digest` does.
-
-    Args:
-        contents: Digest of each of its files, by path below it.
-    """
+    """Returns the digest of a folder, as `bytes_digest` does."""
     return content_digest("".join(f"{name} {contents[name]}\n" for name in _in_order(contents)))
 
 
 def output_digest(path: epath.Path, known: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Returns the digest of a file or folder that a run has made of its records.
-
-    Args:
-        path: The file or folder, local or gs://.
-        known: As `bytes_digest` takes it, and of folders as well.
-
-    Returns:
-        The digest, or `unknown` where it cannot be read, or is larger than any such file.
-    """
+    """Returns the digest of a file or folder that a run has made of its records."""
     if str(path) in known:
         return known[str(path)]
     try:
@@ -283,12 +222,6 @@ def baseline_digest(path: str) -> str:
     """Returns a digest of the measured records that a baseline means at this moment.
 
     Where they lie does not count: a promotion that changes what a registry means changes it.
-
-    Args:
-        path: What `compare` takes as a baseline.
-
-    Raises:
-        UserError: There is no baseline any more.
     """
     summary = read_summary(path)
     if summary is not None:

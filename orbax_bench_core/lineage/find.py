@@ -37,16 +37,7 @@ _OUTPUT: Final = "executor_output.json"
 
 
 def trace(given: str, endpoint: str | None = None, *, deep: bool = False) -> Link:
-    """Returns the chain of a path, or of the name of an artifact in a metadata store.
-
-    Args:
-        given: What was given on the command line.
-        endpoint: Another address of the metadata store; None for that of its location.
-        deep: Whether all bytes of checkpoints are read.
-
-    Raises:
-        UserError: It has no lineage, or cannot be read.
-    """
+    """Returns the chain of a path, or of the name of an artifact in a metadata store."""
     if _STORE.fullmatch(given):
         stored: Link = _vertex().load()(given, endpoint=endpoint)
         return stored

@@ -45,15 +45,7 @@ class Link:
 
     @classmethod
     def checked(cls, what: str, name: str, *, recorded: str, digest: str, **more: Any) -> Self:
-        """Returns a link whose status follows from its digests.
-
-        Args:
-            what: What it is.
-            name: Its name or path.
-            recorded: The digest that was noted; `unknown` or empty when none was.
-            digest: The digest that it has now; empty when it is not there.
-            **more: `details` and `made_from`.
-        """
+        """Returns a link whose status follows from its digests."""
         status = status_of(recorded, digest)
         return cls(what=what, name=name, status=status, digest=digest, recorded=recorded, **more)
 

@@ -152,18 +152,7 @@ class ManifestWriter:
     def __init__(
         self, run: RunDirectory, info: RunInfo | None = None, *, deep: bool = False
     ) -> None:
-        """Takes the digests of a run's suite, checkpoints and records.
-
-        Args:
-            run: The run directory.
-            info: What its `run.json` says, where all records are about to be read: then `saw` is to
-                be told of them. None takes their digests now.
-            deep: Whether all bytes of a checkpoint are read, however many.
-
-        Raises:
-            UserError: There is no run here.
-            OSError: A record cannot be read.
-        """
+        """Takes the digests of a run's suite, checkpoints and records."""
         self._run, self._info = run, info or run.read_info()
         entries = self._info.expansion.points
         self._read = RecordDigests(run.root, (entry.id for entry in entries))
@@ -216,11 +205,7 @@ class ManifestWriter:
                 self._contents[f"sha256:{record.state.fingerprint}"] = record.state.num_bytes
 
     def note_report(self, known: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Writes what tables and pages were just made from; all records have been added.
-
-        Args:
-            known: Digests of files that were just written, by path, which are not read again.
-        """
+        """Writes what tables and pages were just made from; all records have been added."""
         self._made = {RECORDS: self._records()}
         self._add([RunFile.LIMITS, RunFile.HOST_LIMITS], {})
         self._add(_TABLES, self._digests(RECORDS))
@@ -237,12 +222,7 @@ class ManifestWriter:
         self._write()
 
     def note_conclusion(self, file: str, *, baseline: str | None = None) -> None:
-        """Writes what a verdict or a study was just made from.
-
-        Args:
-            file: The data of the conclusion, such as `verdicts.json`.
-            baseline: The stored baseline that it was compared with, if it was.
-        """
+        """Writes what a verdict or a study was just made from."""
         earlier = read_manifest(self._run)
         if earlier is None:
             for record in self._run.records():
@@ -313,11 +293,7 @@ def read_manifest(run: RunDirectory) -> Manifest | None:
 
 
 def made_from_these_records(run: RunDirectory, *names: str) -> bool:
-    """Returns whether files are there, and were made from the records that are there now.
-
-    Raises:
-        UserError: There is no run here, or a record cannot be read.
-    """
+    """Returns whether files are there, and were made from the records that are there now."""
     manifest = read_manifest(run)
     if manifest is None:
         return False

@@ -38,14 +38,7 @@ def _environment(ran: MeasuredWith) -> Link:
 
 
 def checkpoint_link(path: str, recorded: str, noted: str, *, deep: bool) -> Link:
-    """Returns the link of a checkpoint.
-
-    Args:
-        path: Where it is.
-        recorded: The digest of names, sizes and metadata files that was noted.
-        noted: The digest of all bytes that was noted, or `unknown`.
-        deep: Whether to read all bytes.
-    """
+    """Returns the link of a checkpoint."""
     digest = checkpoint_digest(path)
     link = Link.checked(
         "checkpoint",

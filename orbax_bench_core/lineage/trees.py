@@ -52,15 +52,6 @@ def files_below(path: str, *, checkpoint: bool = False) -> Files:
     """Returns the files below a folder by their path below it, with slashes.
 
     Links to folders are not followed, as a walk never does.
-
-    Args:
-        path: The folder, local or gs://; where there is none, there are no files.
-        checkpoint: Whether it is given up once there are many files, and hardly any is a
-            checkpoint's.
-
-    Raises:
-        OSError: It cannot be read, has too many files (`EFBIG`), or holds what is no file, which
-            would be waited for (`EINVAL`).
     """
     files: Files = {}
     looked = not checkpoint
@@ -110,11 +101,7 @@ def _remote(path: str) -> Iterator[Files]:
 
 
 def _refuse_strange(files: Iterable[str], path: str) -> None:
-    """Ends a walk below what is no checkpoint, such as somebody's home.
-
-    Raises:
-        OSError: Hardly any of the files is one of a checkpoint (`EINVAL`).
-    """
+    """Ends a walk below what is no checkpoint, such as somebody's home."""
     kinds = kinds_of(map(PurePosixPath, files)).values()
     if sum(kind != "other" for kind in kinds) < _LEAST_KNOWN * len(kinds):
         raise OSError(errno.EINVAL, "No files of a checkpoint", path)

@@ -9,11 +9,7 @@ from orbax_bench_core.plan.trees import PlannedArray, PlannedTree
 
 
 def tree_of_checkpoint(path: str) -> PlannedTree:
-    """Returns the tree of a checkpoint, with its partitions and chunks as they were saved.
-
-    Raises:
-        UserError: There is no checkpoint, or its metadata are damaged.
-    """
+    """Returns the tree of a checkpoint, with its partitions and chunks as they were saved."""
     return tree_of_stored(read_checkpoint(path))
 
 

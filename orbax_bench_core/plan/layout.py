@@ -120,11 +120,7 @@ class Layout:
 
 
 def predict(tree: PlannedTree, mesh: PlanMesh, options: StorageOptions) -> Layout:
-    """Predicts files, chunks and bytes of a save.
-
-    Raises:
-        UserError: The mesh cannot hold an array.
-    """
+    """Predicts files, chunks and bytes of a save."""
     arrays = tuple(_array(tree, index, mesh, options) for index in range(len(tree.arrays)))
     host_bytes, host_chunks = _per_host(arrays, mesh)
     described = metadata.sizes(tree, arrays, mesh, options)
@@ -273,12 +269,7 @@ def _files(
 def _databases(
     tree: PlannedTree, arrays: Sequence[ArrayLayout], mesh: PlanMesh
 ) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """Yields the databases of all processes, alike ones together.
-
-    Yields:
-        How many processes have one like this, and the number and stored bytes of the chunks of
-        each array in it, in tree order.
-    """
+    """Yields the databases of all processes, alike ones together."""
     import numpy as np
 
     for in_folder in (False, True):

@@ -125,11 +125,7 @@ def make_mesh(
     *,
     flag: str = "--mesh",
 ) -> PlanMesh:
-    """Makes a mesh of given axes.
-
-    Raises:
-        UserError: It has too many devices, or they do not make whole hosts.
-    """
+    """Makes a mesh of given axes."""
     devices = math.prod(sizes)
     if devices > MOST_DEVICES:
         message = f"{devices} devices are more than the {MOST_DEVICES} that can be planned for"

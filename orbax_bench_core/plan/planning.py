@@ -254,11 +254,7 @@ def plan_tree(
 
 
 def config_of(source: CheckpointConfig | Spec | str) -> CheckpointConfig:
-    """Returns what a source names as a `checkpoint_config`.
-
-    Raises:
-        UserError: It is none of the kinds that `plan_checkpoint` takes.
-    """
+    """Returns what a source names as a `checkpoint_config`."""
     if isinstance(source, CheckpointConfig):
         return source
     try:

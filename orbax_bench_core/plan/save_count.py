@@ -76,14 +76,7 @@ def orbax_save_count(
 
 
 def _whole(name: str, value: SupportsInt, problems: list[Problem], *, least: int = -_LIMIT) -> int:
-    """Truncates a number to an integer, and notes what is wrong with it.
-
-    Args:
-        name: The argument.
-        value: What was given for it.
-        problems: Receives what is wrong; the integer is then of no use.
-        least: The smallest integer that is allowed.
-    """
+    """Truncates a number to an integer, and notes what is wrong with it."""
     import jax
 
     try:

@@ -116,11 +116,7 @@ def tree_of_config(
 
 
 def tree_of_spec(spec: Spec, *, label: str) -> PlannedTree:
-    """Returns the tree of a spec, in the order in which JAX flattens it.
-
-    Raises:
-        UserError: It has no array.
-    """
+    """Returns the tree of a spec, in the order in which JAX flattens it."""
     found = sorted(leaves(spec), key=lambda leaf: leaf[0])
     arrays = tuple(
         PlannedArray(path, leaf.shape, leaf.dtype, leaf.sharding or ())

@@ -115,10 +115,6 @@ def code_under_test(generators: Mapping[str, str], suite_file: str) -> CodeUnder
     """Returns the revisions of benchmark classes and of a suite file.
 
     Each repository is asked once. What cannot be found is `unknown`, with the reason.
-
-    Args:
-        generators: File that defines each class, by the class's import path.
-        suite_file: Where the suite came from; may be a URI, or no file at all.
     """
     repositories: dict[Path, Source] = {}
     return CodeUnderTest(
@@ -132,10 +128,6 @@ def loaded_code(noted: dict[str, Any], file: str) -> dict[str, Any]:
 
     A class may come from another place in an environment of its own, or may have been edited since
     the run began; then its revision is found anew, once in a process.
-
-    Args:
-        noted: What `CodeUnderTest.of` returned when the run began; nothing outside of a run.
-        file: File from which this process has loaded the benchmark class.
     """
     before = noted.get("generator")
     if before is None or not file:
@@ -162,10 +154,6 @@ def recorded_code(provenance: Mapping[str, Any], benchmark: str) -> Source:
 
     That is the file with the benchmark class. Of a built-in it is the suite file: the code of this
     project is not what is under test. Records of version 1 do not know it.
-
-    Args:
-        provenance: What the record says of what ran.
-        benchmark: Import path of the benchmark class.
     """
     code = provenance.get("code")
     if not isinstance(code, Mapping):

@@ -201,15 +201,7 @@ def surroundings(provenance: Mapping[str, Any]) -> dict[str, str]:
 
 
 def other_surroundings(provenance: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Returns in what the surroundings of two records are known to differ.
-
-    Args:
-        provenance: Of the record that is looked at.
-        other: Of that which it is held against.
-
-    Returns:
-        One line each, such as `storage: gs, was ext4`.
-    """
+    """Returns in what the surroundings of two records are known to differ."""
     these, those = surroundings(provenance), surroundings(other)
     return [
         f"{name}: {value}, was {those[name]}"

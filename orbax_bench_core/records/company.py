@@ -65,12 +65,7 @@ class CompanyFinder:
 
     @staticmethod
     def warning(repeats: int, what: str) -> str:
-        """Returns what a headline says where repeats were not alone; empty where all were.
-
-        Args:
-            repeats: How many were not.
-            what: What must not be trusted: a choice, a verdict.
-        """
+        """Returns what a headline says where repeats were not alone; empty where all were."""
         if not repeats:
             return ""
         said = "1 repeat was" if repeats == 1 else f"{repeats} repeats were"
@@ -100,11 +95,7 @@ def _intervals(record: Record, counted: tuple[str, int] | None) -> Iterator[_Int
 
 
 def _accompanied(intervals: Iterable[_Interval]) -> Iterator[tuple[str, int]]:
-    """Yields the repeats that count and overlap with one of another entry.
-
-    Args:
-        intervals: Of one machine, in the order of their beginnings.
-    """
+    """Yields the repeats that count and overlap with one of another entry."""
     active: list[tuple[datetime.datetime, int, _Interval]] = []
     for number, interval in enumerate(intervals):
         while active and active[0][0] <= interval.begun + _TOLERANCE:

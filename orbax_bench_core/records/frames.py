@@ -20,9 +20,6 @@ def author_place(traceback: str) -> str:
 
     The first frame outside the harness is the author's; the line is the deepest one in a file of
     the same folder, since what a library was doing when it failed is not where the author looks.
-
-    Args:
-        traceback: As Python prints it. The output of a worker that died has no such line.
     """
     if not traceback.lstrip(" +|").startswith(("Traceback", "Exception Group Traceback")):
         return ""

@@ -60,9 +60,6 @@ def operations_in_order(repeats: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
     What one repeat lacks has the place that it has in another, for the order decides which
     operations of a class are primary: one that an arm lacks must not lose its place for that.
-
-    Args:
-        repeats: The operations of each repeat, in its order.
     """
     order: list[str] = []
     for repeat in dict.fromkeys(map(tuple, repeats)):

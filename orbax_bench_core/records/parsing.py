@@ -92,11 +92,7 @@ def parsed_record(data: bytes) -> Record | None:
 
 
 def _usual(data: bytes) -> Record:
-    """Returns a record that is as we write them.
-
-    Raises:
-        ValueError: It is not; whether it is a record none the less, its model says.
-    """
+    """Returns a record that is as we write them."""
     content = msgspec.structs.asdict(_DECODER.decode(data))
     for name, read in _READERS:
         content[name] = read(bytes(content[name]))

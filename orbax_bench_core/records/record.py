@@ -360,12 +360,7 @@ class Record(ResultModel):
         return self.model_copy(update={**left, "status": "failed", "attempts": attempts})
 
     def as_attempt(self, error: ErrorInfo | None = None) -> tuple[Attempt, ...]:
-        """Returns this record, and those before it, as attempts of a new try.
-
-        Args:
-            error: Why what passed here is tried again: another host failed, or this one did when
-                its record was there. None where no host failed, as after an interruption.
-        """
+        """Returns this record, and those before it, as attempts of a new try."""
         error = self.error or error
         if error is None:
             return self.attempts

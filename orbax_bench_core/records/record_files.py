@@ -83,10 +83,6 @@ class RecordFiles(abc.ABC):
         """Returns the record of one repeat; None when it has none, or one that is not its own.
 
         A torn record, and one of another point, repeat, host or run, is as if there were none.
-
-        Raises:
-            UserError: It cannot be read, which does not mean that there is none, or is of another
-                schema version.
         """
         place = Place(point.id, repeat, warmup, host)
         path = self._path(place)
@@ -108,21 +104,6 @@ class RecordFiles(abc.ABC):
         A record that passed or was skipped is final. One that failed is replaced. So is one that is
         torn, which is kept beside it under a name that readers ignore, and one that is not of its
         place, under a lease alone.
-
-        Args:
-            record: The record.
-            fence: Lease under which it was measured, as `str(fence)` gives it; by default the one
-                that is held here, if any.
-            replaces: Seal of a record that may be replaced although it passed, because its repeat
-                did not pass on every host.
-
-        Returns:
-            The record; one that says so where it is larger than any that is read.
-
-        Raises:
-            LeaseLost: Another command measures this by now.
-            AlreadyRecorded: There is a final record, or one of another schema version.
-            OSError: It cannot be written.
         """
         place = Place(record.point_id, record.repeat, record.warmup, record.host)
         path = self._path(place)
@@ -153,15 +134,7 @@ class RecordFiles(abc.ABC):
     def check_versions(
         self, entries: Iterable[SweepEntry], *, say: Callable[[str], None] | None = None
     ) -> None:
-        """Checks that every record of some points and pairs is of a schema version that is read.
-
-        Args:
-            entries: The points and pairs.
-            say: Told of each record that a crash has torn, and what becomes of it.
-
-        Raises:
-            UserError: One is not, and what is measured beside it could not be told from it.
-        """
+        """Checks that every record of some points and pairs is of a schema version that is read."""
         paths = [
             self._path(place)
             for entry in entries
@@ -178,11 +151,7 @@ class RecordFiles(abc.ABC):
                     )
 
     def _checked(self, path: epath.Path) -> str:
-        """Returns the name under which a record is kept if it is torn; empty for a whole one.
-
-        Raises:
-            UserError: It is of a schema version that is not read.
-        """
+        """Returns the name under which a record is kept if it is torn; empty for a whole one."""
         data = self._read(path)
         if data is None:
             return ""
@@ -225,9 +194,6 @@ class RecordFiles(abc.ABC):
         """Returns every record of one point: warm-ups, then repeats, by host.
 
         What is not what its place says is left out, and among `strays`.
-
-        Raises:
-            UserError: A record cannot be read, which does not mean that there is none.
         """
         return list(self._records_of(point.id, self.run_id))
 
@@ -292,11 +258,7 @@ class RecordFiles(abc.ABC):
                     self._abandoned.add(f"{folder}/{repeat}/{name}")
 
     def clear_abandoned(self, entries: Iterable[SweepEntry] = ()) -> None:
-        """Deletes what writers that were killed have left among the records, as far as read.
-
-        Args:
-            entries: Points and pairs that are looked at first, read or not.
-        """
+        """Deletes what writers that were killed have left among the records, as far as read."""
         if "://" in str(self.root):  # an object store shows no object that is not complete
             return
         for entry in entries:
@@ -332,11 +294,7 @@ class RecordFiles(abc.ABC):
             raise unreadable(path, error) from None
 
     def _names(self, folder: epath.Path | str) -> list[str]:
-        """Returns the names in a folder; none when it is not there.
-
-        Raises:
-            UserError: It cannot be listed, or is no folder.
-        """
+        """Returns the names in a folder; none when it is not there."""
         found = self._names_or_none(folder)
         if found is None:
             raise unreadable(folder, NotADirectoryError(errno.ENOTDIR, "Not a folder"))

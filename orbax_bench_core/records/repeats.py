@@ -253,14 +253,7 @@ _UNKNOWN: Final = ErrorInfo(type="Unknown", message="no reason was recorded")
 
 
 def repeats_of(records: Iterable[Record]) -> Iterator[Repeat]:
-    """Groups records by repeat: those of a run directory, of a capture, or of JSON lines.
-
-    Args:
-        records: Records of any points, those of one point next to each other.
-
-    Yields:
-        Repeats in the order of their first records.
-    """
+    """Groups records by repeat: those of a run directory, of a capture, or of JSON lines."""
     for _, of_point in itertools.groupby(
         records, key=lambda record: (record.run_id, record.point_id)
     ):

@@ -48,11 +48,7 @@ class RunDirectory(RecordFiles):
     """One run on storage."""
 
     def __init__(self, root: str) -> None:
-        """Names a run directory, local or gs://, which need not exist.
-
-        Raises:
-            UserError: The path cannot be honoured.
-        """
+        """Names a run directory, local or gs://, which need not exist."""
         from etils import epath
 
         try:
@@ -65,16 +61,7 @@ class RunDirectory(RecordFiles):
     def owned(
         self, points: Sequence[SweepEntry] | None, *, command: str, say: Callable[[str], None]
     ) -> Iterator[None]:
-        """Holds the lease of the whole run, or of a batch of points, while something is measured.
-
-        Args:
-            points: The points or pairs; None for all of the run.
-            command: What this process runs, for whoever is refused meanwhile.
-            say: Told when the lease of another command has to be watched.
-
-        Raises:
-            UserError: Another command measures it, or the lease cannot be read or written.
-        """
+        """Holds the lease of the run, or of a batch of points, while something is measured."""
         ids = () if points is None else tuple(point.id for point in points)
         owner = batch_name(ids) if ids else WHOLE
         several = ids if len(ids) > 1 else ()
@@ -101,17 +88,6 @@ class RunDirectory(RecordFiles):
 
         The rules of a comparison and the design of its pairs are frozen once one of its operations
         is recorded.
-
-        Args:
-            loaded: The suite.
-            expansion: Its points.
-            code: What is under test; a run that goes on keeps what it began with.
-            process_noise: What is known of processes here, by which designs are chosen; None
-                knows nothing.
-
-        Raises:
-            UserError: The directory belongs to another suite, was measured for other rules, or
-                cannot be read or written.
         """
         info = begun(loaded, expansion, code or CodeUnderTest(), process_noise)
         earlier = self.read_info() if self.exists() else None
@@ -129,22 +105,14 @@ class RunDirectory(RecordFiles):
         return UserError("; ".join(filter(None, [f"cannot write to {self.root}: {error}", remedy])))
 
     def exists(self) -> bool:
-        """Returns whether a run is here.
-
-        Raises:
-            UserError: That cannot be known.
-        """
+        """Returns whether a run is here."""
         try:
             return is_there(self._info_path)
         except OSError as error:
             raise unreadable(self._info_path, error) from None
 
     def check_there(self) -> None:
-        """Checks that the run which was begun here is still here.
-
-        Raises:
-            RunDirectoryGone: It is not. Writing to it would begin a second one without `run.json`.
-        """
+        """Checks that the run which was begun here is still here."""
         if not self.exists():
             raise RunDirectoryGone(
                 f"the run directory {self.root} is gone: it was renamed or deleted while it was "
@@ -157,11 +125,7 @@ class RunDirectory(RecordFiles):
         return self.read_info().run_id if self._run_id is None else self._run_id
 
     def read_info(self) -> RunInfo:
-        """Reads `run.json`.
-
-        Raises:
-            UserError: There is no run here, or one of another schema version, or it cannot be read.
-        """
+        """Reads `run.json`."""
         data = self._read(self._info_path, MAX_BYTES)
         if data is None:
             there = "it has no run.json" if self.root.is_dir() else "it is a file"
@@ -177,16 +141,7 @@ class RunDirectory(RecordFiles):
     def read_result(
         self, name: RunFile, model: type[Result], *, remedy: str = "report the run again"
     ) -> Result | None:
-        """Returns what a file beside the records says; None where there is no such file.
-
-        Args:
-            name: The file.
-            model: What it says.
-            remedy: What makes it anew where it is damaged.
-
-        Raises:
-            UserError: It is damaged, of another release, or cannot be read.
-        """
+        """Returns what a file beside the records says; None where there is no such file."""
         path = self.root / name
         data = self._read(path, MAX_BYTES)
         if data is None:
@@ -225,12 +180,7 @@ class RunDirectory(RecordFiles):
     def by_point(
         self, info: RunInfo | None = None, seen: Seen | None = None
     ) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
-        """Yields every point of the run with its records.
-
-        Args:
-            info: What `run.json` says, where the caller has it: that of a large run is large.
-            seen: Told of every file of a point, as its records are read.
-        """
+        """Yields every point of the run with its records."""
         info = info or self.read_info()
         self._note_unknown(info.expansion.points)
         for point in info.expansion.points:
@@ -244,15 +194,7 @@ class RunDirectory(RecordFiles):
         block: int | None = None,
         life: int | None = None,
     ) -> Repeat:
-        """Returns one measured repeat over all its hosts.
-
-        Args:
-            point: The point or pair.
-            repeat: Its index.
-            arm: Which side of a pair.
-            block: The block that it belongs to.
-            life: The slot of the block that has a worker of its own for it.
-        """
+        """Returns one measured repeat over all its hosts."""
         hosts = range(side(point, arm).processes)
         found = {host: self.read_record(point, repeat, host=host) for host in hosts}
         (series,) = (each for each in Series.all_of(point) if each.arm == arm)
@@ -285,30 +227,18 @@ class RunDirectory(RecordFiles):
     def remove_data(
         self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
     ) -> None:
-        """Deletes the checkpoint data of one repeat; its record stays.
-
-        Raises:
-            OSError: They cannot be deleted, or a link leads to them.
-        """
+        """Deletes the checkpoint data of one repeat; its record stays."""
         path = self.data_path(point, repeat, warmup=warmup, arm=arm)
         remove_tree(path, self._data_root(point, arm))
 
     def folder(self, name: str) -> epath.Path:
-        """Returns a folder of the run directory that is to be written into.
-
-        Raises:
-            OSError: It is a link.
-        """
+        """Returns a folder of the run directory that is to be written into."""
         refuse_links(self.root / name, self.root)
         return self.root / name
 
     @property
     def logs(self) -> epath.Path:
-        """Where workers' own output goes.
-
-        Raises:
-            OSError: It is a link.
-        """
+        """Where workers' own output goes."""
         return self.folder("logs")
 
     @property

@@ -141,17 +141,7 @@ def begun(
 
 
 def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> RunInfo:
-    """Returns what `run.json` says of a run that goes on.
-
-    Args:
-        earlier: What it says now.
-        info: What it would say of a run that began now.
-        root: The run directory.
-        judged: Whether a block of a comparison is recorded, which freezes its rules and designs.
-
-    Raises:
-        UserError: The run is of another suite, or was measured for other rules.
-    """
+    """Returns what `run.json` says of a run that goes on."""
     if earlier.suite_identity != info.suite_identity:
         raise UserError(
             f"{root} holds a run of another suite ({earlier.suite_name!r}, begun "
@@ -173,11 +163,7 @@ def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> Ru
 
 
 def parsed_info(data: bytes, file: str) -> RunInfo:
-    """Parses `run.json`; messages name `file`.
-
-    Raises:
-        UserError: It is of another schema version, or not readable as one.
-    """
+    """Parses `run.json`; messages name `file`."""
     try:
         return RunInfo.model_validate_json(data)
     except pydantic.ValidationError as error:

@@ -77,13 +77,7 @@ class _Rows(NamedTuple):
 
 
 def _rows_of(record: Record, columns: Columns, of_point: Mapping[str, Any]) -> Iterator[_Rows]:
-    """Yields one row per sample of a record's failed attempts, and of itself.
-
-    Args:
-        record: The record.
-        columns: Its samples by column.
-        of_point: What `_of_point` says of the point that it measured.
-    """
+    """Yields one row per sample of a record's failed attempts, and of itself."""
     common = {
         "schema_version": SCHEMA_VERSION,
         "run_id": record.run_id,
@@ -155,12 +149,7 @@ class SamplesFile:
         pyarrow.default_memory_pool().release_unused()  # which it keeps for the next table
 
     def add(self, record: Record, columns: Columns | None = None) -> None:
-        """Adds the samples of a record and of its failed attempts.
-
-        Args:
-            record: The record.
-            columns: Its samples by column, where the caller has them.
-        """
+        """Adds the samples of a record and of its failed attempts."""
         point = record.measured
         if self._point is None or self._point[0] is not point:  # repeats share theirs
             self._point = point, _of_point(point)
@@ -290,11 +279,6 @@ def _column(codes: np.ndarray, known: Sequence[Any], kind: str) -> pyarrow.Array
 
     Arrow's own way from lists imports pandas wherever that is installed, which takes longer than
     all of this.
-
-    Args:
-        codes: Which of `known` each row has.
-        known: The values that occur, each once; no text is None.
-        kind: Their Arrow type.
     """
     import numpy as np
     import pyarrow

@@ -63,11 +63,7 @@ _NOT_FINITE = {"enum": ["NaN", "Infinity", "-Infinity"]}
 
 
 def documents() -> dict[str, str]:
-    """Returns the content of every file of `docs/schema` that follows from the code, by name.
-
-    Raises:
-        ValueError: A column of the samples has no meaning, or a meaning has no column.
-    """
+    """Returns the content of every file of `docs/schema` that follows from the code, by name."""
     return {
         "record.json": _json_schema(Record, "record"),
         "run.json": _json_schema(RunInfo, "run"),

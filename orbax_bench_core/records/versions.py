@@ -28,11 +28,7 @@ def other_version(data: bytes) -> str:
 
 
 def refuse_other_version(data: bytes, file: str) -> None:
-    """Refuses a record of another schema version; the message names `file`.
-
-    Raises:
-        UserError: It has a schema version that this one does not read.
-    """
+    """Refuses a record of another schema version; the message names `file`."""
     said = other_version(data)
     if said:
         advice = "upgrade orbax-bench, or choose another output directory and measure again"

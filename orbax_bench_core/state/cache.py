@@ -62,14 +62,6 @@ class StateCache:
         It is made anew if it is not kept or if a benchmark deleted or donated one of its arrays.
         Containers of the tree are fresh at each call; arrays are shared. In a multi-process run
         every process must call with the same arguments.
-
-        Args:
-            checkpoint: What to generate or load.
-            mesh_config: The mesh as configured.
-            mesh: The mesh that was built from it, or None.
-
-        Raises:
-            StateError: The checkpoint cannot be made or loaded here.
         """
         if checkpoint.is_empty:
             return State(tree=None, digest={}, num_bytes=0)

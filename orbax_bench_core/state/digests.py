@@ -43,11 +43,7 @@ def add(sums: Iterable[LaneSums]) -> LaneSums:
 
 
 def start_digest(array: jax.Array) -> Pending:
-    """Starts summing the shards of an array that this process holds; returns at once.
-
-    Args:
-        array: Any array of numbers or booleans. In a multi-process run every process must call.
-    """
+    """Starts summing the shards of an array that this process holds; returns at once."""
     array = _in_device_memory(array)
     with layout.wide(array.shape, array.dtype.name):
         if isinstance(array.sharding, NamedSharding):
@@ -72,11 +68,7 @@ def start_digest(array: jax.Array) -> Pending:
 
 
 def finish(array: jax.Array, pending: Pending) -> LaneSums:
-    """Waits for the sums of an array and adds those of the shards that are not replicas.
-
-    Returns:
-        The sums over all shards of this process: over the whole array when it holds them all.
-    """
+    """Waits for the sums of an array and adds those of the shards that are not replicas."""
     return add(
         _as_sums(pending[shard.device])
         for shard in array.addressable_shards
@@ -226,25 +218,12 @@ def digest(tree: PyTree) -> Digest:
 
     In a multi-process run every process must call this with the same tree, and each gets the
     digest of the whole: one exchange of eight bytes per distributed leaf adds up the parts.
-
-    Args:
-        tree: Arrays of JAX or NumPy, numbers, booleans, strings and bytes, in any pytree.
-
-    Raises:
-        StateError: A leaf is of another type, or two leaves have the same path.
     """
     return combine(_all_parts(partial_digest(tree)))
 
 
 def partial_digest(tree: PyTree) -> dict[str, LeafSums]:
-    """Sums the parts of each leaf that this process holds, without any communication.
-
-    Returns:
-        Sums per leaf, for `combine`.
-
-    Raises:
-        StateError: As for `digest`.
-    """
+    """Sums the parts of each leaf that this process holds, without any communication."""
     started = []
     for name, leaf in named_leaves(tree):
         data = _key_data(leaf)
@@ -254,9 +233,6 @@ def partial_digest(tree: PyTree) -> dict[str, LeafSums]:
 
 def combine(parts: Iterable[PartialDigest]) -> Digest:
     """Makes the digests of a tree from the parts of all processes.
-
-    Args:
-        parts: The `partial_digest` of each process, in any order.
 
     Raises:
         StateError: The processes disagree on the leaves or on a dtype or shape.
@@ -283,16 +259,7 @@ def combine(parts: Iterable[PartialDigest]) -> Digest:
 
 
 def check_digest(restored: PyTree, expected: PyTree) -> None:
-    """Checks that two trees hold the same values, however laid out; every process must call.
-
-    Args:
-        restored: What was found: a tree, or its `Digest`.
-        expected: What it should be: a tree, or its `Digest`.
-
-    Raises:
-        StateError: As for `digest`.
-        VerificationError: They differ; the message says where.
-    """
+    """Checks that two trees hold the same values, however laid out; every process must call."""
     wanted, found = (
         tree if isinstance(tree, Digest) else digest(tree) for tree in (expected, restored)
     )
@@ -304,11 +271,7 @@ def check_digest(restored: PyTree, expected: PyTree) -> None:
 
 
 def compare(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[str]:
-    """Lists the differences of two digests for people, in the order of the paths.
-
-    Returns:
-        One line per leaf that is missing, unexpected or different; none when all are equal.
-    """
+    """Lists the differences of two digests for people, in the order of the paths."""
     lines = []
     for name in sorted({*expected, *actual}):
         if name not in actual:

@@ -55,12 +55,7 @@ def linear_index(
 
 
 def leaf_key(seed: int, leaf: str) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
-    """Returns the two uint32 words that tell the values of one leaf from those of all others.
-
-    Args:
-        seed: Seed of the checkpoint, any non-negative integer.
-        leaf: Dotted path of the leaf.
-    """
+    """Returns the two uint32 words that tell the values of one leaf from those of all others."""
     digest = hashlib.blake2b(f"{seed}:{leaf}".encode(), digest_size=8).digest()
     return np.frombuffer(digest, dtype="<u4").astype(np.uint32)
 
@@ -71,13 +66,7 @@ def imaginary_key(key: jax.Array) -> jax.Array:
 
 
 def random_word(low: jax.Array, high: jax.Array, key: jax.Array) -> jax.Array:
-    """Returns 32 random bits per element: a function of its index and the key alone.
-
-    Args:
-        low: Low 32 bits of the element's index, uint32.
-        high: High 32 bits of the element's index, uint32.
-        key: Two uint32 words.
-    """
+    """Returns 32 random bits per element: a function of its index and the key alone."""
     h = low ^ key[0]
     h = (h ^ (h >> 17)) * np.uint32(0xED5AD4BB)
     h = (h ^ (h >> 11)) + key[1] + high * _GOLDEN
@@ -100,11 +89,6 @@ def content_lanes(
 
     Summed modulo 2**32 over all elements, they do not depend on the order of summation, and hence
     not on the layout; the index inside makes them change when two elements change places.
-
-    Args:
-        words: The element's bits, as one or more uint32 arrays.
-        low: Low 32 bits of the element's index, uint32.
-        high: High 32 bits of the element's index, uint32.
 
     Returns:
         Two uint32 arrays of the shape of the elements.

@@ -46,15 +46,7 @@ def enable_x64() -> contextlib.AbstractContextManager[Any]:
 def join_processes(
     coordinator: str, *, num_processes: int, process_id: int, heartbeat_s: int
 ) -> None:
-    """Joins this process with others; call it before the first device is used.
-
-    Args:
-        coordinator: Address of process 0.
-        num_processes: How many there are.
-        process_id: Index of this one.
-        heartbeat_s: Seconds of silence after which a process counts as lost; an old JAX keeps its
-            own number.
-    """
+    """Joins this process with others; call it before the first device is used."""
     if jax.config.values.get("jax_cpu_collectives_implementation") not in {"gloo", "mpi"}:
         # An old JAX joins processes on CPUs only when it is told how.
         jax.config.update("jax_cpu_collectives_implementation", "gloo")

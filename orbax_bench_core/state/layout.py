@@ -31,19 +31,7 @@ _LATE: Final = frozenset({"float4_e2m1fn", "float8_e8m0fnu"})
 
 
 def sharding_of(leaf: str, spec: ArraySpec, mesh: Mesh | None) -> NamedSharding | None:
-    """Returns the sharding that a spec asks for.
-
-    Args:
-        leaf: Dotted path of the leaf, for messages.
-        spec: The array; without `sharding` it is replicated over the whole mesh.
-        mesh: The mesh, or None for the single default device.
-
-    Returns:
-        The sharding, or None for the default device.
-
-    Raises:
-        StateError: There is a sharding but no mesh, or the two do not fit together.
-    """
+    """Returns the sharding that a spec asks for."""
     if mesh is None:
         if spec.sharding is None:
             return None
@@ -64,9 +52,6 @@ def named_sharding(
         shape: Global shape, in elements.
         entries: Axis name, names, or None for each leading dimension.
         mesh: The mesh whose axes the entries name.
-
-    Raises:
-        StateError: An axis is unknown or used twice, or does not divide its dimension.
     """
     used: list[str] = []
     for dimension, entry in enumerate(entries):
@@ -78,12 +63,7 @@ def named_sharding(
 
 
 def local_bytes(spec: ArraySpec, sharding: NamedSharding | None) -> int:
-    """Returns the bytes that an array takes on the devices of this process, replicas included.
-
-    Args:
-        spec: The array.
-        sharding: Its sharding, or None for one device.
-    """
+    """Returns the bytes that an array takes on the devices of this process, replicas included."""
     if sharding is None:
         return spec.num_bytes
     shard = math.prod(sharding.shard_shape(spec.shape))
@@ -155,12 +135,7 @@ def _prime_factors(number: int) -> list[int]:
 
 
 def check_dtype(leaf: str, dtype: str) -> None:
-    """Checks that arrays of `dtype` can be made by this process.
-
-    Raises:
-        StateError: JAX cannot compute with the dtype or does not have it, or it needs 64-bit mode,
-            which is off.
-    """
+    """Checks that arrays of `dtype` can be made by this process."""
     if dtype in NUMPY_ONLY:
         raise StateError(
             f"leaf {leaf!r}: JAX cannot compute with {dtype}; use int2, uint2, float4_e2m1fn or a "

@@ -38,13 +38,6 @@ def load_checkpoint(config: CheckpointConfig) -> PyTree:
 
     Arrays take the sharding that the file at `sharding_config_path` gives them or, without one,
     spread over all devices as far as their dimensions allow. The mesh of the suite plays no part.
-
-    Returns:
-        Nested dicts and lists of `jax.Array` and Python scalars. The arrays are ready.
-
-    Raises:
-        StateError: The path is not a checkpoint, or the sharding file does not fit it or the
-            devices.
     """
     if config.path is None:
         raise StateError("there is nothing to load: checkpoint_config has no `path`; add one")
@@ -57,11 +50,7 @@ def load_checkpoint(config: CheckpointConfig) -> PyTree:
 
 
 def describe(path: str) -> PyTree:
-    """Returns the tree of a checkpoint with a description in place of each array.
-
-    Raises:
-        StateError: The path is not a checkpoint.
-    """
+    """Returns the tree of a checkpoint with a description in place of each array."""
     return _described(path, locate(path))
 
 
@@ -119,14 +108,7 @@ class Location:
 
 
 def locate(path: str) -> Location:
-    """Finds the pytree that a path names.
-
-    Args:
-        path: Root of a checkpoint (v0 or v1), or the directory of one of its items.
-
-    Raises:
-        StateError: There is no checkpoint at the path, or there are several to choose from.
-    """
+    """Finds the pytree that a path names."""
     directory = absolute(path)
     if not directory.exists():
         raise StateError(f"checkpoint path {path!r} does not exist; give an Orbax checkpoint")
@@ -178,9 +160,6 @@ def save_fixture(tree: Any, path: str) -> None:
 
     The digest of each leaf is recorded beside it, so that whoever loads the checkpoint can tell
     whether its values are still those that were saved.
-
-    Raises:
-        StateError: The path holds something that is not a checkpoint; it is left alone.
     """
     root = absolute(path)
     is_free = not root.exists() or (root.is_dir() and not any(root.iterdir()))

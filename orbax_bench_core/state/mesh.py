@@ -30,11 +30,6 @@ def build_mesh(config: MeshConfig, devices: Sequence[jax.Device] | None = None) 
     slice, or a process with `process_is_granule`. CPU devices belong to no slice: there, whole
     processes form the granules, and the devices of a single process are cut into equal groups.
 
-    Args:
-        config: The mesh.
-        devices: The devices to use, all of them; default `jax.devices()`. Their order does not
-            matter: the same devices always give the same mesh.
-
     Raises:
         MeshDoesNotFit: The number of devices or granules is not what the mesh needs, or the
             physical topology cannot carry its shape.
@@ -45,11 +40,7 @@ def build_mesh(config: MeshConfig, devices: Sequence[jax.Device] | None = None) 
 
 
 def device_grid(config: MeshConfig, devices: Sequence[Any]) -> DeviceGrid:
-    """Arranges devices in the shape of a mesh; `build_mesh` without the `Mesh` around it.
-
-    Raises:
-        MeshDoesNotFit: As for `build_mesh`.
-    """
+    """Arranges devices in the shape of a mesh; `build_mesh` without the `Mesh` around it."""
     if len(devices) != config.num_devices:
         raise MeshDoesNotFit(
             f"mesh {config.label} needs {config.num_devices} devices; {len(devices)} are here; "
@@ -126,10 +117,6 @@ def first_devices(mesh: Mesh, count: int) -> Mesh:
 
     Its longest axis becomes shorter; the others stay, so that whatever they shard stays as it is.
     Of several processes each keeps a part of its devices: all of them save, load and compute.
-
-    Raises:
-        StateError: There are fewer devices, the other axes do not divide `count`, or a process is
-            left without a device.
     """
     sizes = dict(mesh.shape)
     longest = max(sizes, key=lambda axis: sizes[axis])

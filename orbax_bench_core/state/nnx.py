@@ -26,19 +26,7 @@ PyTree = Any
 
 
 def make_state(factory: str, *, seed: int, mesh: Mesh | None) -> PyTree:
-    """Builds a model and returns its state, every array born with its sharding.
-
-    Args:
-        factory: `module:factory`.
-        seed: Seed of the model's random numbers.
-        mesh: Where the arrays go; None puts them on the default device.
-
-    Returns:
-        Nested dicts of ready arrays, with text for keys. Random keys are there as their data.
-
-    Raises:
-        StateError: The factory cannot be used, or an annotation does not fit its array or mesh.
-    """
+    """Builds a model and returns its state, every array born with its sharding."""
     split = _split(factory, seed)
 
     def make() -> PyTree:
@@ -57,15 +45,9 @@ def make_state(factory: str, *, seed: int, mesh: Mesh | None) -> PyTree:
 def abstract_state(factory: str) -> tuple[PyTree, PyTree]:
     """Describes the state that `make_state` would build, without computing a value of it.
 
-    Args:
-        factory: `module:factory`.
-
     Returns:
         Nested dicts with a `jax.ShapeDtypeStruct` per array, and the same with the `PartitionSpec`
         of each, or None.
-
-    Raises:
-        StateError: The factory cannot be used.
     """
     split = _split(factory, 0)
 
@@ -80,18 +62,7 @@ def abstract_state(factory: str) -> tuple[PyTree, PyTree]:
 
 
 def merge(factory: str, tree: PyTree) -> Any:
-    """Puts a state back into its model.
-
-    Args:
-        factory: `module:factory`, as the state was made.
-        tree: What `make_state` returned, or the same restored onto any sharding.
-
-    Returns:
-        The model, an `nnx.Module` that holds the arrays of `tree`.
-
-    Raises:
-        StateError: The tree is not the state of that model.
-    """
+    """Puts a state back into its model."""
     from flax import nnx
 
     split = _split(factory, 0)
@@ -102,11 +73,7 @@ def merge(factory: str, tree: PyTree) -> Any:
 
 
 def load_object(path: str) -> Callable[..., Any]:
-    """Imports what `module:name` names.
-
-    Raises:
-        StateError: There is no such module or attribute, or it cannot be called.
-    """
+    """Imports what `module:name` names."""
     module, _, name = path.partition(":")
     try:
         found: Any = importlib.import_module(module)
@@ -239,12 +206,7 @@ def whole(leaf: jax.Array) -> np.ndarray[Any, Any]:
 
 
 def target_on(tree: PyTree, mesh: Mesh) -> PyTree:
-    """Returns what to load so that a tree comes back on another mesh with the same partitions.
-
-    Args:
-        tree: Arrays that lie on a mesh with the same axis names.
-        mesh: Where they are to go.
-    """
+    """Returns what to load so that a tree comes back on another mesh with the same partitions."""
 
     def describe(leaf: jax.Array) -> jax.ShapeDtypeStruct:
         sharding = NamedSharding(mesh, _partition(leaf))

@@ -8,11 +8,7 @@ from typing import Any
 
 
 def count(factory: str) -> int:
-    """Returns the elements of all `nnx.Param` of the model that a factory makes.
-
-    Args:
-        factory: `module:factory`; it takes `rngs` and returns the model.
-    """
+    """Returns the elements of all `nnx.Param` of the model that a factory makes."""
     import jax
     from flax import nnx
 

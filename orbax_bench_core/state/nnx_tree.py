@@ -11,14 +11,7 @@ from orbax_bench_core.state.tree import StateError
 
 
 def describe(factory: str) -> list[dict[str, Any]]:
-    """Returns path, shape, dtype and partition of every array that a model's state has.
-
-    Args:
-        factory: `module:factory`; it takes `rngs` and returns the model.
-
-    Raises:
-        StateError: The factory cannot be used.
-    """
+    """Returns path, shape, dtype and partition of every array that a model's state has."""
     import jax
 
     from orbax_bench_core.state.nnx import abstract_state

@@ -57,11 +57,7 @@ def scalar_target(value: Any) -> Any:
 
 
 def load_item(root: epath.Path, item: str | None, target: Any) -> Any:
-    """Loads one tree of a checkpoint; for an `item` of None the root holds its arrays.
-
-    Raises:
-        StateError: The installed Orbax cannot be told which tree.
-    """
+    """Loads one tree of a checkpoint; for an `item` of None the root holds its arrays."""
     if is_at_least("0.11.14"):
         return _function("load", "load_pytree")(root, target, checkpointable_name=item)
     if item != "pytree":
@@ -73,9 +69,6 @@ def describe_item(root: epath.Path, item: str | None) -> Any:
     """Returns one tree of a checkpoint with a description in place of each leaf.
 
     Those of arrays have a `shape` and a `dtype`. Returns None where there is no metadata.
-
-    Raises:
-        ValueError: A leaf has the name of another place.
     """
     if is_at_least("0.11.26"):
         found = _function("metadata", "pytree_metadata")(root, checkpointable_name=item).metadata
@@ -185,15 +178,7 @@ def make_context(**options: Any) -> ocp.Context:
 
 
 def store_floating_as(context: ocp.Context, dtype: str) -> None:
-    """Has saves in a context cast arrays of floating-point numbers, and leave all others.
-
-    Args:
-        context: The context, which is not in use yet.
-        dtype: What they have on storage, such as `bfloat16`.
-
-    Raises:
-        UnmetNeed: The installed Orbax cannot do so.
-    """
+    """Has saves in a context cast arrays of floating-point numbers, and leave all others."""
     if not is_at_least(_MUTABLE):
         raise UnmetNeed(lacks(f"save_dtype: {dtype}", _MUTABLE))
     import jax.numpy as jnp
@@ -209,11 +194,7 @@ def store_floating_as(context: ocp.Context, dtype: str) -> None:
 
 
 def make_colocated_context() -> ocp.Context:
-    """Makes an Orbax context that reads with colocated Python, beside the devices of Pathways.
-
-    Raises:
-        UnmetNeed: The installed Orbax has no such thing.
-    """
+    """Makes an Orbax context that reads with colocated Python, beside the devices of Pathways."""
     if not is_at_least("0.11.32"):
         raise UnmetNeed(lacks("load_with_colocated_python: true", "0.11.32"))
     from orbax.checkpoint import pathways

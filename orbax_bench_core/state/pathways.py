@@ -23,12 +23,6 @@ def initialize_if_used() -> bool:
 
     Its client is imported only then: it brings Orbax, a web framework and more with it, which costs
     the start of every process nearly as much as JAX does.
-
-    Returns:
-        Whether JAX runs on Pathways; it then needs no `jax.distributed`.
-
-    Raises:
-        StateError: Pathways is asked for and its client library is not installed.
     """
     platforms: str = getattr(jax.config, "jax_platforms", None) or ""
     if _PLATFORM not in platforms:
@@ -54,14 +48,7 @@ def is_used() -> bool:
 
 
 def require_pathways(option: str) -> None:
-    """Checks that JAX runs on Pathways.
-
-    Args:
-        option: Who asks, for the message.
-
-    Raises:
-        NotOnPathways: JAX runs on something else.
-    """
+    """Checks that JAX runs on Pathways."""
     if not is_used():
         raise NotOnPathways(
             f"{option} needs Pathways, which is JAX_PLATFORMS=proxy; JAX runs on "
@@ -70,12 +57,7 @@ def require_pathways(option: str) -> None:
 
 
 def loading_context(*, colocated_python: bool) -> contextlib.AbstractContextManager[object]:
-    """Returns the context in which a checkpoint is loaded.
-
-    Args:
-        colocated_python: Whether the hosts of the devices read, beside them; without Pathways
-            every process is beside its devices already, and this changes nothing.
-    """
+    """Returns the context in which a checkpoint is loaded."""
     if colocated_python and is_used():
         made: contextlib.AbstractContextManager[object] = orbax_api.make_colocated_context()
         return made

@@ -17,12 +17,7 @@ DIGESTS_FILE: Final = "digests.json"
 
 
 def record_digest(directory: epath.Path, found: Digest) -> None:
-    """Writes a digest; every process may call, the first one writes.
-
-    Args:
-        directory: A checkpoint, or any folder, local or gs://; it is created.
-        found: Content digest of each leaf.
-    """
+    """Writes a digest; every process may call, the first one writes."""
     if jax.process_index() == 0:
         directory.mkdir(parents=True, exist_ok=True)
         text = json.dumps(found, indent=2, sort_keys=True)
@@ -30,11 +25,7 @@ def record_digest(directory: epath.Path, found: Digest) -> None:
 
 
 def recorded_digest(directory: epath.Path) -> Digest | None:
-    """Returns the digest that was recorded in a folder; None when there is none.
-
-    Raises:
-        StateError: There is a file of that name that is no digest.
-    """
+    """Returns the digest that was recorded in a folder; None when there is none."""
     file = directory / DIGESTS_FILE
     if not directory.is_dir() or not file.exists():
         return None

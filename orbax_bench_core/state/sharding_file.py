@@ -54,11 +54,7 @@ ShardingFile = dict[Annotated[str, pydantic.AfterValidator(config.checked_name)]
 
 
 def read_sharding_file(path: str) -> ShardingFile:
-    """Reads the entries of a sharding file.
-
-    Raises:
-        StateError: There is no such file, or its content has another form.
-    """
+    """Reads the entries of a sharding file."""
     file = place(path)
     if not file.exists():
         raise StateError(

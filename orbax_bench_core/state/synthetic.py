@@ -30,15 +30,6 @@ _PARTS: Final = {"complex64": "float32", "complex128": "float64"}
 def generate(spec: Spec, *, seed: int, mesh: Mesh | None) -> PyTree:
     """Makes the tree that a spec describes.
 
-    Args:
-        spec: Leaves by name, nested as the tree is to be.
-        seed: Any non-negative integer; another seed gives other values in every array.
-        mesh: Where the arrays go; None puts them on the default device.
-
-    Returns:
-        Nested dicts of `jax.Array`, `numpy.ndarray` for leaves of the host, int and str. The arrays
-        are ready.
-
     Raises:
         StateError: A sharding does not fit the mesh or the shape, or JAX cannot hold a dtype.
     """

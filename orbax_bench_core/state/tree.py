@@ -31,18 +31,7 @@ class StateError(ValueError):
 
 
 def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
-    """Returns every leaf of `tree` with its dotted path, in the order of `jax.tree.leaves`.
-
-    Args:
-        tree: Any pytree; mappings give their keys, sequences their indices, other nodes the names
-            of their fields.
-
-    Returns:
-        Pairs of path and leaf. A tree that is one leaf has the path "".
-
-    Raises:
-        StateError: Two leaves have the same path, for example `{"a.b": x, "a": {"b": y}}`.
-    """
+    """Returns every leaf of `tree` with its dotted path, in the order of `jax.tree.leaves`."""
     named: dict[str, Any] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         name = jax_api.leaf_name(path)
@@ -82,9 +71,6 @@ def load_fits(tree: Any) -> bool:
 
     A load needs room for the arrays on the devices. On CPUs that is the same memory in which the
     bytes lie as they are read and decoded; of one large array both are there at once.
-
-    Args:
-        tree: Any pytree. Every process must call, and each gets the same answer.
     """
     on_host = all(_free(device.memory_stats()) is None for device in jax.local_devices())
     needed = held_bytes(tree) * (_LOAD_ON_HOST if on_host else 1.0)
@@ -103,22 +89,14 @@ def release_freed() -> None:
 
 
 def agreed_bytes(count: int) -> int:
-    """Returns what process 0 gave, to the MiB, so that all processes take the same decisions.
-
-    Args:
-        count: Bytes, which may differ between the processes; every process must call.
-    """
+    """Returns what process 0 gave, to the MiB, so that all processes take the same decisions."""
     if jax.process_count() == 1:
         return count
     return int(multihost_utils.broadcast_one_to_all(np.uint32(count >> 20))) << 20
 
 
 def held_bytes(tree: Any) -> int:
-    """Returns the bytes that the arrays of a tree take on this process's devices.
-
-    Args:
-        tree: Any pytree; replicas count as often as they are held here.
-    """
+    """Returns the bytes that the arrays of a tree take on this process's devices."""
     return sum(
         shard.data.nbytes
         for leaf in jax.tree.leaves(tree)

@@ -36,13 +36,6 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
     """Runs blocks of both arms until each pair has a verdict or the last look is made.
 
     After each look at a whole run, the verdicts so far are in `verdicts.json`.
-
-    Args:
-        session: What is measured, of a suite with arms.
-        lock: Whether to wait until nothing else of ours measures on this machine.
-
-    Raises:
-        CannotRecord: A record could not be written.
     """
     info, pairs = session.info, session.pairs
     verdicts: dict[str, PointVerdict] = {}

@@ -27,9 +27,6 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
     """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`.
 
     `run` is the run directory of the candidate.
-
-    Returns:
-        The HTML page, which needs no other file.
     """
     write_verdicts(run, verdicts)
     page = _write_pages(run.root, "verdicts", verdicts_document(verdicts))
@@ -46,13 +43,6 @@ def publish_async_study(directory: RunDirectory) -> AsyncStudy:
     """Writes `async_study.json`, `async_study.md` and `async_study.html` from the records of a run.
 
     Only records are read, so this can be repeated at any time.
-
-    Returns:
-        What the study found.
-
-    Raises:
-        UserError: There is no run, or it saved no checkpoint in both ways.
-        OSError: A file cannot be written.
     """
     from orbax_bench_core.analysis.async_study import (
         ParameterCounter,
@@ -70,13 +60,6 @@ def publish_soak(directory: RunDirectory, limit_mib: float) -> Soak:
     """Writes `soak.json`, `soak.md` with its plots, and `soak.html` from the records of a run.
 
     Only records are read, so this can be repeated at any time, also with another limit.
-
-    Returns:
-        The verdict, and what it rests on.
-
-    Raises:
-        UserError: There is no run, or no soak was measured in it.
-        OSError: A file cannot be written.
     """
     from orbax_bench_core.analysis.soak import soak_document, soak_of
 
@@ -88,19 +71,7 @@ def publish_soak(directory: RunDirectory, limit_mib: float) -> Soak:
 def publish_recovery(
     directory: RunDirectory, added: Mapping[PhaseName, float] | None = None
 ) -> Recovery:
-    """Writes `recovery.json`, `recovery.md` with its plots, and `recovery.html` from the records.
-
-    Args:
-        directory: The run directory.
-        added: Seconds of what this machine cannot show, by phase.
-
-    Returns:
-        What the drills found.
-
-    Raises:
-        UserError: There is no run, or no drill was measured in it.
-        OSError: A file cannot be written.
-    """
+    """Writes `recovery.json`, `recovery.md` with plots and `recovery.html` from the records."""
     from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
 
     found = recovery_of(Run(directory), added)
@@ -109,11 +80,7 @@ def publish_recovery(
 
 
 def publish_search(root: epath.Path, search: ReleaseSearch) -> epath.Path:
-    """Writes `bisect.json`, `bisect.html` and `bisect.md` with its plots.
-
-    Returns:
-        The HTML page, which needs no other file.
-    """
+    """Writes `bisect.json`, `bisect.html` and `bisect.md` with its plots."""
     from orbax_bench_core.analysis.releases import answer, search_document
 
     content = {**search.model_dump(mode="json"), "answer": answer(search)}
@@ -138,11 +105,7 @@ def _conclude(
 def _write_pages(
     root: epath.Path, name: str, document: Document, *, plots: bool = True
 ) -> epath.Path:
-    """Writes `<name>.html` and `<name>.md`, whose plots lie in the folder `<name>`.
-
-    Returns:
-        The HTML page.
-    """
+    """Writes `<name>.html` and `<name>.md`, whose plots lie in the folder `<name>`."""
     if plots:
         refuse_links(root / name, root)
         write_figures(document, root / name)

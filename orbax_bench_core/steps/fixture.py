@@ -12,18 +12,7 @@ from orbax_bench_core.files import place
 
 
 def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
-    """Returns the checkpoint that a suite loads, made first when it is missing.
-
-    Args:
-        suite_text: The suite file, word for word.
-        fixture_text: A suite file to generate the checkpoint from; empty when it must be there.
-
-    Returns:
-        Its path, or None for a suite that loads no existing checkpoint.
-
-    Raises:
-        UserError: It is missing and cannot be made.
-    """
+    """Returns the checkpoint that a suite loads, made first when it is missing."""
     configs = parse_suite(suite_text).suite.checkpoint_configs
     paths = list(dict.fromkeys(config.path for config in configs if config.path is not None))
     missing = [path for path in paths if not place(path).exists()]
@@ -42,9 +31,6 @@ def make_fixture(fixture_text: str, path: str) -> None:
     """Generates the first checkpoint of a suite on its first mesh, and saves it.
 
     It needs a `spec` or a `model`. A checkpoint that is at `path` already is replaced.
-
-    Raises:
-        UserError: The fixture suite is invalid, or saving failed.
     """
     loaded = parse_suite(fixture_text, "fixture")
     first = loaded.suite.checkpoint_configs[0]

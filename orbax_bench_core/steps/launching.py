@@ -51,11 +51,7 @@ def point_hosts(
     settings: Sequence[str] | None = None,
     noted: str = "",
 ) -> PointHosts | None:
-    """Returns the hosts that a step was asked to start; None where it names no launcher.
-
-    Raises:
-        UserError: There is none for a slice or for settings that are given.
-    """
+    """Returns the hosts that a step was asked to start; None where it names no launcher."""
     if launcher:
         return PointHosts(
             launcher=launcher,
@@ -85,21 +81,6 @@ def launch_batch(
 
     Each runs `orbax-bench step run-sweep-point`, where it is a container in the image of this step,
     which `ORBAX_BENCH_IMAGE` names by digest. Interrupted or told to end, it clears the hosts up.
-
-    Args:
-        points: The points or pairs, each as its id or as a line of JSON.
-        output_directory: The run directory.
-        hosts: What to start.
-        settings: How to run them; of these only what the command has flags for.
-        limits: As in `measure_batch`.
-        strict: As in `measure_batch`.
-        lock: As in `measure_batch`.
-        expect: The devices that the hosts must have; empty takes those of the slice, if there is
-            one.
-
-    Raises:
-        UserError: A point does not fit the hosts, or the place refused them.
-        PointFailed: The hosts did not come to their end, or a repeat failed and `strict` is set.
     """
     session = Session.rejoin(output_directory, *points)
     ids = [entry.id for entry in session.entries]

@@ -14,11 +14,6 @@ def measuring(session: Session, *, lock: bool) -> Iterator[None]:
     """Holds the lease of what the session measures, and enters its watcher.
 
     With `lock`, it first waits until nothing else of ours measures on its hosts.
-
-    Raises:
-        UserError: Another command measures the same, a checkpoint does not fit on its disk, or a
-            launcher has started this on several hosts and nobody has asked which of them measure.
-        HostsMissing: A host is lost.
     """
     if not session.settings.placed:
         refuse_several_hosts("what was started here")
@@ -35,17 +30,7 @@ def measure_points(
     lock: bool = True,
     meanwhile: Callable[[], object] | None = None,
 ) -> None:
-    """Runs every repeat that has no finished record yet.
-
-    Args:
-        session: What is measured, of a suite without arms.
-        limits: Whether to measure what the machine and the storage can do, once per run.
-        lock: Whether to wait until nothing else of ours measures on this machine.
-        meanwhile: Called while the first workers start, before anything is measured.
-
-    Raises:
-        CannotRecord: A record could not be written.
-    """
+    """Runs every repeat that has no finished record yet."""
     with measuring(session, lock=lock):
         run_points(session, meanwhile)
         if limits:

@@ -58,17 +58,7 @@ class Outlets:
         junit: str | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> Self:
-        """Returns the outlets that were asked for.
-
-        Args:
-            notify: The address to notify, or `@FILE` that holds it; None for that of the
-                environment.
-            junit: File for JUnit XML.
-            environment: Environment variables of this process.
-
-        Raises:
-            UserError: The address is none, or cannot be read.
-        """
+        """Returns the outlets that were asked for."""
         given = notify or environment.get(NOTIFY, "")
         webhook = None
         if given:
@@ -93,13 +83,7 @@ class Outlets:
             environment.pop(name, None)
 
     def verdicts(self, found: VerdictReport, code: int, directory: str) -> None:
-        """Tells what a comparison found, by every outlet.
-
-        Args:
-            found: Its verdicts.
-            code: What the command ends with.
-            directory: The run directory of the candidate.
-        """
+        """Tells what a comparison found, by every outlet."""
         from orbax_bench_core.analysis.verdicts import verdicts_document
         from orbax_bench_core.document import to_markdown
         from orbax_bench_core.exports.ci import append_step_summary, junit_xml
@@ -115,17 +99,7 @@ class Outlets:
     def state_of(
         self, found: VerdictReport, code: int, directory: str, lacking: Sequence[str] = ()
     ) -> State:
-        """Tells the state that a comparison leaves its suite in: the webhook, and the page of runs.
-
-        Args:
-            found: Its verdicts.
-            code: What the command ends with.
-            directory: The run directory of the candidate.
-            lacking: What the run lacks, for people.
-
-        Returns:
-            The state.
-        """
+        """Tells the webhook and the page of runs the state that a comparison leaves its suite in."""
         state: State = "FAILED" if code in _FAILURES else found.word
         if not found.exploratory:
             lines = (*_lines(found), *lacking)
@@ -153,27 +127,14 @@ class Outlets:
         self.ended(suite, code, directory, lines or ("nothing was measured",))
 
     def ended(self, suite: str, code: int, directory: str, lines: tuple[str, ...]) -> State:
-        """Tells how something without verdicts ended, and returns its state.
-
-        Args:
-            suite: Name of the suite.
-            code: What the command ends with.
-            directory: The run directory.
-            lines: What is to be said of it.
-        """
+        """Tells how something without verdicts ended, and returns its state."""
         state: State = "FAILED" if code in _FAILURES else _STATES.get(code, "PASS")
         self.renew_site(directory)
         self._announce(state, suite, directory, _now(), lines)
         return state
 
     def failed(self, suite: str | None, directory: str, why: str) -> State:
-        """Tells that there is no result, and returns the state.
-
-        Args:
-            suite: Name of the suite; None where it is not known.
-            directory: The run directory.
-            why: The reason, for people.
-        """
+        """Tells that there is no result, and returns the state."""
         self.renew_site(directory)
         self._tell_failure(suite, directory, why)
         return "FAILED"
@@ -183,12 +144,7 @@ class Outlets:
 
     @contextlib.contextmanager
     def on_failure(self, suite: str | None, directory: str) -> Iterator[None]:
-        """Tells of the exception that ends a block, and lets it go on.
-
-        Args:
-            suite: Name of the suite; None for that of the run directory, if there is a run.
-            directory: The run directory.
-        """
+        """Tells of the exception that ends a block, and lets it go on."""
         try:
             yield
         except Exception as failure:
@@ -277,11 +233,7 @@ def _lines(found: VerdictReport) -> tuple[str, ...]:
 
 
 def _text_of(given: str) -> str:
-    """Returns an address, or what the file holds that it names.
-
-    Raises:
-        UserError: The file cannot be read.
-    """
+    """Returns an address, or what the file holds that it names."""
     if not given.startswith("@"):
         return given
     try:

@@ -36,22 +36,7 @@ def plan(
     file: str = "",
     points_per_step: int = 0,
 ) -> list[str]:
-    """Expands a suite, begins its run directory, and notes there which step measures which points.
-
-    Args:
-        suite_text: The suite file, word for word.
-        output_directory: The run directory, reachable from every later step.
-        arms: An `arms` block, as YAML, for a suite that has none; empty leaves the suite as it is.
-        processes: Host processes of each point of a suite that names none; 0 leaves it at one.
-        file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
-        points_per_step: Points or pairs that one step measures; 0 as in `batches`.
-
-    Returns:
-        The ids of the points or pairs of each step, separated by spaces.
-
-    Raises:
-        UserError: The suite is invalid, or the directory cannot be used.
-    """
+    """Expands a suite, begins its run directory, and notes which step measures which points."""
     if arms:
         suite_text = with_keys(suite_text, {"arms": Source(arms, "arms").data})
     suite = parse_suite(suite_text, file)
@@ -72,21 +57,7 @@ def plan(
 def batches(
     entries: Sequence[SweepEntry], repeats: int, points_per_step: int = 0
 ) -> list[tuple[SweepEntry, ...]]:
-    """Puts points or pairs into batches of consecutive ones, each of which is a step.
-
-    Args:
-        entries: The points or pairs.
-        repeats: Repeats of each point, warm-ups included.
-        points_per_step: How many a step measures. With 0 it is so many that a step measures for
-            some minutes, guessed from the bytes of its checkpoints, and no more steps than a loop
-            may have. A pair takes minutes by itself.
-
-    Returns:
-        The batches; all but the last have as many points.
-
-    Raises:
-        UserError: More points than a step can take.
-    """
+    """Puts points or pairs into batches of consecutive ones, each of which is a step."""
     if points_per_step > _MOST_POINTS:
         raise UserError(
             f"{points_per_step} points in one step: it takes {_MOST_POINTS} at most, whose ids "
@@ -100,11 +71,7 @@ def batches(
 
 
 def points_in(text: str) -> list[str]:
-    """Returns the points that a text names: ids, a point as JSON, or a JSON list of such texts.
-
-    Raises:
-        UserError: It is no such thing.
-    """
+    """Returns the points that a text names: ids, a point as JSON, or a JSON list of such texts."""
     text = text.strip()
     if not text.startswith("["):
         return [text] if text.startswith("{") else text.split()

@@ -71,17 +71,6 @@ def measure_batch(
     """Runs what points still lack: their repeats, or blocks of both arms until a verdict.
 
     The points of a batch share workers, as those of a whole run do.
-
-    Args:
-        session: A session of some points, or of some pairs.
-        limits: Whether to measure what the machine and the storage can do, once per run.
-        strict: Whether a failed repeat is an error rather than data. In a comparison failures are
-            judged, and it is an error that there was nothing to compare.
-        lock: Whether to wait until nothing else of ours measures on this machine.
-
-    Raises:
-        PointFailed: A repeat failed, or nothing was there to compare, and `strict` is set.
-        CannotRecord: A record could not be written.
     """
     if session.pairs:
         verdicts = compare_arms(session, lock=lock)
@@ -114,19 +103,6 @@ def run_batch(
 
     Where a launcher has started the same step on several hosts, all of them measure together, and
     each returns the same: process 0 orchestrates, the others serve it and read what it has written.
-
-    Args:
-        points: The points or pairs, each as its id or as a line of JSON.
-        output_directory: The run directory.
-        settings: How to run them.
-        limits: As in `measure_batch`.
-        strict: As in `measure_batch`.
-        lock: As in `measure_batch`.
-        host_wait_s: Seconds for which a lost host is waited for.
-
-    Raises:
-        UserError: The directory holds no run, hosts cannot join, or the suite does not fit them.
-        PointFailed: A repeat failed and `strict` is set, or a host was lost.
     """
     session = Session.rejoin(output_directory, *points, settings=settings, watch=_Log(), say=_say)
     name = batch_name([entry.id for entry in session.entries])

@@ -25,14 +25,6 @@ def load_drilled(
     """Loads a suite that is to be drilled: with arms, the whole recovery decides.
 
     A suite that names `gate.primary` itself keeps its own.
-
-    Args:
-        suite: What `load` takes: a path.
-        overrides: Keys of the suite to change.
-        load: Reads it.
-
-    Raises:
-        UserError: The suite is invalid.
     """
     loaded = load(suite, overrides)
     if loaded.suite.arms is None or loaded.suite.gate.names_primary:
@@ -41,11 +33,7 @@ def load_drilled(
 
 
 def check_drilled(session: Session) -> None:
-    """Checks that everything that a session measures can be drilled.
-
-    Raises:
-        UserError: A benchmark is no trainer, its hosts cannot be killed, or it is to be traced.
-    """
+    """Checks that everything that a session measures can be drilled."""
     for entry in session.entries:
         for point in sides(entry).values():
             if point.is_traced:
@@ -93,16 +81,7 @@ def drill_suite(
     say: Say = silent,
     lock: bool = True,
 ) -> Recovery:
-    """Drills a suite that has been read, and writes all reports; see `recovery`.
-
-    Args:
-        loaded: The suite, as `load_drilled` returns it.
-        directory: The run directory.
-        added: Seconds of what this machine cannot show, by phase.
-        settings: How to measure, beside what the suite says.
-        say: Takes lines for people.
-        lock: Whether to wait until nothing else of ours measures on this machine.
-    """
+    """Drills a suite that has been read, and writes all reports; see `recovery`."""
     check_amounts(**{str(phase): seconds for phase, seconds in (added or {}).items()})
     settings = dataclasses.replace(settings, drill=True, remove_repeated_dir=True)
     session = Session.begin(loaded, directory, settings=settings, say=say)

@@ -112,16 +112,6 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     The tables are `samples.parquet`, `summary.csv`, `metrics.json` and, of a sweep, `best.json`,
     the pages `report.md` and `report.html`; `lineage.json` says what each was made from. Only
     records are read, so this can be repeated at any time.
-
-    Args:
-        directory: The run directory.
-        deep: Whether all bytes of a loaded checkpoint are read, however many, to note their digest.
-
-    Returns:
-        What the run found.
-
-    Raises:
-        UserError: There is no run here, or a record cannot be read.
     """
     from orbax_bench_core.exports.tensorboard import EventFiles
 
@@ -145,11 +135,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
 def _publish_tables(
     run: Run, observer: Observer, manifest: ManifestWriter, event_files: EventFiles
 ) -> tuple[RunSummary, list[SweepEntry]]:
-    """Writes the tables and TensorBoard's files, for which every record is read once.
-
-    Returns:
-        What the run found, and the entries that are not finished.
-    """
+    """Writes the tables and TensorBoard's files, for which every record is read once."""
     root, open_points = run.directory.root, Unfinished(run)
 
     def read_once(samples: SamplesFile) -> Iterator[Repeat]:

@@ -15,19 +15,12 @@ def settle(run: Run) -> RunInfo:
 
     It is complete when every point has all its repeats, or every pair has been settled or has made
     its last look; a pair of which both arms failed has said nothing.
-
-    Returns:
-        What `run.json` says now.
     """
     return note_status(run, unfinished(run))
 
 
 def note_status(run: Run, lacking: Sequence[SweepEntry]) -> RunInfo:
-    """Writes into `run.json` that a run is complete, unless it lacks some of its entries.
-
-    Returns:
-        What `run.json` says now.
-    """
+    """Writes into `run.json` that a run is complete, unless it lacks some of its entries."""
     status: Literal["complete", "incomplete"] = "incomplete" if lacking else "complete"
     run.directory.set_status(status)
     return run.info.model_copy(update={"status": status})

@@ -46,14 +46,7 @@ def plan_shardings(arrays: Mapping[str, tuple[Sequence[int], str]], mesh: Mappin
 
 
 def parse_mesh(text: str) -> dict[str, int]:
-    """Reads a mesh as a command line has it.
-
-    Args:
-        text: For example `fsdp=8` or `data=2,fsdp=4`.
-
-    Raises:
-        StateError: It is not of that form.
-    """
+    """Reads a mesh as a command line has it."""
     mesh: dict[str, int] = {}
     for part in text.split(","):
         axis, _, size = part.partition("=")
@@ -67,15 +60,7 @@ def parse_mesh(text: str) -> dict[str, int]:
 
 
 def arrays_in(path: str) -> Mapping[str, tuple[Sequence[int], str]]:
-    """Returns shape and dtype of every array of a checkpoint, by dotted path.
-
-    Args:
-        path: Root of a checkpoint, the directory of one of its items, or a folder of safetensors
-            files; local or gs://.
-
-    Raises:
-        StateError: The path is not a checkpoint, or its files cannot be read.
-    """
+    """Returns shape and dtype of every array of a checkpoint, by dotted path."""
     from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
     from orbax_bench_core.state.loading import describe
 
@@ -93,11 +78,7 @@ def arrays_in(path: str) -> Mapping[str, tuple[Sequence[int], str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints the sharding file for a checkpoint (first argument) and a mesh (second).
-
-    Returns:
-        0, or 2 with one line on standard error when the checkpoint or the mesh cannot be used.
-    """
+    """Prints the sharding file for a checkpoint (first argument) and a mesh (second)."""
     path, mesh = arguments
     try:
         content = plan_shardings(arrays_in(path), parse_mesh(mesh))

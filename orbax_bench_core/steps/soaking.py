@@ -35,11 +35,7 @@ class SoakGoal:
     hours: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuses a goal that no verdict comes of.
-
-        Raises:
-            UserError: Neither or both are given, or too little.
-        """
+        """Refuses a goal that no verdict comes of."""
         if (self.saves is None) == (self.hours is None):
             raise UserError(
                 f"give --saves N or --hours T, one of them: --saves {FEWEST} takes the fewest "
@@ -82,11 +78,7 @@ def _hours(records: list[Record]) -> float:
 
 
 def check_soak(suite: LoadedSuite) -> LoadedSuite:
-    """Returns a suite that can be soaked.
-
-    Raises:
-        UserError: It compares arms, or its workers do not keep freed memory.
-    """
+    """Returns a suite that can be soaked."""
     if suite.suite.arms is not None:
         raise UserError(
             suite.source.problem(
@@ -110,15 +102,6 @@ def soak_points(session: Session, goal: SoakGoal, *, lock: bool = True) -> None:
     """Makes saves until every point has reached the goal.
 
     What was measured before, by the same command, counts where it was one process.
-
-    Args:
-        session: What is measured; its settings are those of a soak.
-        goal: When it ends.
-        lock: Whether to wait until nothing else of ours measures on this machine.
-
-    Raises:
-        UserError: A benchmark measures no save.
-        CannotRecord: A record could not be written.
     """
     repeats: dict[str, list[Repeat]] = {}
 

@@ -38,9 +38,6 @@ def check_room(session: Session) -> None:
     """Warns when checkpoints will probably fill a disk, before anything is measured.
 
     Nothing is known of models and checkpoints that the suite only names, nor of buckets.
-
-    Raises:
-        UserError: Not even the largest of them fits.
     """
     for room in rooms(session):
         if room.largest * _LEAST_SHARE > room.free:

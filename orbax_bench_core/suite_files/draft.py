@@ -65,11 +65,7 @@ class Subject:
     checkpoint: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuses what contradicts itself.
-
-        Raises:
-            UserError: There are two subjects, a scale without a preset, or no such preset.
-        """
+        """Refuses what contradicts itself."""
         names = {"--preset": self.preset, "--nnx": self.nnx, "--checkpoint": self.checkpoint}
         given = [flag for flag, value in names.items() if value is not None]
         if len(given) > 1:
@@ -106,19 +102,7 @@ def draft_suite(
     mesh: str | None = None,
     with_schema: bool = True,
 ) -> LoadedSuite:
-    """Drafts a suite, checked as any other.
-
-    Args:
-        subject: What is saved and loaded.
-        question: What it is to answer.
-        file: Where the suite will lie; a model's module may lie beside it.
-        devices: What the mesh is made of, where none is given.
-        mesh: The mesh as a command line has it, such as `data=2,fsdp=4`.
-        with_schema: Whether the schema of suites will lie beside it.
-
-    Raises:
-        UserError: The model cannot be built, there is no such checkpoint, or a mesh cannot hold it.
-    """
+    """Drafts a suite, checked as any other."""
     place = None if mesh is None else read_mesh(mesh, 1)
     if subject.nnx is not None:
         part = _of_model(subject.nnx, file, place, devices)

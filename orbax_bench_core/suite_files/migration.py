@@ -17,13 +17,6 @@ def migrate(text: str, file: str) -> Migration:
     """Migrates a Python module or a suite that was written for Orbax's own framework.
 
     Comments and layout stay: only what has another name here is replaced.
-
-    Args:
-        text: Its content.
-        file: Its name, whose end says which of both it is.
-
-    Raises:
-        UserError: It is neither, or cannot be read.
     """
     suffix = PurePath(file).suffix
     if suffix == ".py":

@@ -80,11 +80,7 @@ _INSTEAD: Final = {"Benchmark": "a worker runs each sweep point"}
 
 
 def migrate_module(text: str, file: str) -> Migration:
-    """Migrates a module that defines benchmarks.
-
-    Raises:
-        UserError: It is no Python.
-    """
+    """Migrates a module that defines benchmarks."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:

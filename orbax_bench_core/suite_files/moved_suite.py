@@ -13,11 +13,7 @@ from orbax_bench_core.sweep import class_path, is_builtin, short_name
 
 
 def migrate_suite(text: str, file: str) -> Migration:
-    """Migrates a suite; its sweep points and their ids stay the same.
-
-    Raises:
-        UserError: It is no YAML.
-    """
+    """Migrates a suite; its sweep points and their ids stay the same."""
     source = Source(text, file)
     edits: list[Edit] = []
     left: list[Problem] = []
@@ -49,11 +45,7 @@ def migrate_suite(text: str, file: str) -> Migration:
 
 
 def _composed(text: str, file: str) -> yaml.Node | None:
-    """Returns the document as nodes that know their places, by the parser in Python.
-
-    Raises:
-        UserError: It is no YAML: the parser in C, which reads suites, takes a little more.
-    """
+    """Returns the document as nodes that know their places, by the parser in Python."""
     try:
         found: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
     except yaml.YAMLError as error:

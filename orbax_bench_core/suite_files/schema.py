@@ -70,11 +70,7 @@ def schema_text() -> str:
 
 
 def modeline(schema: str) -> str:
-    """Returns the line at the head of a suite by which editors find its schema.
-
-    Args:
-        schema: Path of the schema, relative to the suite, or a URL.
-    """
+    """Returns the line at the head of a suite by which editors find its schema."""
     return f"{_MODELINE}{schema}"
 
 

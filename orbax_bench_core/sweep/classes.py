@@ -19,11 +19,7 @@ class BenchmarkClassError(Exception):
 
 
 def load_class(path: str) -> type[BenchmarksGenerator]:
-    """Imports a benchmark class by its path, `package.module.Class`.
-
-    Raises:
-        BenchmarkClassError: It cannot be imported, or is not a decorated `BenchmarksGenerator`.
-    """
+    """Imports a benchmark class by its path, `package.module.Class`."""
     module_path, _, class_name = path.rpartition(".")
     if not module_path:
         raise BenchmarkClassError(

@@ -89,13 +89,7 @@ class PairDesign(pydantic.BaseModel):
         return (block, *divmod(rest, self.operations_per_life))
 
     def order(self, *, alive: bool) -> tuple[tuple[int, int], ...]:
-        """Returns slot and operation of all repeats of a block, in the order of measurement.
-
-        Args:
-            alive: Whether all lives of a block are there at once. Then they take turns operation
-                by operation, every other round backwards, so that a drift within the block meets
-                all of them alike. Otherwise one follows the other.
-        """
+        """Returns slot and operation of all repeats of a block, in the order of measurement."""
         slots, operations = range(BLOCK_SIZE), range(self.operations_per_life)
         if not alive:
             return tuple((slot, operation) for slot in slots for operation in operations)
@@ -123,15 +117,7 @@ class PairDesign(pydantic.BaseModel):
 
 
 def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = None) -> PairDesign:
-    """Returns the design of a pair: lives wherever an offset of a process could be a difference.
-
-    Args:
-        pair: The pair.
-        gate: Whether lives are forced, and how long they are.
-        passport: What is known of the processes here. Where options interact with the process,
-            arms that could share a worker have lives as well; where offsets are small, arms that
-            cannot may stay in one process each. None knows nothing.
-    """
+    """Returns the design of a pair: lives wherever an offset of a process could be a difference."""
     known = passport or ProcessNoise()
     lives = PairDesign(workers="lives", operations_per_life=gate.operations_per_life)
     if gate.lives == "always":

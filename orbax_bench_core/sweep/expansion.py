@@ -64,11 +64,7 @@ class Expansion(pydantic.BaseModel):
 
 
 def expand_here(loaded: LoadedSuite) -> Expansion:
-    """Expands a suite in this process, importing every benchmark class that it names.
-
-    Raises:
-        SuiteError: A class that cannot be used, or an option that it does not take.
-    """
+    """Expands a suite in this process, importing every benchmark class that it names."""
     loaded = dataclasses.replace(loaded, suite=with_distinct_names(loaded.suite))
     points: dict[str, SweepEntry] = {}
     skipped: dict[str, SkippedPoint] = {}
@@ -176,11 +172,7 @@ def _entry_points(
 def _check_number(
     loaded: LoadedSuite, options: Mapping[str, Sequence[Any]], environments: Sequence[Any]
 ) -> None:
-    """Refuses more combinations than a suite may have, before they are made.
-
-    Raises:
-        OptionError: There are more.
-    """
+    """Refuses more combinations than a suite may have, before they are made."""
     suite = loaded.suite
     lengths = {name: len(values) for name, values in options.items()} | {
         "meshes": len(suite.mesh_configs or (None,)),

@@ -20,14 +20,6 @@ def expand(loaded: LoadedSuite, *, imports: bool = True) -> Expansion:
 
     Built-in benchmarks keep their heavy imports inside functions and are expanded here. Any other
     class may import JAX, hold a TPU or crash, so a process of its own looks at it.
-
-    Args:
-        loaded: The suite.
-        imports: Whether such a process may be started; it runs code that the suite names.
-
-    Raises:
-        SuiteError: A class that cannot be used or may not be imported, or an option that it does
-            not take.
     """
     generators: dict[KeyPath, str] = {
         ("benchmarks", index, "generator"): entry.generator

@@ -34,13 +34,6 @@ def axes(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> dic
     """Returns the values of every option, in the order that the class declares them.
 
     An option that came later is among them only where it is given.
-
-    Args:
-        options_class: The benchmark's options.
-        given: Options as the suite file has them; a list is a sweep axis.
-
-    Raises:
-        OptionError: An unknown option, an empty list, or a value of the wrong type.
     """
     fields = {field.name: field for field in dataclasses.fields(options_class)}
     for key in given:
@@ -77,11 +70,7 @@ def combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def is_valid(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> bool:
-    """Returns what the class says of one combination of options.
-
-    Raises:
-        OptionError: The class raised instead; with the line of it that did.
-    """
+    """Returns what the class says of one combination of options."""
     try:
         return bool(options_class.from_dict(dict(given)).is_valid())
     except (Exception, SystemExit) as error:  # is_valid is anyone's code

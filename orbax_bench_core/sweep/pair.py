@@ -155,11 +155,7 @@ def baseline_point(entry: SweepEntry) -> SweepPoint:
 
 
 def side(entry: SweepEntry, arm: Arm | None) -> SweepPoint:
-    """Returns the point that one arm of an entry measures; a plain point is the same in each.
-
-    Raises:
-        ValueError: The entry is a pair, and no arm is given.
-    """
+    """Returns the point that one arm of an entry measures; a plain point is the same in each."""
     if not isinstance(entry, Pair):
         return entry
     if arm is None:
@@ -168,11 +164,7 @@ def side(entry: SweepEntry, arm: Arm | None) -> SweepPoint:
 
 
 def paired(point: SweepPoint, suite: Suite) -> Pair:
-    """Returns the pair of points that the arms of a suite make of one of its combinations.
-
-    Raises:
-        ArmError: An arm names a benchmark or an option that does not exist.
-    """
+    """Returns the pair of points that the arms of a suite make of one of its combinations."""
     return Pair(baseline=_arm(point, suite, "baseline"), candidate=_arm(point, suite, "candidate"))
 
 

@@ -158,16 +158,7 @@ class WithoutOptions:
 def points_of(
     every: Iterable[WithoutOptions], options: dict[str, Any], given: tuple[str, ...]
 ) -> Iterator[SweepPoint]:
-    """Yields points with options; a large sweep is made in this way, each part of it once.
-
-    Args:
-        every: The points without options.
-        options: Every option with its value, as plain data; all points share it.
-        given: The options that the suite file gives.
-
-    Raises:
-        ValueError: One of those is no option; a copy is not validated.
-    """
+    """Yields points with options; a large sweep is made in this way, each part of it once."""
     if unknown := [name for name in given if name not in options]:
         raise _unknown(unknown[0])
     text, own = _text(options), {"options": options, "given": given}

@@ -12,12 +12,7 @@ _NOT_IDENTITY = {"label", "given"}
 
 
 def differences(point: SweepPoint, other: SweepPoint) -> list[str]:
-    """Returns each field in which two points differ, as `options.use_ocdbt: true, was false`.
-
-    Args:
-        point: The point that is looked at.
-        other: The point that it is held against.
-    """
+    """Returns each field in which two points differ, as `options.use_ocdbt: true, was false`."""
     these, those = _flat(point), _flat(other)
     return [
         f"{field}: {these.get(field, 'absent')}, was {those.get(field, 'absent')}"

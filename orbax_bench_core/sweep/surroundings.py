@@ -58,10 +58,6 @@ def allocator_settings(host_memory: HostMemory, given: str = "") -> dict[str, st
     anew each time), `default` sets nothing. Virtual machines that back memory lazily hand out fresh
     pages at under 1 GB/s, against 20 GB/s for memory that is used again, so a load into fresh
     memory measures the hypervisor. A C library other than glibc ignores these settings.
-
-    Args:
-        host_memory: What is asked for.
-        given: Tunables that the command was started with; of one given twice glibc takes the last.
     """
     tunables = _TUNABLES.get(host_memory)
     return {} if tunables is None else {_VARIABLE: ":".join(filter(None, [given, tunables]))}

@@ -23,14 +23,7 @@ class PageCacheConditioner:
         observe: Callable[[Sequence[Sample]], None],
         await_all_hosts: Callable[[], None],
     ) -> None:
-        """Controls the conditions of one repeat.
-
-        Args:
-            conditions: What the sweep point asks for.
-            observe: Takes the sample that says what share is resident.
-            await_all_hosts: Returns once every host is ready to load: one that begins early would
-                fill the cache of those that come after it.
-        """
+        """Controls the conditions of one repeat."""
         self._conditions = conditions
         self._observe = observe
         self._await_all_hosts = await_all_hosts

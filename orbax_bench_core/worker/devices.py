@@ -12,14 +12,7 @@ _DEVICE_COUNT_FLAG = "xla_force_host_platform_device_count"
 
 
 def simulate_devices(count: int) -> bool:
-    """Asks JAX for `count` CPU devices; call it before the first device is used.
-
-    Args:
-        count: Devices to simulate; it changes nothing on an accelerator.
-
-    Returns:
-        False when the environment sets the number already, which is left as it is.
-    """
+    """Asks JAX for `count` CPU devices; call it before the first device is used."""
     import jax
 
     if _DEVICE_COUNT_FLAG in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:

@@ -59,11 +59,7 @@ class Witness(logging.Filter):
     """Listener to one repeat: keeps what Orbax says of itself, in events and in its log."""
 
     def __init__(self, options: Iterable[str]) -> None:
-        """Begins with what Orbax says when it is imported already behind it.
-
-        Args:
-            options: Names of the options of the repeat.
-        """
+        """Begins with what Orbax says when it is imported already behind it."""
         super().__init__()
         if not {"use_replica_parallel", "use_load_and_broadcast"}.isdisjoint(options):
             # Its import makes handlers too, with its own defaults, which say nothing of ours.
@@ -102,14 +98,7 @@ class Witness(logging.Filter):
         samples: Iterable[Sample],
         traces: epath.Path,
     ) -> tuple[OptionEffect, ...]:
-        """Returns what is proven of each option that files, samples, events or the log can tell.
-
-        Args:
-            point: What was measured.
-            directory: Where the repeat left its checkpoints.
-            samples: What it measured.
-            traces: How the folders begin that have the profiler's traces of the point.
-        """
+        """Returns what is proven of each option that files, samples, events or the log can tell."""
         evidence = Evidence(
             options=point.options,
             directory=directory,
@@ -129,15 +118,7 @@ class Witness(logging.Filter):
 
 
 def require_effects(effects: Iterable[OptionEffect], given: Iterable[str]) -> None:
-    """Refuses a repeat whose numbers would stand under a false name.
-
-    Args:
-        effects: What is proven.
-        given: The options that the suite gives; what is left at its default need not do anything.
-
-    Raises:
-        OptionWithoutEffect: One of them is proven not to be in effect.
-    """
+    """Refuses a repeat whose numbers would stand under a false name."""
     asked_for = set(given)
     for effect in effects:
         if effect.state == "not in effect" and effect.option in asked_for:

@@ -18,12 +18,6 @@ def die_with_parent(parent: int) -> bool:
 
     The signal is SIGKILL, for a process that is stopped sees no other. It is sent when the thread
     that started this process ends, which for an orchestrator is the one that measures.
-
-    Args:
-        parent: Process id of the one that started it.
-
-    Returns:
-        Whether that one is still there.
     """
     import ctypes
 

@@ -21,9 +21,6 @@ def drop(directory: Path) -> None:
 
     Dirty pages cannot be dropped, so each file is first written to storage. Pages that another
     process has mapped stay, which is why the outcome has to be measured.
-
-    Raises:
-        OSError: A file cannot be opened or written back.
     """
     for path in _files(directory):
         with _opened(path) as descriptor:
@@ -50,11 +47,7 @@ def make_durable(directory: Path) -> None:
 
 
 def resident_share(directory: Path) -> float | None:
-    """Returns the share of the pages below `directory` that are in the page cache, by mincore(2).
-
-    Returns:
-        A number from 0 to 1; None when there is no file with a page.
-    """
+    """The share of the pages below `directory` that are in the page cache, by mincore(2)."""
     resident = pages = 0
     for path in _files(directory):
         found = _residency(path)

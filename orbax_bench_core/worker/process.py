@@ -45,12 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     The orchestrator of this machine hands tasks to standard input and listens to events. Where a
     launcher starts the workers, every one is given the same file of tasks, and JAX's usual
     variables (JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID) say which one it is.
-
-    Args:
-        arguments: Command line without the program; None takes the process's own.
-
-    Returns:
-        0 when every task passed or was skipped; 1 otherwise.
     """
     faulthandler.register(STACKS_SIGNAL)
     parser = argparse.ArgumentParser(prog="orbax_bench_core.worker", description=main.__doc__)

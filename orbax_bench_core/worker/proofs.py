@@ -327,12 +327,7 @@ def _colocated(asked: Any, evidence: Evidence) -> Finding:
 
 
 def _manager(*patterns: str, persistent: bool = False) -> Rule:
-    """Returns a rule by the settings that Orbax logs of its managers; the first pattern counts.
-
-    Args:
-        *patterns: What stands there, with a group for the value.
-        persistent: Whether the second tier of a manager of two is asked for.
-    """
+    """Returns a rule by the settings that Orbax logs of its managers; the first pattern counts."""
 
     def rule(asked: Any, evidence: Evidence) -> Finding:
         tier = re.compile(f"root_directory={re.escape(str(evidence.directory))}/persistent[/:]")
@@ -657,14 +652,7 @@ NOT_TRIED: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def prove(benchmark: str, option: str, asked: Any, evidence: Evidence) -> Finding:
-    """Returns what is proven of an option of a built-in benchmark.
-
-    Args:
-        benchmark: Its name in the catalog.
-        option: The option.
-        asked: Its value.
-        evidence: What the repeat left.
-    """
+    """Returns what is proven of an option of a built-in benchmark."""
     why = NOT_PROVED.get(f"{benchmark}.{option}")
     proof = PROOFS.get(option)
     if why is None and proof is not None:

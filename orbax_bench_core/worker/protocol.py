@@ -66,11 +66,7 @@ class WorkerSetup(ResultModel):
     soak: bool = False
 
     def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
-        """Returns this setup with the place in a cluster that JAX's usual variables give.
-
-        Raises:
-            ValueError: Some of the variables are there, and some are missing.
-        """
+        """Returns this setup with the place in a cluster that JAX's usual variables give."""
         found = {name: environment.get(name) for name in _CLUSTER}
         if self.coordinator is not None or not any(found.values()):
             return self

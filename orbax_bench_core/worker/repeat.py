@@ -223,9 +223,6 @@ class _Repeat:
         """Refuses a repeat without a sample: whoever made it believes that something is measured.
 
         Of several processes one may measure for all, so that none of them alone can tell.
-
-        Raises:
-            NothingMeasured: It has none.
         """
         # How much of a checkpoint is in the page cache, the harness finds out by itself.
         if (
@@ -257,9 +254,6 @@ class _Repeat:
 
         Throttled and failed requests are counted wherever something lies in an object store; a soak
         has the state of the process as well.
-
-        Raises:
-            UnmetNeed: This is a soak, and TensorStore's metrics cannot be read without a leak.
         """
         remote = "gs://" in f"{self._setup.root} {self._task.measured.model_dump_json()}"
         keys = ["store_answers"] * remote + ["process_state"] * self._setup.soak
@@ -359,11 +353,7 @@ def _first_line(failure: BaseException) -> str:
 
 
 def _require_metrics_as_text() -> None:
-    """Refuses a TensorStore whose metrics can be read only in a way that leaks.
-
-    Raises:
-        UnmetNeed: The installed release cannot give them as text.
-    """
+    """Refuses a TensorStore whose metrics can be read only in a way that leaks."""
     try:
         import tensorstore
     except ModuleNotFoundError:

@@ -82,9 +82,6 @@ def seconds_of(times: Sequence[float]) -> Seconds:
     1 - 2 P(B < k), with B binomial over n fair coins (W. J. Conover, "Practical Nonparametric
     Statistics", section 3.2). k is the largest for which that is at least 95 %; with fewer than 6
     repeats it is 1, and the probability less.
-
-    Args:
-        times: Seconds of the repeats, at least one.
     """
     ordered, n = sorted(times), len(times)
     below = list(itertools.accumulate(math.comb(n, i) / 2**n for i in range(n)))

@@ -45,9 +45,6 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
     """Compares saves in the background with blocking saves of the same checkpoints.
 
     `num_parameters` returns the parameters of a point's model; None where nothing tells.
-
-    Raises:
-        UserError: No checkpoint was saved in both ways.
     """
     notes: list[str] = []
     info = run.info
@@ -94,12 +91,7 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
 
 
 def check_points(points: Iterable[SweepPoint], loaded: LoadedSuite) -> None:
-    """Refuses points that make no study, before they are measured.
-
-    Raises:
-        UserError: No checkpoint is saved in both ways, or the suite measures one kind of save after
-            the other.
-    """
+    """Refuses points that make no study, before they are measured."""
     if loaded.suite.execution.order == "sequential":
         raise UserError(
             loaded.source.problem(

@@ -60,11 +60,7 @@ def best_of(
     goal: str | None = None,
     peak_memory: int | None = None,
 ) -> Best:
-    """Returns the same of repeats that were observed while they were read for something else.
-
-    Raises:
-        UserError: The goal was not measured.
-    """
+    """Returns the same of repeats that were observed while they were read for something else."""
     grouped = {
         name: points
         for name, points in observer.cases().items()

@@ -55,15 +55,7 @@ def effects_of(
     *,
     whole: bool,
 ) -> Effects:
-    """Returns effects and fit of a factorial analysis.
-
-    Args:
-        goal: What was analysed.
-        factorial: The analysis.
-        rounds: The rounds in it.
-        points: The points in it.
-        whole: Whether every point was measured in every round, in turn with the others.
-    """
+    """Returns effects and fit of a factorial analysis."""
     fit = factorial.fit
     fitted: list[FittedPlace] = []
     why = factorial.fit_unknown

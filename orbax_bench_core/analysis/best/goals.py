@@ -68,9 +68,6 @@ def parse_goal(text: str) -> Goal:
 
     A measure is one of `MEASURES`, or the name of an operation. With weights the goal is the
     weighted geometric mean: one percent of blocking time counts as three percent of a load.
-
-    Raises:
-        UserError: It is nothing of this form, or a weight is not above 0.
     """
     weights: dict[str, float] = {}
     for part in text.split(","):
@@ -100,10 +97,6 @@ def goal_value(goal: Goal, values: Mapping[str, float]) -> float | None:
     """Returns the value of a goal in one repeat; None where the repeat lacks one of its measures.
 
     A single measure keeps its unit, seconds or bytes; a weighted goal has none.
-
-    Args:
-        goal: The goal.
-        values: What the repeat measured, by measure and by operation; above 0.
     """
     found = [(values.get(name, 0.0), weight) for name, weight in goal.weights.items()]
     if any(value <= 0 for value, _ in found):
@@ -121,11 +114,7 @@ def acts_on(option: str, goal: Goal) -> bool:
 
 
 def known_goal(goal: Goal, measured: frozenset[str]) -> Goal:
-    """Returns the goal.
-
-    Raises:
-        UserError: No repeat has one of its measures; the message names those that there are.
-    """
+    """Returns the goal."""
     for name in goal.weights:
         if name not in measured:
             raise UserError(

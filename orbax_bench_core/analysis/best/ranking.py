@@ -54,10 +54,6 @@ def rank(values: Mapping[str, Mapping[int, float]], level: float = LEVEL) -> tup
     those that are less than 1 % behind. Whatever the truth, the true best is then in the set of
     ties with probability 1 - level or more, because it leaves the set only by an error (simulated
     in `perf.best`).
-
-    Args:
-        values: Values above 0 of each point, by round; points without any are left out.
-        level: Level of the ties and of the intervals.
     """
     found = {point: rounds for point, rounds in values.items() if rounds}
     if not found:
@@ -139,12 +135,7 @@ def _compare(values: Mapping[int, float], best: Mapping[int, float], level: floa
 
 
 def t_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
-    """Returns mean, half width of the two-sided interval, and one-sided p-value of "not above 0".
-
-    Args:
-        values: Two or more numbers. Where all are equal the interval has no width.
-        level: What lies outside the interval.
-    """
+    """Mean, half width of the two-sided interval, and one-sided p-value of "not above 0"."""
     from scipy.special import stdtr
 
     mean, df = statistics.fmean(values), len(values) - 1

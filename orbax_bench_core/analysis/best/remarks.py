@@ -20,14 +20,7 @@ _TRUSTED: Final = ("saved", "reference")
 def remarks(
     points: Sequence[Observed], choice: Choice, chosen: str | None, *, memory: bool
 ) -> tuple[str, ...]:
-    """Returns what a reader must know of the repeats behind a ranking.
-
-    Args:
-        points: The points of the case.
-        choice: What the recommendation was chosen from.
-        chosen: The point that is recommended; None without one.
-        memory: Whether peak memory decides anything.
-    """
+    """Returns what a reader must know of the repeats behind a ranking."""
     found = [*_flags(points, choice, chosen), *_retries(points), *_verification(points)]
     if memory and any(point.point.conditions.host_memory == "reused" for point in points):
         found.append(

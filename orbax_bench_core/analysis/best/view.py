@@ -58,12 +58,7 @@ def best_document(best: Best) -> Document:
 
 
 def best_section(best: Best, place: str) -> Document | None:
-    """Returns what stands above the tables of a sweep; None where there is nothing to choose.
-
-    Args:
-        best: What was found.
-        place: The run directory, for the command that says more.
-    """
+    """Returns what stands above the tables of a sweep; None where there is nothing to choose."""
     if not best.cases:
         return None
     elements, brief = _elements(best), _brief(best, place)

@@ -75,14 +75,6 @@ def history(
     A paired run gives the ratio of its candidate to its reference. Runs belong to one series when
     their references are the same point, environment included, and their candidates are but for
     their environment, whose versions are what a history is about.
-
-    Args:
-        runs: The runs, in the order of time.
-        significance: Chance of a flag within 60 nights when nothing has changed. A series whose two
-            sides can run again has it alone, for a comparison confirms its flags; the others share
-            it.
-        left_out: What else was not read, a line each.
-        read: Returns what the records of a run say; from elsewhere, where that is known already.
     """
     collected: dict[tuple[str, ...], list[_Entry]] = {}
     passed_over = []

@@ -77,11 +77,6 @@ def flags(values: Sequence[float], level: Callable[[int, int], float]) -> list[F
     Without a change the values must be exchangeable: independent, or nearly so. Log ratios to a
     reference that was measured at the same time are; raw seconds, which wander from day to day, are
     not, and would be flagged all the time.
-
-    Args:
-        values: The series in the order of time.
-        level: Returns the share of series without any change that may be flagged within 60 nights,
-            from the indices of the cut and of the night.
     """
     found: list[Flag] = []
     start = 0
@@ -142,10 +137,6 @@ def threshold(level: float, nights: int) -> float:
 
     Between the levels of the table the squares of the thresholds are interpolated over the
     logarithm of the level, in which they are nearly straight; below, the last line goes on.
-
-    Args:
-        level: Share of series without any change that may be flagged within 60 nights.
-        nights: Runs of the season so far.
     """
     column = 1 if nights <= SEASON else 2
     rows = [(-math.log(row[0]), row[column] ** 2) for row in _THRESHOLDS]

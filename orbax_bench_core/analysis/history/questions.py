@@ -27,12 +27,6 @@ def question(
 
     Releases of one package in order are searched by `orbax-bench bisect`; any other two sides that
     can be installed again are compared by `orbax-bench ab`.
-
-    Args:
-        before: The last run before the change.
-        after: The first run after it.
-        environments: Those of the candidate in both runs; None for that of the command.
-        suite: The suite file; empty where it is not known, which leaves a gap to fill in.
     """
     was, now = (
         _requirements(run, environment)

@@ -32,15 +32,7 @@ _VERSIONS: Final = frozenset({"commit", "image"})
 
 
 def trends_table(histories: Mapping[str, History], keys: Mapping[str, str]) -> Table | None:
-    """Returns the series of suites as small plots, those that changed first.
-
-    Args:
-        histories: The past runs of each suite, by its name.
-        keys: Key of each suite, by which the page filters them.
-
-    Returns:
-        None where no series has two runs.
-    """
+    """Returns the series of suites as small plots, those that changed first."""
     groups = [_group(history, suite, keys[suite]) for suite, history in histories.items()]
     columns = (
         Column("series"),

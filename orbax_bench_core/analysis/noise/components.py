@@ -51,9 +51,6 @@ def between_workers(values: Any) -> Component | None:
     Args:
         values: Shape (waves, workers of a wave, rounds of a worker); finite. Workers of a wave
             lived at about the same time, under the same option.
-
-    Returns:
-        None with fewer than two workers in a wave or two rounds of a worker.
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 3 or min(table.shape) < 1 or table.shape[1] < 2 or table.shape[2] < 2:
@@ -77,14 +74,7 @@ def between_workers(values: Any) -> Component | None:
 
 
 def expected_bound(sigma: float, waves: int, workers: int, rounds: int) -> float:
-    """Returns the upper 95 % bound to expect for workers that do not differ at all.
-
-    Args:
-        sigma: Standard deviation of one log time within a worker.
-        waves: Number of waves.
-        workers: Workers of a wave.
-        rounds: Measured operations of each worker.
-    """
+    """Returns the upper 95 % bound to expect for workers that do not differ at all."""
     freedom = waves * (workers - 1), waves * (workers - 1) * (rounds - 1)
     return _williams(sigma**2, sigma**2, freedom, rounds)[1]
 

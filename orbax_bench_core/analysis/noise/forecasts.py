@@ -54,18 +54,7 @@ def expected(
     storage: str | None = None,
     cpu: str | None = None,
 ) -> Expectation | None:
-    """Returns what a comparison of a point will probably take if nothing has changed.
-
-    Args:
-        point: A point or a pair.
-        gate: When a difference counts.
-        passport: How noisy operations are here.
-        storage: Kind of storage; None takes any.
-        cpu: Model of the CPU; None takes any.
-
-    Returns:
-        What the primary operation takes that needs longest; None when the passport knows none.
-    """
+    """Returns what a comparison of a point will probably take if nothing has changed."""
     from orbax_bench_core.gate import plan_operations
 
     per_life = operations_per_life(point, gate, passport)
@@ -184,15 +173,7 @@ def _minutes(known: Sequence[Expectation], points: Sequence[SweepEntry]) -> floa
 def run_minutes(
     points: Sequence[SweepEntry], repeats: int, gate: GateConfig, passport: Passport, root: str
 ) -> float | None:
-    """Returns the minutes of a run without arms; None where the passport knows none of its points.
-
-    Args:
-        points: The points.
-        repeats: Measured repeats of each.
-        gate: Names the operations by which points are known.
-        passport: How long operations take here.
-        root: The run directory, for points that name no storage.
-    """
+    """The minutes of a run without arms; None where the passport knows none of its points."""
     cpu = host_provenance()["host"]["cpu"]
     known = []
     for point, storage in zip(points, _storage(points, root), strict=True):
@@ -216,11 +197,6 @@ def usual_minutes(
     Worker processes that are started for every block take most of the time, whatever is measured.
     The first number is a verdict at the first look on a fast host, the second the last look on a
     slow one, of small checkpoints. None where a pair has no such lives: its operations decide.
-
-    Args:
-        points: The pairs.
-        gate: Has the looks.
-        designs: Design of each pair by its id.
     """
     found = [designs.get(point.id, PairDesign()) for point in points]
     if not found or not all(design.lives for design in found):

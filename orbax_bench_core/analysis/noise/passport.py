@@ -137,11 +137,7 @@ def point_ids(point: SweepEntry) -> set[str]:
 
 
 def save(passport: Passport, path: str) -> None:
-    """Writes a passport.
-
-    Raises:
-        UserError: The path cannot be honoured or written.
-    """
+    """Writes a passport."""
     try:
         write_atomically(registry_path(path), passport.model_dump_json(indent=1).encode())
     except OSError as error:
@@ -149,11 +145,7 @@ def save(passport: Passport, path: str) -> None:
 
 
 def load(path: str) -> Passport:
-    """Reads a passport.
-
-    Raises:
-        UserError: There is none, or it is not one of this version.
-    """
+    """Reads a passport."""
     file = registry_path(path)
     if not file.exists():
         raise UserError(
@@ -164,14 +156,7 @@ def load(path: str) -> Passport:
 
 
 def find(path: str | None) -> Passport | None:
-    """Returns the passport of that path, or the user's own, or None when there is neither.
-
-    Args:
-        path: A file; None takes `default_path` if it exists.
-
-    Raises:
-        UserError: The named one does not exist, or is none.
-    """
+    """Returns the passport of that path, or the user's own, or None when there is neither."""
     if path is not None:
         return load(path)
     own = default_path()

@@ -203,14 +203,7 @@ class Calibration:
 
 
 def calibration_of(places: Sequence[str]) -> Calibration:
-    """Reads A/A runs, and others for their noise.
-
-    Args:
-        places: Run directories, directories that hold some, or patterns; local or gs://.
-
-    Raises:
-        UserError: A place holds no run.
-    """
+    """Reads A/A runs, and others for their noise."""
     tests, records = [], []
     left_out: list[str] = []
     for run in find_runs([place for place in places if place]):

@@ -26,15 +26,7 @@ _ALPHA: Final = 0.05
 
 
 def recovery_of(run: Run, added: Mapping[PhaseName, float] | None = None) -> Recovery:
-    """Summarizes the drills of a run.
-
-    Args:
-        run: A run that `orbax-bench recovery` has measured.
-        added: Seconds of what this machine cannot show, by the phase that they belong to.
-
-    Raises:
-        UserError: The run has no drill.
-    """
+    """Summarizes the drills of a run."""
     found = [_series(series, list(run.repeats(series)), added or {}) for series in run.series()]
     if not any(series.drills for series in found):
         why = next((reason for series in run.series() if (reason := _reason(run, series))), "")

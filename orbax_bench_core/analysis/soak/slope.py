@@ -42,11 +42,7 @@ _EXACT: Final = 1e-9
 
 
 def slope_of(values: Sequence[float]) -> Slope:
-    """Returns the growth per save of a level, with its 95 % interval.
-
-    Args:
-        values: The level after each save, at least 2.
-    """
+    """Returns the growth per save of a level, with its 95 % interval."""
     import numpy as np
 
     levels, stride = _thinned(np.asarray(values, np.float64))
@@ -86,12 +82,6 @@ def saves_to_decide(whole: Slope, half: Slope, limit: float, saves: int) -> int 
 
     The interval of a slope shrinks with the power 3/2 of the number of saves. Where both slopes are
     on different sides, the process is still warming up, and twice as many saves tell.
-
-    Args:
-        whole: Slope after the first saves.
-        half: Slope of the second half.
-        limit: The limit, in the unit of the slopes.
-        saves: How many saves both rest on, the dropped ones included.
     """
     if (whole.per_save > limit) != (half.per_save > limit):
         return 2 * saves

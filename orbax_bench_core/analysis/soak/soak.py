@@ -51,15 +51,7 @@ class Life(NamedTuple):
 
 
 def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:
-    """Judges the growth per save of every point of a run, on every host.
-
-    Args:
-        run: A run that `orbax-bench soak` has measured.
-        limit_mib: Growth of memory per save that is allowed, in MiB.
-
-    Raises:
-        UserError: No process of the run has left its state after each save.
-    """
+    """Judges the growth per save of every point of a run, on every host."""
     notes: list[str] = []
     found = [
         judged
@@ -85,12 +77,7 @@ def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:
 
 
 def lives_of(repeats: Iterable[Repeat], host: int = 0) -> list[Life]:
-    """Returns the processes that measured some repeats of one point on one host, in order.
-
-    Args:
-        repeats: Repeats of one point; warm-ups and those without a record are passed over.
-        host: Index of the host process.
-    """
+    """Returns the processes that measured some repeats of one point on one host, in order."""
     records = [
         repeat.records[host] for repeat in repeats if not repeat.warmup and host in repeat.records
     ]

@@ -83,13 +83,7 @@ NOTHING_MEASURED: Final = (
 
 
 def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> RunSummary:
-    """Aggregates the repeats of a run that count.
-
-    Args:
-        repeats: Repeats, series by series in the order in which they are to appear.
-        table: Takes all metrics of a point once it is complete; then the summary keeps only what
-            reports show, so that memory does not grow by every metric of every point.
-    """
+    """Aggregates the repeats of a run that count."""
     metrics: list[MetricSummary] = []
     operations: list[OperationSummary] = []
     points: list[PointStatus] = []

@@ -9,14 +9,7 @@ from orbax_bench_core.measure import TOLERATED_SHARE
 
 
 def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:
-    """Returns what is wrong with the page cache that an operation met, or None.
-
-    Args:
-        conditions: What the point asks for.
-        operation: Name of the operation.
-        shares: Share of the checkpoint that was resident before it, by repeat; empty when it was
-            not measured.
-    """
+    """Returns what is wrong with the page cache that an operation met, or None."""
     if not shares:
         return None
     if conditions.cache == "cold" and max(shares) > TOLERATED_SHARE:

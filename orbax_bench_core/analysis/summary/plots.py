@@ -108,12 +108,7 @@ def _some(values: Sequence[float]) -> Sequence[float]:
 
 
 def stage_elements(summary: RunSummary, rows: Mapping[str, Sequence[ChartRow]]) -> list[Element]:
-    """Returns where the time of each operation went, for the operations of which Orbax says it.
-
-    Args:
-        summary: The summary of the run.
-        rows: Rows by operation.
-    """
+    """Returns where the time of each operation went, for the operations of which Orbax says it."""
     medians: dict[tuple[str, str], dict[str, float]] = {}
     for metric in summary.metrics:
         if metric.metric in STAGE_METRICS:

@@ -49,14 +49,7 @@ def terminal_document(
     extra: ExtraColumns = NO_EXTRA,
     answer: Document | None = None,
 ) -> Document:
-    """Returns what a terminal shows of the summary of a run; `summary_document` has the page too.
-
-    Args:
-        info: The run.
-        summary: Its summary.
-        extra: Columns for the tables of operations.
-        answer: What stands above the tables; None for nothing.
-    """
+    """What a terminal shows of the summary of a run; `summary_document` has the page too."""
     above = () if answer is None else answer.brief or answer.elements
     elements = (*shared_warning(summary.points), *above, *summary_elements(summary, extra))
     return Document(title=info.suite_name, elements=elements, escape=False)

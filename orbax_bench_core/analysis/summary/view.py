@@ -54,16 +54,7 @@ def summary_document(
     answer: Document | None = None,
     files: Mapping[str, str] | None = None,
 ) -> Document:
-    """Returns the page of the summary of a run; `terminal_document` is what a terminal shows.
-
-    Args:
-        info: The run.
-        summary: Its summary.
-        example: Any of its records; None where there is none.
-        extra: Columns for the tables of operations.
-        answer: What stands above the tables, such as which options to take; None for nothing.
-        files: What else lies beside the page, by name, with what it is.
-    """
+    """Returns the page of the summary of a run; `terminal_document` is what a terminal shows."""
     above = () if answer is None else answer.elements
     return Document(
         title=info.suite_name,

@@ -33,19 +33,7 @@ def advice(
     ended: bool = False,
     paired: bool = True,
 ) -> str:
-    """Returns one line that tells what to do about a verdict.
-
-    Args:
-        verdict: The verdict.
-        operation: Name of the operation that it is about.
-        gate: The rules that were applied.
-        primary: Whether the operation takes part in the verdict of its point.
-        health: Health of the series of each arm, which may be why no verdict was reached.
-        failed: Whether an arm failed, so that there was less to judge than was asked for.
-        ended: Whether the point of the operation needs no more blocks, whatever becomes of this
-            operation.
-        paired: Whether both arms were run in one place in blocks.
-    """
+    """Returns one line that tells what to do about a verdict."""
     rule = gate.rule(operation)
     if verdict.word == "REGRESSION":
         return _of_regression(verdict, rule, primary=primary, paired=paired)

@@ -41,11 +41,6 @@ def with_evidence(
     look good. Where more than a fifth of those of a primary operation are flagged, times tell of
     storage, and there is no verdict; unless the flags themselves differ between the arms, by the
     test of the gate for stalls, and then it says which arm is throttled more.
-
-    Args:
-        verdict: What times, stalls and failures say.
-        repeats: The repeats of both arms; warm-ups and those that failed are passed over.
-        per_life: Operations of one slot, whose label is drawn once for all of them.
     """
     counted = [repeat for repeat in repeats if repeat.counts]
     arms = {arm: [repeat for repeat in counted if repeat.series.arm == arm] for arm in ARMS}

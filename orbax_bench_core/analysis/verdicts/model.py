@@ -297,11 +297,7 @@ def read_verdicts(run: Run | RunDirectory) -> VerdictReport:
 
 
 def read_verdicts_file(file: str) -> VerdictReport:
-    """Reads a file of verdicts, local or gs://, wherever it lies.
-
-    Raises:
-        UserError: It cannot be read, or is none of this version.
-    """
+    """Reads a file of verdicts, local or gs://, wherever it lies."""
     try:
         return _read(place(file))
     except (OSError, ImportError, ValueError) as error:

@@ -17,10 +17,6 @@ def never_measured(gate: GateConfig, measured: Iterable[str]) -> str:
 
     A suite names those of all its benchmarks, each of which may lack some. What none of them has is
     a name that was mistaken, and its operation was not looked at.
-
-    Args:
-        gate: The rules.
-        measured: The operations of all points, of both arms.
     """
     known = sorted(set(measured))
     unknown = [name for name in gate.primary if name not in known]

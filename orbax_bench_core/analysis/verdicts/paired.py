@@ -95,15 +95,7 @@ def _systems(pair: Pair) -> dict[Arm, str]:
 
 
 def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
-    """Judges every pair of a run by the records that it has.
-
-    Args:
-        run: The run.
-        rules: Rules to change, each `KEY=VALUE`; the result is no verdict of the run then.
-
-    Raises:
-        UserError: There is no run here, or a rule is wrong.
-    """
+    """Judges every pair of a run by the records that it has."""
     frozen = run.read_info()
     info = frozen.model_copy(update={"gate": changed_gate(frozen.gate, rules)})
     points: list[PointVerdict] = []

@@ -64,14 +64,6 @@ def compare_unpaired(
     Points are matched by id and by nothing else. A verdict needs to know by how much runs of the
     point differ when nothing has changed; without that, or when the runs were made on different
     machines or storage, it is INCONCLUSIVE.
-
-    Args:
-        baseline_records: Measured records to compare with, as `load_baseline` returns them.
-        candidate_records: Measured records that are looked at.
-        gate: When a difference counts.
-        past: By how much past runs differed, as `past_log_ratios` finds it.
-        baseline: What the baseline is, for people.
-        candidate: What the candidate is, for people.
     """
     before, now = _by_point(baseline_records), _by_point(candidate_records)
     points = tuple(
@@ -298,14 +290,6 @@ def compare_stored(
     Each is a run directory or a stored baseline; without a candidate, the arms of the first are
     compared. The rules are those of the candidate's suite, or the defaults where only samples are
     left of it.
-
-    Args:
-        baseline: The baseline.
-        candidate: The candidate.
-        rules: Rules to change, each `KEY=VALUE`; the result is stamped as exploratory then.
-
-    Raises:
-        UserError: Something cannot be read, or there is nothing to compare.
     """
     run = RunDirectory(candidate or baseline)
     same = candidate is None or str(RunDirectory(baseline).root) == str(run.root)

@@ -29,11 +29,7 @@ class CancelOptions(BenchmarkOptions):
     perform_cancellation: Sweepable[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuses to cancel before the save began.
-
-        Raises:
-            ValueError: The delay is negative.
-        """
+        """Refuses to cancel before the save began."""
         delay = self.cancel_delay_secs
         if isinstance(delay, int | float) and delay < 0:
             raise ValueError(f"cancel_delay_secs must be 0 or more, got {delay}")
@@ -44,9 +40,6 @@ def require_cancellable(options: CancelOptions, benchmark: str) -> None:
 
     Orbax cancels on each host by itself: hosts at different points of a save then delete what
     others write, or wait for each other for minutes.
-
-    Raises:
-        UnmetNeed: There are several processes.
     """
     if options.perform_cancellation:
         require_one_process(f"{benchmark} with perform_cancellation: true")

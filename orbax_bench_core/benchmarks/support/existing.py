@@ -62,16 +62,7 @@ class Reference:
     def targets(
         self, sharding_file: str | None, devices: Sequence[jax.Device]
     ) -> dict[str, jax.ShapeDtypeStruct]:
-        """Returns how each array is to be laid out, by dotted path.
-
-        Args:
-            sharding_file: JSON file with a sharding per leaf; None spreads every array over the
-                devices as far as its dimensions allow.
-            devices: The devices, in mesh order.
-
-        Raises:
-            StateError: The file does not fit the checkpoint or the devices.
-        """
+        """Returns how each array is to be laid out, by dotted path."""
         from orbax_bench_core import state
 
         if sharding_file is None:
@@ -89,11 +80,7 @@ class Reference:
         return jax.tree.unflatten(jax.tree.structure(self.described), leaves)
 
     def load(self, target: PyTree) -> PyTree:
-        """Loads the checkpoint; its arrays are ready.
-
-        Args:
-            target: What `tree` returned.
-        """
+        """Loads the checkpoint; its arrays are ready."""
         import jax
 
         from orbax_bench_core.state import orbax_api
@@ -120,17 +107,6 @@ def find_reference(
     """Returns the checkpoint at a path or, without one, saves the repeat's data as one.
 
     Call it outside any measured block.
-
-    Args:
-        context: The repeat; without a path the data's own checkpoint is taken, and data that were
-            generated are saved under the repeat's `path`.
-        path: A checkpoint or one item of it, written by Orbax v0 or v1.
-        option: The option that gives the path, for messages.
-        saving: The Orbax context to save with.
-
-    Raises:
-        StateError: There is no readable checkpoint at the path.
-        UnmetNeed: There is neither a path nor data to save.
     """
     from orbax_bench_core.state import locate, orbax_api
 
@@ -151,11 +127,7 @@ def find_reference(
 
 
 def describe(path: str, location: Location) -> PyTree:
-    """Returns the tree of a checkpoint with a description in place of each array.
-
-    Raises:
-        StateError: Orbax cannot read it, or JAX cannot hold one of its arrays.
-    """
+    """Returns the tree of a checkpoint with a description in place of each array."""
     import numpy as np
 
     from orbax_bench_core import state
@@ -182,9 +154,6 @@ def measure_load(
     """Measures `load`; call it with an active `ocp.Context`.
 
     The repeat's own data go first where what is loaded would not fit beside them.
-
-    Returns:
-        What was loaded; its arrays are ready.
     """
     delete_if_scarce(context.pytree)
     context.prepare_load("load", reference.location.root)
@@ -202,12 +171,6 @@ def verify(
     from it too. Where neither is known, it is compared with another load, in another layout, and
     the record says that this is no more than the checkpoint itself. That load is done once per
     process and checkpoint; then the arrays of `restored` are deleted first, to make room.
-
-    Args:
-        context: The repeat.
-        reference: The checkpoint that was loaded.
-        restored: What was loaded; every process must call.
-        known: Digest to compare with rather than with what is recorded beside the checkpoint.
 
     Raises:
         StateError: What is recorded beside the checkpoint is no digest.

@@ -29,11 +29,7 @@ class JobState(abc.ABC):
 
     @abc.abstractmethod
     def restore(self) -> tuple[int, PyTree]:
-        """Returns the latest committed step, and its state.
-
-        Raises:
-            VerificationError: There is none.
-        """
+        """Returns the latest committed step, and its state."""
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -47,11 +43,7 @@ class JobState(abc.ABC):
 
 
 def make_job_state(context: TestContext[TrainingJobOptions]) -> JobState:
-    """Opens the checkpoints of a repeat, in the tier that its options name.
-
-    Raises:
-        UnmetNeed: The tier needs something that is missing.
-    """
+    """Opens the checkpoints of a repeat, in the tier that its options name."""
     kinds: dict[str, type[_Storage | _LocalDisks]] = {
         "storage": _Storage,
         "local": _Emergency,

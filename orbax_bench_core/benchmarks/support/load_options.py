@@ -44,11 +44,7 @@ class LoadOptions(MeasuringOptions):
     restore_concurrent_gb: Sweepable[float | None] = None
 
     def __post_init__(self) -> None:
-        """Refuses to write and to read digests at once.
-
-        Raises:
-            ValueError: Both are asked for.
-        """
+        """Refuses to write and to read digests at once."""
         if self.capture_digests_path is not None and self.reference_digests_path is not None:
             raise ValueError("give capture_digests_path or reference_digests_path, not both")
 
@@ -58,12 +54,7 @@ class LoadOptions(MeasuringOptions):
         return gib_to_bytes(self.restore_concurrent_gb)
 
     def target(self, reference: Reference) -> Any:
-        """Returns what to hand to `load`.
-
-        Raises:
-            StateError: The sharding file does not fit the checkpoint or the devices.
-            UnmetNeed: Nothing can be broadcast over the meshes that the sharding file gives.
-        """
+        """Returns what to hand to `load`."""
         import jax
         import numpy as np
         from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -108,23 +99,14 @@ class LoadOptions(MeasuringOptions):
 
 
 def capture(directory: str, found: Digest) -> None:
-    """Writes the digest of a tree, one file for all hosts: it does not depend on the layout.
-
-    Args:
-        directory: Where `digests.json` goes, local or gs://.
-        found: Digest of what was loaded; every process must call.
-    """
+    """Writes the digest of a tree, one file for all hosts: it does not depend on the layout."""
     from orbax_bench_core.state import record_digest
 
     record_digest(absolute(directory), found)
 
 
 def captured(directory: str) -> Digest:
-    """Returns the digest that `capture` wrote, to verify a load on any layout and number of hosts.
-
-    Raises:
-        StateError: There is no such file: a check that cannot be made has not passed.
-    """
+    """The digest that `capture` wrote, to verify a load on any layout and number of hosts."""
     from orbax_bench_core.state import DIGESTS_FILE, StateError, recorded_digest
 
     found = recorded_digest(absolute(directory))

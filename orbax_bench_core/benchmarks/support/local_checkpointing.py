@@ -71,11 +71,7 @@ class LocalCheckpointingOptions(BoundedOptions):
 def require_two_tiers(
     context: TestContext, axis: int, benchmark: str
 ) -> tuple[jax.sharding.Mesh, Any]:
-    """Returns the mesh and the checkpoint data of a repeat that can be saved in two tiers.
-
-    Raises:
-        UnmetNeed: Something is missing; the message says what.
-    """
+    """Returns the mesh and the checkpoint data of a repeat that can be saved in two tiers."""
     mesh, tree = (
         require_replicas(context, axis, benchmark),
         require_arrays(context, benchmark),
@@ -86,15 +82,7 @@ def require_two_tiers(
 
 
 def make_directories(context: TestContext, name: str) -> tuple[epath.Path, epath.Path]:
-    """Makes an empty directory of this host and one of all hosts; every process must call.
-
-    Args:
-        context: The repeat; its `local_path` is taken for this host's directory, if there is one.
-        name: What the directories are for.
-
-    Returns:
-        The directory of this host, and that of all hosts.
-    """
+    """Makes an empty directory of this host and one of all hosts; every process must call."""
     import jax
 
     host = f"process_{jax.process_index()}"
@@ -136,9 +124,6 @@ def hosts_in_step() -> Iterator[None]:
     managers that only some of the hosts have add a word for good. With different numbers or
     prefixes every later save in these processes, of whatever benchmark, waits for signals that
     never come. Every process must enter and leave.
-
-    Yields:
-        Nothing.
     """
     import numpy as np
     from jax.experimental import multihost_utils

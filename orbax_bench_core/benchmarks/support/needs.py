@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 
 
 def require_tree(context: TestContext, benchmark: str, *, of_all: bool = True) -> Any:
-    """Returns the checkpoint data of a repeat.
-
-    Args:
-        context: The repeat.
-        benchmark: Who asks.
-        of_all: Whether the processes must hold it together. Without a mesh each has arrays of its
-            own, which Orbax refuses to save, though only once the clock runs.
-
-    Raises:
-        UnmetNeed: There is none, or each process has its own.
-    """
+    """Returns the checkpoint data of a repeat."""
     if context.pytree is None:
         raise UnmetNeed(
             f"{benchmark} needs something to save: add a checkpoint_config with a spec or a path"
@@ -40,11 +30,7 @@ def require_tree(context: TestContext, benchmark: str, *, of_all: bool = True) -
 
 
 def require_arrays_of_all(context: TestContext, benchmark: str) -> None:
-    """Checks that several processes hold the arrays of a repeat together, and not each its own.
-
-    Raises:
-        UnmetNeed: An array belongs to this process alone, while there are others.
-    """
+    """Checks that several processes hold the arrays of a repeat together, and not each its own."""
     import jax
 
     from orbax_bench_core.state import named_leaves
@@ -62,11 +48,7 @@ def require_arrays_of_all(context: TestContext, benchmark: str) -> None:
 
 
 def require_arrays(context: TestContext, benchmark: str) -> Any:
-    """Returns the checkpoint data of a repeat, which holds nothing but arrays over a mesh.
-
-    Raises:
-        UnmetNeed: There is none, or a leaf is something else.
-    """
+    """Returns the checkpoint data of a repeat, which holds nothing but arrays over a mesh."""
     import jax
     from jax.sharding import NamedSharding
 
@@ -85,11 +67,7 @@ def require_arrays(context: TestContext, benchmark: str) -> Any:
 def require_unsharded_replicas(
     found: Any, mesh: jax.sharding.Mesh, axis: int, benchmark: str
 ) -> None:
-    """Checks that every replica holds whole arrays.
-
-    Raises:
-        UnmetNeed: An array is split along that axis.
-    """
+    """Checks that every replica holds whole arrays."""
     from orbax_bench_core.state import named_leaves, split_axes
 
     name = mesh.axis_names[axis]
@@ -102,11 +80,7 @@ def require_unsharded_replicas(
 
 
 def require_leaf(context: TestContext, name: str, benchmark: str) -> Any:
-    """Returns one array of the checkpoint data.
-
-    Raises:
-        UnmetNeed: There is no such array.
-    """
+    """Returns one array of the checkpoint data."""
     import jax
 
     found = require_tree(context, benchmark)
@@ -120,22 +94,14 @@ def require_leaf(context: TestContext, name: str, benchmark: str) -> Any:
 
 
 def require_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
-    """Returns the device mesh of a repeat.
-
-    Raises:
-        UnmetNeed: There is none.
-    """
+    """Returns the device mesh of a repeat."""
     if context.mesh is None:
         raise UnmetNeed(f"{benchmark} needs a mesh: add a mesh_config")
     return context.mesh
 
 
 def require_replicas(context: TestContext, axis: int, benchmark: str) -> jax.sharding.Mesh:
-    """Returns a mesh with at least two replicas.
-
-    Raises:
-        UnmetNeed: There is no mesh, or none with several replicas along that axis.
-    """
+    """Returns a mesh with at least two replicas."""
     found = require_mesh(context, benchmark)
     shape = found.devices.shape
     if not 0 <= axis < len(shape) or shape[axis] < 2 or len(shape) < 2:
@@ -147,11 +113,7 @@ def require_replicas(context: TestContext, axis: int, benchmark: str) -> jax.sha
 
 
 def require_processes(least: int, benchmark: str) -> None:
-    """Checks that several host processes run together.
-
-    Raises:
-        UnmetNeed: There are fewer.
-    """
+    """Checks that several host processes run together."""
     import jax
 
     if jax.process_count() < least:
@@ -163,11 +125,7 @@ def require_processes(least: int, benchmark: str) -> None:
 
 
 def require_one_process(benchmark: str) -> None:
-    """Checks that this process controls every device.
-
-    Raises:
-        UnmetNeed: There are several processes.
-    """
+    """Checks that this process controls every device."""
     import jax
 
     if jax.process_count() > 1:
@@ -178,11 +136,7 @@ def require_one_process(benchmark: str) -> None:
 
 
 def require_orbax_module(name: str, benchmark: str) -> ModuleType:
-    """Imports a module of Orbax that not every release has.
-
-    Raises:
-        UnmetNeed: The installed Orbax lacks it.
-    """
+    """Imports a module of Orbax that not every release has."""
     import orbax.checkpoint as ocp
 
     try:

@@ -51,12 +51,7 @@ class BoundedOptions(BenchmarkOptions):
     least: ClassVar[Mapping[str, int]]
 
     def __post_init__(self) -> None:
-        """Refuses numbers that leave nothing to measure.
-
-        Raises:
-            ValueError: A number is too small. In a list, which is a sweep axis, none is checked:
-                its points are.
-        """
+        """Refuses numbers that leave nothing to measure."""
         for name, least in self.least.items():
             value = getattr(self, name)
             if not isinstance(value, list) and not (isinstance(value, int) and value >= least):
@@ -80,11 +75,7 @@ def gib_to_bytes(gib: float | None) -> int | None:
 
 
 def delete(tree: Any) -> None:
-    """Frees the arrays of a tree at once, wherever else it is referred to.
-
-    Args:
-        tree: Any pytree. The checkpoint data of a repeat is made again for the next one.
-    """
+    """Frees the arrays of a tree at once, wherever else it is referred to."""
     import jax
 
     for leaf in jax.tree.leaves(tree):
@@ -96,10 +87,6 @@ def delete_if_scarce(tree: Any) -> None:
     """Frees the arrays of a tree before they are loaded, if a load would not fit beside them.
 
     Nothing is lost: what is loaded is compared with the digest of what was saved.
-
-    Args:
-        tree: Any pytree. Every process must call: all free theirs or none does, because making the
-            checkpoint data again takes them all.
     """
     from orbax_bench_core.state import load_fits, release_freed
 
@@ -109,11 +96,7 @@ def delete_if_scarce(tree: Any) -> None:
 
 
 def await_all_hosts(name: str) -> None:
-    """Returns once every process has called; at once in a single process.
-
-    Args:
-        name: What is waited for; the same in every process.
-    """
+    """Returns once every process has called; at once in a single process."""
     import jax
 
     if jax.process_count() > 1:

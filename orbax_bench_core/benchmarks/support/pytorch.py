@@ -76,16 +76,7 @@ class TorchData:
     def of(
         cls, context: TestContext[TorchOptions], benchmark: str, reference: str | None = None
     ) -> TorchData:
-        """Finds out what a repeat saves, and makes it ready.
-
-        Args:
-            context: The repeat.
-            benchmark: Who asks, for messages.
-            reference: Directory of safetensors files to take in place of the repeat's data.
-
-        Raises:
-            UnmetNeed: There is nothing to save, or no PyTorch here that can hold it.
-        """
+        """Finds out what a repeat saves, and makes it ready."""
         import jax
 
         from orbax_bench_core.state import digest, tree_bytes
@@ -112,11 +103,7 @@ class TorchData:
         delete_if_scarce(self.tree)
 
     def verify(self, context: TestContext, tensors: dict[str, Any]) -> None:
-        """Checks what was loaded; call it outside any measured block.
-
-        Raises:
-            VerificationError: A value differs.
-        """
+        """Checks what was loaded; call it outside any measured block."""
         if context.verifier is not None:
             context.verify(self.layout.to_jax(tensors), self.expected, against="saved")
 
@@ -134,14 +121,6 @@ def round_trip(
 
     A save ends when every process has written its file, a load when this process has its tensors.
     Arrays that are replicated are in the file of every process.
-
-    Args:
-        context: The repeat.
-        benchmark: Who measures.
-        suffix: Suffix of the file names.
-        write: Writes one file.
-        read: Reads one file, into memory on a device.
-        check: Raises `UnmetNeed` for tensors that a file cannot hold; None takes all.
     """
     import jax
 
@@ -181,11 +160,7 @@ def round_trip(
 
 
 def in_memory(tensors: Tensors) -> dict[str, Any]:
-    """Returns tensors that no longer need the file that they were mapped from.
-
-    Args:
-        tensors: A state dict; what is no tensor stays as it is.
-    """
+    """Returns tensors that no longer need the file that they were mapped from."""
     import torch
 
     return {
@@ -201,12 +176,6 @@ def reference_tree(directory: str) -> Any:
 
     Each is split along its first dimension among the processes, or whole on each where their number
     does not divide it. A process reads its own part only, into its first device.
-
-    Args:
-        directory: Holds one or more `*.safetensors` files, on a local disk.
-
-    Raises:
-        UnmetNeed: There is no such file, or the package safetensors is missing.
     """
     import jax
     import numpy as np

@@ -29,11 +29,7 @@ _DEFINED_IN = {
 
 
 def require_replica_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
-    """Returns a mesh whose first axis counts replicas.
-
-    Raises:
-        UnmetNeed: There is no mesh, or its axes are others.
-    """
+    """Returns a mesh whose first axis counts replicas."""
     mesh = require_mesh(context, benchmark)
     if len(mesh.axis_names) < 2 or mesh.axis_names[0] != REPLICA:
         raise UnmetNeed(
@@ -44,12 +40,7 @@ def require_replica_mesh(context: TestContext, benchmark: str) -> jax.sharding.M
 
 
 def own_replica(mesh: jax.sharding.Mesh, axis: int) -> jax.sharding.Mesh:
-    """Returns the part of a mesh that is the first replica with a device of this process.
-
-    Args:
-        mesh: All devices.
-        axis: Index of the axis along which replicas lie; the result has size 1 along it.
-    """
+    """Returns the part of a mesh that is the first replica with a device of this process."""
     import jax
     import numpy as np
 
@@ -68,19 +59,7 @@ def find_for_replicas(
     sharding_path: str | None,
     saving: OrbaxContext,
 ) -> tuple[Reference, Any]:
-    """Returns a checkpoint, and the target with which every replica of the mesh loads it.
-
-    Args:
-        context: The repeat.
-        benchmark: Who needs it, for messages.
-        path: The option `reference_checkpoint_path`; None saves the repeat's data.
-        sharding_path: The sharding file of one replica; None takes the data's own shardings.
-        saving: What to save the data with.
-
-    Raises:
-        UnmetNeed: There is no mesh, or its axes are others.
-        StateError: The checkpoint cannot be loaded so.
-    """
+    """Returns a checkpoint, and the target with which every replica of the mesh loads it."""
     mesh = require_replica_mesh(context, benchmark)
     reference = find_reference(context, path, option="reference_checkpoint_path", saving=saving)
     one_replica = reference.targets(sharding_path, mesh.devices[0].flatten().tolist())
@@ -90,24 +69,12 @@ def find_for_replicas(
 def over_replicas(
     targets: Mapping[str, jax.ShapeDtypeStruct], mesh: jax.sharding.Mesh
 ) -> dict[str, jax.ShapeDtypeStruct]:
-    """Turns load targets on one replica into targets that every replica holds.
-
-    Args:
-        targets: Targets on the devices of one replica, by dotted path.
-        mesh: All devices, replicas along the first axis.
-
-    Raises:
-        StateError: A target's own mesh has an axis called `replica`.
-    """
+    """Turns load targets on one replica into targets that every replica holds."""
     return {name: _over_replicas(name, target, mesh) for name, target in targets.items()}
 
 
 def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
-    """Checks that one replica can load for the others, which Orbax takes for granted.
-
-    Raises:
-        UnmetNeed: The first axis of a target's mesh does not count replicas.
-    """
+    """Checks that one replica can load for the others, which Orbax takes for granted."""
     from jax.sharding import NamedSharding
 
     from orbax_bench_core.state import split_axes
@@ -129,9 +96,6 @@ def check_replicas(tree: Any) -> None:
 
     The digest of a tree looks at one replica of each part, and so does not see that another one
     got nothing. Every process must call.
-
-    Raises:
-        VerificationError: Two copies of a part differ; the message names the leaf.
     """
     import jax
     import numpy as np
@@ -159,16 +123,7 @@ def check_replicas(tree: Any) -> None:
 
 
 def verify_replicas(context: TestContext, restored: Any, expected: Any = None) -> None:
-    """Verifies what was restored, on every replica; call it outside any measured block.
-
-    Args:
-        context: The repeat.
-        restored: A tree; every process must call.
-        expected: As for `TestContext.verify`; what this repeat saved.
-
-    Raises:
-        VerificationError: A value differs from what was expected, or two replicas differ.
-    """
+    """Verifies what was restored, on every replica; call it outside any measured block."""
     if context.verifier is not None:
         check_replicas(restored)
     context.verify(restored, expected, against="saved")
@@ -235,12 +190,6 @@ def orbax_flags(**values: bool) -> Iterator[None]:
     """Sets command-line flags of Orbax for a while.
 
     They are read from the whole process, so they must not outlive the benchmark that sets them.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        UnmetNeed: The installed Orbax has no such flag.
     """
     from absl import flags
 

@@ -43,12 +43,7 @@ _METADATA: Final = "__metadata__"
 
 
 def read_arrays(directory: epath.Path) -> dict[str, tuple[list[int], str]]:
-    """Returns shape and dtype of every array below a directory, from the headers alone.
-
-    Raises:
-        ValueError: There is no such file, a file has no header, two files hold an array of the same
-            name, a name is that of another place, or a dtype is unknown.
-    """
+    """Returns shape and dtype of every array below a directory, from the headers alone."""
     files = sorted(matching(directory, f"*{SUFFIX}")) if directory.is_dir() else []
     if not files:
         raise ValueError(f"{str(directory)!r} holds no {SUFFIX} files; give a model's directory")
@@ -75,13 +70,6 @@ def write_arrays(directory: epath.Path, tree: Any) -> None:
     """Writes the arrays of a tree as one file, `model.safetensors`.
 
     Each array goes through the memory of every process, one after the other.
-
-    Args:
-        directory: Where the file goes; it is created.
-        tree: Any pytree of arrays; its dotted paths become their names. Every process must call.
-
-    Raises:
-        UnmetNeed: A leaf is no array, or is of a dtype that the format lacks.
     """
     import jax
 
@@ -104,16 +92,7 @@ def write_arrays(directory: epath.Path, tree: Any) -> None:
 
 
 def check_holds(name: str, dtype: str, *, array: bool) -> None:
-    """Checks that the format can hold a leaf.
-
-    Args:
-        name: Dotted path of the leaf.
-        dtype: Name of its dtype or, if it is no array, of its type.
-        array: Whether it is an array.
-
-    Raises:
-        UnmetNeed: It cannot.
-    """
+    """Checks that the format can hold a leaf."""
     known = _DTYPES.values()
     if dtype not in known or not array:
         raise UnmetNeed(

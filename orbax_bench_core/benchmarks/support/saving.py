@@ -28,15 +28,6 @@ def measure_save(
     """Saves once with Orbax, and measures it as `measure_parts` does.
 
     Call it with an active `ocp.Context`.
-
-    Args:
-        metrics: Takes the samples.
-        context: The repeat.
-        path: Where the checkpoint goes.
-        tree: What is saved; its arrays are made ready before the clock starts.
-        asynchronous: Whether to save in the background.
-        collectors: What measures each operation.
-        meanwhile: As for `measure_parts`.
     """
     import jax
 
@@ -67,13 +58,6 @@ def measure_round_trip(
     """Saves once as `measure_save` does, measures one `load`, and returns what was loaded.
 
     Call it with an active `ocp.Context`. Outputs are ready before the load stops.
-
-    Args:
-        metrics: Takes the samples.
-        context: The repeat.
-        tree: What is saved; it is freed before the load where both would not fit.
-        asynchronous: Whether to save in the background.
-        collectors: What measures each operation.
     """
     import jax
 
@@ -102,18 +86,6 @@ def measure_parts(
 
     Where the suite asks for durability also `save_durable`, until everything is on stable storage.
     A save of which nothing goes on in the background has no `save_background`.
-
-    Args:
-        metrics: Takes the samples.
-        context: The repeat.
-        path: Where the checkpoint goes.
-        begin: The call that blocks training; what is saved is ready.
-        finish: Given what `begin` returned, waits for what goes on in the background; None if
-            nothing does.
-        num_bytes: Bytes of all arrays, replicas once.
-        collectors: What measures each operation; None for the default.
-        meanwhile: Entered as the background part begins, left the moment it has ended. It is inside
-            the clock, so it must cost nothing to speak of.
     """
     with contextlib.ExitStack() as until_durable:
         if context.durable:
@@ -139,11 +111,7 @@ def await_result(begun: Any) -> None:
 
 
 def load_target(tree: Any) -> Any:
-    """Returns shape, dtype and sharding of each array of a tree, and what stands for each scalar.
-
-    Args:
-        tree: What was saved; its arrays may be gone by the time of the load.
-    """
+    """Shape, dtype and sharding of each array of a tree, and what stands for each scalar."""
     import jax
 
     from orbax_bench_core.state import orbax_api

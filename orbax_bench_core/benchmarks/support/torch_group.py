@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def import_torch(benchmark: str) -> ModuleType:
-    """Returns PyTorch.
-
-    Raises:
-        UnmetNeed: It is not installed, or too old.
-    """
+    """Returns PyTorch."""
     try:
         import torch
         import torch.distributed.checkpoint
@@ -32,11 +28,7 @@ def import_torch(benchmark: str) -> ModuleType:
 
 
 def device_of_rank(benchmark: str) -> torch.device:
-    """Returns where the tensors of this process go: where JAX has its arrays.
-
-    Raises:
-        UnmetNeed: PyTorch is missing, or cannot use the devices that JAX uses.
-    """
+    """Returns where the tensors of this process go: where JAX has its arrays."""
     import jax
 
     torch = import_torch(benchmark)

@@ -29,15 +29,7 @@ class Training:
     """
 
     def __init__(self, tree: PyTree, *, matrix_size: int) -> None:
-        """Compiles the step; the state is that of `restart`.
-
-        Args:
-            tree: What is trained: its arrays of numbers and booleans. It is copied, never changed.
-            matrix_size: Side of the square matrices that each device multiplies.
-
-        Raises:
-            UnmetNeed: The tree has no such array.
-        """
+        """Compiles the step; the state is that of `restart`."""
         self._leaves, self._structure = jax.tree.flatten(tree)
         self._trained = [i for i, leaf in enumerate(self._leaves) if _is_trained(leaf)]
         originals = self._originals()
@@ -76,13 +68,6 @@ class Training:
         """Takes steps as long as something goes on.
 
         Processes need not see it end at the same step: they train on until it ended for all.
-
-        Args:
-            going: Says whether it still goes on in this process.
-            most: Bound on the number of steps, the same in every process.
-
-        Returns:
-            Seconds of each step that began while it went on in this process.
         """
         times: list[float] = []
         for _ in range(most):

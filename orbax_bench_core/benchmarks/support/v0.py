@@ -56,11 +56,7 @@ class Policy:
     value: Any = None
 
     def make(self) -> Any:
-        """Returns Orbax's policy.
-
-        Raises:
-            UnmetNeed: The installed Orbax has no policies.
-        """
+        """Returns Orbax's policy."""
         orbax = require_orbax_module("checkpoint_managers", "checkpoint_policy")
         kind = getattr(orbax, _CLASS.get(self.policy_type, self.policy_type))
         if self.parameter is None:
@@ -85,11 +81,7 @@ class Policies:
 
     @classmethod
     def from_dict(cls, given: Any) -> Policies:
-        """Reads one entry of `checkpoint_policies_options`.
-
-        Raises:
-            ValueError: It has another form; the message says what is allowed.
-        """
+        """Reads one entry of `checkpoint_policies_options`."""
         if not isinstance(given, Mapping):
             raise ValueError(f"checkpoint_policies_options takes mappings, got {given!r}")
         lists = {}
@@ -138,13 +130,7 @@ def _policy(key: str, entry: Any) -> Policy:
 def open_checkpoint_manager(
     directory: epath.Path, *, handlers: Mapping[str, Any] | None = None, **options: Any
 ) -> contextlib.closing[Any]:
-    """Opens a `CheckpointManager`, to be closed whatever happens.
-
-    Args:
-        directory: Where the steps go.
-        handlers: Handler of each item; None takes those that the arguments of a save imply.
-        **options: Fields of `CheckpointManagerOptions`.
-    """
+    """Opens a `CheckpointManager`, to be closed whatever happens."""
     import orbax.checkpoint as ocp
 
     manager = ocp.CheckpointManager(
@@ -170,19 +156,6 @@ def measure_step(
 
     A step that is saved gives the operations of `measure_two_part_save`, one that the manager's
     policy passes over gives `skip`: a mean of both would say nothing of either.
-
-    Args:
-        metrics: Takes the samples.
-        context: The repeat.
-        manager: The manager; nothing goes on in its background.
-        step: The training step.
-        tree: The arrays that are saved; they are made ready before the clock starts.
-        arguments: What the manager's `save` takes.
-        directory: Where the manager keeps its steps.
-        asynchronous: Whether the manager saves in the background.
-
-    Returns:
-        Whether the step was saved.
     """
     if not manager.should_save(step):
         with metrics.measure("skip"):
@@ -203,16 +176,7 @@ def measure_step(
 def array_handler(
     *, use_colocated_python: bool, single_replica: bool = False, **options: Any
 ) -> Any:
-    """Makes a handler for `jax.Array`.
-
-    Args:
-        use_colocated_python: On Pathways, whether the hosts of the devices read and write.
-        single_replica: Whether one replica reads and broadcasts to the others.
-        **options: Passed to Orbax's `ArrayHandler`, or to its `SingleReplicaArrayHandler`.
-
-    Raises:
-        NotOnPathways: Colocated Python is asked for and this is not Pathways.
-    """
+    """Makes a handler for `jax.Array`."""
     import orbax.checkpoint as ocp
 
     from orbax_bench_core.state import require_pathways
@@ -257,17 +221,7 @@ def measure_two_part_save(
     finish: Callable[[], object] | None,
     collectors: Sequence[str] | None = None,
 ) -> None:
-    """Saves once and measures it as `measure_parts` does, where a save has no result to wait for.
-
-    Args:
-        metrics: Takes the samples.
-        context: The repeat.
-        path: Where the checkpoint goes.
-        tree: What is saved; its arrays are made ready before the clock starts.
-        begin: The call that blocks training.
-        finish: Waits for what goes on in the background; None if nothing does.
-        collectors: What measures each operation; None for the default.
-    """
+    """Saves once and measures as `measure_parts`, where a save has no result to wait for."""
     import jax
 
     from orbax_bench_core.state import tree_bytes
@@ -285,11 +239,7 @@ def measure_two_part_save(
 
 
 def restore_target(tree: Any) -> Any:
-    """Returns shape, dtype and sharding of each array of a tree; other leaves stay.
-
-    Args:
-        tree: What was saved; its arrays may be gone by the time of the restore.
-    """
+    """Returns shape, dtype and sharding of each array of a tree; other leaves stay."""
     import jax
 
     def of(leaf: Any) -> Any:

@@ -40,10 +40,6 @@ def expanded(checkpoint: CheckpointConfig, mesh: MeshConfig | None) -> Checkpoin
     A width is shrunk by `scale` and rounded up to a multiple of 64, and of the parts that the mesh
     cuts it into if it is one at full size; never above full size. What shards a dimension is
     decided at full size, so that every scale has the same shardings.
-
-    Args:
-        checkpoint: Any checkpoint; one without `model` is returned as it is.
-        mesh: The mesh it will lie on, whose axis names decide the shardings.
     """
     if checkpoint.model is None:
         return checkpoint

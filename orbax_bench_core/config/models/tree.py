@@ -63,9 +63,6 @@ def partition(
         full: Shape at full size, in elements.
         shape: Shape as it is, in elements.
         mesh: The mesh.
-
-    Returns:
-        The entries as in `ArraySpec`; None for an array that no axis shards.
     """
     used: set[str] = set()
     entries: dict[int, tuple[str, ...]] = {}
@@ -134,12 +131,7 @@ class Widths:
     mesh: MeshAxes
 
     def of(self, full: int, axis: str) -> int:
-        """Returns a width at this scale, in elements.
-
-        Args:
-            full: The published width.
-            axis: What the dimension is, a key of `RULES`.
-        """
+        """Returns a width at this scale, in elements."""
         parts = most_parts(axis, self.mesh)
         multiple = math.lcm(_GRAIN, parts if full % parts == 0 else 1)
         return min(full, math.ceil(full * self.scale / multiple) * multiple)

@@ -53,20 +53,7 @@ class Agent:
         contact: Contact = CONTACT,
         part: str = "",
     ) -> None:
-        """Describes an agent; `run` joins.
-
-        Args:
-            cluster: The place of this host.
-            directory: The run directory, or the one that is to hold several, as this host sees it.
-            suite: The suite file, as this host sees it; where there is none, the copy of process 0
-                takes its place.
-            equal: What must be the same here as at process 0.
-            token: The token that this host was given; None reads that in the run directory.
-            local: Starts workers here.
-            say: Takes lines for people.
-            contact: Times of the connection.
-            part: Name of what is measured, where others measure other parts of the run meanwhile.
-        """
+        """Describes an agent; `run` joins."""
         self._cluster = cluster
         self._directory = directory
         self._joining = Joining(

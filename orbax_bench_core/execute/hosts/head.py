@@ -56,20 +56,7 @@ class ClusterHosts:
         contact: Contact = CONTACT,
         part: str = "",
     ) -> None:
-        """Describes process 0; `listening` lets the others join.
-
-        Args:
-            cluster: The place of this process, which is host 0.
-            directory: The run directory, or the one that is to hold several.
-            equal: What must be the same on every host.
-            suite: The suite file, which travels with what it names; empty where none does.
-            text: Its text with the overrides of a command line.
-            own: Starts the workers of this host.
-            say: Takes lines for people.
-            host_wait_s: Seconds for which a lost host is waited for.
-            contact: Times of connections.
-            part: Name of what is measured, where others measure other parts of the run meanwhile.
-        """
+        """Describes process 0; `listening` lets the others join."""
         self.code = int(Exit.FAILED)
         self._cluster = cluster
         self._directory = directory
@@ -93,15 +80,7 @@ class ClusterHosts:
 
     @contextlib.contextmanager
     def listening(self, token: str | None) -> Iterator[None]:
-        """Lets agents join, until the run ends; then they are told to end as well.
-
-        Args:
-            token: The token that every host was given; None writes one into the run directory.
-
-        Raises:
-            UserError: This process cannot listen, the run directory cannot be written, or the
-                suite's folder is too large to travel.
-        """
+        """Lets agents join, until the run ends; then they are told to end as well."""
         with self._reception.open(token):
             try:
                 yield
@@ -110,11 +89,7 @@ class ClusterHosts:
                 _at_once([functools.partial(host.dismiss, self.code) for host in present])
 
     def await_all(self) -> None:
-        """Waits until every host has joined, and names those that are missing meanwhile.
-
-        Raises:
-            UserError: Some have not joined in time.
-        """
+        """Waits until every host has joined, and names those that are missing meanwhile."""
         hosts = range(1, self._cluster.size)
         if not self._reception.wait(hosts, self._join_s, "to join"):
             missing = self._reception.names(self._reception.missing(hosts))
@@ -200,11 +175,7 @@ class ClusterHosts:
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[WorkerHandle]:
-        """Starts each worker on its host; see `Host`. Of a lost host it first waits for the return.
-
-        Raises:
-            HostsMissing: A lost host has not come back in time.
-        """
+        """Starts each worker on its host; see `Host`. It waits for a lost host to return."""
         places = [self.place(setup.process_id) for setup in setups]
         self._await_back(sorted(set(places) - {0}))
         workers: list[WorkerHandle] = []
@@ -224,11 +195,7 @@ class ClusterHosts:
         return workers
 
     def _await_back(self, hosts: Sequence[int]) -> None:
-        """Waits until there is contact with some hosts and they have what workers there need.
-
-        Raises:
-            HostsMissing: A lost host has not come back in time.
-        """
+        """Waits until there is contact with some hosts and they have what workers there need."""
         while True:
             self._await_contact(hosts)
             present = [self._others[host] for host in hosts]

@@ -62,11 +62,7 @@ class WorkerHandle(Protocol):
     """A worker that runs, as the orchestrator sees it; its own lines arrive in the inbox."""
 
     def send(self, line: str) -> None:
-        """Hands one line to the worker.
-
-        Raises:
-            WorkerDied: It has ended.
-        """
+        """Hands one line to the worker."""
 
     def death(self) -> WorkerDied:
         """Returns what is known of the end of a worker that has ended."""
@@ -104,14 +100,7 @@ class Host(Protocol):
     """Starts the workers of a group."""
 
     def alone(self, say: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
-        """Holds the measuring lock, so that nothing else of ours measures there meanwhile.
-
-        Args:
-            say: Takes a line for people when another run holds it.
-
-        Raises:
-            HostsMissing: A host is lost.
-        """
+        """Holds the measuring lock, so that nothing else of ours measures there meanwhile."""
         ...
 
     def machines(self) -> Sequence[str]:
@@ -121,51 +110,21 @@ class Host(Protocol):
     def run_module(
         self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
     ) -> Iterator[Output]:
-        """Runs a module on each host, one after the other, as they share storage.
-
-        Args:
-            module: Its name, as `python -m` takes it.
-            argument: Its one argument; the run directory in it is written as each host sees it.
-            variables: Environment variables, beside those of the host.
-            timeout_s: Seconds that it may take on each.
-
-        Yields:
-            What it printed on each host.
-        """
+        """Runs a module on each host, one after the other, as they share storage."""
         ...
 
     def provenance(self, worker: int) -> dict[str, Any]:
-        """Returns what is known of the host of a worker that never became ready.
-
-        Args:
-            worker: Index of the worker in its group.
-        """
+        """Returns what is known of the host of a worker that never became ready."""
         ...
 
     def free_address(self) -> str:
-        """Returns an address at which the first worker of a group can coordinate the others.
-
-        Raises:
-            HostsMissing: The host of the first worker is lost.
-        """
+        """Returns an address at which the first worker of a group can coordinate the others."""
         ...
 
     def make_environments(
         self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
     ) -> Unmade:
-        """Makes the environments of a suite, for which `launch` is asked by name.
-
-        Args:
-            configs: The environments; one replaces an earlier one of its name.
-            folder: The suite's folder on this machine, to which paths are relative.
-            say: Takes lines for people when something takes a while.
-
-        Returns:
-            Those that cannot be had, and on which hosts.
-
-        Raises:
-            HostsMissing: A host is lost.
-        """
+        """Makes the environments of a suite, for which `launch` is asked by name."""
         ...
 
     def launch(
@@ -177,19 +136,5 @@ class Host(Protocol):
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> Sequence[WorkerHandle]:
-        """Starts one worker per setup, and does not wait until they are ready.
-
-        Args:
-            setups: How each worker is set up.
-            environment: Environment variables of all of them.
-            python: Name of the environment that runs them; empty for the Python of the host itself.
-            logs: Where each one's output is appended.
-            inbox: Where their lines arrive, each under the `process_id` of its setup.
-
-        Returns:
-            The workers, in the same order. If one cannot be started, none is left running.
-
-        Raises:
-            HostsMissing: A host is lost.
-        """
+        """Starts one worker per setup, and does not wait until they are ready."""
         ...

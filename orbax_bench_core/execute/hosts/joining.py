@@ -52,14 +52,7 @@ class Joining:
         self._say = say
 
     def join(self, folder: Path) -> Wire:
-        """Returns a connection over which process 0 has accepted this host.
-
-        Args:
-            folder: Takes the copy of a suite that this host does not have.
-
-        Raises:
-            UserError: Process 0 refuses this host, or is not there.
-        """
+        """Returns a connection over which process 0 has accepted this host."""
         begun = time.monotonic()
         deadline = begun + self._contact.join_s
         refused_until: float | None = None
@@ -119,11 +112,7 @@ class Joining:
         return wire
 
     def _take_suite(self, shown: Message | None, folder: Path) -> str:
-        """Compares the suite of this host with that of process 0, or takes the copy of it.
-
-        Returns:
-            What differs; empty for nothing.
-        """
+        """Compares the suite of this host with that of process 0, or takes the copy of it."""
         if shown is None:
             return ""
         if Path(self.suite).is_file():

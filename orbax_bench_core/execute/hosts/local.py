@@ -90,11 +90,7 @@ class LocalHost:
         return host_provenance()
 
     def free_address(self) -> str:
-        """Returns an address on this machine at which nothing listens.
-
-        Raises:
-            UserError: None of the ports that it may have is free.
-        """
+        """Returns an address on this machine at which nothing listens."""
         ports = self.ports
         port = free_port(self.address) if ports is None else ports.take(self.address)
         return f"[{self.address}]:{port}" if ":" in self.address else f"{self.address}:{port}"
@@ -120,11 +116,7 @@ class LocalHost:
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[LocalWorker]:
-        """Starts one process per setup; see `Host`.
-
-        Raises:
-            EnvironmentFailed: This machine has no such environment.
-        """
+        """Starts one process per setup; see `Host`."""
         interpreter = self._interpreter(python)
         workers: list[LocalWorker] = []
         try:
@@ -206,11 +198,7 @@ class LocalWorker:
         threading.Thread(target=self._read, args=(events_in,), daemon=True).start()
 
     def send(self, line: str) -> None:
-        """Hands one line to the worker.
-
-        Raises:
-            WorkerDied: It has ended.
-        """
+        """Hands one line to the worker."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")

@@ -78,17 +78,6 @@ def pack(suite: str, run_directory: str, text: str = "") -> Luggage | None:
     suite that it imports. Left out are names that begin with a dot, `__pycache__`, virtual
     environments, run directories, files that cannot be read, and those whose names are no text,
     which no archive can have.
-
-    Args:
-        suite: The suite file.
-        run_directory: The run directory, which may lie in that folder.
-        text: Its text with the overrides of a command line; empty for that of the file.
-
-    Returns:
-        None where the suite lies in no folder of this machine.
-
-    Raises:
-        UserError: That is more than may travel.
     """
     folder = suite_folder(suite)
     if folder is None:
@@ -106,17 +95,7 @@ def pack(suite: str, run_directory: str, text: str = "") -> Luggage | None:
 
 
 def unpack(data: bytes, folder: Path, *, digest: str = "") -> None:
-    """Writes packed files into a folder.
-
-    Args:
-        data: The archive.
-        folder: The folder, which need not exist.
-        digest: SHA-256 of the archive, in hex; empty where nobody knows it.
-
-    Raises:
-        ValueError: It is not the archive with this digest, no archive, or more than may travel.
-        OSError: A file cannot be written.
-    """
+    """Writes packed files into a folder."""
     if digest and hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("the copy of the suite is not the one that process 0 has written")
     try:
@@ -131,26 +110,12 @@ def unpack(data: bytes, folder: Path, *, digest: str = "") -> None:
 
 
 def unpack_file(archive: epath.Path, folder: Path) -> None:
-    """Writes the files of an archive into a folder.
-
-    Args:
-        archive: The archive, local or gs://.
-        folder: The folder, which need not exist.
-
-    Raises:
-        ValueError: It is no archive, or more than may travel.
-        OSError: It cannot be read, is larger than any, or a file cannot be written.
-    """
+    """Writes the files of an archive into a folder."""
     unpack(read_at_most(archive, MOST_PACKED_BYTES), folder)
 
 
 def differing(hashes: Mapping[str, str], suite: str) -> str:
-    """Returns which files of a suite's folder differ from those of process 0; empty for none.
-
-    Args:
-        hashes: Those of process 0.
-        suite: The suite file on this host.
-    """
+    """Returns which files of a suite's folder differ from those of process 0; empty for none."""
     folder = suite_folder(suite) or Path.cwd()
     differ = [path for path, expected in hashes.items() if _hash(folder / path) != expected]
     if not differ:
@@ -269,11 +234,7 @@ def _contents(folder: Path, sizes: Mapping[str, int]) -> Iterator[tuple[str, byt
 
 
 def _check_size(folder: Path, sizes: Mapping[str, int]) -> None:
-    """Checks that files may travel.
-
-    Raises:
-        UserError: They are too many or too large.
-    """
+    """Checks that files may travel."""
     total, more = sum(sizes.values()), len(sizes) > _MOST_FILES
     if total <= MOST_BYTES and not more:
         return

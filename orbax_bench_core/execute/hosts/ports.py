@@ -27,11 +27,7 @@ class PortRange:
 
     @classmethod
     def parse(cls, text: str) -> PortRange:
-        """Reads a range as people give it, such as `9000-9031`.
-
-        Raises:
-            UserError: It is no range, or too small.
-        """
+        """Reads a range as people give it, such as `9000-9031`."""
         found = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", text)
         if found is None:
             raise UserError(f"--port-range: {text!r} is no range of ports; write it as 9000-9031")
@@ -49,11 +45,7 @@ class PortRange:
         return cls(first, last)
 
     def take(self, address: str) -> int:
-        """Returns a port of an address at which nothing listens, another one than the last time.
-
-        Raises:
-            UserError: There is none.
-        """
+        """Returns a port of an address at which nothing listens, another one than the last time."""
         with self._guard:
             for _ in range(self.first, self.last + 1):
                 port = self._next
@@ -67,15 +59,7 @@ class PortRange:
 
 
 def free_port(address: str, port: int = 0) -> int:
-    """Returns a port of this machine at which nothing listens.
-
-    Args:
-        address: The address of this machine.
-        port: The port that is asked for; 0 takes any.
-
-    Returns:
-        The port; 0 where the one that is asked for is taken.
-    """
+    """Returns a port of this machine at which nothing listens."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as probe:
         # What a group that has ended leaves in the kernel is in nobody's way.

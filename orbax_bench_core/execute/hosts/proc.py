@@ -12,14 +12,7 @@ _UTIME, _STIME = 11, 12
 
 
 def read_signs(pid: int, *, ended: bool, exit_code: int | None, root: str = "/proc") -> Signs:
-    """Reads the signs of a process.
-
-    Args:
-        pid: Its id; its parent has not yet waited for it in vain, so the id means no other.
-        ended: Whether the pipe of its events is closed.
-        exit_code: Its exit code; None while it runs.
-        root: Where the proc file system is mounted.
-    """
+    """Reads the signs of a process."""
     state, ticks = "", None
     if exit_code is None:
         # The name of the program comes before the state, and may hold anything, brackets too.

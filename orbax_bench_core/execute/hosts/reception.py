@@ -74,15 +74,7 @@ class Reception:
 
     @contextlib.contextmanager
     def open(self, token: str | None) -> Iterator[None]:
-        """Lets agents join meanwhile.
-
-        Args:
-            token: The token that every host was given; None writes one into the run directory.
-
-        Raises:
-            UserError: This process cannot listen, the run directory cannot be written, or what the
-                suite names is too large to travel.
-        """
+        """Lets agents join meanwhile."""
         luggage = pack(self._suite, str(self._directory.root), self._text)
         if luggage is not None:
             self._say(f"for the other hosts: {luggage.said}")

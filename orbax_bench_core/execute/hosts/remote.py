@@ -53,20 +53,7 @@ class RemoteHost:
         on_loss: Callable[[str], None],
         say: Callable[[str], None],
     ) -> None:
-        """Takes the connection of an agent that has been admitted.
-
-        Args:
-            wire: The connection.
-            index: Which host of the run it is.
-            name: Its host name.
-            machine: What all containers of that machine have in common.
-            provenance: What it says of itself.
-            rejoined: How often it has come back during this run.
-            root: The folder that it shares with this host, as it is called here.
-            contact: Times of the connection.
-            on_loss: Told once when contact is lost, with a line for people.
-            say: Takes its lines for people.
-        """
+        """Takes the connection of an agent that has been admitted."""
         self.index = index
         self.name = name
         self.machine = machine

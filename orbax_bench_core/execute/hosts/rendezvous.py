@@ -37,14 +37,7 @@ _PACKAGES: Final = ("orbax-bench", "jax", "jaxlib", "orbax-checkpoint")
 
 
 def given_token(environment: MutableMapping[str, str]) -> str | None:
-    """Takes the token out of an environment, so that nothing that is started inherits it.
-
-    Returns:
-        The token; None where none was given, and a file in the run directory has it.
-
-    Raises:
-        UserError: It is too short to be a secret.
-    """
+    """Takes the token out of an environment, so that nothing that is started inherits it."""
     token = environment.pop(TOKEN, "").strip()
     bits = _most_bits(token)
     if token and bits < _FEWEST_BITS:
@@ -66,30 +59,13 @@ class Rendezvous:
     """Files in a folder that hosts share, by which they find and trust each other."""
 
     def __init__(self, root: epath.Path, part: str = "") -> None:
-        """Names them.
-
-        Args:
-            root: The folder: the run directory, or one that is to hold several.
-            part: Name of what is measured, where others measure other parts of the run meanwhile.
-        """
+        """Names them."""
         self._root = root
         self._folder = root / "_".join(filter(None, [_FOLDER, part]))
 
     @contextlib.contextmanager
     def offered(self, token: str | None, luggage: bytes | None = None) -> Iterator[tuple[str, str]]:
-        """Writes them while the hosts of a run are together.
-
-        Args:
-            token: The token that every host was given; None makes one and writes it to a file that
-                only this user can read.
-            luggage: The suite and what it names, as an archive; None where nothing travels.
-
-        Yields:
-            The token, and what the other hosts must find in the run directory.
-
-        Raises:
-            UserError: The run directory cannot be written.
-        """
+        """Writes them while the hosts of a run are together."""
         place, secret = secrets.token_hex(16), token or secrets.token_hex(32)
         try:
             for name in (_TOKEN_FILE, _LUGGAGE_FILE, _PLACE_FILE):
@@ -114,11 +90,7 @@ class Rendezvous:
         return _read(self._folder / _TOKEN_FILE)
 
     def place(self, expected: str) -> str:
-        """Returns the hash of what process 0 has written to mark its folder, or of what is here.
-
-        Args:
-            expected: The hash that process 0 tells, which is waited for.
-        """
+        """Returns the hash of what process 0 has written to mark its folder, or of what is here."""
         deadline = time.monotonic() + _SHOWS_S
         while True:
             found = _read(self._folder / _PLACE_FILE) or ""
@@ -127,14 +99,7 @@ class Rendezvous:
             time.sleep(_POLL_S)
 
     def luggage(self, most: int) -> bytes:
-        """Returns the archive that process 0 has written, once it shows here.
-
-        Args:
-            most: Bytes that it may have.
-
-        Raises:
-            OSError: It does not.
-        """
+        """Returns the archive that process 0 has written, once it shows here."""
         deadline = time.monotonic() + _SHOWS_S
         while True:
             try:

@@ -28,15 +28,6 @@ def unshipped(suite: str) -> str:
     """Returns a local copy of a suite that a launcher has sent, with the files beside it.
 
     Python imports no module from a bucket, and benchmark classes may lie beside a suite.
-
-    Args:
-        suite: Path or URI of the suite.
-
-    Returns:
-        Its copy, which lives as long as this process; `suite` itself where no launcher has sent it.
-
-    Raises:
-        UserError: What was sent cannot be read.
     """
     folder, _, name = suite.rpartition("/")
     if PurePosixPath(folder).name != Shipped.FOLDER:

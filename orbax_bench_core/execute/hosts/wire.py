@@ -99,11 +99,7 @@ class Wire:
         self._keys = (sends, receives)
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends one message.
-
-        Raises:
-            OSError: The connection has ended, or the other side takes nothing.
-        """
+        """Sends one message."""
         payload = json.dumps(message).encode()
         with self._sending:
             code = b""
@@ -115,15 +111,7 @@ class Wire:
             self._socket.sendall(_LENGTH.pack(len(payload)) + code + payload)
 
     def receive(self, within_s: float | None = None) -> Message:
-        """Returns the next message.
-
-        Args:
-            within_s: Seconds that it may take in all; None for any, as long as bytes arrive.
-
-        Raises:
-            OSError: The connection has ended, was silent for too long, or carries what the other
-                side has not sent.
-        """
+        """Returns the next message."""
         deadline = None if within_s is None else time.monotonic() + within_s
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size, deadline))
         most, deepest = _MOST_BYTES, _MOST_DEPTH
@@ -163,11 +151,7 @@ class Wire:
 
 
 def _message(payload: bytes, deepest: int) -> Message:
-    """Returns the message of a frame, whatever the other side has put into it.
-
-    Raises:
-        ConnectionError: It is none, or has more than `deepest` brackets in each other.
-    """
+    """Returns the message of a frame, whatever the other side has put into it."""
     depth = 0
     if payload.count(b"[") + payload.count(b"{") > deepest:  # of most frames that says all
         for found in _BRACKET_OR_STRING.finditer(payload):
@@ -188,10 +172,6 @@ def prove_as_agent(wire: Wire, token: str | None, rank: int, within_s: float) ->
 
     An agent that has no token asks all the same: that process 0 is there, and its token is not, is
     what people need to know on both sides.
-
-    Raises:
-        Refused: One of them does not know the token.
-        OSError: The connection has ended.
     """
     theirs, mine = _text(wire.receive(within_s), "nonce"), secrets.token_hex(32)
     proof = None if token is None else _proof(token, "agent", rank, theirs, mine)
@@ -211,15 +191,7 @@ def prove_as_agent(wire: Wire, token: str | None, rank: int, within_s: float) ->
 
 
 def prove_as_head(wire: Wire, token: str, size: int, within_s: float) -> int:
-    """Has a newcomer prove that it is an agent of the run, and proves the same to it.
-
-    Returns:
-        Which host it says that it is.
-
-    Raises:
-        Refused: It does not know the token, or is no host of this run; it has been told.
-        OSError: The connection has ended, or the newcomer says nothing in time.
-    """
+    """Has a newcomer prove that it is an agent of the run, and proves the same to it."""
     mine = secrets.token_hex(32)
     wire.send({"nonce": mine})
     answer = wire.receive(within_s)
@@ -240,11 +212,7 @@ def prove_as_head(wire: Wire, token: str, size: int, within_s: float) -> int:
 
 
 def _text(message: Message, name: str) -> str:
-    """Returns a short text of a message.
-
-    Raises:
-        ConnectionError: It has none.
-    """
+    """Returns a short text of a message."""
     found = message.get(name)
     if not isinstance(found, str) or len(found) > _MOST_TEXT:
         raise ConnectionError(f"a message without {name}")
@@ -252,11 +220,7 @@ def _text(message: Message, name: str) -> str:
 
 
 def refuse(wire: Wire, reason: str, *, again: bool = False) -> NoReturn:
-    """Tells the other side why it is not accepted.
-
-    Raises:
-        Refused: Always.
-    """
+    """Tells the other side why it is not accepted."""
     with contextlib.suppress(OSError):
         wire.send({"refused": reason, "again": again})
     raise Refused(reason, again=again)

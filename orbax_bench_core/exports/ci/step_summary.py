@@ -11,15 +11,7 @@ _CUT: Final = "\n\n…the rest is in verdicts.md of the run directory.\n"
 
 
 def append_step_summary(text: str, place: str) -> None:
-    """Adds Markdown to the summary page of this job, cut to the room that it has.
-
-    Args:
-        text: The Markdown.
-        place: The file, which `GITHUB_STEP_SUMMARY` names.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Adds Markdown to the summary page of this job, cut to the room that it has."""
     data = text.rstrip("\n").encode() + b"\n\n"
     path = Path(place)
     left = _ROOM - (path.stat().st_size if path.exists() else 0)

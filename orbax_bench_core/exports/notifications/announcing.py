@@ -27,14 +27,6 @@ def announce(
 
     What goes wrong is said and raises nothing. A message that did not arrive is sent again by the
     next run of the suite, also where its state is the same.
-
-    Args:
-        news: What a run found.
-        webhook: Where to post.
-        folder: Where the last state of each suite lies, local or gs://; None where no suite is
-            known, so that it is announced every time.
-        say: Takes lines for people.
-        timeout_s: Longest wait for the webhook.
     """
     if news.state == "INCONCLUSIVE":
         return

@@ -63,20 +63,12 @@ class Claim:
     before: State | None
 
     def delivered(self) -> None:
-        """Notes that the announcement arrived, unless there is a newer state already.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
+        """Notes that the announcement arrived, unless there is a newer state already."""
         done = self.state.model_copy(update={"delivered": True})
         swap(self.path, _bytes(self.state), _bytes(done))
 
     def returned(self, now: datetime.datetime) -> None:
-        """Leaves the announcement to the next run at once.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
+        """Leaves the announcement to the next run at once."""
         lost = self.state.model_copy(update={"claimed_at": now - 2 * _IN_FLIGHT})
         swap(self.path, _bytes(self.state), _bytes(lost))
 
@@ -91,17 +83,6 @@ def claim(folder: epath.Path, news: News, now: datetime.datetime) -> Claim | Non
     """Undertakes to announce news, if they are some and nobody else has.
 
     A file that is missing or torn means that the state before is unknown, and is news.
-
-    Args:
-        folder: Where the file of the suite lies.
-        news: What a run found.
-        now: The present, UTC.
-
-    Returns:
-        The claim; None where the state is what it was, or a later run is known.
-
-    Raises:
-        OSError: The file cannot be read or written.
     """
     path = state_file(folder, news.suite)
     for _ in range(_TRIES):

@@ -44,12 +44,7 @@ class News:
 
 
 def generic_message(news: News, before: State | None) -> dict[str, Any]:
-    """Returns the message for programs.
-
-    Args:
-        news: What is told.
-        before: State of the suite until now; None where it is unknown.
-    """
+    """Returns the message for programs."""
     return {
         "version": _MESSAGE_VERSION,
         "suite": news.suite,

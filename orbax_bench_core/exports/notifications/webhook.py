@@ -39,15 +39,7 @@ class Webhook:
         return f"{parts.scheme}://{parts.hostname}{port}/…"
 
     def post(self, message: Mapping[str, Any], *, timeout_s: float = TIMEOUT_S) -> str:
-        """Posts a message as JSON.
-
-        Args:
-            message: The message.
-            timeout_s: Longest wait for the answer.
-
-        Returns:
-            Why it was not delivered, without the address; empty when it was.
-        """
+        """Posts a message as JSON."""
         said: queue.SimpleQueue[str] = queue.SimpleQueue()
         data = json.dumps(message).encode()
         # A server that sends a byte now and then outlasts every timeout of a socket.
@@ -66,9 +58,6 @@ def webhook_at(given: str) -> Webhook:
     Args:
         given: An http or https URL. Slack's own hosts get the shape of Slack, and any other host
             with `slack+` before the URL; `json+` asks for the generic one.
-
-    Raises:
-        UserError: It is no such address.
     """
     shape, plus, rest = given.strip().partition("+")
     forced = shape if plus and shape in _SHAPES else ""

@@ -55,11 +55,7 @@ class Cards:
         return card.measured
 
     def write(self) -> None:
-        """Writes the cards of all runs that were asked for.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
+        """Writes the cards of all runs that were asked for."""
         if self._folder is None or self._used == self._known:
             return
         runs = {run_id: card.model_dump(mode="json") for run_id, card in self._used.items()}
@@ -79,12 +75,7 @@ def _read(path: epath.Path) -> dict[str, _Card]:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """Returns what is packed, which may be a thousand times as large.
-
-    Raises:
-        zlib.error: It is not packed so.
-        ValueError: It is torn, or larger than any file may be.
-    """
+    """Returns what is packed, which may be a thousand times as large."""
     unpacking = zlib.decompressobj(wbits=_GZIP)
     text = unpacking.decompress(data, MAX_BYTES)
     if not unpacking.eof:

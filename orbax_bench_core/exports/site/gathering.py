@@ -96,17 +96,7 @@ class Site:
 
 
 def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> Site:
-    """Reads the runs below some places.
-
-    Args:
-        places: Folders, local or gs://: run directories, or what holds some, up to two levels
-            below.
-        most: Number of runs of each suite to show, the newest ones.
-        cards: What is known of their records; by default nothing.
-
-    Raises:
-        UserError: A place is not there.
-    """
+    """Reads the runs below some places."""
     unread: list[str] = []
     read = (cards or Cards(None)).measured
     runs = [run for place in places for run in _runs_below(place, unread)]

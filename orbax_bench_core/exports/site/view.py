@@ -50,12 +50,7 @@ _TRENDS: Final = (
 
 
 def site_document(site: Site, folder: epath.Path) -> Document:
-    """Returns the morning page.
-
-    Args:
-        site: What it shows.
-        folder: Where the page will lie, to which links are relative.
-    """
+    """Returns the morning page."""
     suites = site.suites()
     title = _title(suites)
     made = f"Written {site.made_at:%Y-%m-%d %H:%M} UTC, from {count(len(site.nights), 'run')}"

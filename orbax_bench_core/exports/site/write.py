@@ -26,18 +26,6 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
     """Writes `index.html` and `site.json` into a folder, local or gs://.
 
     What the records of finished runs say is kept beside them, and is not read again.
-
-    Args:
-        places: Folders of run directories.
-        folder: Where the page is to lie.
-        most: Number of runs of each suite to show.
-
-    Returns:
-        What the page shows.
-
-    Raises:
-        UserError: A place is not there, or has no name.
-        OSError: A file cannot be written.
     """
     from orbax_bench_core.document import to_html
     from orbax_bench_core.exports.site.cards import Cards
@@ -68,12 +56,7 @@ def has_site(folder: epath.Path) -> bool:
 
 
 def renew_site(folder: epath.Path) -> None:
-    """Writes the page of a folder anew, with the places that it was made from.
-
-    Raises:
-        UserError: `site.json` is not what was written, or a place is gone.
-        OSError: The page cannot be written.
-    """
+    """Writes the page of a folder anew, with the places that it was made from."""
     path = folder / _SETTINGS
     try:
         settings = read_json(path)

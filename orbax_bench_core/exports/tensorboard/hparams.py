@@ -43,14 +43,7 @@ def columns(every: Iterable[Series]) -> dict[str, dict[str, Value]]:
 def experiment(
     name: str, created: float, rows: Mapping[str, Mapping[str, Value]], metrics: Mapping[str, str]
 ) -> api_pb2.Experiment:
-    """Returns the message that declares the columns.
-
-    Args:
-        name: Name of the suite.
-        created: When the run began, in seconds since the epoch.
-        rows: What `columns` returned.
-        metrics: Heading of each metric column, by its scalar tag; TensorBoard shows no others.
-    """
+    """Returns the message that declares the columns."""
     found = api_pb2.Experiment(name=name, time_created_secs=created)
     for column in sorted({name for row in rows.values() for name in row}):
         values = [row[column] for row in rows.values() if column in row]

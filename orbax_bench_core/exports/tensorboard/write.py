@@ -64,11 +64,7 @@ class EventFiles:
         self.digests: dict[str, str] = {}
 
     def add(self, found: Iterable[Repeat]) -> None:
-        """Writes the files of a point, or of the arms of a pair.
-
-        Args:
-            found: All its repeats, arm by arm.
-        """
+        """Writes the files of a point, or of the arms of a pair."""
         measured = (repeat for repeat in found if not repeat.warmup)
         for series, of_series in itertools.groupby(measured, key=lambda repeat: repeat.series):
             repeats = sorted(of_series, key=lambda repeat: repeat.index)

@@ -53,15 +53,7 @@ def two_tier_waste(
     share: float,
     mtbf: float,
 ) -> float:
-    """Returns the seconds wasted for each useful one, with local saves and saves to storage.
-
-    Args:
-        taus: Useful seconds between local saves, and between those to storage.
-        costs: Seconds that each of them costs.
-        recoveries: Seconds of a recovery from each.
-        share: Share of failures after which local checkpoints are still there.
-        mtbf: Mean seconds between failures.
-    """
+    """Returns the seconds wasted for each useful one, with local saves and saves to storage."""
     found = 0.0
     for tau, cost, recovery, part in zip(taus, costs, recoveries, (share, 1 - share), strict=True):
         found += cost / tau + part * (tau / 2 + cost + recovery) / mtbf

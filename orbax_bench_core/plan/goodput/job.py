@@ -36,11 +36,7 @@ class LocalTier:
     share: float
 
     def __post_init__(self) -> None:
-        """Refuses numbers out of range.
-
-        Raises:
-            UserError: One of them is.
-        """
+        """Refuses numbers out of range."""
         _check(self, {"blocking_s": 0.0, "recovery_s": 0.0})
         if not 0 < self.share < 1:
             raise UserError(
@@ -77,11 +73,7 @@ class Job:
     devices: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuses numbers out of range.
-
-        Raises:
-            UserError: One of them is.
-        """
+        """Refuses numbers out of range."""
         least = dict.fromkeys(("blocking_s", "background_s", "slowdown", "recovery_s"), 0.0)
         _check(self, least)
         for name in ("mtbf_s", "save_s"):
@@ -100,11 +92,7 @@ def _check(found: Any, least: dict[str, float]) -> None:
 
 
 def seconds_of(text: str, flag: str) -> float:
-    """Reads a duration such as `90`, `90s`, `15min`, `4h` or `2d`.
-
-    Raises:
-        UserError: It is none.
-    """
+    """Reads a duration such as `90`, `90s`, `15min`, `4h` or `2d`."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise UserError(f"{flag}: expected a duration such as 90s, 15min, 4h or 2d, got {text!r}")

@@ -69,14 +69,7 @@ class JobLog:
 
 
 def read_log(path: str) -> JobLog:
-    """Reads the log of a job.
-
-    Args:
-        path: A file of JSON lines, local or gs://.
-
-    Raises:
-        UserError: It cannot be read, or a line of it is no entry.
-    """
+    """Reads the log of a job."""
     try:
         text = read_at_most(path).decode()
     except (OSError, ImportError, ValueError) as error:
@@ -112,11 +105,7 @@ def _mistake(key: str, value: object) -> str:
 
 
 def log_of(entries: Iterable[Mapping[str, Any]], *, file: str = "") -> JobLog:
-    """Says what entries say of a job.
-
-    Raises:
-        UserError: There is no step in them.
-    """
+    """Says what entries say of a job."""
     life = _Life()
     lives, stalls, times, name = [life], [], [], ""
     open_stall: float | None = None
@@ -209,18 +198,7 @@ def _median(values: list[float] | list[int]) -> float | None:
 def simulated_log(
     job: Job, interval_s: float, *, hours: float, name: str = "simulated", seed: int = 0
 ) -> list[dict[str, Any]]:
-    """Returns the log that a job would leave which saves in the background and fails now and then.
-
-    Args:
-        job: With the seconds of a step.
-        interval_s: Useful seconds between saves.
-        hours: Length of the log.
-        name: Name of the job.
-        seed: Of its failures.
-
-    Raises:
-        UserError: The seconds of a step are not known.
-    """
+    """The log that a job would leave which saves in the background and fails now and then."""
     if not job.step_s:
         raise UserError("a log has steps: give the seconds of one, as --step-time")
     waits = iter(waits_of(job.mtbf_s, seed).tolist())

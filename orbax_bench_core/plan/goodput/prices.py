@@ -34,15 +34,7 @@ class Price(ConfigModel):
 
 
 def read_price(file: str, accelerator: str) -> Price:
-    """Reads the price of an accelerator.
-
-    Args:
-        file: YAML with a mapping per accelerator: `price_per_hour`, `currency`, `as_of`, `source`.
-        accelerator: Its name in there.
-
-    Raises:
-        UserError: The file cannot be read, or has no such accelerator.
-    """
+    """Reads the price of an accelerator."""
     try:
         table: Any = Source(read_at_most(file).decode(), file).data
     except (OSError, ValueError, ImportError) as error:

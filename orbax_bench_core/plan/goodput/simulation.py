@@ -21,14 +21,6 @@ def simulate(
 
     From a failure on, a recovery is followed by useful stretches of `tau`, each with a save after
     it. A save is safe when its background part has ended; the next one waits for that.
-
-    Args:
-        tau: Useful seconds between saves.
-        d: Seconds that a save blocks.
-        background: Seconds of its background part.
-        slowdown: Share of the speed that is lost meanwhile.
-        recovery: Seconds of a recovery, during which another failure begins it anew.
-        waits: Seconds from each failure to the next.
     """
     import numpy as np
 
@@ -52,12 +44,6 @@ def simulate_two_tiers(
 
     Many jobs run side by side; in each, a failure that local checkpoints survive goes back to the
     last of them, and any other to the last save that storage has.
-
-    Args:
-        taus: Useful seconds between local saves, and between those to storage.
-        job: With a local tier.
-        seed: Of the failures.
-        cycles: Failures of all jobs together.
     """
     import numpy as np
 

@@ -40,11 +40,7 @@ class CheckpointFacts:
 
 
 def checkpoint_facts(path: str) -> CheckpointFacts:
-    """Reads what a checkpoint says of the job that saved it, from its metadata.
-
-    Raises:
-        UserError: There is no checkpoint, or it is damaged.
-    """
+    """Reads what a checkpoint says of the job that saved it, from its metadata."""
     from orbax_bench_core.inventory import read_checkpoint
 
     stored = read_checkpoint(path)
@@ -58,17 +54,7 @@ def job_of(
     log: JobLog | None = None,
     checkpoint: CheckpointFacts | None = None,
 ) -> Job:
-    """Puts a job together.
-
-    Args:
-        given: Fields of `Job` and, with `local_` before them, of `LocalTier`; None for what is not
-            given. `host_mtbf_s` and `hosts` may stand for `mtbf_s`.
-        log: What its log says: the step, the stalls, the failures and recoveries.
-        checkpoint: What a checkpoint of it says: devices, and the seconds of a save.
-
-    Raises:
-        UserError: Something is neither given nor in the log or the checkpoint, or out of range.
-    """
+    """Puts a job together."""
     known = {name: value for name, value in given.items() if value is not None}
     found = _defaults(known, log, checkpoint) | known
     missing = [flag for name, flag in _FLAGS.items() if name not in found]

@@ -124,15 +124,6 @@ def plan_goodput(
 
     Where interval, recovery and background part together take more than a quarter of the time
     between failures, formulas are off by more than half a point, and failures are simulated.
-
-    Args:
-        job: The job.
-        interval_s: Useful seconds between its saves today; None for unknown.
-        price: Price of a device-hour, its currency, and a note on where it is from.
-        seed: Of simulated failures.
-
-    Raises:
-        UserError: The interval is no positive number.
     """
     if interval_s is not None and not 0 < interval_s < float("inf"):
         raise UserError(f"the interval must be more than 0 seconds, got {interval_s:g}")

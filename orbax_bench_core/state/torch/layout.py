@@ -39,10 +39,6 @@ def part_of_process(name: str, shape: tuple[int, ...], sharding: Sharding, *, jo
         shape: Global shape, in elements.
         sharding: Where the array lies.
         join: Whether the shards of several devices of one process may count as one.
-
-    Raises:
-        UnmetNeed: The process has several devices and `join` is false, or together their shards are
-            no box.
     """
     devices = sharding.addressable_devices
     if len(devices) > 1 and not join:
@@ -80,9 +76,6 @@ def over_ranks(
 
     A `DeviceMesh` cuts a dimension by its first axis first. Where a sharding names its axes in
     another order, the axes of the grid change places.
-
-    Raises:
-        UnmetNeed: The devices of a process are no block of the mesh.
     """
     names = list(axes)
     blocks = [_first_run(owners, axis) for axis in range(owners.ndim)]

@@ -42,9 +42,6 @@ class TorchLayout:
                 place of the numbers and strings.
             device: Where tensors go.
             join: Whether the shards of several devices of one process may become one tensor.
-
-        Raises:
-            UnmetNeed: PyTorch has no such dtype, or no such layout.
         """
         self._target = target
         self._device = device
@@ -92,12 +89,6 @@ class TorchLayout:
         """Returns a state dict in which each array that is spread over a mesh is a `DTensor`.
 
         Every process must call, and the default process group must be there.
-
-        Args:
-            tensors: What `local` or `empty` returned; the memory is shared.
-
-        Raises:
-            UnmetNeed: The devices of a process are no block of the mesh.
         """
         from torch.distributed.tensor import DTensor
 
@@ -116,9 +107,6 @@ class TorchLayout:
 
     def to_jax(self, tensors: Mapping[str, Any]) -> PyTree:
         """Returns the tree whose parts the processes hold as tensors.
-
-        Args:
-            tensors: The state dict of this process; its tensors are local ones or a `DTensor`'s.
 
         Raises:
             KeyError: A leaf is missing.

@@ -24,11 +24,7 @@ _DTYPES: Final = frozenset(
 
 
 def torch_dtype(name: str, dtype: str) -> torch.dtype:
-    """Returns the dtype of the same name.
-
-    Raises:
-        UnmetNeed: PyTorch has none.
-    """
+    """Returns the dtype of the same name."""
     import torch
 
     found = getattr(torch, dtype, None) if dtype in _DTYPES else None
@@ -42,12 +38,7 @@ def torch_dtype(name: str, dtype: str) -> torch.dtype:
 
 
 def to_torch(values: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
-    """Returns a tensor over the memory of an array, which it must not write to.
-
-    Args:
-        values: The array; one that is not contiguous is copied.
-        dtype: What `torch_dtype` returned for it.
-    """
+    """Returns a tensor over the memory of an array, which it must not write to."""
     import torch
 
     bits = np.ascontiguousarray(values).reshape(-1).view(np.uint8)

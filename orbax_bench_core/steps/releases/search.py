@@ -50,19 +50,7 @@ def find_releases(
     also: Sequence[str] = (),
     only_wheels: bool = False,
 ) -> tuple[Release, ...]:
-    """Returns the releases from `good` to `bad`, in order of version, both included.
-
-    Args:
-        package: Name of the package.
-        good: The first version.
-        bad: The last version.
-        wheels: Folder with wheels of more releases, which go before those of the index.
-        also: What else every environment has.
-        only_wheels: Whether to leave the index out.
-
-    Raises:
-        UserError: A version does not exist, or the two are not in order.
-    """
+    """Returns the releases from `good` to `bad`, in order of version, both included."""
     from packaging.version import InvalidVersion, Version
 
     local = {} if wheels is None else _wheels(package, wheels)
@@ -154,11 +142,6 @@ def search_releases(releases: Sequence[str], outcome: Callable[[str, str], Relea
     passes there, it becomes the good release, and what lies between it and the bad one is searched,
     in three rounds at most. Without a name the answer is a range whose newer end has regressed
     against the older one.
-
-    Args:
-        releases: At least two, from the good one to the bad one, in order of version.
-        outcome: Compares a release with an older one, in this order. It is asked for the same two
-            again where a comparison that the search has chosen is to be confirmed.
     """
     return _Search(releases, outcome).run()
 
@@ -283,10 +266,6 @@ def kept_requirements(loaded: LoadedSuite, package: str, also: Sequence[str]) ->
 
     That is `also`, and of the environment of the suite's candidate (or its only one) whatever names
     neither the package nor one of `also`.
-
-    Raises:
-        UserError: The suite sweeps several environments, or its own is an interpreter, in which
-            nothing is installed.
     """
     environment = _own_environment(loaded)
     if environment is None:

@@ -43,17 +43,7 @@ class Upgrade:
 def plan_upgrade(
     loaded: LoadedSuite, old: str | None, new: str | None, *, also: Sequence[str] = ()
 ) -> Upgrade:
-    """Plans the comparison of two releases of Orbax.
-
-    Args:
-        loaded: What is measured; of a suite with arms both sides are its candidate.
-        old: The release of the baseline; None takes the one that is installed here.
-        new: The release of the candidate; None takes the newest.
-        also: What else both environments have, such as `jax==0.10.2`.
-
-    Raises:
-        UserError: A release does not exist or cannot be measured, or the two are not in order.
-    """
+    """Plans the comparison of two releases of Orbax."""
     from orbax_bench_core.environments import newest_release
 
     old = _installed() if old is None else str(_version(old, "--from"))
@@ -82,11 +72,7 @@ def plan_upgrade(
 
 
 def make_both(upgrade: Upgrade, say: Say) -> None:
-    """Makes the environments of both releases, and says first how many are to be made.
-
-    Raises:
-        UserError: One cannot be made.
-    """
+    """Makes the environments of both releases, and says first how many are to be made."""
     from orbax_bench_core.environments import EnvironmentFailed, is_made, make_environments
 
     folder = _folder(upgrade.suite)
