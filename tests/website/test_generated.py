@@ -28,7 +28,7 @@ def test_every_name_of_a_door_is_there():
     page = api_page()
     for door in DOORS:
         assert f"\n## {door}\n" in page
-    assert "\nrun(suite: str, directory: str, *," in page
+    assert "\nrun(suite: str | LoadedSuite, directory: str, *," in page
     assert " at 0x" not in page
 
 
