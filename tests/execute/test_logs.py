@@ -1,4 +1,4 @@
-"""Logs of workers: nothing secret of them is shown, and little of a long one is read."""
+"""Logs of workers: nothing secret stays in them, and little of a long one is read."""
 
 import queue
 import sys
@@ -6,12 +6,13 @@ import time
 
 from orbax_bench_core.execute.hosts import local
 from orbax_bench_core.execute.hosts.local import LocalWorker
+from orbax_bench_core.execute.hosts.logs import redact_log
 
 EARLIER = b"an earlier worker's\n"
 URL = "https://u:planted@h/x?X-Goog-Signature=planted"
 
 
-def test_what_is_shown_of_a_log_has_no_credentials(tmp_path):
+def test_the_log_of_a_worker_that_ended_has_no_credentials(tmp_path):
     log = tmp_path / "w.log"
     log.write_bytes(EARLIER)
     said = f"print('403 for {URL}', flush=True); open({str(tmp_path / 'x')!r}, 'w')"
@@ -26,7 +27,26 @@ def test_what_is_shown_of_a_log_has_no_credentials(tmp_path):
         time.sleep(0.01)
     assert worker.tail() == "403 for https://***@h/x?X-Goog-Signature=***"
     worker.stop()
-    assert "planted" not in worker.death().tail
+    assert log.read_bytes() == EARLIER + b"403 for https://***@h/x?X-Goog-Signature=***\n"
+
+
+def test_a_log_without_any_is_left_as_it_is(tmp_path):
+    log = tmp_path / "w.log"
+    log.write_bytes(b"see https://h/x \xff\n" * 3)
+    before = log.stat()
+    redact_log(log, 0)
+    assert (log.stat().st_ino, log.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_what_is_no_text_stays_beside_them(tmp_path):
+    log = tmp_path / "w.log"
+    log.write_bytes(b"\xff\x00 https://u:planted@h\nlast")
+    redact_log(log, 0)
+    assert log.read_bytes() == b"\xff\x00 https://***@h\nlast"
+
+
+def test_a_log_that_is_gone_is_no_error(tmp_path):
+    redact_log(tmp_path / "none", 0)
 
 
 def test_of_a_long_log_the_end_is_read(tmp_path, monkeypatch):

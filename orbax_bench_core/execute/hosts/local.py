@@ -20,6 +20,7 @@ from orbax_bench_core.errors import redacted
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.held import held_locks
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
+from orbax_bench_core.execute.hosts.logs import redact_log
 from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
@@ -259,6 +260,7 @@ class LocalWorker:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_STOP_S)
                 break
+        redact_log(self._log_file, self._log_start)
 
     def kill(self) -> None:
         """Ends the worker and all that it started at once: nobody is left who could use it."""
@@ -266,6 +268,7 @@ class LocalWorker:
             os.killpg(self._process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_S)
+        redact_log(self._log_file, self._log_start)
 
     def _read(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb") as events:
