@@ -99,7 +99,7 @@ class Outlets:
     def state_of(
         self, found: VerdictReport, code: int, directory: str, lacking: Sequence[str] = ()
     ) -> State:
-        """Tells the webhook and the page of runs the state that a comparison leaves its suite in."""
+        """Tells the webhook and the page of runs in what state a comparison leaves its suite."""
         state: State = "FAILED" if code in _FAILURES else found.word
         if not found.exploratory:
             lines = (*_lines(found), *lacking)
