@@ -135,7 +135,10 @@ def entries(folder, checkpoint="ckpt", model="model"):
         "array_handler": both(
             *ARRAY, on={"use_metadata_store": True}, off={"use_metadata_store": False}
         ),
-        "checkpoint_manager": STEPS,
+        "checkpoint_manager": [
+            STEPS[0] | {"async_enabled": True},
+            STEPS[1] | {"async_enabled": False},
+        ],
         "checkpoint_manager_perf": both(
             "use_ocdbt", "use_zarr3", on={"train_steps": 2}, off={"train_steps": 3}
         ),
