@@ -21,7 +21,7 @@ _told: list[int] = []
 """Signals that have told this process to end."""
 
 
-class Told(KeyboardInterrupt):
+class Terminated(KeyboardInterrupt):
     """This process is told to end.
 
     Its type is another one than Python's own: where a plain KeyboardInterrupt passes through code
@@ -62,7 +62,7 @@ def interrupted_when_told(clear: Callable[[], None] | None = None) -> Iterator[N
 def tell(number: int, _frame: object = None) -> NoReturn:
     """Handles a signal: interrupts what runs, and keeps in mind that it did."""
     _told.append(number)
-    raise Told(signal.Signals(number).name)
+    raise Terminated(signal.Signals(number).name)
 
 
 def raise_if_told() -> None:
@@ -73,7 +73,7 @@ def raise_if_told() -> None:
     What lasts asks between its parts. What ends after an interrupt does not ask.
     """
     if _told:
-        raise Told(signal.Signals(_told[0]).name)
+        raise Terminated(signal.Signals(_told[0]).name)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@
 
 Simulated: nightly runs that hold still, or become slower after some quiet nights, and paired runs
 on a machine that is now and then slower for days. `--thresholds` computes the constants of
-`orbax_bench_core.analysis.history.changes` anew, which takes some minutes. Exit codes: 0 no target
+`orbax_bench_core.analysis.history.changes` again, which takes some minutes. Exit codes: 0 no target
 was missed, 1 one was.
 """
 
@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Simulates, prints the table, and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.history", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a twentieth of the series")
-    parser.add_argument("--thresholds", action="store_true", help="compute the constants anew")
+    parser.add_argument("--thresholds", action="store_true", help="compute the constants again")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 140)

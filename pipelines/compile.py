@@ -2,7 +2,7 @@
 
 python -m orbax_bench_pipelines.compile
 
-writes component files and the pages of `docs/pipelines` anew, and the packages below `dist/`.
+writes component files and the pages of `docs/pipelines` again, and the packages below `dist/`.
 """
 
 from __future__ import annotations

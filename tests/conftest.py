@@ -164,7 +164,7 @@ def plain_examples() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def parsers() -> Iterator[None]:
-    """Keeps the parsers of commands, which are made anew on each call from all their types.
+    """Keeps the parsers of commands, which are made again on each call from all their types.
 
     A parser keeps the flags of its help from its first use, and whoever used it without the group
     that it belongs to would leave it without `-h`.

@@ -1,4 +1,4 @@
-"""`python -m website` writes generated pages anew; `python -m website build` builds the site."""
+"""`python -m website` writes generated pages again; `python -m website build` builds the site."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def aggregate(
     tensorboard: dsl.Output[dsl.Artifact],
     planned: dsl.Input[dsl.Artifact] = None,
 ) -> List[str]:  # noqa: UP006
-    """Writes samples, summary and reports of a run from the records that are there.
+    """Writes samples, summary and reports of a run from the existing records.
 
     It reads the run directory and takes nothing from the steps that measured, so that it works for
     any number of them. Order it after them by `.after(measured)`. It succeeds whatever is lacking,
@@ -40,9 +40,9 @@ def aggregate(
         What is lacking, a line each: steps that left nothing, points that are not complete or have
         failed repeats; at most 20 lines.
     """
-    from orbax_bench_core.steps.pipeline import InWords, aggregate
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, aggregate
 
-    with InWords():
+    with ErrorsAsMessages():
         return aggregate(output_directory).into(
             samples=samples,
             metrics=metrics,

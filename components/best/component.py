@@ -35,9 +35,9 @@ def best(
     Returns:
         The id of the recommended point of each case, empty for a case that has none.
     """
-    from orbax_bench_core.steps.pipeline import Files, InWords, best
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, Files, best
 
-    with InWords():
+    with ErrorsAsMessages():
         return best(
             output_directory,
             goal=goal,

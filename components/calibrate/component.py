@@ -29,9 +29,9 @@ def calibrate(
         save: Where to write the passport as well; empty for nowhere.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.steps.pipeline import InWords, calibrate
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, calibrate
 
-    with InWords():
+    with ErrorsAsMessages():
         calibrate(runs, passport=passport.path, report=report.path, save=save).into(
             passport=passport, report=report, rate=rate
         )

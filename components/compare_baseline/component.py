@@ -42,9 +42,9 @@ def compare_baseline(
         The verdict, in one word.
     """
     from orbax_bench_core.lineage import place_of
-    from orbax_bench_core.steps.pipeline import InWords, compare_baseline
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, compare_baseline
 
-    with InWords():
+    with ErrorsAsMessages():
         return compare_baseline(output_directory, baseline=baseline or place_of(stored)).into(
             verdicts=verdicts, comparison=comparison, report=report, ratios=ratios
         )

@@ -27,9 +27,9 @@ def enforce_verdict(
             runs that were measured apart only warns below 2x; without it the word counts as it is.
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
     """
-    from orbax_bench_core.steps.pipeline import InWords, enforce_verdict
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, enforce_verdict
 
-    with InWords():
+    with ErrorsAsMessages():
         path = verdicts.path if verdicts else None
         enforce_verdict(
             verdict, verdicts=path, lacking=lacking or (), allow_inconclusive=allow_inconclusive

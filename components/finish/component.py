@@ -39,9 +39,9 @@ def finish(
     Returns:
         REGRESSION, FAILED, INCONCLUSIVE or PASS.
     """
-    from orbax_bench_core.steps.pipeline import InWords, finish
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, finish
 
-    with InWords():
+    with ErrorsAsMessages():
         return finish(
             output_directory,
             suite=suite,

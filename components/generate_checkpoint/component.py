@@ -21,7 +21,7 @@ def generate_checkpoint(
         checkpoint: The checkpoint that the suite loads.
         fixture: A suite file whose first checkpoint and mesh are generated when it is missing.
     """
-    from orbax_bench_core.steps.pipeline import InWords, generate_checkpoint
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, generate_checkpoint
 
-    with InWords():
+    with ErrorsAsMessages():
         generate_checkpoint(suite, fixture=fixture).into(checkpoint=checkpoint)

@@ -39,9 +39,9 @@ def inspect_checkpoint(
     Returns:
         What is wrong with it, a line each; nothing of what metadata and file sizes do not tell.
     """
-    from orbax_bench_core.steps.pipeline import Files, InWords, inspect_checkpoint
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, Files, inspect_checkpoint
 
-    with InWords():
+    with ErrorsAsMessages():
         return inspect_checkpoint(
             checkpoint,
             mesh=mesh,

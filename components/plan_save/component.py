@@ -44,9 +44,9 @@ def plan_save(
     Returns:
         What will fail, a line each.
     """
-    from orbax_bench_core.steps.pipeline import Files, InWords, plan_save
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, Files, plan_save
 
-    with InWords():
+    with ErrorsAsMessages():
         return plan_save(
             source,
             mesh=mesh,

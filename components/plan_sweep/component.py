@@ -33,9 +33,9 @@ def plan_sweep(
     Returns:
         An item for each step that is to measure: the ids of its points, separated by spaces.
     """
-    from orbax_bench_core.steps.pipeline import InWords, plan_sweep
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, plan_sweep
 
-    with InWords():
+    with ErrorsAsMessages():
         return plan_sweep(
             suite,
             output_directory,

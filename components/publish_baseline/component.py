@@ -37,9 +37,9 @@ def publish_baseline(
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.steps.pipeline import InWords, publish_baseline
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, publish_baseline
 
-    with InWords():
+    with ErrorsAsMessages():
         publish_baseline(
             output_directory,
             registry,

@@ -39,9 +39,9 @@ def recovery(
     Returns:
         The points of which drills did not come back, a line each.
     """
-    from orbax_bench_core.steps.pipeline import InWords, recovery
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, recovery
 
-    with InWords():
+    with ErrorsAsMessages():
         return recovery(
             suite, output_directory, add_notice=add_notice, add_start=add_start, lock=lock
         ).into(answer=answer, summary=summary, report=report)

@@ -67,9 +67,9 @@ def run_sweep_point(
     """
     from orbax_bench_core.launchers import note_job, noted_job
     from orbax_bench_core.steps import RunSettings, point_hosts
-    from orbax_bench_core.steps.pipeline import InWords, run_sweep_point
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, run_sweep_point
 
-    with InWords():
+    with ErrorsAsMessages():
         if noted_job(gcp_resources) is None:
             note_job(gcp_resources)
         run_sweep_point(

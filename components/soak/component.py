@@ -39,9 +39,9 @@ def soak(
     Returns:
         LEAK, PASS or INCONCLUSIVE.
     """
-    from orbax_bench_core.steps.pipeline import InWords, soak
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, soak
 
-    with InWords():
+    with ErrorsAsMessages():
         return soak(
             suite, output_directory, saves=saves, hours=hours, limit_mib=limit_mib, lock=lock
         ).into(answer=answer, summary=summary, report=report)

@@ -27,7 +27,7 @@ def study_async(
         saved: Share of the blocked time that each size saves, from 0 to 1.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.steps.pipeline import InWords, study_async
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, study_async
 
-    with InWords():
+    with ErrorsAsMessages():
         study_async(output_directory).into(study=study, summary=summary, report=report, saved=saved)

@@ -58,7 +58,7 @@ class TestContext(Generic[Options_co]):
         conditioner: Controls the page cache and durability; None when nothing is controlled.
         verifier: Compares restored values with expected ones; None when verification is off.
         drill: Which life of a recovery drill this is; None outside one.
-        on_verified: Told after each comparison that agreed, against what it was.
+        on_verified: Terminated after each comparison that agreed, against what it was.
         tracer: Says where the profiler trace of an operation goes; None when it is not traced.
         checkpoint: What `pytree` was made from; None when the context was made by hand.
     """
@@ -90,7 +90,7 @@ class TestContext(Generic[Options_co]):
 
         Args:
             restored: A tree, on any sharding, or the `Digest` of one.
-            expected: The tree that it should equal, likewise; None for `pytree`.
+            expected: The tree that it should equal, with the same layout; None for `pytree`.
             against: What `expected` is: `saved` in this repeat, a `reference`, or `itself`, another
                 load of the same bytes. None means `saved` for `pytree`, and else `reference`; a
                 tree that is given as both is only compared with `itself`.

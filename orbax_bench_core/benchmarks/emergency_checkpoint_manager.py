@@ -71,7 +71,7 @@ class EmergencyCheckpointManager(BenchmarksGenerator[EmergencyCheckpointManagerO
 
     It needs two or more replicas, and two or more processes. A saved step gives `save_blocking`,
     `save_background` and `save`, another one `skip`. Every step on the local disks is followed by
-    `reload` and `restore`. At last the manager is closed and made anew, as after a restart:
+    `reload` and `restore`. At last the manager is closed and made again, as after a restart:
     `create_checkpoint_manager` and one more `restore`. What was restored is verified outside the
     clock, on every replica.
     """

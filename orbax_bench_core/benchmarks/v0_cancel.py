@@ -36,7 +36,7 @@ class V0Cancel(BenchmarksGenerator[V0CancelOptions]):
     """Measures `save_blocking`, `cancel` and the `wait_after_cancel` for what went on meanwhile.
 
     Without a cancellation: `save_blocking` and `save_background`. A save may be faster than its
-    cancellation: the record notes which it was. A checkpoint that is there is measured in `restore`
+    cancellation: the record notes which it was. An existing checkpoint is measured in `restore`
     and verified; after one that was cancelled, a new save is made and verified, outside the clock.
     To cancel, it needs a single process.
     """

@@ -70,7 +70,7 @@ def ab(
         bool,
         typer.Option(
             "--take-turns",
-            help="Never hold the workers of both arms at once, as on a TPU; for want of memory.",
+            help="Run the workers of one arm at a time, to save memory. TPUs always do this.",
         ),
     ] = False,
     keep_data: Annotated[
@@ -114,21 +114,23 @@ def ab(
 
     cluster = place_in_cluster(no_cluster=no_cluster)
     serve_without_suite(cluster, suite, output_directory)
-    outlets = outlets_of(cluster, notify, junit)
+    notifiers = outlets_of(cluster, notify, junit)
     known = passports.find(passport)
     by_flags = told_by_flags(baseline or [], candidate or [])
-    with outlets.on_failure(name_in(suite), output_directory), by_flags:
+    with notifiers.on_failure(name_in(suite), output_directory), by_flags:
         loaded = load_for_hosts(suite, override or (), cluster)
         with_both = with_arms(loaded, baseline or [], candidate or [], same=same)
 
     def measure(settings: RunSettings) -> int:
         by_flags = told_by_flags(baseline or [], candidate or [])
-        with outlets.on_failure(loaded.suite.suite_name, output_directory), by_flags:
+        with notifiers.on_failure(loaded.suite.suite_name, output_directory), by_flags:
             measurement = ComparisonRun(
                 with_both,
                 output_directory,
                 settings=settings,
-                output=Output.to_stdout(log_format, verbose=verbose, quiet=quiet, outlets=outlets),
+                output=Output.to_stdout(
+                    log_format, verbose=verbose, quiet=quiet, notifiers=notifiers
+                ),
                 lock=not no_lock,
             )
             return measurement.compare(passport=known, allow_inconclusive=allow_inconclusive)

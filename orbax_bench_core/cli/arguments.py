@@ -106,12 +106,17 @@ NoLock = Annotated[
     typer.Option("--no-lock", help="Measure even while another run measures on this machine."),
 ]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Also show what begins, and what was done before.")
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="Also show each repeat as it starts, and repeats reused from an earlier run.",
+    ),
 ]
 Quiet = Annotated[
     bool,
     typer.Option(
-        "--quiet", "-q", help="Show the result alone, and what it waits for on standard error."
+        "--quiet", "-q", help="Print only the result. Waiting messages go to standard error."
     ),
 ]
 

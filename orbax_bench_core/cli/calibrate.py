@@ -64,7 +64,7 @@ def calibrate(
     quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Check that the gate keeps its word here, and measure the noise.
+    """Measure this machine's noise and its false-alarm rate.
 
     Of runs whose arms are the same (`orbax-bench ab --aa`) it counts how often the gate said
     REGRESSION, which it may in 1 % of them. Of all runs it takes the noise passport: how much

@@ -67,10 +67,10 @@ def compare(
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.exit_codes import exit_code
     from orbax_bench_core.files import place, write_atomically
-    from orbax_bench_core.steps import Outlets
+    from orbax_bench_core.steps import Notifiers
 
-    outlets = Outlets.of(notify, junit)
-    with outlets.on_failure(None, candidate or baseline):
+    notifiers = Notifiers.of(notify, junit)
+    with notifiers.on_failure(None, candidate or baseline):
         found = compare_stored(baseline, candidate, rule or ())
     console = new_console()
     document = verdicts_document(found, metrics.value)
@@ -90,8 +90,8 @@ def compare(
             f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "
             "compared; above stands in what their points differ"
         )
-        outlets.failed(found.suite, candidate or baseline, why)
+        notifiers.failed(found.suite, candidate or baseline, why)
         raise UserError(why)
     code = exit_code(found.outcome, allow_inconclusive=allow_inconclusive)
-    outlets.verdicts(found, code, candidate or baseline)
+    notifiers.verdicts(found, code, candidate or baseline)
     raise typer.Exit(code)

@@ -89,5 +89,5 @@ class ComparisonRun(Measurement):
         print_document(verdicts_document(verdicts), self._console)
         self._say(f"Report: {page}")
         code = exit_code(verdicts.outcome, allow_inconclusive=allow_inconclusive)
-        self._outlets.verdicts(verdicts, code, str(self._session.directory.root))
+        self._notifiers.verdicts(verdicts, code, str(self._session.directory.root))
         return code

@@ -16,7 +16,7 @@ import typer
 if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import Cluster, RunSettings
-    from orbax_bench_core.steps import Outlets
+    from orbax_bench_core.steps import Notifiers
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -132,15 +132,15 @@ def name_in(suite: str) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def outlets_of(cluster: Cluster | None, notify: str | None, junit: str | None = None) -> Outlets:
+def outlets_of(cluster: Cluster | None, notify: str | None, junit: str | None = None) -> Notifiers:
     """Returns where process 0 tells what it found; every other host has nothing to tell.
 
     Raises:
         UserError: The address to notify is none.
     """
-    from orbax_bench_core.steps import Outlets
+    from orbax_bench_core.steps import Notifiers
 
-    return Outlets() if cluster is not None and cluster.rank else Outlets.of(notify, junit)
+    return Notifiers() if cluster is not None and cluster.rank else Notifiers.of(notify, junit)
 
 
 def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: str) -> None:

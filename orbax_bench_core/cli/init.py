@@ -1,4 +1,4 @@
-"""`orbax-bench init`: write a suite to begin with, by flags or a few questions."""
+"""`orbax-bench init`: create a starter suite, by flags or a few questions."""
 
 from __future__ import annotations
 
@@ -62,11 +62,9 @@ def init(
         bool,
         typer.Option("--no-schema", help="Write no JSON schema for editors beside the suite."),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace files that are there already.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
-    """Write a suite to begin with, which runs as it is.
+    """Create a starter suite that runs unchanged.
 
     Without a flag that says what to save, it asks, on a terminal. The suite is commented, and
     editors complete and check it by the schema that is written beside it.
@@ -151,7 +149,7 @@ def _ask_subject() -> Subject:
         "What is saved and loaded?\n"
         "  preset      the tree of a published model, with made-up values\n"
         "  nnx         a Flax NNX model of yours\n"
-        "  checkpoint  a checkpoint that is there\n"
+        "  checkpoint  an existing checkpoint\n"
         "  synthetic   made-up arrays, to be changed in the file"
     )
     kind = _ask("Which?", kinds)

@@ -53,7 +53,7 @@ def lineage(
 ) -> None:
     """Trace a verdict to what it was made from, and check that none of it has changed.
 
-    Every digest is computed anew and compared with the one that was noted when the next thing was
+    Every digest is computed again and compared with the one that was noted when the next thing was
     made. "Unchanged" is what was read in this call, byte by byte; arrays of a checkpoint are read
     with --deep. A run directory needs no network.
 

@@ -29,7 +29,7 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Checkpoints, and answers without a run": ("plan", "inspect", "sharding"),
     "Suites and benchmarks": ("expand", "list", "migrate"),
     "This machine": ("doctor", "limits"),
-    "Runs that are there": ("report", "site", "lineage"),
+    "Past runs": ("report", "site", "lineage"),
 }
 """Headings of the help, and the commands below each; others stand below the last heading."""
 
@@ -61,7 +61,7 @@ class _Commands(typer.core.TyperGroup):
 _FIRST: Final = """\
 Measure checkpointing, and tell a regression from noise. What people do first:
 
-  orbax-bench init                   write a suite to begin with
+  orbax-bench init                   create a starter suite
   orbax-bench run SUITE -o DIR       measure options, meshes and checkpoints
   orbax-bench ab SUITE -o DIR        compare two releases, options or branches
   orbax-bench bisect SUITE -o DIR    find the release that made saves slower

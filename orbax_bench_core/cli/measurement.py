@@ -12,8 +12,8 @@ from orbax_bench_core.cli.results import unwritten
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import (
-    AllAlike,
     CannotRecord,
+    CommonFailure,
     HostsMissing,
     RunSettings,
     Session,
@@ -60,7 +60,7 @@ class Measurement:
         self._console = output.console
         self._progress = output.progress
         self._json_log = output.json_log
-        self._outlets = output.outlets
+        self._notifiers = output.notifiers
         session = Session.begin(suite, output_directory, settings=settings, say=output.say)
         self._total = len(session.plain) * session.info.num_repeats
         watch = output.json_log or self._view(session, verbose=output.verbose)
@@ -100,7 +100,7 @@ class Measurement:
     def _tell_stopped(self, stop: Interrupted) -> None:
         if stop.code != Exit.INTERRUPTED:  # somebody wanted that
             info = self._session.info
-            self._outlets.failed(info.suite_name, str(self._session.directory.root), str(stop))
+            self._notifiers.failed(info.suite_name, str(self._session.directory.root), str(stop))
 
     def _kept(self) -> str:
         again = "Run the same command again to"
@@ -121,13 +121,13 @@ class Measurement:
             publish(self._session.directory)
         self._say(str(nothing))
         info, root = self._session.info, str(self._session.directory.root)
-        self._outlets.failed(info.suite_name, root, str(nothing))
+        self._notifiers.failed(info.suite_name, root, str(nothing))
         return Exit.FAILED
 
     def _unwritten(self, failure: OSError, command: str) -> int:
         why, root = str(failure), str(self._session.directory.root)
         self._say(unwritten(failure, command, root))
-        self._outlets.failed(self._session.info.suite_name, root, f"cannot write: {why}")
+        self._notifiers.failed(self._session.info.suite_name, root, f"cannot write: {why}")
         return Exit.FAILED
 
     def _log_end(self, **fields: object) -> None:
@@ -150,5 +150,5 @@ def stoppable() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise Interrupted("interrupted", Exit.INTERRUPTED) from None
-    except (AllAlike, CannotRecord, HostsMissing) as failure:
+    except (CommonFailure, CannotRecord, HostsMissing) as failure:
         raise Interrupted(f"stopped: {failure}", Exit.FAILED) from None

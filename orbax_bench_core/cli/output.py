@@ -11,7 +11,7 @@ from rich.console import Console
 from orbax_bench_core.cli.arguments import LogFormat
 from orbax_bench_core.cli.terminal import new_console
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.steps import Outlets
+from orbax_bench_core.steps import Notifiers
 
 if TYPE_CHECKING:
     from orbax_bench_core.cli.json_log import JsonLog
@@ -26,14 +26,14 @@ class Output:
         json_log: Where to write progress for machines; None shows it on the console.
         verbose: Whether to show what begins, and what was done before.
         quiet: Whether to show results alone; what is waited for goes to standard error.
-        outlets: Where else to tell what was found.
+        notifiers: Where else to tell what was found.
     """
 
     console: Console
     json_log: JsonLog | None = None
     verbose: bool = False
     quiet: bool = False
-    outlets: Outlets = dataclasses.field(default_factory=Outlets)
+    notifiers: Notifiers = dataclasses.field(default_factory=Notifiers)
 
     @classmethod
     def to_stdout(
@@ -42,7 +42,7 @@ class Output:
         *,
         verbose: bool,
         quiet: bool = False,
-        outlets: Outlets | None = None,
+        notifiers: Notifiers | None = None,
     ) -> Output:
         """Returns the output of a command: tables for people, or lines of JSON and nothing else.
 
@@ -62,7 +62,7 @@ class Output:
             json_log=json_log,
             verbose=verbose,
             quiet=quiet,
-            outlets=outlets or Outlets(),
+            notifiers=notifiers or Notifiers(),
         )
 
     @property
@@ -77,14 +77,14 @@ class Output:
         as_json: bool,
         verbose: bool = False,
         quiet: bool = False,
-        outlets: Outlets | None = None,
+        notifiers: Notifiers | None = None,
     ) -> Output:
         """Returns the output beside an answer, which alone goes to standard output as JSON.
 
         Raises:
             UserError: It is to be both verbose and quiet.
         """
-        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose, quiet=quiet, outlets=outlets)
+        output = cls.to_stdout(LogFormat.TEXT, verbose=verbose, quiet=quiet, notifiers=notifiers)
         output.console.stderr = as_json
         return output
 

@@ -40,7 +40,7 @@ def recovery(
         typer.Argument(
             metavar="SUITE|DIR",
             help="A suite to drill or, without --output-directory, the run directory of drills to "
-            "show anew.",
+            "show again.",
         ),
     ],
     output_directory: Annotated[
@@ -124,11 +124,11 @@ def recovery(
     def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
         from orbax_bench_core.cli.output import Output
         from orbax_bench_core.cli.recovery_run import RecoveryRun
-        from orbax_bench_core.steps import Outlets
+        from orbax_bench_core.steps import Notifiers
 
-        outlets = Outlets.of(notify)
-        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet, outlets=outlets)
-        with outlets.on_failure(loaded.suite.suite_name, directory):
+        notifiers = Notifiers.of(notify)
+        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet, notifiers=notifiers)
+        with notifiers.on_failure(loaded.suite.suite_name, directory):
             run = RecoveryRun(loaded, directory, settings=settings, output=output, lock=not no_lock)
             return run.drill(added, allow_inconclusive=allow_inconclusive, as_json=as_json)
 

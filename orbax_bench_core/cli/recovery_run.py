@@ -57,7 +57,7 @@ class RecoveryRun(Measurement):
         also = summary if verdicts is None else verdicts
         code = exit_code(found.outcome, also.outcome, allow_inconclusive=allow_inconclusive)
         if verdicts is not None:
-            self._outlets.verdicts(verdicts, code, str(directory.root))
+            self._notifiers.verdicts(verdicts, code, str(directory.root))
         else:
-            self._outlets.ended(found.suite, code, str(directory.root), (headline(found),))
+            self._notifiers.ended(found.suite, code, str(directory.root), (headline(found),))
         return code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from orbax_bench_core.cli.arguments import results_console
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import Outlets
+from orbax_bench_core.steps import Notifiers
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -56,7 +56,7 @@ def show_answer(answer: BaseModel, document: Document, page: str, *, as_json: bo
 def published(
     directory: str, publish: Callable[[RunDirectory], _Found], *, otherwise: str
 ) -> _Found:
-    """Returns what is found anew in the records of a run, whose pages are written again.
+    """Returns what is found again in the records of a run, whose pages are written again.
 
     Args:
         directory: The run directory.
@@ -73,5 +73,5 @@ def published(
         found = publish(run)
     except OSError as failure:
         raise UserError(f"cannot write into {run.root}: {failure}") from None
-    Outlets.of().renew_site(directory)
+    Notifiers.of().renew_site(directory)
     return found

@@ -84,7 +84,7 @@ def run(
         bool,
         typer.Option(
             "--new-limits",
-            help="Measure these anew, even where those of an earlier run are kept and a short "
+            help="Measure these again, even where those of an earlier run are kept and a short "
             "check agrees with them.",
         ),
     ] = False,
@@ -112,20 +112,22 @@ def run(
 
     cluster = place_in_cluster(no_cluster=no_cluster)
     serve_without_suite(cluster, suite, output_directory)
-    outlets = outlets_of(cluster, notify)
-    with outlets.on_failure(name_in(suite), output_directory):
+    notifiers = outlets_of(cluster, notify)
+    with notifiers.on_failure(name_in(suite), output_directory):
         loaded = without_arms(load_for_hosts(suite, override or (), cluster))
         baselines = Baselines.of(
             loaded, compare=baseline_path, capture=baseline_capture_path, metrics=metrics.value
         )
 
     def measure(settings: RunSettings) -> int:
-        with outlets.on_failure(loaded.suite.suite_name, output_directory):
+        with notifiers.on_failure(loaded.suite.suite_name, output_directory):
             measurement = SweepRun(
                 loaded,
                 output_directory,
                 settings=settings,
-                output=Output.to_stdout(log_format, verbose=verbose, quiet=quiet, outlets=outlets),
+                output=Output.to_stdout(
+                    log_format, verbose=verbose, quiet=quiet, notifiers=notifiers
+                ),
                 lock=not no_lock,
             )
             return measurement.run(limits=not no_limits, baselines=baselines)

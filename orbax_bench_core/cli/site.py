@@ -31,7 +31,7 @@ def site(
 
     It has the latest verdict of each suite, the trend of each series with its changes and the
     releases around them, and every run with links to its pages. Every run into a folder below DIR
-    writes it anew from then on, and so does every run where ORBAX_BENCH_SITE names DIR. It needs
+    writes it again from then on, and so does every run where ORBAX_BENCH_SITE names DIR. It needs
     no server and no network, only its folder.
 
     orbax-bench site ~/nightly

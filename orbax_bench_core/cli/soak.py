@@ -40,7 +40,7 @@ def soak(
         typer.Argument(
             metavar="SUITE|DIR",
             help="A suite to soak or, without --saves and --hours, the run directory of a soak to "
-            "judge anew.",
+            "judge again.",
         ),
     ],
     saves: Annotated[
@@ -103,7 +103,7 @@ def soak(
     """
     from orbax_bench_core.errors import UserError, check_amounts
     from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps import Outlets, SoakGoal, check_soak
+    from orbax_bench_core.steps import Notifiers, SoakGoal, check_soak
 
     check_amounts(**{"--limit": limit})
     if saves is None and hours is None and output_directory is None:
@@ -121,9 +121,9 @@ def soak(
         from orbax_bench_core.cli.output import Output
         from orbax_bench_core.cli.soak_run import SoakRun
 
-        outlets = Outlets.of(notify)
-        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet, outlets=outlets)
-        with outlets.on_failure(loaded.suite.suite_name, directory):
+        notifiers = Notifiers.of(notify)
+        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet, notifiers=notifiers)
+        with notifiers.on_failure(loaded.suite.suite_name, directory):
             run = SoakRun(loaded, directory, settings=settings, output=output, lock=not no_lock)
             return run.soak(goal, limit_mib=limit, as_json=as_json)
 

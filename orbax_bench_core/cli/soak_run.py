@@ -40,5 +40,5 @@ class SoakRun(Measurement):
         show_answer(found, soak_document(found), f"{directory.root}/soak.html", as_json=as_json)
         code = exit_code(found.outcome, summary.outcome)
         said = f"{found.word}: {headline(found)}"
-        self._outlets.ended(found.suite, code, str(directory.root), (said,))
+        self._notifiers.ended(found.suite, code, str(directory.root), (said,))
         return code

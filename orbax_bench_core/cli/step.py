@@ -196,11 +196,13 @@ def compare_baseline(
     outputs: OutputsFile = None,
 ) -> None:
     """Judge a run; returns REGRESSION, PASS or INCONCLUSIVE, and exits with 0 for each."""
-    from orbax_bench_core.steps import Outlets
+    from orbax_bench_core.steps import Notifiers
     from orbax_bench_core.steps.pipeline import compare_baseline
 
-    outlets = Outlets.of(notify, junit)
-    give(compare_baseline(output_directory, baseline=baseline, outlets=outlets), result, outputs)
+    notifiers = Notifiers.of(notify, junit)
+    give(
+        compare_baseline(output_directory, baseline=baseline, notifiers=notifiers), result, outputs
+    )
 
 
 @app.command("publish-baseline")
@@ -274,7 +276,7 @@ def enforce_verdict(
     it is.
     """
     from orbax_bench_core.errors import UserError
-    from orbax_bench_core.steps import Outlets
+    from orbax_bench_core.steps import Notifiers
     from orbax_bench_core.steps.pipeline import NotPassed, enforce_verdict
 
     if not verdict and lacking is None:
@@ -284,14 +286,14 @@ def enforce_verdict(
         )
     # A page of a CI job has the verdict from the step that found it.
     told = notify is not None or verdicts is not None
-    outlets = dataclasses.replace(Outlets.of(notify), page="") if told else None
+    notifiers = dataclasses.replace(Notifiers.of(notify), page="") if told else None
     try:
         found = enforce_verdict(
             verdict,
             verdicts=verdicts,
             lacking=() if lacking is None else _lines(lacking),
             allow_inconclusive=allow_inconclusive,
-            outlets=outlets,
+            notifiers=notifiers,
         )
     except NotPassed as refused:
         print(refused, file=sys.stderr)
@@ -323,7 +325,7 @@ def finish(
     for every state: the other steps have failed the run.
     """
     from orbax_bench_core.errors import UserError
-    from orbax_bench_core.steps import Outlets
+    from orbax_bench_core.steps import Notifiers
     from orbax_bench_core.steps.pipeline import finish
 
     text = ""
@@ -331,8 +333,8 @@ def finish(
         text = "" if suite is None else text_of(suite)
     except UserError as unreadable:  # plan-sweep failed for that, and this step still reports
         print(unreadable, file=sys.stderr)
-    outlets = Outlets.of(notify)
-    give(finish(output_directory, suite=text, status=status, outlets=outlets), result, outputs)
+    notifiers = Notifiers.of(notify)
+    give(finish(output_directory, suite=text, status=status, notifiers=notifiers), result, outputs)
 
 
 @app.command("calibrate")

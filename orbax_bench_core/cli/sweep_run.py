@@ -136,9 +136,9 @@ class SweepRun(Measurement):
         self._say(f"Report: {directory.root}/report.html")
         code, suite = exit_code(summary.outcome), self._session.info.suite_name
         if verdicts is None:
-            self._outlets.run(suite, summary, code, str(directory.root))
+            self._notifiers.run(suite, summary, code, str(directory.root))
         else:
-            self._outlets.verdicts(verdicts, code, str(directory.root))
+            self._notifiers.verdicts(verdicts, code, str(directory.root))
         return code
 
 

@@ -94,7 +94,7 @@ def _console_class() -> Any:
     class PrintableConsole(Console):
         @property
         def file(self) -> IO[str]:
-            # While something is drawn anew, rich puts a stream of its own before ours, and looks
+            # While something is drawn again, rich puts a stream of its own before ours, and looks
             # behind one only.
             stream = super().file
             while behind := getattr(stream, "rich_proxied_file", None):

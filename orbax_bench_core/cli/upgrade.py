@@ -105,7 +105,7 @@ def upgrade(
     path = suite or str(UPGRADE_SUITE)
     if output_directory is not None:
         serve_without_suite(cluster, path, output_directory)
-    outlets = outlets_of(cluster, notify, junit)
+    notifiers = outlets_of(cluster, notify, junit)
     known = passports.find(passport)
     loaded = load_for_hosts(path, override or (), cluster)
     if suite is None:  # its folder is ours, and has nothing for a worker to import
@@ -114,8 +114,8 @@ def upgrade(
     root = output_directory or f"upgrade-{planned.old}-{planned.new}"
 
     def measure(settings: RunSettings) -> int:
-        output = Output.to_stdout(log_format, verbose=verbose, quiet=quiet, outlets=outlets)
-        with outlets.on_failure(planned.suite.suite.suite_name, root):
+        output = Output.to_stdout(log_format, verbose=verbose, quiet=quiet, notifiers=notifiers)
+        with notifiers.on_failure(planned.suite.suite.suite_name, root):
             measurement = ComparisonRun(
                 planned.suite, root, settings=settings, output=output, lock=not no_lock
             )

@@ -58,7 +58,7 @@ MOST_POINTS: Final = 100_000
 
 
 class EnvironmentConfig(ConfigModel):
-    """One item of `environments`: a virtual environment to make, or an interpreter that is there.
+    """One item of `environments`: a virtual environment to make, or an existing interpreter.
 
     Attributes:
         name: What arms and reports call it.

@@ -96,7 +96,7 @@ def _declared(element: ElementTree.Element) -> list[str]:
 
 
 def _draw_marks(root: ElementTree.Element) -> None:
-    """Draws plain marks as strokes, which take a few bytes each, and shares looks anew."""
+    """Draws plain marks as strokes, which take a few bytes each, and shares looks again."""
     marks = {each.get("id", ""): each for defs in root.iter("defs") for each in defs}
     for use in root.iter("use"):
         _draw_mark(use, marks[use.get("href", "").removeprefix("#")])

@@ -188,7 +188,7 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
     spare = [column.heading for column in table.columns if column.spare]
     if spare and room < rows[0][apart].cell_len:
         _print_apart(_without_spare(table), apart, console)
-        told = f"Not shown for want of columns: {', '.join(spare)}."
+        told = f"Not shown, because the terminal is narrow: {', '.join(spare)}."
         _print_paragraph(Paragraph(told, "dim"), console)
         return
     widths[apart] = min(widths[apart], max(room, rows[0][apart].cell_len))

@@ -79,7 +79,7 @@ def _inliers(row: Sequence[float]) -> Sequence[float]:
     """Returns the values of a row that are not far above its median.
 
     Far is ten times the median of a few values; of more it is 8 median absolute deviations, scaled
-    to a standard deviation, and twice the median at the least.
+    to a standard deviation, and twice the median at least.
     """
     if not row:
         return row

@@ -3,7 +3,6 @@
 Nothing here imports JAX: the processes that do are workers.
 """
 
-from orbax_bench_core.execute.alike import AllAlike
 from orbax_bench_core.execute.cluster import (
     HEAD_PORT,
     NOTIFY,
@@ -12,9 +11,11 @@ from orbax_bench_core.execute.cluster import (
     Cluster,
     without_cluster,
 )
+from orbax_bench_core.execute.common_failure import CommonFailure
 from orbax_bench_core.execute.detection import detect_cluster
-from orbax_bench_core.execute.drill import Strike
+from orbax_bench_core.execute.drill import Kill
 from orbax_bench_core.execute.expected import ExpectedDevices
+from orbax_bench_core.execute.group_wait import CannotRecord
 from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
     Host,
@@ -42,7 +43,6 @@ from orbax_bench_core.execute.session import (
     silent,
 )
 from orbax_bench_core.execute.together import on_hosts, refuse_several_hosts, serve
-from orbax_bench_core.execute.vigil import CannotRecord
 
 __all__ = [
     "DEFAULTS",
@@ -52,13 +52,14 @@ __all__ = [
     "NOTIFY",
     "NOTIFY_STATE",
     "TOKEN",
-    "AllAlike",
     "CannotRecord",
     "Cluster",
+    "CommonFailure",
     "Event",
     "ExpectedDevices",
     "Host",
     "HostsMissing",
+    "Kill",
     "LocalHost",
     "Output",
     "PortRange",
@@ -68,7 +69,6 @@ __all__ = [
     "Say",
     "Session",
     "Shipped",
-    "Strike",
     "Watcher",
     "detect_cluster",
     "equal_everywhere",

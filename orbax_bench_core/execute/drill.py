@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, Self
 
 from orbax_bench_core.authoring import Killed
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
 from orbax_bench_core.execute.hosts import ClusterHosts, Host, Inbox, RemoteWorker, WorkerHandle
-from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
 from orbax_bench_core.measure import TIME
 from orbax_bench_core.sweep import SweepPoint
 from orbax_bench_core.worker import Done, Measured, Ready, Unrecorded, event_of
@@ -121,7 +121,7 @@ def _run(command: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Strike:
+class Kill:
     """Kill of workers while they train.
 
     Attributes:
@@ -138,7 +138,7 @@ class Strike:
     store: Store | None = None
 
     @classmethod
-    def of(cls, point: SweepPoint, seed: str) -> Strike:
+    def of(cls, point: SweepPoint, seed: str) -> Kill:
         """Draws the step of one repeat, evenly over an interval between two saves."""
         options = point.options
         try:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orbax_bench_core.authoring import Killed
-from orbax_bench_core.execute.drill import Strike
+from orbax_bench_core.execute.drill import Kill
+from orbax_bench_core.execute.group_wait import GroupWait
 from orbax_bench_core.execute.hosts import Host, Inbox, WorkerDied, WorkerHandle, stop_all
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
-from orbax_bench_core.execute.vigil import Vigil
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.worker import Done, Ready, Task, WorkerSetup
 
@@ -65,15 +65,15 @@ class WorkerGroup:
     def perform(self, tasks: Sequence[Task], timeout_s: float) -> dict[int, Done]:
         """Has one repeat done, each host its own task."""
         self.measured = {host: [] for host in range(len(self._workers))}
-        vigil = self._vigil(timeout_s)
+        group_wait = self._waiting(timeout_s)
         for worker, task in zip(self._workers, tasks, strict=True):
             with contextlib.suppress(WorkerDied):  # its last line, which is empty, tells of it
                 worker.send(task.model_dump_json())
-        answers = vigil.keep(self.measured)
+        answers = group_wait.keep(self.measured)
         return {host: answer for host, answer in answers.items() if isinstance(answer, Done)}
 
     def perform_and_kill(
-        self, tasks: Sequence[Task], strike: Strike, timeout_s: float
+        self, tasks: Sequence[Task], strike: Kill, timeout_s: float
     ) -> Killed | dict[int, Done]:
         """Has training begun, each host its own task, and kills it at a step; see `strike`."""
         self.measured = {host: [] for host in range(len(self._workers))}
@@ -94,8 +94,8 @@ class WorkerGroup:
         stop_all(workers)
 
     def _await_ready(self, timeout_s: float) -> dict[int, Ready]:
-        answers = self._vigil(timeout_s).keep()
+        answers = self._waiting(timeout_s).keep()
         return {host: answer for host, answer in answers.items() if isinstance(answer, Ready)}
 
-    def _vigil(self, timeout_s: float) -> Vigil:
-        return Vigil(self._workers, self._inbox, timeout_s=timeout_s, patience=self._patience)
+    def _waiting(self, timeout_s: float) -> GroupWait:
+        return GroupWait(self._workers, self._inbox, timeout_s=timeout_s, patience=self._patience)

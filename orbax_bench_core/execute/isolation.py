@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.errors import UserError, presentable, printable
 from orbax_bench_core.execute.command import command_line
-from orbax_bench_core.execute.held import shared_with_workers
+from orbax_bench_core.execute.inherited_locks import shared_with_workers
 from orbax_bench_core.leases import turn
 
 if TYPE_CHECKING:

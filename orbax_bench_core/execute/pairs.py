@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from orbax_bench_core.execute.alike import ENOUGH, SharedFailure
+from orbax_bench_core.execute.common_failure import ENOUGH, CommonFailureCheck
 from orbax_bench_core.execute.runner import Runner, runner_of
 from orbax_bench_core.execute.session import Session
 from orbax_bench_core.records import Repeat, RunInfo
@@ -43,7 +43,7 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
             unsettled = going_on
 
 
-def _shared_failure(session: Session) -> SharedFailure | None:
+def _shared_failure(session: Session) -> CommonFailureCheck | None:
     """Returns what watches for a failure that all pairs share; None for a few of them.
 
     A pair of which neither arm can be measured ends by itself, and its verdict says why.
@@ -51,11 +51,11 @@ def _shared_failure(session: Session) -> SharedFailure | None:
     if not session.settings.give_up or len(session.pairs) <= ENOUGH:
         return None
     arms = [point for pair in session.pairs for point in sides(pair).values()]
-    return SharedFailure(arms, what="arm")
+    return CommonFailureCheck(arms, what="arm")
 
 
 def _run_blocks(
-    runner: Runner, info: RunInfo, pair: Pair, blocks: range, shared: SharedFailure | None
+    runner: Runner, info: RunInfo, pair: Pair, blocks: range, shared: CommonFailureCheck | None
 ) -> bool:
     """Returns whether there is something to compare; the first sign of the contrary ends them."""
     design = info.design(pair)

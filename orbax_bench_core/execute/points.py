@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable
 
-from orbax_bench_core.execute.alike import SharedFailure
+from orbax_bench_core.execute.common_failure import CommonFailureCheck
 from orbax_bench_core.execute.runner import runner_of
 from orbax_bench_core.execute.schedule import schedule
 from orbax_bench_core.execute.session import Session
@@ -17,7 +17,7 @@ from orbax_bench_core.sweep import SweepPoint
 def run_points(session: Session, meanwhile: Callable[[], object] | None = None) -> None:
     """Runs every repeat of the points of a session that has no finished record yet."""
     info = session.info
-    shared = SharedFailure(session.plain) if session.settings.give_up else None
+    shared = CommonFailureCheck(session.plain) if session.settings.give_up else None
     with runner_of(session, meanwhile) as runner:
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
             repeat = runner.finish(point, index)

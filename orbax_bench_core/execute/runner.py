@@ -12,8 +12,10 @@ from typing import Final
 
 from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm
-from orbax_bench_core.execute.drill import Strike
+from orbax_bench_core.execute.attempts import Try, check_there
+from orbax_bench_core.execute.drill import Kill
 from orbax_bench_core.execute.group import WorkerGroup
+from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
 from orbax_bench_core.execute.outcomes import (
     WarmUpEnded,
     attempts_so_far,
@@ -21,9 +23,7 @@ from orbax_bench_core.execute.outcomes import (
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import environments
 from orbax_bench_core.execute.session import Session
-from orbax_bench_core.execute.tries import Try, check_there
-from orbax_bench_core.execute.turn import Turn
-from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
+from orbax_bench_core.execute.turn import RepeatKey
 from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.records import ErrorInfo, Repeat
 from orbax_bench_core.sweep import (
@@ -92,7 +92,7 @@ class Runner:
 
         A repeat of a pair that has failed before is not run again: its first attempt counts.
         """
-        turn = Turn(point, index, arm, block, life)
+        turn = RepeatKey(point, index, arm, block, life)
         raise_if_told()
         check_there(self._run)
         repeat = self._read(turn)
@@ -112,7 +112,7 @@ class Runner:
             if life is not None and repeat.attempts:
                 # What a retry left in its process must not be in the operations that follow.
                 self._pool.end_life(life)
-            if repeat.finished or tried.in_vain:
+            if repeat.finished or tried.not_worth_retrying:
                 break
             errors = tried.errors
             if left:
@@ -146,12 +146,12 @@ class Runner:
         """Ends the workers of one slot, if there are any."""
         self._pool.end_life(life)
 
-    def _read(self, turn: Turn) -> Repeat:
+    def _read(self, turn: RepeatKey) -> Repeat:
         return self._run.read_repeat(turn.point, turn.repeat, turn.arm, turn.block, turn.life)
 
     def _tasks(
         self,
-        turn: Turn,
+        turn: RepeatKey,
         earlier: Repeat | None = None,
         errors: Mapping[int, ErrorInfo] = MappingProxyType({}),
         *,
@@ -183,13 +183,13 @@ class Runner:
             for host in range(turn.measured.processes)
         ]
 
-    def _replaced(self, turn: Turn, earlier: Repeat | None, host: int) -> str:
+    def _replaced(self, turn: RepeatKey, earlier: Repeat | None, host: int) -> str:
         """Returns the seal of the record of a host that passed in a repeat that did not."""
         if earlier is None or host not in earlier.records or not earlier.records[host].finished:
             return ""
         return self._run.seal(turn.point, turn.repeat, host=host)
 
-    def _try(self, turn: Turn, tasks: list[Task]) -> Try:
+    def _try(self, turn: RepeatKey, tasks: list[Task]) -> Try:
         """Runs a repeat in a group that is warm for its point; whatever happens is recorded."""
         tried = Try(self._run, self._host, tasks)
         try:
@@ -214,13 +214,13 @@ class Runner:
             self._run.remove_data(turn.point, turn.repeat, warmup=False, arm=turn.arm)
         return tried
 
-    def _measure(self, tried: Try, turn: Turn) -> None:
+    def _measure(self, tried: Try, turn: RepeatKey) -> None:
         group = tried.group = self._group(turn)
         self._warm_up(group, turn)
         self._watch(turn.progress())
         tried.ended = group.perform(tried.tasks, self._timeout_s)
 
-    def _drill(self, tried: Try, turn: Turn) -> None:
+    def _drill(self, tried: Try, turn: RepeatKey) -> None:
         """Kills a repeat that trains in fresh processes, and has others go on after it."""
         group = tried.group = self._group(turn)
         self._watch(turn.progress())
@@ -241,19 +241,19 @@ class Runner:
             tried.ended = group.perform(tried.tasks, self._timeout_s)
 
     @staticmethod
-    def _strike(turn: Turn) -> Strike:
+    def _strike(turn: RepeatKey) -> Kill:
         """Draws how a repeat is killed; both arms of a block at one step."""
         seed = f"{turn.point.id}:{turn.repeat if turn.block is None else turn.block}"
-        return Strike.of(turn.measured, seed)
+        return Kill.of(turn.measured, seed)
 
-    def _group(self, turn: Turn) -> WorkerGroup:
+    def _group(self, turn: RepeatKey) -> WorkerGroup:
         if self._drills:
             return self._pool.life(_DRILLED, turn.measured, self._timeout_s)
         if turn.life is None:
             return self._pool.group(turn.measured, self._timeout_s)
         return self._pool.life(turn.life, turn.measured, self._timeout_s)
 
-    def _warm_up(self, group: WorkerGroup, turn: Turn) -> None:
+    def _warm_up(self, group: WorkerGroup, turn: RepeatKey) -> None:
         """Makes the warm-ups that a group has not made, then one that is traced, where it is due.
 
         What is measured is never traced: it would be slower, and count.
@@ -266,9 +266,9 @@ class Runner:
         if self._trace_is_due(turn):
             self._make_warm_up(group, turn, traced=True)
 
-    def _make_warm_up(self, group: WorkerGroup, turn: Turn, *, traced: bool = False) -> None:
+    def _make_warm_up(self, group: WorkerGroup, turn: RepeatKey, *, traced: bool = False) -> None:
         index = self._run.next_warmup(turn.point)
-        warmup = Turn(turn.point, index, turn.arm)
+        warmup = RepeatKey(turn.point, index, turn.arm)
         self._watch(warmup.progress(index=None))
         try:
             ended = group.perform(self._tasks(warmup, traced=traced), self._timeout_s)
@@ -279,7 +279,7 @@ class Runner:
         if traced:
             self._traced.add((turn.point.id, turn.arm))
 
-    def _trace_is_due(self, turn: Turn) -> bool:
+    def _trace_is_due(self, turn: RepeatKey) -> bool:
         """Returns whether a trace is asked for, and none is there or each time wants one."""
         point, series = turn.measured, (turn.point.id, turn.arm)
         if not point.is_traced:

@@ -193,7 +193,7 @@ class Session:
         watch: Watcher | None = None,
         say: Say = silent,
     ) -> Session:
-        """Expands a suite, and begins its run directory or continues the run that is there."""
+        """Expands a suite, and begins its run directory or continues the existing run."""
         expansion = expand(suite)
         _check_stores(expansion.points)
         run = RunDirectory(directory)
@@ -247,7 +247,7 @@ class Session:
             now = self.directory.read_info()
             if (now.run_id, now.rules) != (self.info.run_id, self.info.rules):
                 raise UserError(
-                    f"{self.directory.root} was begun anew by another command meanwhile; run the "
+                    f"{self.directory.root} was begun again by another command meanwhile; run the "
                     "same command again"
                 )
             try:

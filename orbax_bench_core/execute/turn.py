@@ -1,4 +1,4 @@
-"""Turn: one repeat of a point, or of one side of a pair."""
+"""RepeatKey: one repeat of a point, or of one side of a pair."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orbax_bench_core.execute.session import Progress, Retry
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
 
-class Turn(NamedTuple):
+class RepeatKey(NamedTuple):
     """A repeat that is to be made, and which side of its point it measures.
 
     Attributes:

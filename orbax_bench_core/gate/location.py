@@ -23,7 +23,7 @@ class TimeTest:
             they reach none.
         p_regression: P-value at that look when the slow-down is the tolerance; None without a look,
             or without any operation of the baseline that worked.
-        p_pass: P-value at that look when the slow-down is the margin; None likewise.
+        p_pass: P-value at that look when the slow-down is the margin; None as above.
         alpha: Level of REGRESSION at that look, as Holm's procedure left it.
         pass_alpha: Level of PASS at that look.
     """

@@ -20,7 +20,7 @@ from orbax_bench_core.launchers.pod_logs import LABEL, Logs
 from orbax_bench_core.launchers.watched import Watched
 
 _WATCH_S: Final = 10
-"""Seconds after which the server ends a watch; pods are looked at anew at least as often."""
+"""Seconds after which the server ends a watch; pods are looked at again at least as often."""
 _SETTLE_S: Final = 0.3
 """Seconds for which further changes are waited for: they come in bursts."""
 _GONE_S: Final = 90.0
@@ -234,7 +234,7 @@ class Course:
     def _await_change(self, found: Object) -> None:
         """Waits until the object changes, or for some seconds.
 
-        What is true is always asked for anew, so a watch that the server ends, or for which the
+        What is true is always asked for again, so a watch that the server ends, or for which the
         version is too old (410), costs nothing but a look.
         """
         changed = False

@@ -166,7 +166,7 @@ class JobSet:
         }
 
     def _set_failures(self) -> dict[str, Any]:
-        """Returns when all pods are made anew: on TPUs, whose slice ends with each of its hosts."""
+        """Returns when all pods restart: on TPUs, whose slice ends with each of its hosts."""
         if self._launch.tpu is None:
             return {"maxRestarts": 0}
         preempted = {
@@ -178,7 +178,7 @@ class JobSet:
         return {"maxRestarts": self._settings.restarts, "rules": [preempted]}
 
     def _job_failures(self) -> dict[str, Any]:
-        """Returns when a pod is made anew: where there are no TPUs, whose hosts end together."""
+        """Returns when a pod is made again: where there are no TPUs, whose hosts end together."""
         if self._launch.tpu is None:
             return {"backoffLimit": self._settings.restarts * self._each}
         disrupted = {

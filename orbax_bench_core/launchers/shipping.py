@@ -77,14 +77,14 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
     ]
     content = read_at_most(suite)
     text = with_overrides(content.decode(errors="replace"), overrides, suite)
-    luggage = pack(suite, launch.output_directory, text)
-    assert luggage is not None, "a local suite lies in a folder"
-    name, target = luggage.name, f"{launch.output_directory.rstrip('/')}/{Shipped.FOLDER}"
+    suite_archive = pack(suite, launch.output_directory, text)
+    assert suite_archive is not None, "a local suite lies in a folder"
+    name, target = suite_archive.name, f"{launch.output_directory.rstrip('/')}/{Shipped.FOLDER}"
     return Shipment(
         command=launch.with_suite(f"{target}/{name}"),
         target=target,
         name=name,
         suite=content,
-        archive=luggage.data,
-        packed=luggage.said,
+        archive=suite_archive.data,
+        packed=suite_archive.said,
     )

@@ -245,7 +245,7 @@ class _Heart:
             self._write(beat=count)
 
     def _write(self, **fields: object) -> None:
-        # A directory that was renamed is not made anew; a full disk has its message elsewhere.
+        # A directory that was renamed is not made again; a full disk has its message elsewhere.
         with contextlib.suppress(OSError):
             if read_if_there(self._path) is not None:
                 lease = self._lease.model_copy(update=fields)
@@ -345,7 +345,7 @@ def _clean(root: epath.Path, owner: str, newest: epath.Path) -> None:
 
 
 def _sweep(root: epath.Path) -> None:
-    """Deletes leases that no holder has touched for a week: of machines that started anew, say."""
+    """Deletes leases that no holder has touched for a week: of machines that started again, say."""
     for name in filter(_NAME.fullmatch, names_in(root / FOLDER)):
         with contextlib.suppress(OSError), answered(path := root / FOLDER / name):
             if time.time() - path.stat().mtime > _KEPT_S:

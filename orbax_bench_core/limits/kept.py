@@ -35,7 +35,7 @@ FOLDER: Final = "ORBAX_BENCH_LIMITS"
 
 MOST_AGE: Final = datetime.timedelta(days=7)
 MOST_APART: Final = 1.5
-"""Ratio of a check to the one before, either way, from which on limits are measured anew."""
+"""Ratio of a check to the one before, either way, from which on limits are measured again."""
 
 _CHECKED_BYTES: Final = 4 << 20
 _REMOTE_BYTES: Final = 1 << 20
@@ -123,7 +123,7 @@ class LimitsCache:
         )
         said = (
             f"the limits of this machine and storage were measured at {when}, and a short check "
-            "agrees (--new-limits measures them anew)"
+            "agrees (--new-limits measures them again)"
         )
         return found, said
 

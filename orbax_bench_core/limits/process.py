@@ -120,7 +120,7 @@ def _read(output: Output, path: str, timeout_s: float) -> Limits:
 
 
 def ensure_limits(
-    run: RunDirectory, say: Callable[[str], None], host: Host, *, anew: bool = False
+    run: RunDirectory, say: Callable[[str], None], host: Host, *, again: bool = False
 ) -> None:
     """Measures the limits of a run's storage, unless the run has them or has measured nothing.
 
@@ -147,7 +147,7 @@ def ensure_limits(
     }
     try:
         cache = _cache(run, host, largest, asked)
-        known, why = (None, "") if cache is None or anew else cache.read()
+        known, why = (None, "") if cache is None or again else cache.read()
         if why:
             say(why)
         if known is not None:

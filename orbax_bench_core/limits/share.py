@@ -22,7 +22,7 @@ LIMIT_HEADINGS: Final = ("limit", "of limit", "vs TensorStore")
 PROBE_HEADINGS: Final = ("probe", "GiB/s", "spread", "bounds")
 
 _LEGEND: Final = (
-    "Limit: what the machine must do at the least for the same bytes, and its share of the time; "
+    "Limit: what the machine must do at least for the same bytes, and its share of the time; "
     "over 100 % moves fewer bytes, as data compress. vs TensorStore: time over that of writing or "
     "reading the same arrays without Orbax."
 )

@@ -293,7 +293,7 @@ def read_manifest(run: RunDirectory) -> Manifest | None:
 
 
 def made_from_these_records(run: RunDirectory, *names: str) -> bool:
-    """Returns whether files are there, and were made from the records that are there now."""
+    """Returns whether files are there, and were made from the existing records now."""
     manifest = read_manifest(run)
     if manifest is None:
         return False

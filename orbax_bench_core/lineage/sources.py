@@ -66,7 +66,7 @@ def baseline_link(path: str, recorded: str, *, old: bool) -> Link:
     """Returns the link of a baseline; `old` when a release noted its digest that had other records.
 
     A digest of records depends on all that a record has, so that one of an earlier version cannot
-    be computed anew.
+    be computed again.
     """
     digest, details = "", {"digest of": "the records that it means"}
     try:
@@ -75,6 +75,6 @@ def baseline_link(path: str, recorded: str, *, old: bool) -> Link:
         details = {"reason": str(error)}
     link = Link.checked("baseline", path, recorded=recorded, digest=digest, details=details)
     if old and link.status == "changed":
-        said = "noted by an earlier release, whose digests of records cannot be computed anew"
+        said = "noted by an earlier release, whose digests of records cannot be computed again"
         return dataclasses.replace(link, status="unknown", compared=said)
     return link

@@ -1,4 +1,4 @@
-"""Trees of checkpoints that are there, from their metadata alone."""
+"""Trees of existing checkpoints, from their metadata alone."""
 
 from __future__ import annotations
 

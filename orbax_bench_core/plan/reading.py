@@ -64,7 +64,7 @@ class ReadCost:
 
     @property
     def least_ratio(self) -> float:
-        """Bytes read over bytes needed on the host that is worst off, at the least."""
+        """Bytes read over bytes needed on the host that is worst off, at least."""
         return _worst(self.least, self.need)
 
     @property

@@ -68,7 +68,7 @@ class PlannedTree:
         arrays: Its arrays, in the order in which JAX flattens the tree: keys sorted.
         numbers: Paths of its Python numbers, each of which Orbax stores as an array of its own.
         strings: Paths of its strings, which Orbax keeps in one file.
-        saved: Chunk shape of each array by its name, where the tree is a checkpoint that is there.
+        saved: Chunk shape of each array by its name, where the tree is an existing checkpoint.
     """
 
     label: str

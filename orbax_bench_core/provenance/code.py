@@ -127,7 +127,7 @@ def loaded_code(noted: dict[str, Any], file: str) -> dict[str, Any]:
     """Returns what a record keeps of the code under test, as this process has loaded it.
 
     A class may come from another place in an environment of its own, or may have been edited since
-    the run began; then its revision is found anew, once in a process.
+    the run began; then its revision is found again, once in a process.
     """
     before = noted.get("generator")
     if before is None or not file:

@@ -1,12 +1,12 @@
 """Records, the run directory, the samples table and the read model."""
 
-from orbax_bench_core.records.company import CompanyFinder
 from orbax_bench_core.records.layout import Columns, Layout
 from orbax_bench_core.records.operation_times import (
     OperationTimes,
     operations_in_order,
     seconds_per_repeat,
 )
+from orbax_bench_core.records.overlaps import OverlapFinder
 from orbax_bench_core.records.paired import FirstAttempts, PairedTimes
 from orbax_bench_core.records.record import (
     NO_ENVIRONMENT,
@@ -44,13 +44,13 @@ __all__ = [
     "AlreadyRecorded",
     "Attempt",
     "Columns",
-    "CompanyFinder",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
     "Layout",
     "OperationTimes",
     "OptionEffect",
+    "OverlapFinder",
     "PairedTimes",
     "Record",
     "Repeat",

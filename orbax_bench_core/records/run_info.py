@@ -153,7 +153,7 @@ def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> Ru
     if earlier.gate.fingerprint != info.gate.fingerprint:
         raise UserError(
             f"{root} was measured for other rules ({gate_changes(earlier.gate, info.gate)}"
-            "): rules that are chosen after the data decide nothing. Measure anew in another "
+            "): rules that are chosen after the data decide nothing. Measure again in another "
             "output directory, or judge what is here by other rules, as an exploration: "
             f"`{command('compare', root, *_as_flags(earlier.gate, info.gate))}`"
         )

@@ -59,7 +59,7 @@ class StateCache:
     ) -> State:
         """Returns the state of a checkpoint on a mesh.
 
-        It is made anew if it is not kept or if a benchmark deleted or donated one of its arrays.
+        It is made again if it is not kept or if a benchmark deleted or donated one of its arrays.
         Containers of the tree are fresh at each call; arrays are shared. In a multi-process run
         every process must call with the same arguments.
         """

@@ -156,7 +156,7 @@ def _by_step(directory: epath.Path) -> tuple[int, str]:
 
 
 def save_fixture(tree: Any, path: str) -> None:
-    """Saves a tree as an Orbax v1 checkpoint, replacing a checkpoint that is there.
+    """Saves a tree as an Orbax v1 checkpoint, replacing an existing checkpoint.
 
     The digest of each leaf is recorded beside it, so that whoever loads the checkpoint can tell
     whether its values are still those that were saved.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from orbax_bench_core.steps.launching import point_hosts
     from orbax_bench_core.steps.measuring import measure_points
-    from orbax_bench_core.steps.outlets import Outlets
+    from orbax_bench_core.steps.notifiers import Notifiers
     from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan
     from orbax_bench_core.steps.point import ENDED, SAID, PointFailed, run_batch
     from orbax_bench_core.steps.programs import ab, run
@@ -34,7 +34,7 @@ __all__ = [
     "MOST_STEPS",
     "SAID",
     "Judged",
-    "Outlets",
+    "Notifiers",
     "PointFailed",
     "RunSettings",
     "SoakGoal",
@@ -68,7 +68,7 @@ _MODULES: Final = {
     "ENDED": "steps.point",
     "Judged": "steps.comparison",
     "MOST_STEPS": "steps.planning",
-    "Outlets": "steps.outlets",
+    "Notifiers": "steps.notifiers",
     "PointFailed": "steps.point",
     "RunSettings": "execute",
     "SAID": "steps.point",

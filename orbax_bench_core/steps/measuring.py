@@ -37,4 +37,4 @@ def measure_points(
             from orbax_bench_core.limits import ensure_limits
 
             settings = session.settings
-            ensure_limits(session.directory, session.say, settings.host, anew=settings.new_limits)
+            ensure_limits(session.directory, session.say, settings.host, again=settings.new_limits)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from orbax_bench_core.analysis.recovery import PhaseName, Recovery
 from orbax_bench_core.config import LoadedSuite, load_suite
 from orbax_bench_core.errors import UserError, check_amounts
-from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, Strike, silent
+from orbax_bench_core.execute import DEFAULTS, Kill, RunSettings, Say, Session, silent
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.comparison import compare_arms
 from orbax_bench_core.steps.conclusions import publish_recovery, publish_verdicts
@@ -41,7 +41,7 @@ def check_drilled(session: Session) -> None:
                     f"{point.name} has `enable_trace: true`: what is traced is a warm-up, and a "
                     "drill has none; leave it out, and trace the suite by `orbax-bench run`"
                 )
-            Strike.of(point, seed="").check(point, session.settings.host)
+            Kill.of(point, seed="").check(point, session.settings.host)
 
 
 def recovery(

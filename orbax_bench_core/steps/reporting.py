@@ -202,7 +202,7 @@ def _answers(run: Run, best: Best | None) -> Document | None:
     if best is not None:
         sections.append(best_section(best, str(root)))
     judged = _judged_soak(run)
-    # They are computed anew: there may be more records than the conclusion was drawn from.
+    # They are computed again: there may be more records than the conclusion was drawn from.
     with contextlib.suppress(UserError):
         if (root / RunFile.RECOVERY).exists():
             from orbax_bench_core.analysis.recovery import recovery_of, recovery_section

@@ -56,7 +56,7 @@ class Subject:
         preset: Name of a model preset.
         scale: Factor of its widths; None takes the largest that a first run should have.
         nnx: A Flax NNX model, as `module:factory`.
-        checkpoint: Path of a checkpoint that is there.
+        checkpoint: Path of an existing checkpoint.
     """
 
     preset: str | None = None
@@ -211,7 +211,7 @@ def _of_checkpoint(path: str, mesh: PlanMesh | None) -> _Part:
     assert config.path is not None
     arrays = f"{len(tree.arrays)} arrays, {num_bytes(tree.num_bytes)}"
     lines = (
-        f"# A checkpoint that is there: {arrays}. It is only read; every array is",
+        f"# An existing checkpoint: {arrays}. It is only read; every array is",
         "# spread over all devices, unless `sharding_config_path` says otherwise.",
         "checkpoint_config:",
         f"  path: {_quoted(config.path)}",

@@ -55,7 +55,7 @@ def allocator_settings(host_memory: HostMemory, given: str = "") -> dict[str, st
     """Returns the environment that makes glibc treat freed memory as `host_memory` says.
 
     `reused` keeps it in the heap, `fresh` gives it back at once (anything above 128 KiB is mapped
-    anew each time), `default` sets nothing. Virtual machines that back memory lazily hand out fresh
+    again each time), `default` sets nothing. Virtual machines that back memory lazily give fresh
     pages at under 1 GB/s, against 20 GB/s for memory that is used again, so a load into fresh
     memory measures the hypervisor. A C library other than glibc ignores these settings.
     """

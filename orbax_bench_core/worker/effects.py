@@ -55,7 +55,7 @@ class OptionWithoutEffect(Exception):
         )
 
 
-class Witness(logging.Filter):
+class EffectListener(logging.Filter):
     """Listener to one repeat: keeps what Orbax says of itself, in events and in its log."""
 
     def __init__(self, options: Iterable[str]) -> None:

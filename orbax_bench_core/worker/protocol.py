@@ -255,8 +255,8 @@ class Done(ResultModel):
         return self.error is not None and self.error.type == UNMET_NEED
 
     @property
-    def in_vain(self) -> bool:
-        """Whether it failed for want of something that another try would lack as well."""
+    def not_worth_retrying(self) -> bool:
+        """Whether it failed for a reason that a retry cannot change."""
         return self.unmet or (self.error is not None and self.error.type == "ModuleNotFoundError")
 
 

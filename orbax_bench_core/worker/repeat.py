@@ -48,7 +48,7 @@ from orbax_bench_core.state import (
 )
 from orbax_bench_core.sweep import load_class, options_class, source_file
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
-from orbax_bench_core.worker.effects import COLOCATED_EFFECT, Witness, require_effects
+from orbax_bench_core.worker.effects import COLOCATED_EFFECT, EffectListener, require_effects
 from orbax_bench_core.worker.garbage import collect_garbage, importing
 from orbax_bench_core.worker.protocol import Task, WorkerSetup
 
@@ -153,7 +153,7 @@ class _Repeat:
             require_pathways("load_with_colocated_python: true")
             self.effects = (COLOCATED_EFFECT,)
         context = self._ready_context(mesh, options_class(generator))
-        traces, witness = _Traces(self._task, self._run), Witness(point.options)
+        traces, listener = _Traces(self._task, self._run), EffectListener(point.options)
         context.tracer = traces.claim
         if self._task.block is not None:
             os.sync()  # what one arm left unwritten would be written at the other's cost
@@ -162,7 +162,7 @@ class _Repeat:
             observing(self._observe),
             tracing(traces.directory),
             self._also_watched(),
-            witness.listening(),
+            listener.listening(),
         ):
             result = generator().test_fn(context)
         if self._trains_until_killed:
@@ -177,7 +177,7 @@ class _Repeat:
             self.notes[block] = [*self.notes.get(block, []), _RSS_LEFT_OUT]
         if self._task.host == 0:
             self.inventory = take_inventory(result.inventory_path or self._path)
-            self.effects += witness.effects(point, self._path, self.samples, traces.stem)
+            self.effects += listener.effects(point, self._path, self.samples, traces.stem)
             require_effects(self.effects, point.given)
 
     def _ready_context(self, mesh: Mesh | None, options: type[BenchmarkOptions]) -> TestContext:

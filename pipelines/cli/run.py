@@ -42,13 +42,13 @@ def run(
     """
     from orbax_bench_core.cli.arguments import results_console
     from orbax_bench_core.cli.hosts import name_in
-    from orbax_bench_core.steps import Outlets
+    from orbax_bench_core.steps import Notifiers
     from orbax_bench_pipelines.cli import running
     from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
 
     console = results_console()  # while a pipeline runs here, `sys.stdout` is its log
-    outlets = Outlets() if dry_run else Outlets.of(notify, junit)
-    with outlets.on_failure(name_in(suite), output_directory):
+    notifiers = Notifiers() if dry_run else Notifiers.of(notify, junit)
+    with notifiers.on_failure(name_in(suite), output_directory):
         prepared = prepare(
             suite, output_directory, pipeline=pipeline, target=target, name=name, flags=flags
         )
@@ -57,12 +57,12 @@ def run(
     if dry_run:
         print(running.planned(prepared.job))
         return
-    outlets.hidden(os.environ)
+    notifiers.hidden(os.environ)
     suite_name = prepared.suite.suite.suite_name
     with (
         running.refused_as_exit_code(),
-        outlets.on_failure(suite_name, output_directory),
+        notifiers.on_failure(suite_name, output_directory),
     ):
         failure = running.run_job(prepared.job, suite, console)
-    told = running.Told(outlets, suite_name)
+    told = running.Told(notifiers, suite_name)
     raise typer.Exit(running.conclude(prepared.job, failure, console, told))

@@ -20,7 +20,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.files import check_credentials, new_scratch_file
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import Outlets
+from orbax_bench_core.steps import Notifiers
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.definitions import Finished
 from orbax_bench_pipelines.target import SERVICES
@@ -96,11 +96,11 @@ class Told:
     """Places where a run is told of, beside the console.
 
     Attributes:
-        outlets: The outlets.
+        notifiers: The notifiers.
         suite: Name of the suite.
     """
 
-    outlets: Outlets = dataclasses.field(default_factory=Outlets)
+    notifiers: Notifiers = dataclasses.field(default_factory=Notifiers)
     suite: str = ""
 
     def of(self, job: Job, place: str, folder: str, code: int) -> None:
@@ -113,12 +113,12 @@ class Told:
             found = None
         if found is None:
             said = "every step succeeded" if code == Exit.OK else "no result: see the log"
-            self.outlets.ended(suite, code, place, (said,))
+            self.notifiers.ended(suite, code, place, (said,))
             return
-        junit = self.outlets.junit
+        junit = self.notifiers.junit
         if junit is not None and folder:
             junit = f"{junit.removesuffix('.xml')}-{folder}.xml"
-        own = dataclasses.replace(self.outlets, junit=junit)
+        own = dataclasses.replace(self.notifiers, junit=junit)
         own.verdicts(found.model_copy(update={"suite": suite}), code, place)
 
 

@@ -206,7 +206,7 @@ FRAMEWORK_COMPARISON = Pipeline(
 
 CALIBRATION = Pipeline(
     name="calibration",
-    summary="Says whether the gate keeps its word where this runs, and how noisy operations are.",
+    summary="Measures the false-alarm rate where this runs, and how noisy operations are.",
     suite="The suite file, word for word, without arms.",
     own=(
         Parameter(

@@ -23,9 +23,9 @@ def choose_folder(
     Returns:
         The folder; that of a run begins with the time in UTC.
     """
-    from orbax_bench_core.steps.pipeline import InWords, run_folder
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, run_folder
 
-    with InWords():
+    with ErrorsAsMessages():
         below = output_directory.rstrip("/")
         chosen = run_folder(below, pipeline_run) if folder_per_run else below
         return f"{chosen}/{slice_name}" if slice_name else chosen
@@ -48,9 +48,9 @@ def bring_baseline(
         stored: It points there, with the digest of what the baseline means now.
     """
     from orbax_bench_core.lineage import artifact_metadata, baseline_digest, point_at
-    from orbax_bench_core.steps.pipeline import InWords
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages
 
-    with InWords():
+    with ErrorsAsMessages():
         digest = baseline_digest(baseline)
         stored.metadata.update(artifact_metadata("baseline", digest=digest, path=baseline))
         point_at(stored, baseline)

@@ -24,7 +24,7 @@ from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.files import scratch_folder
 from orbax_bench_core.provenance import IMAGE
 from orbax_bench_core.steps import ENDED, SAID
-from orbax_bench_pipelines.targets.leash import leashed
+from orbax_bench_pipelines.targets.kill_with_parent import leashed
 
 _REVISION = "ORBAX_BENCH_REVISION"
 """Set in every image of ours, and nowhere else."""

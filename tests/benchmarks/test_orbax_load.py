@@ -1,4 +1,4 @@
-"""`orbax_load`: loads a checkpoint that is there."""
+"""`orbax_load`: loads an existing checkpoint."""
 
 import gc
 import json

@@ -71,7 +71,7 @@ def test_what_all_points_lack_is_said_once_and_ends_the_run(run, tmp_path):
 def test_a_comparison_is_given_up_once_four_pairs_cannot_but_lack_the_same(run):
     done = run({"act": "need", "save_s": [0.02, 0.03, 0.04, 0.05]}, "--aa", command="ab")
     assert done.code == 1
-    assert "stopped: the first 3 of 4 arms failed for want of the same thing" in done.out
+    assert "stopped: the first 3 of 4 arms failed for the same reason" in done.out
 
 
 def test_of_few_pairs_each_says_why_it_has_no_verdict(run):

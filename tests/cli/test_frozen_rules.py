@@ -69,7 +69,7 @@ def test_changed_rules_are_refused_with_both_ways_out(orbax_bench, begun):
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
         f"error: {run.root} was measured for other rules (margin 20 % -> 30 %, alpha 1 % -> 5 %): "
-        "rules that are chosen after the data decide nothing. Measure anew in another output "
+        "rules that are chosen after the data decide nothing. Measure again in another output "
         "directory, or judge what is here by other rules, as an exploration: `orbax-bench compare "
         f"{run.root} --rule margin=0.3 --rule alpha=0.05`\n"
     )

@@ -25,7 +25,7 @@ class Steady(Clock):
         return "13:02:11"
 
 
-class Told(Clock):
+class Terminated(Clock):
     """A clock that a test sets."""
 
     now = 0.0
@@ -42,7 +42,7 @@ def counts(make_point, make_record):
     """Returns what each line says of the time left, by the points measured and when each ended."""
 
     def run(ends, *, total, points):
-        clock, file = Told(), io.StringIO()
+        clock, file = Terminated(), io.StringIO()
         names = [f"p{number}" for number in range(points)]
         console = Console(file=file, width=80)
         with ProgressReport(
@@ -107,7 +107,7 @@ def test_where_every_repeat_is_the_first_of_its_point_the_first_tells_of_the_oth
 def test_a_log_says_after_the_first_round_of_several_points_how_long_the_others_take(
     make_point, make_record
 ):
-    clock, file = Told(), io.StringIO()
+    clock, file = Terminated(), io.StringIO()
     with ProgressReport(
         Console(file=file, width=80), total=10, verbose=False, names=["a", "b"], clock=clock
     ) as report:

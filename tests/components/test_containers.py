@@ -62,10 +62,10 @@ def test_a_container_whose_step_succeeds_says_nothing(tmp_path):
 BODY = """
 import signal, sys, time
 from orbax_bench_core.files import atomic_file
-from orbax_bench_core.steps.pipeline import InWords
+from orbax_bench_core.steps.pipeline import ErrorsAsMessages
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run under nohup, which hides it
-with InWords(), atomic_file(sys.argv[1]) as first:
+with ErrorsAsMessages(), atomic_file(sys.argv[1]) as first:
     print("begun", flush=True)
     time.sleep(60)
 """

@@ -153,7 +153,7 @@ def test_spare_columns_are_left_out_where_a_terminal_has_no_room_for_all(width):
     columns = (*APART.columns[:2], Column("median", "number", spare=True))
     told = shown(Table(columns, (Row(("10", Span("x=1"), Cell("12.5 s"))),)), width=width)
     assert ("12.5 s" in told) == (width == 23)
-    assert ("Not shown for want of columns: median." in told) == (width == 22)
+    assert ("Not shown, because the terminal is narrow: median." in told) == (width == 22)
     assert "x=1" in told
 
 

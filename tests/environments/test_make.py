@@ -100,7 +100,7 @@ def test_a_virtual_environment_is_made_once(make, spare):
     (home / "ready.json").unlink()
     (home / "venv" / "left").write_text("")
     assert make(ours)[0] == [found]
-    assert not (home / "venv" / "left").exists(), "one that was not finished is made anew"
+    assert not (home / "venv" / "left").exists(), "one that was not finished is made again"
 
 
 @pytest.mark.slow

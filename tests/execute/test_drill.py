@@ -4,8 +4,8 @@ import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LocalHost
-from orbax_bench_core.execute.drill import Strike
-from orbax_bench_core.execute.vigil import HostFailed
+from orbax_bench_core.execute.drill import Kill
+from orbax_bench_core.execute.group_wait import HostFailed
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME
 
 
@@ -30,21 +30,21 @@ def test_a_repeat_is_killed_and_goes_on_from_its_last_save(orchestrate):
 def test_the_step_is_drawn_between_two_saves_and_is_the_same_for_one_seed(make_point):
     options = {"save_interval_steps": 10, "kill": "all", "peers_wait_s": 2}
     point = make_point(options=options)
-    steps = {Strike.of(point, str(seed)).step for seed in range(200)}
+    steps = {Kill.of(point, str(seed)).step for seed in range(200)}
     assert steps == set(range(21, 31))
-    assert Strike.of(point, "7") == Strike.of(point, "7")
-    assert Strike.of(point, "7").kills == "all"
+    assert Kill.of(point, "7") == Kill.of(point, "7")
+    assert Kill.of(point, "7").kills == "all"
 
 
 def test_what_does_not_train_is_refused(make_point):
     with pytest.raises(UserError, match=r"has no option 'save_interval_steps'.*training_job"):
-        Strike.of(make_point(), "0")
+        Kill.of(make_point(), "0")
 
 
 def test_no_host_is_killed_where_there_is_only_that_of_the_drill(make_point):
     point = make_point(options={"save_interval_steps": 10, "kill": "host", "peers_wait_s": 0})
     with pytest.raises(UserError, match="start the command on several hosts"):
-        Strike.of(point, "0").check(point, LocalHost())
+        Kill.of(point, "0").check(point, LocalHost())
 
 
 @pytest.mark.slow
@@ -104,7 +104,7 @@ def test_a_store_that_is_not_noticed_not_taken_or_not_back_is_told(
 
 def test_a_failure_passes_where_the_store_is_brought_back(make_point, store, tmp_path):
     options = {"save_interval_steps": 5, "kill": {**store, "when": "restoring"}, "peers_wait_s": 0}
-    strike = Strike.of(make_point(options=options), "0")
+    strike = Kill.of(make_point(options=options), "0")
     with pytest.raises(HostFailed, match="gone"), strike.restoring():
         raise HostFailed(0, "WorkerDied", "gone", "")
     assert not (tmp_path / "away").exists()
@@ -122,4 +122,4 @@ def test_a_failure_passes_where_the_store_is_brought_back(make_point, store, tmp
 def test_what_describes_no_store_is_told(make_point, store, changes, said):
     options = {"save_interval_steps": 5, "kill": {**store, **changes}, "peers_wait_s": 0}
     with pytest.raises(UserError, match=said):
-        Strike.of(make_point(options=options), "0")
+        Kill.of(make_point(options=options), "0")

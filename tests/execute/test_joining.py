@@ -466,7 +466,7 @@ def test_a_copy_of_the_suite_that_has_no_end_is_not_read(tmp_path, monkeypatch):
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "suite.zip").symlink_to("/dev/zero")
     with pytest.raises(OSError, match="Neither a file nor a folder"):
-        Rendezvous(epath.Path(tmp_path)).luggage(2**20)
+        Rendezvous(epath.Path(tmp_path)).suite_archive(2**20)
 
 
 @pytest.mark.parametrize("name", ["cluster", "cluster/place", "cluster/token", "cluster/suite.zip"])
@@ -479,7 +479,7 @@ def test_what_hosts_share_is_written_through_no_link(tmp_path, name):
     rendezvous = Rendezvous(epath.Path(tmp_path / "run"))
     with (
         pytest.raises(UserError, match="A link, through which nothing is written"),
-        rendezvous.offered(None, b"luggage"),
+        rendezvous.offered(None, b"archive"),
     ):
         pass
     assert [path.read_text() for path in (tmp_path / "outside").iterdir()] == ["precious"]

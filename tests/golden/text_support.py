@@ -25,8 +25,8 @@ from matplotlib.figure import Figure
 from orbax_bench_core import limits
 from orbax_bench_core.cli import main as command_line
 from orbax_bench_core.config import load_suite
+from orbax_bench_core.execute.group_wait import HostFailed
 from orbax_bench_core.execute.pool import WorkerPool
-from orbax_bench_core.execute.vigil import HostFailed
 from orbax_bench_core.limits import PROBES, Limits
 from orbax_bench_core.limits.model import ProbeResult, Surroundings
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS, Sample

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from orbax_bench_core.interrupts import (
-    Told,
+    Terminated,
     interrupted_when_told,
     raise_if_told,
     uninterrupted,
@@ -38,7 +38,7 @@ def test_an_interrupt_comes_at_the_end_of_the_block():
 
 def test_what_goes_on_after_a_lost_interrupt_is_interrupted_when_it_asks():
     asked = []
-    with pytest.raises(Told, match="SIGINT"), interrupted_when_told():
+    with pytest.raises(Terminated, match="SIGINT"), interrupted_when_told():
         lose()
         asked.append(True)
         raise_if_told()
@@ -46,7 +46,7 @@ def test_what_goes_on_after_a_lost_interrupt_is_interrupted_when_it_asks():
 
 
 def test_an_error_that_was_made_of_an_interrupt_is_one(capsys):
-    with pytest.raises(Told), interrupted_when_told():
+    with pytest.raises(Terminated), interrupted_when_told():
         lose()
         raise TypeError("validators cannot be built")
     said = "interrupted; what ran then ended with TypeError('validators cannot be built')\n"

@@ -82,7 +82,7 @@ def test_a_check_that_differs_has_them_measured_anew(machine, factor):
 
 def test_who_asks_for_new_limits_gets_them(machine):
     machine.run()
-    assert machine.run(anew=True).confirmed is None
+    assert machine.run(again=True).confirmed is None
     assert machine.measured == 2
 
 

@@ -5,7 +5,7 @@ import types
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.steps import Outlets, publish_verdicts
+from orbax_bench_core.steps import Notifiers, publish_verdicts
 from orbax_bench_pipelines.cli.running import Told
 from tests.support.figures import undrawn  # noqa: F401 - fixture
 from tests.support.verdicts import build_operation, build_point, build_report
@@ -18,8 +18,8 @@ SLOWER = build_report(build_point("p", build_operation("save", "REGRESSION", 1.3
 
 @pytest.fixture
 def told(webhook, tmp_path):
-    outlets = Outlets.of(webhook.url, str(tmp_path / "junit.xml"), {})
-    return Told(outlets, "nightly")
+    notifiers = Notifiers.of(webhook.url, str(tmp_path / "junit.xml"), {})
+    return Told(notifiers, "nightly")
 
 
 def job(name, **arguments):
@@ -61,11 +61,11 @@ def test_a_pipeline_that_broke_is_a_failure(told, webhook, tmp_path):
 
 def test_steps_do_not_tell_it_as_well(webhook):
     environment = {"ORBAX_BENCH_NOTIFY": webhook.url, "GITHUB_STEP_SUMMARY": "x", "HOME": "/"}
-    Outlets.hidden(environment)
+    Notifiers.hidden(environment)
     assert environment == {"HOME": "/"}
 
 
 def test_no_address_is_no_outlet():
-    assert Outlets.of(environment={}).webhook is None
+    assert Notifiers.of(environment={}).webhook is None
     with pytest.raises(UserError):
-        Outlets.of(environment={"ORBAX_BENCH_NOTIFY": "nonsense"})
+        Notifiers.of(environment={"ORBAX_BENCH_NOTIFY": "nonsense"})

@@ -11,7 +11,7 @@ from orbax_bench_core.provenance.machine import UNKNOWN, host_provenance, packag
 
 @pytest.fixture
 def fresh():
-    """Asks for the facts anew, without the cache."""
+    """Asks for the facts again, without the cache."""
     return host_provenance.__wrapped__
 
 

@@ -32,7 +32,7 @@ class ToldSettings(ConfigModel):
     node_selector: dict[str, str] = {}
 
 
-class Told:
+class Terminated:
     """A place that starts nothing, and keeps what it was asked to start."""
 
     def __init__(self):
@@ -49,7 +49,7 @@ class Told:
 
 @pytest.fixture
 def told(monkeypatch):
-    place = Told()
+    place = Terminated()
     known = Place(name="told", summary="", settings=ToldSettings, launcher=place.launcher)
     monkeypatch.setitem(PLACES, "told", known)
     monkeypatch.setenv("ORBAX_BENCH_IMAGE", DIGEST)

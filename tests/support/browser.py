@@ -62,7 +62,7 @@ class Browser:
         return answer["result"].get("value")
 
     def reload(self):
-        """Loads the page anew."""
+        """Loads the page again."""
         self._ask("Page.reload")
         self._until("Page.loadEventFired")
 

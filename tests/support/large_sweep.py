@@ -58,7 +58,7 @@ def large_sweep(once, make_run, make_record, make_point):
         limits = ExtraColumns(
             headings=("limit", "of limit", "vs TensorStore"),
             cells=dict.fromkeys(keys, ("write + fsync", "12 %", "3.45x")),
-            legend="Limit: what the machine must do at the least.",
+            legend="Limit: what the machine must do at least.",
         )
         best = best_of(info, observer)
         answer = best_section(best, "/runs/large")

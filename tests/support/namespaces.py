@@ -81,7 +81,7 @@ class Lab:
         return f"10.77.0.{10 + host}"
 
     def up(self) -> None:
-        """Makes the hosts anew, and takes away labs whose owners have ended."""
+        """Makes the hosts again, and takes away labs whose owners have ended."""
         _sweep()
         self.down()
         self._folder.mkdir(parents=True)

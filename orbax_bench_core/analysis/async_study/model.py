@@ -53,7 +53,7 @@ class Ratio(ResultModel):
     Attributes:
         value: Hodges-Lehmann estimate: the median over all pairs of one repeat of each kind.
         low: Lower end of its 95 % interval; None with fewer than 4 repeats of each kind or so.
-        high: Upper end of it, likewise.
+        high: Upper end of it.
     """
 
     value: float

@@ -18,7 +18,7 @@ from orbax_bench_core.analysis.best.goals import (
 )
 from orbax_bench_core.analysis.best.model import Goal
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
-from orbax_bench_core.records import CompanyFinder, Repeat, Verified, weakest
+from orbax_bench_core.records import OverlapFinder, Repeat, Verified, weakest
 from orbax_bench_core.sweep import SweepPoint, short_name
 
 _LARGEST: Final = {
@@ -96,7 +96,7 @@ class Observer:
     def __init__(self, points: Iterable[SweepPoint]) -> None:
         """Takes the points of the suite."""
         self._found = {point.id: Observed(point=point) for point in points}
-        self._company = CompanyFinder()
+        self._company = OverlapFinder()
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat; of warm-ups and arms only whom they disturbed."""

@@ -21,7 +21,7 @@ from orbax_bench_core.analysis.best.model import (
     Recommendation,
 )
 from orbax_bench_core.document import count, digits, num_bytes, percent, seconds
-from orbax_bench_core.records import CompanyFinder
+from orbax_bench_core.records import OverlapFinder
 
 READING: Final = """\
 Points are compared within a case: same benchmark, checkpoint, mesh, processes and page cache.
@@ -225,7 +225,7 @@ def headline(case: Case, goal: Goal) -> str:
     said, idle = _answer(case, found, goal, places), _idle(case, goal)
     if idle:
         said += f"; {listed(idle)} cannot change it"
-    shared = CompanyFinder.warning(case.not_alone, "this choice")
+    shared = OverlapFinder.warning(case.not_alone, "this choice")
     return f"{said} ({shared})" if shared else said
 
 

@@ -115,7 +115,7 @@ def _paired(
     measured: Sequence[Record],
     verdict: PointVerdict | None,
 ) -> Iterator[Measured]:
-    """Yields the ratios of the verdict, which is given anew where the run keeps none of these."""
+    """Yields the ratios of the verdict, which is given again where the run keeps none of these."""
     repeats = list(repeats_of(records))
     series = PairedTimes.of(repeats)
     if run.info is None or not len(series.labels):

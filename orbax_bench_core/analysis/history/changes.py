@@ -5,7 +5,7 @@ two sides, T = max over cuts k of |sum of the scores before k| / (s sqrt(k (n - 
 their standard deviation (D. M. Hawkins and Q. Deng, "A nonparametric change-point control chart",
 J. Quality Technology 42 (2010) 165, with normal scores for Wilcoxon's). A flag is raised when T is
 above a threshold, stands from then on, and is neither tested again nor withdrawn; the next season
-begins at the cut. A search that begins anew every night, at 1 %, flags one series in eight within
+begins at the cut. A search that begins again every night, at 1 %, flags one series in eight within
 60 nights although nothing has changed.
 
 Ranks alone count, so one wild run is no more than one run, and the chance of a flag in a series

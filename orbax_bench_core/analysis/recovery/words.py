@@ -33,7 +33,7 @@ Steps are lost since the last save that was committed, so more than an interval 
 longer than the steps between two of them. A save that was not committed leaves a directory \
 behind, which Orbax keeps unless it is told otherwise.
 Not measured: replacing a node, waiting for a scheduler, storage over a network, starting \
-accelerators anew. Give them as seconds (--add-notice, --add-start)."""
+accelerators again. Give them as seconds (--add-notice, --add-start)."""
 """Reading aid of drills, one line each."""
 
 MEANINGS: Final[dict[PhaseName, str]] = {

@@ -41,9 +41,9 @@ from orbax_bench_core.measure import (
 )
 from orbax_bench_core.records import (
     Columns,
-    CompanyFinder,
     ErrorInfo,
     Layout,
+    OverlapFinder,
     Repeat,
     Series,
     StoreFlagCounter,
@@ -88,9 +88,9 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
     operations: list[OperationSummary] = []
     points: list[PointStatus] = []
     hosts = HostFinder()
-    company = CompanyFinder()
+    overlaps = OverlapFinder()
     traced: collections.Counter[str] = collections.Counter()
-    measured = _measured(repeats, company, traced)
+    measured = _measured(repeats, overlaps, traced)
     for series, found_repeats in itertools.groupby(measured, key=lambda repeat: repeat.series):
         point = _Point(series)
         for repeat in found_repeats:
@@ -100,7 +100,7 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
         metrics += point.metrics(table)
         operations += point.operations()
         points.append(point.status())
-    not_alone = company.found()
+    not_alone = overlaps.found()
     points = [
         dataclasses.replace(
             point, not_alone=not_alone.get(point.point_id, 0), traced=traced[point.point_id]
@@ -111,14 +111,14 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
 
 
 def _measured(
-    repeats: Iterable[Repeat], company: CompanyFinder, traced: collections.Counter[str]
+    repeats: Iterable[Repeat], overlaps: OverlapFinder, traced: collections.Counter[str]
 ) -> Iterator[Repeat]:
-    """Yields the repeats that are no warm-ups; shows all of them to `company`, and counts traces.
+    """Yields the repeats that are no warm-ups; shows all of them to `overlaps`, and counts traces.
 
     `traced` is by id of the series.
     """
     for repeat in repeats:
-        company.add(repeat)
+        overlaps.add(repeat)
         traced[repeat.series.id] += repeat.traced
         if not repeat.warmup:
             yield repeat

@@ -17,7 +17,7 @@ from orbax_bench_core.document import (
     Table,
     count,
 )
-from orbax_bench_core.records import CompanyFinder
+from orbax_bench_core.records import OverlapFinder
 
 
 def operations_table(
@@ -72,7 +72,7 @@ def _retried(point: PointStatus) -> str:
 
 def shared_warning(points: Sequence[PointStatus]) -> tuple[Element, ...]:
     """Returns what stands above the times of a run whose repeats were not all alone."""
-    said = CompanyFinder.warning(
+    said = OverlapFinder.warning(
         sum(point.not_alone for point in points), "comparisons of these times"
     )
     return (wrapped("!", "bad", f"{said}."),) if said else ()

@@ -149,5 +149,7 @@ def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
     if len(kept) == len(every):
         return whole
     rest = ", ".join(heading for heading in every if heading not in kept)
-    told = Paragraph(f"Not shown for want of columns: {rest}; report.html has all.", "dim")
+    told = Paragraph(
+        f"Not shown, because the terminal is narrow: {rest}; report.html has all.", "dim"
+    )
     return ByWidth(sum(wide.values()), (whole,), (operations_table(tables, extra, kept), told))

@@ -42,20 +42,20 @@ def advice(
     if failed:
         why = f" ({verdict.reason})" if verdict.reason else ""
         # First attempts count: the same directory would keep those that failed.
-        return f"Repair the arm that failed{why}, then run anew in another output directory."
+        return f"Repair the arm that failed{why}, then run again in another output directory."
     if not paired:
         return "Run both arms in one place with `orbax-bench ab`: that needs no history."
     if verdict.endpoint == "missing":
         return (
             "An operation that an arm lacks, be it in one repeat, is no PASS: let both arms "
-            "measure it in every repeat, or leave it out of `gate.primary`, and run anew."
+            "measure it in every repeat, or leave it out of `gate.primary`, and run again."
         )
     if verdict.endpoint == "stalls":
         return _of_suspicion(verdict)
     if verdict.reason:
         return f"Run the same command again: {_KEPT}"
     if not primary:
-        return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
+        return "Decides nothing: if it matters, name it in `gate.primary` and run again."
     if ended and verdict.look is not None and not verdict.settled:
         return "Its point was settled before it was: see to what decided that first."
     return " ".join([_of_doubt(verdict, operation, rule, health), *_unsteady(health)])
@@ -63,7 +63,7 @@ def advice(
 
 def _of_regression(verdict: Verdict, rule: GateRule, *, primary: bool, paired: bool) -> str:
     if not primary:
-        return "Decides nothing: if it matters, name it in `gate.primary` and run anew."
+        return "Decides nothing: if it matters, name it in `gate.primary` and run again."
     if not paired and verdict.beyond_runs:
         return (
             "Look at what differs between the runs; `orbax-bench ab` tells the code from the "
@@ -115,7 +115,7 @@ def _of_suspicion(verdict: Verdict) -> str:
     """Returns what to do about stalls that could be chance, or that are not excluded yet."""
     if not verdict.settled:
         return "Run the same command again: suspected stalls are followed up."
-    return f"Chance is not ruled out: run anew, and look at the operations that stall: {_SEEK}."
+    return f"Chance is not ruled out: run again, and look at the operations that stall: {_SEEK}."
 
 
 def _of_doubt(
@@ -137,7 +137,7 @@ def _of_doubt(
     if verdict.more_blocks:
         needed = verdict.operations + PER_ARM * _per_life(verdict) * verdict.more_blocks
         return (
-            f"{found}A verdict needs about {verdict.more_blocks} more blocks: run anew with "
+            f"{found}A verdict needs about {verdict.more_blocks} more blocks: run again with "
             f"`gate.looks` up to {needed}."
         )
     return f"{found}More operations would not do: {_otherwise(operation, rule, health)}."

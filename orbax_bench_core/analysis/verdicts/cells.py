@@ -16,8 +16,8 @@ ROLES: Final[dict[Word, Role]] = {"REGRESSION": "bad", "INCONCLUSIVE": "unsure",
 EXPLORATORY: Final = ", exploratory"
 """Follows each word of what was judged by other rules than those of its run."""
 _PROVES_NOTHING: Final = (
-    "Rules that are chosen after the data prove nothing: to decide by them, measure anew with them "
-    "in another output directory."
+    "Rules that are chosen after the data prove nothing: to decide by them, measure again with "
+    "them in another output directory."
 )
 
 

@@ -9,14 +9,14 @@ from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerd
 from orbax_bench_core.analysis.verdicts.ranking import nearest_to_trouble, trouble, worst_first
 from orbax_bench_core.analysis.verdicts.words import ends, interval, ratio, share
 from orbax_bench_core.document import count
-from orbax_bench_core.records import CompanyFinder
+from orbax_bench_core.records import OverlapFinder
 
 _WARNING: Final = "this is a warning, no proof."
 
 
 def headline(report: VerdictReport) -> str:
     """Returns the result of a report in one sentence or two, without its word."""
-    shared = CompanyFinder.warning(report.not_alone, "the verdict")
+    shared = OverlapFinder.warning(report.not_alone, "the verdict")
     said = f"{shared}. {_said(report)}" if shared else _said(report)
     return f"{report.exploratory}. {said}" if report.exploratory else said
 

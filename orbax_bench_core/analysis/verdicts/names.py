@@ -27,7 +27,7 @@ def never_measured(gate: GateConfig, measured: Iterable[str]) -> str:
     hint = "; ".join([*near, f"measured: {', '.join(known)}"])
     return (
         f"`gate.primary` names {', '.join(unknown)}, which no arm of any point has measured "
-        f"({hint}), so that nothing is said of it: correct the name, and run anew in another "
+        f"({hint}), so that nothing is said of it: correct the name, and run again in another "
         "output directory"
     )
 

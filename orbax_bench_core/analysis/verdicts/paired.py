@@ -20,7 +20,7 @@ from orbax_bench_core.analysis.verdicts.revisions import revision_changes, revis
 from orbax_bench_core.config import ARMS, Arm, GateConfig, changed_gate, gate_changes
 from orbax_bench_core.gate import Judged, Word
 from orbax_bench_core.records import (
-    CompanyFinder,
+    OverlapFinder,
     PairedTimes,
     Record,
     Repeat,
@@ -100,22 +100,22 @@ def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
     info = frozen.model_copy(update={"gate": changed_gate(frozen.gate, rules)})
     points: list[PointVerdict] = []
     notes: list[str] = []
-    company = CompanyFinder()
+    overlaps = OverlapFinder()
     for pair, found in run.by_point():
         records = list(found)
         for repeat in repeats_of(records):
-            company.add(repeat)
+            overlaps.add(repeat)
         if isinstance(pair, Pair):
             points.append(judge_point(pair, repeats_of(records), info))
             notes += version_differences(records)
-    judged = report(info, points, [*notes, *_beside(company)], run.strays)
-    judged = judged.model_copy(update={"not_alone": sum(company.found().values())})
+    judged = report(info, points, [*notes, *_beside(overlaps)], run.strays)
+    judged = judged.model_copy(update={"not_alone": sum(overlaps.found().values())})
     return judged.explored(exploratory(frozen.gate, info.gate))
 
 
-def _beside(company: CompanyFinder) -> list[str]:
+def _beside(overlaps: OverlapFinder) -> list[str]:
     """Returns a note on pairs that were measured beside others on one machine."""
-    found = company.found()
+    found = overlaps.found()
     if not found:
         return []
     said = f"{sum(found.values())} repeats of {len(found)} arms were not alone"

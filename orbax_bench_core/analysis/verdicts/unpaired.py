@@ -25,8 +25,8 @@ from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.provenance import other_surroundings
 from orbax_bench_core.records import (
-    CompanyFinder,
     ErrorInfo,
+    OverlapFinder,
     Record,
     Repeat,
     RunDirectory,
@@ -105,11 +105,11 @@ def compare_unpaired(
 
 def _not_alone(records: Mapping[str, Sequence[Record]], shared: Iterable[str]) -> int:
     """Returns how many repeats of the points that are compared were not alone in their run."""
-    company = CompanyFinder()
+    overlaps = OverlapFinder()
     for of_point in records.values():
         for repeat in repeats_of(of_point):
-            company.add(repeat)
-    found = company.found()
+            overlaps.add(repeat)
+    found = overlaps.found()
     return sum(found.get(point_id, 0) for point_id in shared)
 
 

@@ -14,7 +14,6 @@ from orbax_bench_core.execute.hosts.host import (
     stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
-from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.remote import RemoteWorker
 from orbax_bench_core.execute.hosts.rendezvous import (
@@ -23,6 +22,7 @@ from orbax_bench_core.execute.hosts.rendezvous import (
     given_token,
 )
 from orbax_bench_core.execute.hosts.shipped import Shipped, unshipped
+from orbax_bench_core.execute.hosts.suite_archive import pack
 from orbax_bench_core.execute.hosts.wire import Contact
 
 __all__ = [

@@ -11,8 +11,8 @@ from typing import Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import Cluster
-from orbax_bench_core.execute.hosts.luggage import MOST_PACKED_BYTES, differing, unpack
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
+from orbax_bench_core.execute.hosts.suite_archive import MOST_PACKED_BYTES, differing, unpack
 from orbax_bench_core.execute.hosts.wire import Contact, Message, Refused, Wire, prove_as_agent
 from orbax_bench_core.files import machine_id
 from orbax_bench_core.provenance import host_provenance
@@ -119,7 +119,7 @@ class Joining:
             differ = differing(shown["hashes"], self.suite)
             return differ and f"{differ} is not as on process 0; copy it, or remove it"
         try:
-            data = self._rendezvous.luggage(MOST_PACKED_BYTES)
+            data = self._rendezvous.suite_archive(MOST_PACKED_BYTES)
             unpack(data, folder, digest=shown["digest"])
         except (OSError, ValueError) as error:
             return f"there is no {self.suite}, and the copy of process 0 cannot be read: {error}"

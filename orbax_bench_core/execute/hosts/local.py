@@ -18,11 +18,11 @@ from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
 from orbax_bench_core.errors import redacted
 from orbax_bench_core.execute.cluster import without_cluster
-from orbax_bench_core.execute.held import held_locks
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
 from orbax_bench_core.execute.hosts.logs import redact_log
 from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
+from orbax_bench_core.execute.inherited_locks import held_locks
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
 from orbax_bench_core.files import machine_id
@@ -285,7 +285,7 @@ class LocalWorker:
         if code >= 0:
             return f"the worker ended with exit code {code}"
         name = signal_name(-code)
-        hint = "; the kernel may have killed it for want of memory" if name == "SIGKILL" else ""
+        hint = "; the kernel may have killed it because memory ran out" if name == "SIGKILL" else ""
         return f"the worker was killed by {name}{hint}"
 
 

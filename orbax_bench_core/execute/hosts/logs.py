@@ -18,7 +18,7 @@ def redact_log(file: Path, start: int) -> None:
     """Takes credentials in addresses out of what a worker has printed, once it has ended.
 
     Libraries print the address that failed, with its signature. A file without any is left as it
-    is, and one that cannot be written anew too: a log is no reason for a run to fail.
+    is, and one that cannot be written again too: a log is no reason for a run to fail.
 
     Args:
         file: The log.
@@ -29,8 +29,8 @@ def redact_log(file: Path, start: int) -> None:
         if all(_without(piece) == piece for piece in _pieces(log)):
             return
         log.seek(0)
-        with atomic_file(file, durable=False) as anew:
-            anew.writelines(map(_without, _pieces(log)))
+        with atomic_file(file, durable=False) as again:
+            again.writelines(map(_without, _pieces(log)))
 
 
 def _pieces(log: IO[bytes]) -> Iterator[bytes]:

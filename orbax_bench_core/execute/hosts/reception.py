@@ -14,9 +14,9 @@ from typing import Final
 
 from orbax_bench_core.errors import UserError, one_line
 from orbax_bench_core.execute.cluster import Cluster
-from orbax_bench_core.execute.hosts.luggage import pack
 from orbax_bench_core.execute.hosts.remote import RemoteHost
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, differences, place_proof
+from orbax_bench_core.execute.hosts.suite_archive import pack
 from orbax_bench_core.execute.hosts.wire import (
     Contact,
     Message,
@@ -75,17 +75,17 @@ class Reception:
     @contextlib.contextmanager
     def open(self, token: str | None) -> Iterator[None]:
         """Lets agents join meanwhile."""
-        luggage = pack(self._suite, str(self._directory.root), self._text)
-        if luggage is not None:
-            self._say(f"for the other hosts: {luggage.said}")
-        data = None if luggage is None else luggage.data
+        suite_archive = pack(self._suite, str(self._directory.root), self._text)
+        if suite_archive is not None:
+            self._say(f"for the other hosts: {suite_archive.said}")
+        data = None if suite_archive is None else suite_archive.data
         with self._listen() as server, self._rendezvous.offered(token, data) as (secret, place):
             shown: Message = {"place": place_proof(place), "suite": None}
-            if luggage is not None:
+            if suite_archive is not None:
                 shown["suite"] = {
-                    "name": luggage.name,
-                    "digest": luggage.digest,
-                    "hashes": dict(luggage.hashes),
+                    "name": suite_archive.name,
+                    "digest": suite_archive.digest,
+                    "hashes": dict(suite_archive.hashes),
                 }
             welcome = (server, secret, shown)
             threading.Thread(target=self._accept, args=welcome, daemon=True).start()

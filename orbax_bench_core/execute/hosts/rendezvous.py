@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FOLDER = "cluster"
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 _PLACE_FILE = "place"
-_LUGGAGE_FILE = "suite.zip"
+_ARCHIVE_FILE = "suite.zip"
 _MOST_NOTE_BYTES: Final = 4096
 """Bytes of the files of the token and of the place."""
 _FEWEST_BITS = 128
@@ -64,17 +64,19 @@ class Rendezvous:
         self._folder = root / "_".join(filter(None, [_FOLDER, part]))
 
     @contextlib.contextmanager
-    def offered(self, token: str | None, luggage: bytes | None = None) -> Iterator[tuple[str, str]]:
+    def offered(
+        self, token: str | None, suite_archive: bytes | None = None
+    ) -> Iterator[tuple[str, str]]:
         """Writes them while the hosts of a run are together."""
         place, secret = secrets.token_hex(16), token or secrets.token_hex(32)
         try:
-            for name in (_TOKEN_FILE, _LUGGAGE_FILE, _PLACE_FILE):
+            for name in (_TOKEN_FILE, _ARCHIVE_FILE, _PLACE_FILE):
                 refuse_links(self._folder / name, self._root)
             self._folder.mkdir(parents=True, exist_ok=True)
-            for name in (_TOKEN_FILE, _LUGGAGE_FILE):  # of a process 0 that was killed
+            for name in (_TOKEN_FILE, _ARCHIVE_FILE):  # of a process 0 that was killed
                 (self._folder / name).unlink(missing_ok=True)
-            if luggage is not None:
-                _write_private(self._folder / _LUGGAGE_FILE, luggage)
+            if suite_archive is not None:
+                _write_private(self._folder / _ARCHIVE_FILE, suite_archive)
             (self._folder / _PLACE_FILE).write_text(place)
             if token is None:
                 _write_private(self._folder / _TOKEN_FILE, secret.encode())
@@ -98,12 +100,12 @@ class Rendezvous:
                 return place_proof(found)
             time.sleep(_POLL_S)
 
-    def luggage(self, most: int) -> bytes:
+    def suite_archive(self, most: int) -> bytes:
         """Returns the archive that process 0 has written, once it shows here."""
         deadline = time.monotonic() + _SHOWS_S
         while True:
             try:
-                data = read_at_most(self._folder / _LUGGAGE_FILE, most)
+                data = read_at_most(self._folder / _ARCHIVE_FILE, most)
             except OSError:
                 if time.monotonic() > deadline:
                     raise
@@ -121,7 +123,7 @@ class Rendezvous:
         if _read(self._folder / _PLACE_FILE) not in (None, place):
             return
         with contextlib.suppress(OSError):
-            for name in (_TOKEN_FILE, _LUGGAGE_FILE, _PLACE_FILE):
+            for name in (_TOKEN_FILE, _ARCHIVE_FILE, _PLACE_FILE):
                 (self._folder / name).unlink(missing_ok=True)
             self._folder.rmdir()
 

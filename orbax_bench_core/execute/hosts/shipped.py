@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.hosts.luggage import unpack_file
+from orbax_bench_core.execute.hosts.suite_archive import unpack_file
 
 
 class Shipped(enum.StrEnum):

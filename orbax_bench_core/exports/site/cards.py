@@ -1,6 +1,6 @@
 """Cards of runs: what their records say, kept beside a morning page.
 
-A season of nights has thousands of records, and each would be read anew for every page: on an
+A season of nights has thousands of records, and each would be read again for every page: on an
 object store that takes minutes. A card is taken while the run and its tables are what they were.
 """
 
@@ -49,7 +49,7 @@ class Cards:
         card = self._known.get(run.run_id)
         if state is None or card is None or card.state != state:
             card = _Card(state=state or "", measured=tuple(measured_in(run)))
-        # Files that are no records are named on every page, so that they are looked for anew.
+        # Files that are no records are named on every page, so that they are looked for again.
         if state is not None and card.measured and not run.left_out:
             self._used[run.run_id] = card
         return card.measured

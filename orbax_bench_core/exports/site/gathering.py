@@ -45,7 +45,7 @@ class Finding(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Night:
+class SiteRun:
     """A run on the page.
 
     Attributes:
@@ -81,15 +81,15 @@ class Site:
         made_at: When it was collected, UTC.
     """
 
-    nights: tuple[Night, ...]
+    nights: tuple[SiteRun, ...]
     histories: dict[str, History]
     unread: tuple[str, ...]
     older: int
     made_at: datetime.datetime
 
-    def suites(self) -> dict[str, list[Night]]:
+    def suites(self) -> dict[str, list[SiteRun]]:
         """Returns the runs of each suite, the newest first; suites in the order of their names."""
-        found: dict[str, list[Night]] = {}
+        found: dict[str, list[SiteRun]] = {}
         for night in self.nights:
             found.setdefault(night.info.suite_name, []).append(night)
         return dict(sorted(found.items()))
@@ -141,7 +141,7 @@ def _suite(run: FoundRun) -> str:
     return "" if run.info is None else run.info.suite_name
 
 
-def _night(run: FoundRun, unread: list[str]) -> Iterator[Night]:
+def _night(run: FoundRun, unread: list[str]) -> Iterator[SiteRun]:
     if run.directory is None or run.info is None:
         return
     root = run.directory.root
@@ -153,7 +153,7 @@ def _night(run: FoundRun, unread: list[str]) -> Iterator[Night]:
                 found = read(run.directory)
             except UserError as failure:
                 unread.append(str(failure))
-    yield Night(
+    yield SiteRun(
         folder=root,
         info=run.info,
         found=found or _best(run.directory),

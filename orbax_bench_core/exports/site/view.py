@@ -25,7 +25,7 @@ from orbax_bench_core.document import (
     Text,
     count,
 )
-from orbax_bench_core.exports.site.gathering import Night, Site
+from orbax_bench_core.exports.site.gathering import Site, SiteRun
 
 if TYPE_CHECKING:
     from etils import epath
@@ -57,7 +57,7 @@ def site_document(site: Site, folder: epath.Path) -> Document:
     older = f"; {count(site.older, 'older run')} left out" if site.older else ""
     elements: list[Element] = [
         Heading(title if suites else "No run yet", level=1),
-        Paragraph(f"{made}{older}. Every run writes it anew.", "dim"),
+        Paragraph(f"{made}{older}. Every run writes it again.", "dim"),
     ]
     if suites:
         elements += [
@@ -73,7 +73,7 @@ def site_document(site: Site, folder: epath.Path) -> Document:
     return Document(title=f"orbax-bench: {title}", elements=tuple(elements), brief=_brief(suites))
 
 
-def _title(suites: Mapping[str, Sequence[Night]]) -> str:
+def _title(suites: Mapping[str, Sequence[SiteRun]]) -> str:
     states = Counter(nights[0].state for nights in suites.values())
     said = [f"{states[state]} {state}" for state in _MARKS if states[state]]
     return f"{', '.join(said)} in {count(len(suites), 'suite')}"
@@ -91,7 +91,7 @@ def _filter(site: Site) -> Filter:
     )
 
 
-def _latest(suites: Mapping[str, Sequence[Night]], folder: epath.Path) -> Table:
+def _latest(suites: Mapping[str, Sequence[SiteRun]], folder: epath.Path) -> Table:
     worst_first = sorted(suites.values(), key=lambda nights: _ORDER.index(nights[0].state))
     rows = tuple(
         Row(
@@ -116,7 +116,7 @@ def _latest(suites: Mapping[str, Sequence[Night]], folder: epath.Path) -> Table:
     return Table(columns, rows, sorts=True)
 
 
-def _since(nights: Sequence[Night]) -> str:
+def _since(nights: Sequence[SiteRun]) -> str:
     """Returns how long the state of a suite has been what it is."""
     same = 0
     while same < len(nights) and nights[same].state == nights[0].state:
@@ -125,7 +125,7 @@ def _since(nights: Sequence[Night]) -> str:
     return f"{count(same, 'run')}, {since:%Y-%m-%d}"
 
 
-def _trends(site: Site, suites: Mapping[str, Sequence[Night]]) -> list[Element]:
+def _trends(site: Site, suites: Mapping[str, Sequence[SiteRun]]) -> list[Element]:
     keys = {name: nights[0].info.run_id for name, nights in suites.items()}
     table = trends_table({name: site.histories[name] for name in keys}, keys)
     return [Heading("Trends"), Paragraph(_TRENDS, "dim"), table] if table is not None else []
@@ -160,14 +160,14 @@ def _runs(site: Site, folder: epath.Path) -> Table:
     return Table(columns, rows, sorts=True)
 
 
-def _state(night: Night, folder: epath.Path) -> Span:
+def _state(night: SiteRun, folder: epath.Path) -> Span:
     mark, role = _MARKS[night.state]
     page = night.found.page
     href = _address(night, folder, page) if page in night.pages else ""
     return Span(f"{mark} {night.state}", role, strong=role == "bad", href=href)
 
 
-def _pages(night: Night, folder: epath.Path) -> Text:
+def _pages(night: SiteRun, folder: epath.Path) -> Text:
     said: list[str | Span] = []
     for page in night.pages:
         name = page.removesuffix(".html").replace("_", " ")
@@ -176,11 +176,11 @@ def _pages(night: Night, folder: epath.Path) -> Text:
     return tuple(said) or "–"
 
 
-def _name(night: Night) -> str:
+def _name(night: SiteRun) -> str:
     return str(night.folder.name)
 
 
-def _address(night: Night, folder: epath.Path, page: str = "") -> str:
+def _address(night: SiteRun, folder: epath.Path, page: str = "") -> str:
     """Returns a link from the page to a run directory or a page in it; empty where none leads."""
     ours, theirs = str(folder), str(night.folder)
     target = f"{theirs}/{page}" if page else theirs
@@ -195,7 +195,7 @@ def _address(night: Night, folder: epath.Path, page: str = "") -> str:
     return f"https://storage.cloud.google.com/{quote(place)}" if scheme == "gs" else ""
 
 
-def _brief(suites: Mapping[str, Sequence[Night]]) -> tuple[Element, ...]:
+def _brief(suites: Mapping[str, Sequence[SiteRun]]) -> tuple[Element, ...]:
     lines = []
     for name, nights in suites.items():
         mark, role = _MARKS[nights[0].state]

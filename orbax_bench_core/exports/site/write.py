@@ -1,4 +1,4 @@
-"""Writing of a morning page, and of what lets every later run write it anew."""
+"""Writing of a morning page, and of what lets every later run write it again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
 
 
 def has_site(folder: epath.Path) -> bool:
-    """Returns whether a folder has a page that runs write anew; no, where it cannot be asked."""
+    """Returns whether a folder has a page that runs write again; no, where it cannot be asked."""
     if str(folder).endswith("//"):
         return False
     try:
@@ -56,7 +56,7 @@ def has_site(folder: epath.Path) -> bool:
 
 
 def renew_site(folder: epath.Path) -> None:
-    """Writes the page of a folder anew, with the places that it was made from."""
+    """Writes the page of a folder again, with the places that it was made from."""
     path = folder / _SETTINGS
     try:
         settings = read_json(path)

@@ -97,7 +97,7 @@ _new_reading: Callable[[tuple[str, float, str]], Reading] = functools.partial(
 
 
 def reader(path: str) -> Read | None:
-    """How to read a file of the kernel's anew, at a tenth of the cost of opening it each time.
+    """How to read a file of the kernel's again, at a tenth of the cost of opening it each time.
 
     Args:
         path: For example `/proc/self/io`.

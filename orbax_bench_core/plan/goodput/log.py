@@ -40,7 +40,7 @@ class JobLog:
         stalls: Times that training waited for a save.
         blocking_s: Median seconds of that.
         interval_s: Median seconds from the begin of such a stall to the next, the stall included.
-        failures: Times that the job ended and began anew.
+        failures: Times that the job ended and began again.
         mtbf_s: Seconds per failure.
         recovery_s: Median seconds from the last step before a failure to the first one after.
         lost_steps: Median steps that were made twice for a failure.

@@ -10,7 +10,7 @@ from orbax_bench_core.steps.pipeline.capture import publish_baseline
 from orbax_bench_core.steps.pipeline.checkpoint import generate_checkpoint
 from orbax_bench_core.steps.pipeline.checkpoint_look import inspect_checkpoint
 from orbax_bench_core.steps.pipeline.choice import best
-from orbax_bench_core.steps.pipeline.ending import InWords
+from orbax_bench_core.steps.pipeline.ending import ErrorsAsMessages
 from orbax_bench_core.steps.pipeline.enforcement import NotPassed, enforce_verdict
 from orbax_bench_core.steps.pipeline.finishing import finish, run_folder
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
@@ -24,8 +24,8 @@ from orbax_bench_core.steps.pipeline.tables import aggregate
 from orbax_bench_core.steps.pipeline.verdict import compare_baseline
 
 __all__ = [
+    "ErrorsAsMessages",
     "Files",
-    "InWords",
     "NotPassed",
     "Outputs",
     "aggregate",

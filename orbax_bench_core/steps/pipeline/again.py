@@ -23,7 +23,7 @@ def tried_again(step: Callable[Given, Returned]) -> Callable[Given, Returned]:
     """Has a step be tried again that a store has ended, and nothing that was given or found.
 
     The same step goes on from what is recorded. Where it runs on several hosts, all of them start
-    anew, which their launcher sees to.
+    again, which their launcher sees to.
     """
 
     @functools.wraps(step)

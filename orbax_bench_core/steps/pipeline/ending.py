@@ -10,7 +10,7 @@ from orbax_bench_core.errors import UserError, presentable, refusal_of
 from orbax_bench_core.execute import CannotRecord, HostsMissing
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import clear_own
-from orbax_bench_core.interrupts import Told, interrupted_when_told
+from orbax_bench_core.interrupts import Terminated, interrupted_when_told
 from orbax_bench_core.owners import closed_to_others
 from orbax_bench_core.steps.pipeline.enforcement import NotPassed
 from orbax_bench_core.steps.point import ENDED, PointFailed
@@ -20,7 +20,7 @@ _IN_CONTAINER: Final = "_KFP_RUNTIME"
 _FAILED: Final = (PointFailed, CannotRecord, HostsMissing)
 
 
-class InWords:
+class ErrorsAsMessages:
     """Context of the body of a component, which ends with a message rather than a traceback.
 
     In a container what the user can mend, and what a step has found, are printed, and the process
@@ -52,12 +52,12 @@ class InWords:
         Raises:
             UserError: The system refused something, and this is no container.
             SystemExit: The body raised what has a message, in a container.
-            Told: The process was told to end, and what ran made another error of that.
+            Terminated: The process was told to end, and what ran made another error of that.
         """
         self._modes.__exit__(None, None, None)
         try:
             self._interrupts.__exit__(kind, error, traceback)
-        except Told as told:
+        except Terminated as told:
             if _IN_CONTAINER not in os.environ:
                 raise
             error = told
@@ -70,7 +70,7 @@ class InWords:
             return
         if refused is not None:
             _end(refused.error, Exit.FAILED if refused.passing else Exit.INVALID)
-        if isinstance(error, Told):
+        if isinstance(error, Terminated):
             _end(UserError(f"told to end by {error}; what is done is kept"), Exit.INTERRUPTED)
         if isinstance(error, NotPassed):
             _end(error, error.code)

@@ -10,7 +10,7 @@ from typing import Final
 from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts_file, what_decided
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Outcome, exit_code
-from orbax_bench_core.steps.outlets import Outlets
+from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Outputs
 from orbax_bench_core.steps.pipeline.verdict import comparison_outcomes
@@ -36,7 +36,7 @@ def enforce_verdict(
     verdicts: str | None = None,
     lacking: Sequence[str] = (),
     allow_inconclusive: bool = False,
-    outlets: Outlets | None = None,
+    notifiers: Notifiers | None = None,
 ) -> Outputs[str]:
     """Fails unless a verdict is good enough and nothing is lacking.
 
@@ -50,7 +50,7 @@ def enforce_verdict(
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
             operation.
-        outlets: Where the state of the suite is told as well; None for nowhere, as
+        notifiers: Where the state of the suite is told as well; None for nowhere, as
             compare-baseline has told it.
 
     Returns:
@@ -61,7 +61,7 @@ def enforce_verdict(
         UserError: It is no verdict or not that of the file, the file cannot be read, or there is
             none for a webhook.
     """
-    if outlets is not None and outlets.webhook is not None and verdicts is None:
+    if notifiers is not None and notifiers.webhook is not None and verdicts is None:
         raise UserError("a webhook is told of a suite, which verdicts.json names: give --verdicts")
     if verdict not in (*WORDS, LEAK):
         raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(WORDS[1:])}")
@@ -77,14 +77,14 @@ def enforce_verdict(
     lacks = Outcome(incomplete=bool(lacking))
     own = exit_code(found, allow_inconclusive=allow_inconclusive)
     code = exit_code(found, lacks, allow_inconclusive=allow_inconclusive)
-    if outlets is not None and outlets.webhook is not None and report is not None:
+    if notifiers is not None and notifiers.webhook is not None and report is not None:
         folder = _folder_of(verdicts or "")
         state = exit_code(
             *comparison_outcomes(report, folder),
             dataclasses.replace(found, incomplete=bool(lacking)),
             allow_inconclusive=allow_inconclusive,
         )
-        outlets.state_of(report, state, folder, lacking)
+        notifiers.state_of(report, state, folder, lacking)
     if code:
         lines = [line.strip() or "(no name)" for line in lacking]
         # A sweep may lack thousands.

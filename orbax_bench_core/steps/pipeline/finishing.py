@@ -19,7 +19,7 @@ from orbax_bench_core.files import names_in, write_atomically
 from orbax_bench_core.lineage import artifact_metadata, file_digest, made_from_these_records
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.conclusions import publish_verdicts
-from orbax_bench_core.steps.outlets import Outlets
+from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.pipeline.tables import lacking_of
@@ -66,13 +66,13 @@ def finish(
     pipeline_run: str = "",
     slices: Sequence[str] = (),
     status: str = "",
-    outlets: Outlets | None = None,
+    notifiers: Notifiers | None = None,
 ) -> Outputs[State]:
     """Writes what a run lacks of its report and verdicts, and tells its state.
 
     It takes nothing from the other steps and needs none of them: a suite that was refused, an image
     that was not pulled and a step that was lost leave a report that says so. What the other steps
-    wrote from the records that are there is not written again.
+    wrote from the existing records is not written again.
 
     Args:
         output_directory: The run directory.
@@ -81,7 +81,7 @@ def finish(
         slices: Names of slices where each has a folder of its own; empty where none has.
         status: How the service says that the other steps ended, such as `SUCCEEDED`, in whatever
             case; empty where it does not say.
-        outlets: Where the state is told as well; None for what the environment variables say.
+        notifiers: Where the state is told as well; None for what the environment variables say.
 
     Returns:
         The value is the state: REGRESSION, FAILED, INCONCLUSIVE or PASS, the worst of all slices.
@@ -92,12 +92,12 @@ def finish(
         UserError: A record cannot be read, or a slice has no such name.
         OSError: A file cannot be read or written.
     """
-    outlets = outlets or Outlets.of()
+    notifiers = notifiers or Notifiers.of()
     folder = run_folder(output_directory, pipeline_run) if pipeline_run else output_directory
     if apart := [name for name in slices if "/" in name or name in ("", ".", "..")]:
         raise UserError(f"slices: {shown(apart[0])} is no name of a slice, such as v5e-2x4")
     places = [f"{folder.rstrip('/')}/{name}" for name in dict.fromkeys(slices)] or [folder]
-    endings = [_ending(place, suite, status, outlets) for place in places]
+    endings = [_ending(place, suite, status, notifiers) for place in places]
     state = min((state for state, _ in endings), key=_STATES.index)
     elements: list[Element] = [Heading(state, level=1)]
     elements += [
@@ -121,13 +121,13 @@ def _output(path: epath.Path, kind: str) -> Output:
 
 
 def _ending(
-    directory: str, suite: str, status: str, outlets: Outlets
+    directory: str, suite: str, status: str, notifiers: Notifiers
 ) -> tuple[State, tuple[str, ...]]:
     """Writes what one run directory lacks, tells its state, and returns that with the reasons."""
     run, failed = RunDirectory(directory), status.upper() not in _SUCCEEDED
     if not run.exists():
         name, why = _never_begun(suite)
-        return outlets.failed(name, directory, why), (why,)
+        return notifiers.failed(name, directory, why), (why,)
     read, current = Run(run), made_from_these_records(run, *_PAGES)
     summary = summarize(read.repeats()) if current else publish(run)
     lacking = lacking_of(read, summary)
@@ -136,7 +136,7 @@ def _ending(
         lacking += [a_step_failed] if failed and not lacking else []
         lines = tuple(lacking) or ("every point is complete",)
         ended = Exit.FAILED if lacking else Exit.OK
-        return outlets.ended(read.info.suite_name, ended, directory, lines), lines
+        return notifiers.ended(read.info.suite_name, ended, directory, lines), lines
     if read.info.paired and not made_from_these_records(run, RunFile.VERDICTS):
         publish_verdicts(run, compare_stored(directory, directory))
     found = read_verdicts(read)
@@ -146,7 +146,7 @@ def _ending(
     ):  # no verdict explains that it failed
         lacking = [a_step_failed]
     code = exit_code(*outcomes, Outcome(incomplete=bool(lacking)))
-    state = outlets.state_of(found, code, directory, lacking)
+    state = notifiers.state_of(found, code, directory, lacking)
     return state, (headline(found), *lacking)
 
 

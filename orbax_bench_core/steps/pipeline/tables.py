@@ -29,7 +29,7 @@ _SHOWN: Final = 20
 
 @tried_again
 def aggregate(output_directory: str) -> Outputs[list[str]]:
-    """Writes the tables and pages of a run from the records that are there.
+    """Writes the tables and pages of a run from the existing records.
 
     It takes nothing from the steps that measured, but reads the run directory: a step that was lost
     loses no more than its own points.

@@ -7,7 +7,7 @@ from orbax_bench_core.exit_codes import Exit, Outcome, exit_code
 from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.conclusions import publish_verdicts
-from orbax_bench_core.steps.outlets import Outlets
+from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.settling import unfinished
@@ -25,7 +25,7 @@ def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[Ou
 
 @tried_again
 def compare_baseline(
-    output_directory: str, *, baseline: str = "", outlets: Outlets | None = None
+    output_directory: str, *, baseline: str = "", notifiers: Notifiers | None = None
 ) -> Outputs[str]:
     """Judges a run: both its arms, or the run beside a stored baseline, which only warns below 2x.
 
@@ -33,7 +33,7 @@ def compare_baseline(
         output_directory: The run directory that is looked at.
         baseline: A stored baseline, a registry of them, REGISTRY/NAME with the id, label, commit or
             tag of a capture, or a run directory; empty for a run that has both arms.
-        outlets: Where else the verdict is told; None for what the environment variables say.
+        notifiers: Where else the verdict is told; None for what the environment variables say.
 
     Returns:
         The value is the verdict in one word; `verdicts`, `comparison` and `report` are files of the
@@ -43,13 +43,13 @@ def compare_baseline(
         UserError: There is no run here, or nothing to compare it with.
     """
     run = RunDirectory(output_directory)
-    outlets = outlets or Outlets.of()
-    with outlets.on_failure(None, output_directory):
+    notifiers = notifiers or Notifiers.of()
+    with notifiers.on_failure(None, output_directory):
         found = compare_stored(baseline or output_directory, output_directory)
         publish_verdicts(run, found)
-    told = outlets.webhook is not None
+    told = notifiers.webhook is not None
     code = exit_code(*comparison_outcomes(found, output_directory)) if told else int(Exit.OK)
-    outlets.verdicts(found, code, output_directory)
+    notifiers.verdicts(found, code, output_directory)
     said = {"baseline": baseline or "arm", "verdict": found.word}
     judged = (
         (f"{point.point} {point.point_id} {operation.operation} ratio", operation.verdict.ratio)

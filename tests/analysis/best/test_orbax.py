@@ -20,7 +20,7 @@ from orbax_bench_core.analysis.best.orbax_code import (
 )
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.sweep import BUILTINS, load_class, options_class
-from orbax_bench_core.worker.effects import Witness
+from orbax_bench_core.worker.effects import EffectListener
 
 pytestmark = pytest.mark.slow
 
@@ -174,8 +174,8 @@ def follow(tmp_path, tree, orbax_log):
             write_arrays(folder / "ckpt", tree)
         names = {"path": folder / "ckpt", "directory": folder / "steps"}
         names |= {"tree": tree, "target": target}
-        witness = Witness(point.options)
-        with witness.listening():
+        listener = EffectListener(point.options)
+        with listener.listening():
             for step in range(STEPS if "(step, " in code else 1):
                 names["step"] = step
                 exec(code, names)
@@ -184,7 +184,7 @@ def follow(tmp_path, tree, orbax_log):
             broadcast = point.options.get("use_load_and_broadcast")
             assert broadcast or names["restored"][name].dtype == leaf.dtype
             assert jax.numpy.allclose(names["restored"][name], leaf, rtol=1e-2)
-        found = witness.effects(
+        found = listener.effects(
             point, folder, [Sample("load", 0, "0_time", 1.0, "s")], folder / "traces"
         )
         names["steps"] = sorted(int(each.name) for each in (folder / "steps").iterdir())

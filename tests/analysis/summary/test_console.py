@@ -43,7 +43,7 @@ def test_in_80_columns_a_table_leaves_out_what_it_has_no_room_for(printed, event
     narrow, wide = printed(document, 80), printed(document, 130)
     (heading,) = (line for line in narrow.splitlines() if line.startswith("  operation"))
     assert len(heading) <= 80
-    assert "Not shown for want of columns: min; report.html has all." in narrow
+    assert "Not shown, because the terminal is narrow: min; report.html has all." in narrow
     assert "Not shown" not in wide
     assert all(name in wide for name in ("min", "max", *extra.headings))
 

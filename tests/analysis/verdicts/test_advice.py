@@ -31,7 +31,7 @@ def test_a_regression_needs_no_second_run():
 
 def test_a_regression_that_decides_nothing_asks_to_be_made_primary():
     said = advice(verdict("REGRESSION"), "metadata", GATE, primary=False)
-    assert said == "Decides nothing: if it matters, name it in `gate.primary` and run anew."
+    assert said == "Decides nothing: if it matters, name it in `gate.primary` and run again."
 
 
 def test_an_unpaired_regression_is_only_a_warning():
@@ -77,7 +77,10 @@ def test_stalls_are_to_be_looked_at():
 
 @pytest.mark.parametrize(
     ("settled", "said"),
-    [(False, "Run the same command again: suspected"), (True, "Chance is not ruled out: run anew")],
+    [
+        (False, "Run the same command again: suspected"),
+        (True, "Chance is not ruled out: run again"),
+    ],
 )
 def test_suspected_stalls_are_followed_up(settled, said):
     found = verdict("INCONCLUSIVE", endpoint="stalls", settled=settled)
@@ -109,7 +112,7 @@ def test_an_unpaired_pass_is_no_proof():
 def test_no_verdict_at_the_last_look_says_what_it_takes():
     assert advice(open_verdict(), "save", GATE) == (
         "With 60 operations per arm a slow-down is found 8 times in 10: +18 %; 9 in 10: +20 %. A "
-        "verdict needs about 12 more blocks: run anew with `gate.looks` up to 84."
+        "verdict needs about 12 more blocks: run again with `gate.looks` up to 84."
     )
 
 
@@ -175,7 +178,7 @@ def test_a_verdict_does_not_depend_on_health():
 def test_a_failed_arm_is_to_be_repaired():
     said = advice(verdict("INCONCLUSIVE", reason="no loads"), "save", GATE, failed=True)
     assert said == (
-        "Repair the arm that failed (no loads), then run anew in another output directory."
+        "Repair the arm that failed (no loads), then run again in another output directory."
     )
 
 

@@ -1,4 +1,4 @@
-"""Luggage of a run: the suite and what it names, for hosts that have no copy of their own."""
+"""Archive of a suite and what it names, for hosts that have no copy of their own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Luggage:
+class SuiteArchive:
     """A suite with the files beside it that it names.
 
     Attributes:
@@ -70,7 +70,7 @@ class Luggage:
         return f"{', '.join(self.files)} ({len(self.data) / 1e3:.1f} kB)"
 
 
-def pack(suite: str, run_directory: str, text: str = "") -> Luggage | None:
+def pack(suite: str, run_directory: str, text: str = "") -> SuiteArchive | None:
     """Packs a suite and what it names of its folder; whoever may read the archive may read those.
 
     It names a file or the source of a package by its path relative to the folder, and a module by
@@ -91,7 +91,7 @@ def pack(suite: str, run_directory: str, text: str = "") -> Luggage | None:
             files.writestr(zipfile.ZipInfo(path, _EPOCH), content, zipfile.ZIP_DEFLATED)
             if path.endswith(_COMPARED):
                 hashes[path] = hashlib.sha256(content).hexdigest()
-    return Luggage(Path(suite).name, tuple(sizes), hashes, archive.getvalue())
+    return SuiteArchive(Path(suite).name, tuple(sizes), hashes, archive.getvalue())
 
 
 def unpack(data: bytes, folder: Path, *, digest: str = "") -> None:

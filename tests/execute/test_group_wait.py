@@ -1,4 +1,4 @@
-"""A vigil over a group: workers that are scripted here, and processes that get real signals."""
+"""Waiting for a group: workers that are scripted here, and processes that get real signals."""
 
 import contextlib
 import os
@@ -9,9 +9,9 @@ import threading
 import pytest
 
 from orbax_bench_core.execute import Retry
+from orbax_bench_core.execute.group_wait import GroupWait, HostFailed
 from orbax_bench_core.execute.hosts import HostLost, WorkerDied
 from orbax_bench_core.execute.liveness import Patience, Signs
-from orbax_bench_core.execute.vigil import HostFailed, Vigil
 from orbax_bench_core.interrupts import interrupted_when_told
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import Done
@@ -51,7 +51,7 @@ def keep(*workers, said=(), timeout_s=60.0, patience=QUICK):
     inbox = queue.SimpleQueue()
     for line in said:
         inbox.put(line)
-    return Vigil(workers, inbox, timeout_s=timeout_s, patience=patience).keep()
+    return GroupWait(workers, inbox, timeout_s=timeout_s, patience=patience).keep()
 
 
 def failure(*workers, **given):
@@ -100,7 +100,7 @@ def test_a_worker_that_is_let_go_in_time_is_waited_for():
 
     timer = threading.Timer(0.05, go_on)
     timer.start()
-    assert list(Vigil([worker], inbox, timeout_s=60, patience=QUICK).keep()) == [0]
+    assert list(GroupWait([worker], inbox, timeout_s=60, patience=QUICK).keep()) == [0]
     timer.join()
 
 

@@ -1,4 +1,4 @@
-"""Vigil over the workers of a group: what they say, and the signs of those that say nothing."""
+"""Waits for a group of workers: their messages, and the health of those that send none."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from orbax_bench_core.execute.blame import Cause, Evidence, culprit
 from orbax_bench_core.execute.hosts import HostLost, Inbox, WorkerDied, WorkerHandle
 from orbax_bench_core.execute.liveness import Liveness, Patience, Pulse
+from orbax_bench_core.execute.root_cause import Cause, Evidence, first_failed_host
 from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import ErrorInfo
@@ -44,7 +44,7 @@ class CannotRecord(Exception):
     """A result was measured and cannot be written: going on would lose more."""
 
 
-class Vigil:
+class GroupWait:
     """A wait until each worker of a group has answered, or one has failed.
 
     While it waits, it looks at the signs of those that have not answered. Once one has failed, by
@@ -161,7 +161,7 @@ class Vigil:
         self._look_for_the_last_time()
         hosts = list(dict.fromkeys([*self._troubled, *range(len(self._workers))]))
         evidence = {host: self._evidence(host) for host in hosts}
-        host = culprit(evidence)
+        host = first_failed_host(evidence)
         if host is None or (not self._troubled and evidence[host].cause is Cause.STALLED):
             raise self._timeout(evidence)
         cause = evidence[host].cause

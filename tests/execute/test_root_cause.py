@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.execute.blame import Cause, Evidence, culprit
 from orbax_bench_core.execute.liveness import Judgement, Liveness
+from orbax_bench_core.execute.root_cause import Cause, Evidence, first_failed_host
 
 
 def shows(liveness=Liveness.UNKNOWN, **found):
@@ -69,4 +69,4 @@ def test_what_a_host_shows(evidence, cause):
     ],
 )
 def test_the_host_with_which_it_began_is_blamed_not_the_first_to_speak(spoke, blamed):
-    assert culprit(dict(enumerate(spoke))) == blamed
+    assert first_failed_host(dict(enumerate(spoke))) == blamed

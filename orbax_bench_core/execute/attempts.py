@@ -1,4 +1,4 @@
-"""Try of a repeat: how its hosts ended, and a record of each that could not write its own."""
+"""Attempt at a repeat: how its hosts ended, and records of those that could not write."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 
 from orbax_bench_core.execute.group import WorkerGroup
+from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
 from orbax_bench_core.execute.hosts import Host
 from orbax_bench_core.execute.outcomes import WarmUpEnded, began_nothing, peer_failed
-from orbax_bench_core.execute.vigil import CannotRecord, HostFailed
 from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.records import AlreadyRecorded, ErrorInfo, Record, RunDirectory
 from orbax_bench_core.worker import Done, Task
@@ -36,9 +36,9 @@ class Try:
         self._started_at, self._clock = datetime.datetime.now(datetime.UTC), time.monotonic()
 
     @property
-    def in_vain(self) -> bool:
-        """Whether it failed for want of something that another try would lack as well."""
-        return any(done.in_vain for done in self.ended.values())
+    def not_worth_retrying(self) -> bool:
+        """Whether it failed for a reason that a retry cannot change."""
+        return any(done.not_worth_retrying for done in self.ended.values())
 
     @property
     def began(self) -> bool:

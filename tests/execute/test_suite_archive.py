@@ -8,7 +8,7 @@ import pytest
 
 from orbax_bench_core.config import with_overrides
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.hosts.luggage import differing, pack, unpack
+from orbax_bench_core.execute.hosts.suite_archive import differing, pack, unpack
 
 
 @pytest.fixture
@@ -69,22 +69,22 @@ NAMED = {
 
 
 def test_the_suite_and_what_it_names_travel_and_nothing_else(folder, tmp_path):
-    luggage = pack(str(folder / "suite.yaml"), str(folder / "out"))
-    assert luggage.name == "suite.yaml"
-    assert set(luggage.files) == NAMED
+    suite_archive = pack(str(folder / "suite.yaml"), str(folder / "out"))
+    assert suite_archive.name == "suite.yaml"
+    assert set(suite_archive.files) == NAMED
     there = tmp_path / "there"
-    unpack(luggage.data, there, digest=luggage.digest)
+    unpack(suite_archive.data, there, digest=suite_archive.digest)
     arrived = {path.relative_to(there).as_posix() for path in there.rglob("*") if path.is_file()}
     assert arrived == NAMED
     assert (there / "notes.txt").read_text() == "notes.txt"
-    assert differing(luggage.hashes, str(there / "suite.yaml")) == ""
+    assert differing(suite_archive.hashes, str(there / "suite.yaml")) == ""
 
 
 def test_what_an_override_names_travels_too(folder):
     path = str(folder / "suite.yaml")
     text = with_overrides(SUITE, ["benchmarks.0={generator: replaced.Bench}"], path)
-    luggage = pack(path, str(folder / "out"), text)
-    assert set(luggage.files) == {*NAMED, "replaced.py"}
+    suite_archive = pack(path, str(folder / "out"), text)
+    assert set(suite_archive.files) == {*NAMED, "replaced.py"}
 
 
 def test_equal_files_make_an_equal_copy(folder):
@@ -103,9 +103,9 @@ def test_a_file_that_another_host_has_otherwise_is_named_and_logs_are_not_looked
 
 
 def test_a_copy_that_is_not_the_one_of_process_0_is_not_taken(folder, tmp_path):
-    luggage = pack(str(folder / "suite.yaml"), str(folder / "out"))
+    suite_archive = pack(str(folder / "suite.yaml"), str(folder / "out"))
     with pytest.raises(ValueError, match="not the one that process 0 has written"):
-        unpack(luggage.data + b"x", tmp_path / "there", digest=luggage.digest)
+        unpack(suite_archive.data + b"x", tmp_path / "there", digest=suite_archive.digest)
     assert not (tmp_path / "there").exists()
 
 

@@ -1,4 +1,4 @@
-"""Company of repeats: others of the same run that were measured on the same machine meanwhile."""
+"""Repeats of one run that were measured at the same time on one machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Interval(NamedTuple):
     counted: tuple[str, int] | None
 
 
-class CompanyFinder:
+class OverlapFinder:
     """Collects when machines were busy, and finds the repeats that were not alone on theirs.
 
     A run whose steps wait for each other, as the measuring lock has them, has none. What another

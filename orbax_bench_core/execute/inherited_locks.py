@@ -1,4 +1,4 @@
-"""Locks that this process holds, for the workers that it starts to hold as well."""
+"""Locks held by this process, which its workers inherit."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from orbax_bench_core.records import CompanyFinder, ErrorInfo, Record, repeats_of
+from orbax_bench_core.records import ErrorInfo, OverlapFinder, Record, repeats_of
 from orbax_bench_core.records.record import Attempt
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -30,7 +30,7 @@ def measured(make_record, make_point):
 
 
 def found(*records: Record):
-    finder = CompanyFinder()
+    finder = OverlapFinder()
     for repeat in repeats_of(records):
         finder.add(repeat)
     return sorted(finder.found().values())

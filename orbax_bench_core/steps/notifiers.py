@@ -1,4 +1,4 @@
-"""Outlets of a conclusion beside the run directory: a webhook, JUnit XML, the page of a CI job."""
+"""Where a conclusion goes beside the run directory: a webhook, JUnit XML, a CI job's page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LONGEST_ADDRESS: Final = 2**16
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Outlets:
+class Notifiers:
     """Places where a command tells what it found, beside its run directory and its terminal.
 
     Whatever goes wrong with one of them is a warning on standard error, and never the exit code.
@@ -58,7 +58,7 @@ class Outlets:
         junit: str | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> Self:
-        """Returns the outlets that were asked for."""
+        """Returns the notifiers that were asked for."""
         given = notify or environment.get(NOTIFY, "")
         webhook = None
         if given:
@@ -75,7 +75,7 @@ class Outlets:
 
     @staticmethod
     def hidden(environment: MutableMapping[str, str]) -> None:
-        """Takes the outlets out of the environment of processes that this one starts.
+        """Takes the notifiers out of the environment of processes that this one starts.
 
         They are parts of what this process itself tells of, once and at its end.
         """
@@ -157,8 +157,8 @@ class Outlets:
             raise
 
     def renew_site(self, directory: str) -> None:
-        """Writes the morning page anew, where one was asked for or is there."""
-        with _warned("the page of past runs cannot be written anew"):
+        """Writes the morning page again, where one was asked for or is there."""
+        with _warned("the page of past runs cannot be written again"):
             if self.site:
                 if has_site(_path(self.site)):
                     renew_site(_path(self.site))
@@ -206,7 +206,7 @@ _STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 """Path of the summary page of a job of GitHub Actions."""
 
 SITE: Final = "ORBAX_BENCH_SITE"
-"""Folder whose morning page every run writes anew; by default that of the run directory."""
+"""Folder whose morning page every run writes again; by default that of the run directory."""
 
 _FAILURES: Final = (Exit.FAILED, Exit.INVALID, Exit.LOST_HEAD)
 _STATES: Final[dict[int, State]] = {

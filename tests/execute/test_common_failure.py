@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.execute import AllAlike
-from orbax_bench_core.execute.alike import SharedFailure
+from orbax_bench_core.execute import CommonFailure
+from orbax_bench_core.execute.common_failure import CommonFailureCheck
 from orbax_bench_core.records import ErrorInfo
 from tests.support.repeats import repeat_over
 
@@ -26,7 +26,7 @@ def watch(make_record):
     """Lets points fail one after the other; returns what was said, and after how many."""
 
     def run(points, errors):
-        shared = SharedFailure(points)
+        shared = CommonFailureCheck(points)
         for number, (point, error) in enumerate(zip(points, errors, strict=False)):
             status = "passed" if error is None else "failed"
             if error is not None and error.type == "MeshDoesNotFit":
@@ -35,7 +35,7 @@ def watch(make_record):
                 shared.look(
                     point, repeat_over({0: make_record(point, status=status, error=error)}, 1)
                 )
-            except AllAlike as stop:
+            except CommonFailure as stop:
                 return number + 1, str(stop)
         return None
 
@@ -44,7 +44,7 @@ def watch(make_record):
 
 def test_three_points_that_lack_a_library_are_enough(points, watch):
     said = (
-        "the first 3 of 5 points failed for want of the same thing: ModuleNotFoundError: "
+        "the first 3 of 5 points failed for the same reason: ModuleNotFoundError: "
         "No module named 'lib'"
     )
     assert watch(points(5), [NO_LIBRARY] * 5) == (3, said)
@@ -60,7 +60,7 @@ def test_a_full_disk_is_one_reason_whatever_was_written(points, watch):
     errors = [ErrorInfo(type="OSError", message=NO_SPACE % number) for number in range(3)]
     assert watch(points(3), errors) == (
         3,
-        "all 3 points failed for want of the same thing: No space left on device",
+        "all 3 points failed for the same reason: No space left on device",
     )
 
 
@@ -81,8 +81,8 @@ def test_a_failure_of_its_own_kind_says_nothing_of_others(points, watch):
 
 
 def test_arms_of_a_comparison_are_called_so(points, make_record):
-    shared = SharedFailure([*points(4), *points(4)], what="arm")  # an A/A pair has equal arms
-    with pytest.raises(AllAlike, match="the first 3 of 4 arms failed for want of the same"):
+    shared = CommonFailureCheck([*points(4), *points(4)], what="arm")  # an A/A pair has equal arms
+    with pytest.raises(CommonFailure, match="the first 3 of 4 arms failed for want of the same"):
         for point in points(3):
             record = make_record(point, status="failed", error=NO_LIBRARY)
             shared.look(point, repeat_over({0: record}, 1))

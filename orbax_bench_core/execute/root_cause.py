@@ -1,4 +1,4 @@
-"""Blame for the failure of a group: the host with which it began, not the first one to speak."""
+"""Finds the host on which a group failure started, which may not be the first to report it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Evidence:
         return Cause.OWN
 
 
-def culprit(evidence: Mapping[int, Evidence]) -> int | None:
+def first_failed_host(evidence: Mapping[int, Evidence]) -> int | None:
     """Returns the host with which a failure began, or None where no host shows anything."""
     host = min(evidence, key=lambda one: evidence[one].cause, default=None)
     return None if host is None or evidence[host].cause is Cause.NONE else host

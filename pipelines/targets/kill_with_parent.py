@@ -1,6 +1,6 @@
 """Leash of a step: all that the step has started ends with the process that runs its pipeline.
 
-    python leash.py OWNER COMMAND...
+    python kill_with_parent.py OWNER COMMAND...
 
 A process that is killed has no time to end others, and kfp starts a step below a shell, so that the
 kernel would tell only that one. Run as a file, so that it imports nothing of ours.
@@ -20,7 +20,7 @@ _LOST = 1
 
 
 def leashed(command: Sequence[str]) -> list[str]:
-    """Returns the command that runs another one on a leash of this process."""
+    """Returns the command that runs another one that ends with this process."""
     if not POSSIBLE:
         return list(command)
     return [sys.executable, "-I", __file__, str(os.getpid()), *command]

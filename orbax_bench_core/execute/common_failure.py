@@ -15,11 +15,11 @@ ENOUGH: Final = 3
 """Points that fail alike before any has passed, after which the rest is given up."""
 
 
-class AllAlike(Exception):
+class CommonFailure(Exception):
     """The points so far have failed for one reason, for which the rest would fail as well."""
 
 
-class SharedFailure:
+class CommonFailureCheck:
     """Watch over the failures of a run, until a repeat has passed."""
 
     def __init__(self, points: Sequence[SweepPoint], *, what: str = "point") -> None:
@@ -47,7 +47,7 @@ class SharedFailure:
         which = f"the only {self._what}" if self._points == 1 else f"all {failed} {self._what}s"
         if failed < self._points:
             which = f"the first {failed} of {self._points} {self._what}s"
-        raise AllAlike(f"{which} failed for want of the same thing: {reason}")
+        raise CommonFailure(f"{which} failed for the same reason: {reason}")
 
 
 def _kind(point: SweepPoint) -> tuple[str, ...]:
