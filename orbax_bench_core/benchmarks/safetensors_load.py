@@ -30,8 +30,8 @@ class SafetensorsLoadOptions(LoadOptions):
     """Options of `safetensors_load`.
 
     Attributes:
-        checkpoint_path: A `.safetensors` file or a directory of them, as `prepare` leaves them;
-            null writes the checkpoint_config's data first.
+        checkpoint_path: A `.safetensors` file or a directory of them; null writes the
+            checkpoint_config's data first.
         use_load_and_broadcast: Orbax's loader of this format has no broadcast, so true is refused.
         safetensors_max_over_read_ratio: Most bytes read per byte needed when neighbouring ranges
             are read as one; null takes the loader's own choice.

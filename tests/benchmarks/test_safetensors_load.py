@@ -1,15 +1,16 @@
 """`safetensors_load`: each option reaches Orbax's loader, or is refused."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.safetensors_load import SafetensorsLoad
-from orbax_bench_core.benchmarks.support.safetensors import read_arrays, write_arrays
+from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.state import StateError
-from orbax_bench_core.steps import write_shardings
 
 from .conftest import ARRAYS, SPEC
 
@@ -59,10 +60,19 @@ def test_a_corrupt_file_is_found(run, model):
 
 
 @pytest.mark.slow
-def test_sharding_config_path_from_prepare(run, model, tmp_path):
+@pytest.mark.slow
+def test_sharding_config_path_from_the_command(run, model, tmp_path):
     file = tmp_path / "tp.json"
-    arrays = read_arrays(epath.Path(model))
-    write_shardings(arrays, epath.Path(file), "tp_inner", 8)
+    command = (
+        sys.executable,
+        "-m",
+        "orbax_bench_core.cli",
+        "sharding",
+        str(model),
+        "--mesh",
+        "tp=8",
+    )
+    file.write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
     outcome = run(
         SafetensorsLoad,
         spec=ARRAYS,

@@ -244,8 +244,9 @@ def test_a_comparison_that_lost_a_step_is_told_as_a_failure(orbax_bench, make_pa
     done = orbax_bench("step", "compare-baseline", "-o", run.root, "--notify", webhook.url)
     assert (done.code, json.loads(done.out)) == (Exit.OK, "INCONCLUSIVE")
     # The step that enforces it knows so too: one night is one state.
-    judged = ("PASS", "--verdicts", run.root / "verdicts.json", "--notify", webhook.url)
-    assert orbax_bench("step", "enforce-verdict", *judged).code == Exit.OK
+    judged = ("INCONCLUSIVE", "--allow-inconclusive", "--verdicts", run.root / "verdicts.json")
+    done = orbax_bench("step", "enforce-verdict", *judged, "--notify", webhook.url)
+    assert done.code == Exit.OK
     assert webhook.states == ["FAILED"]
 
 

@@ -82,7 +82,7 @@ def test_a_failure_of_its_own_kind_says_nothing_of_others(points, watch):
 
 def test_arms_of_a_comparison_are_called_so(points, make_record):
     shared = CommonFailureCheck([*points(4), *points(4)], what="arm")  # an A/A pair has equal arms
-    with pytest.raises(CommonFailure, match="the first 3 of 4 arms failed for want of the same"):
+    with pytest.raises(CommonFailure, match="the first 3 of 4 arms failed for the same reason"):
         for point in points(3):
             record = make_record(point, status="failed", error=NO_LIBRARY)
             shared.look(point, repeat_over({0: record}, 1))
