@@ -13,12 +13,12 @@ from typing import Any
 
 from orbax_bench_core.environments.asking import NoAnswer, answer_of
 from orbax_bench_core.environments.cache import source_folder
-from orbax_bench_core.environments.errors import EnvironmentFailed
 from orbax_bench_core.environments.resolve import refuse_release, works_with
 from orbax_bench_core.environments.supported import (
     OLDEST_PYTHON,
     WORKER_MODULES,
     WORKER_REQUIREMENTS,
+    EnvironmentFailed,
 )
 from orbax_bench_core.errors import shortened
 

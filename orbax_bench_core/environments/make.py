@@ -21,7 +21,6 @@ from typing import Final
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments.cache import cache_folder, only_process
-from orbax_bench_core.environments.errors import EnvironmentFailed
 from orbax_bench_core.environments.installed import own_versions, worker_requirements
 from orbax_bench_core.environments.interpreter import (
     Interpreter,
@@ -30,6 +29,7 @@ from orbax_bench_core.environments.interpreter import (
     worker_variables,
 )
 from orbax_bench_core.environments.resolve import LOCK, resolve
+from orbax_bench_core.environments.supported import EnvironmentFailed
 from orbax_bench_core.environments.uv import run_uv
 from orbax_bench_core.files import opened
 

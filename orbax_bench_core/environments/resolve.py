@@ -7,9 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from orbax_bench_core.environments.errors import EnvironmentFailed
 from orbax_bench_core.environments.installed import own_versions, worker_requirements
-from orbax_bench_core.environments.supported import OLDEST_ORBAX, RULES
+from orbax_bench_core.environments.supported import OLDEST_ORBAX, RULES, EnvironmentFailed
 from orbax_bench_core.environments.uv import run_uv
 
 LOCK = "requirements.lock"

@@ -59,3 +59,15 @@ RULES: Final = (
 )
 """Found by running `save_restore` with the releases up to 0.12.8, on JAX 0.5.0 to 0.10.2. All
 others work with the JAX versions that they accept."""
+
+
+class EnvironmentFailed(Exception):
+    """An environment could not be made, or cannot run a worker.
+
+    Attributes:
+        output: All that the program that failed printed; empty when there was none.
+    """
+
+    def __init__(self, message: str, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.environments.errors import EnvironmentFailed
+from orbax_bench_core.environments.supported import EnvironmentFailed
 from orbax_bench_core.errors import UserError
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """User errors, and text that is safe to show: no control characters, no credentials."""
 
-from orbax_bench_core.errors.amounts import check_amounts
 from orbax_bench_core.errors.redaction import (
     CREDENTIALS,
     has_credentials,
@@ -18,7 +17,7 @@ from orbax_bench_core.errors.text import (
     shortened,
     shown,
 )
-from orbax_bench_core.errors.user_error import Problem, UserError, did_you_mean
+from orbax_bench_core.errors.user_error import Problem, UserError, check_amounts, did_you_mean
 
 __all__ = [
     "CONTROL",

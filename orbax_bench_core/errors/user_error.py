@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 from collections.abc import Iterable
 
-from orbax_bench_core.errors.text import LONGEST_MESSAGE, on_a_screen, one_line, presentable
+from orbax_bench_core.errors.text import LONGEST_MESSAGE, on_a_screen, one_line, presentable, shown
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,3 +66,10 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     if len(nearest) == 1:
         return f"did you mean {nearest[0]!r}?"
     return f"known: {', '.join(sorted(known))}" if known else "nothing is known here"
+
+
+def check_amounts(**amounts: float) -> None:
+    """Checks amounts by name, before anything is measured that they would be taken from."""
+    for name, amount in amounts.items():
+        if not 0 <= amount < math.inf:
+            raise UserError(f"{name}: expected a number of 0 or more, got {shown(amount)}")

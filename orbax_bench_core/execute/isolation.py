@@ -11,15 +11,14 @@ import os
 import re
 import stat
 import struct
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.errors import UserError, presentable, printable
-from orbax_bench_core.execute.command import command_line
-from orbax_bench_core.execute.inherited_locks import shared_with_workers
+from orbax_bench_core.errors import UserError, presentable, printable, redacted
 from orbax_bench_core.leases import turn
 
 if TYPE_CHECKING:
@@ -193,3 +192,40 @@ def _open(lock_file: Path) -> tuple[int, bool]:
         os.close(descriptor)
         raise
     return descriptor, writable and found.st_nlink == 1
+
+
+_UNSHOWN_FLAG: Final = "--notify"
+"""Flag whose value is an address that only those may know who may post there."""
+
+
+def command_line() -> str:
+    """Returns what this process runs, for people who meet its lease or lock, without a secret."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    for place, word in enumerate(words):
+        flag, equals, _ = word.partition("=")
+        if flag == _UNSHOWN_FLAG and equals:
+            words[place] = f"{flag}=…"
+        elif place and words[place - 1] == _UNSHOWN_FLAG:
+            words[place] = "…"
+    return redacted(" ".join(words).strip()) or "python"
+
+
+_HELD: list[int] = []
+
+
+def held_locks() -> tuple[int, ...]:
+    """Returns the descriptors of the locks held now.
+
+    A lock is free once all processes that hold it have ended: nobody measures beside an orphan.
+    """
+    return tuple(_HELD)
+
+
+@contextlib.contextmanager
+def shared_with_workers(descriptor: int) -> Iterator[None]:
+    """Has workers that start meanwhile hold a lock, too."""
+    _HELD.append(descriptor)
+    try:
+        yield
+    finally:
+        _HELD.remove(descriptor)

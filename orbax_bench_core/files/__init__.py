@@ -9,7 +9,6 @@ from orbax_bench_core.files.bounded import (
     read_at_most,
     read_json,
 )
-from orbax_bench_core.files.caches import PASSPORT, user_cache
 from orbax_bench_core.files.credentials import check_credentials
 from orbax_bench_core.files.exclusive import (
     create_exclusively,
@@ -22,7 +21,15 @@ from orbax_bench_core.files.exclusive import (
 from orbax_bench_core.files.holders import is_gone, machine_id, started, this_machine
 from orbax_bench_core.files.links import refuse_links, remove_tree
 from orbax_bench_core.files.model import ResultModel
-from orbax_bench_core.files.places import absolute, checked_path, matching, place, without_detours
+from orbax_bench_core.files.places import (
+    PASSPORT,
+    absolute,
+    checked_path,
+    matching,
+    place,
+    user_cache,
+    without_detours,
+)
 from orbax_bench_core.files.temporary import (
     clear_own,
     is_abandoned,

@@ -98,3 +98,13 @@ def _understood(named: str) -> tuple[str, str | None]:
     if not separator or named.startswith(_REMOTE):
         return named, None
     return (rest, None) if scheme == "file" else (named, scheme)
+
+
+PASSPORT: Final = "passport.json"
+"""Noise of this machine, as the user has measured it."""
+
+
+def user_cache(name: str) -> Path:
+    """Returns a path below `$XDG_CACHE_HOME/orbax-bench`, or else `~/.cache/orbax-bench`."""
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(caches) / "orbax-bench" / name

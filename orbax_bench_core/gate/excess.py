@@ -6,7 +6,7 @@ import dataclasses
 import math
 
 from orbax_bench_core.gate.blocks import Bools
-from orbax_bench_core.gate.proportion import upper_bound
+from orbax_bench_core.gate.medians import upper_bound
 from orbax_bench_core.gate.randomisation import DRAWS, tails
 
 

@@ -21,3 +21,15 @@ def median(values: npt.NDArray[np.float64]) -> float:
     if math.isnan(ordered[-1]):  # sorting puts them last
         return math.nan
     return float((ordered[(count - 1) // 2] + ordered[count // 2]) / 2)
+
+
+CONFIDENCE: Final = 0.95
+
+
+def upper_bound(count: int, of: int) -> float:
+    """Returns the upper 95 % limit of the share behind a count: 1 where all or none were tried."""
+    if count >= of:
+        return 1.0
+    from scipy.special import betaincinv
+
+    return float(betaincinv(count + 1, of - count, CONFIDENCE))

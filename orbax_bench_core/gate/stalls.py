@@ -17,9 +17,8 @@ from orbax_bench_core.gate.blocks import Blocks, Bools
 from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.location import TimeTest
 from orbax_bench_core.gate.looks import Schedule, within
-from orbax_bench_core.gate.medians import median
+from orbax_bench_core.gate.medians import median, upper_bound
 from orbax_bench_core.gate.noise import robust_sigma
-from orbax_bench_core.gate.proportion import upper_bound
 from orbax_bench_core.gate.verdict import StallCount, StallVerdict, Word
 
 RATIO: Final = 1.5

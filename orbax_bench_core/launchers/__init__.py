@@ -2,9 +2,15 @@
 
 from orbax_bench_core.launchers.containers import is_digest
 from orbax_bench_core.launchers.expected import expectation, expected_devices
-from orbax_bench_core.launchers.fitting import named_processes, require_whole_slices
 from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_KINDS, GPU_RESOURCE, Gpus, parse_gpus
-from orbax_bench_core.launchers.hardware import GENERATIONS, GKE_RESOURCE, SliceShape, parse_slice
+from orbax_bench_core.launchers.hardware import (
+    GENERATIONS,
+    GKE_RESOURCE,
+    SliceShape,
+    named_processes,
+    parse_slice,
+    require_whole_slices,
+)
 from orbax_bench_core.launchers.launch import (
     LONGEST_NAME,
     Launch,

@@ -10,8 +10,9 @@ import dataclasses
 import difflib
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from orbax_bench_core.config import Suite
 from orbax_bench_core.errors import UserError
 
 GKE_ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
@@ -288,3 +289,30 @@ def _nearest(generation: Generation, sides: tuple[int, ...]) -> str:
         return by_side + 2 * abs(math.log(_chips(topology) / chips)), _chips(topology)
 
     return min(topologies(generation), key=distance)
+
+
+def require_whole_slices(processes: Iterable[int], shape: SliceShape, slices: int = 1) -> None:
+    """Checks that points use every host of the slices: libtpu waits for those that do not start.
+
+    Args:
+        processes: Host processes of each point.
+        shape: The slice.
+        slices: How many of them there are.
+    """
+    hosts = shape.hosts * slices
+    misfits = sorted({count for count in processes if count != hosts})
+    if misfits:
+        others = " and ".join(map(str, misfits))
+        raise UserError(
+            f"{slices} x TPU {shape} has {hosts} host{'s' if hosts > 1 else ''} of "
+            f"{shape.chips_per_host} chips, and a point of execution.processes {others} does not "
+            f"use all of them; a slice is only used whole: set {hosts}, or leave it out"
+        )
+
+
+def named_processes(suite: Suite) -> tuple[int, ...]:
+    """Returns the numbers of processes that a suite or its arms name; what names none fits."""
+    named = "processes" in suite.execution.model_fields_set
+    arms = () if suite.arms is None else (suite.arms.baseline, suite.arms.candidate)
+    of_arms = tuple(arm.processes for arm in arms if arm.processes is not None)
+    return (*(suite.execution.processes if named else ()), *of_arms)

@@ -9,10 +9,9 @@ from orbax_bench_core.plan.layout import Amount, ArrayLayout, Layout
 from orbax_bench_core.plan.memory import MemoryBounds, Speeds, TimeBounds, load_bound
 from orbax_bench_core.plan.meshes import PlanMesh, read_mesh
 from orbax_bench_core.plan.options import StorageOptions, options_of
-from orbax_bench_core.plan.planning import Plan, plan_checkpoint
+from orbax_bench_core.plan.planning import Plan, plan_checkpoint, speeds_of_run
 from orbax_bench_core.plan.reading import ReadArray, ReadCost, read_cost
 from orbax_bench_core.plan.save_count import orbax_save_count
-from orbax_bench_core.plan.speeds import speeds_of_run
 from orbax_bench_core.plan.suites import plan_source, plan_suite
 from orbax_bench_core.plan.trees import (
     PlannedArray,

@@ -10,6 +10,7 @@ import pydantic
 
 from orbax_bench_core.config import CheckpointConfig, MeshConfig, Spec, explain
 from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.limits import read
 from orbax_bench_core.plan.layout import Amount, Layout, predict
 from orbax_bench_core.plan.memory import (
     MemoryBounds,
@@ -23,6 +24,7 @@ from orbax_bench_core.plan.meshes import PlanMesh, make_mesh, read_mesh
 from orbax_bench_core.plan.options import StorageOptions
 from orbax_bench_core.plan.reading import ReadArray, ReadCost, read_cost
 from orbax_bench_core.plan.trees import PlannedTree, onto, tree_of_config, unknown_axes
+from orbax_bench_core.records import RunDirectory, RunFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -320,3 +322,20 @@ def _of_replicas(layout: Layout, options: StorageOptions) -> Iterator[str]:
             "only if it is told to (use_replica_parallel=True): --no-replica-parallel plans its "
             "default there"
         )
+
+
+def speeds_of_run(directory: str) -> Speeds:
+    """Returns what the storage of a run can do at best: `write_fsync` and `read_cold`.
+
+    Raises:
+        UserError: The run has no limits, or they cannot be read.
+    """
+    limits = read(RunDirectory(directory))
+    if limits is None:
+        raise UserError(
+            f"{directory!r} has no {RunFile.LIMITS}: give the directory of a run that was "
+            "not made with --no-limits, or --write-speed and --read-speed"
+        )
+    found = {probe.name: probe.gib_per_s for probe in limits.probes}
+    source = f"measured in {directory}"
+    return Speeds(found.get("write_fsync"), found.get("read_cold"), source, source)

@@ -13,6 +13,7 @@ from orbax_bench_core.records.record import (
     PEER_FAILED,
     SCHEMA_VERSION,
     UNMET_NEED,
+    VERIFIED_WORDS,
     Attempt,
     Effect,
     ErrorInfo,
@@ -24,6 +25,7 @@ from orbax_bench_core.records.record import (
     StoreTrouble,
     Trouble,
     Verified,
+    weakest,
 )
 from orbax_bench_core.records.record_files import AlreadyRecorded, unreadable
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
@@ -33,7 +35,6 @@ from orbax_bench_core.records.run_file import RunFile
 from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import SamplesFile
 from orbax_bench_core.records.store_troubles import StoreFlagCounter, StoreFlags, troubles_of
-from orbax_bench_core.records.verification import VERIFIED_WORDS, weakest
 
 __all__ = [
     "NO_ENVIRONMENT",

@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import json
 import math
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
@@ -390,3 +391,25 @@ def whole_record(data: bytes) -> Record | None:
 def is_duration(seconds: float) -> bool:
     """Returns whether something can take so many seconds."""
     return 0 <= seconds <= MOST_SECONDS
+
+
+_STRONGEST_FIRST: Final[tuple[Verified, ...]] = ("saved", "reference", "itself", "unknown", "none")
+
+VERIFIED_WORDS: Final[Mapping[Verified, str]] = MappingProxyType(
+    {
+        "saved": "verified against what was saved",
+        "reference": "verified against a reference",
+        "itself": (
+            "not verified: compared only with another load of the same bytes, as no reference is "
+            "known"
+        ),
+        "none": "not verified: nothing was compared",
+        "unknown": "verified, but the record does not say against what",
+    }
+)
+"""Words on each object of comparison, for people."""
+
+
+def weakest(found: Iterable[Verified]) -> Verified:
+    """Returns what can be said of several comparisons together; of none of them, `none`."""
+    return max(found, key=_STRONGEST_FIRST.index, default="none")

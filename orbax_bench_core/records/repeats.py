@@ -18,8 +18,8 @@ from orbax_bench_core.records.record import (
     Record,
     Status,
     Verified,
+    weakest,
 )
-from orbax_bench_core.records.verification import weakest
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, side, sides
 
 

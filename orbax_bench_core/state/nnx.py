@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -218,3 +220,22 @@ def target_on(tree: PyTree, mesh: Mesh) -> PyTree:
 def _partition(leaf: jax.Array) -> PartitionSpec:
     sharding = leaf.sharding
     return sharding.spec if isinstance(sharding, NamedSharding) else PartitionSpec()
+
+
+def count(factory: str) -> int:
+    """Returns the elements of all `nnx.Param` of the model that a factory makes."""
+    import jax
+    from flax import nnx
+
+    from orbax_bench_core.state.nnx import load_object
+
+    def make() -> Any:
+        with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
+            return load_object(factory)(nnx.Rngs(0))
+
+    found = nnx.to_pure_dict(nnx.state(nnx.eval_shape(make), nnx.Param))
+    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(found))
+
+
+if __name__ == "__main__":
+    print(count(sys.argv[1]))

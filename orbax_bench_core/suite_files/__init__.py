@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.suite_files.draft import SCHEMA_FILE, Devices, Question, Subject, draft_suite
-from orbax_bench_core.suite_files.migration import migrate
+from orbax_bench_core.suite_files.moved_suite import migrate
 from orbax_bench_core.suite_files.schema import SCHEMA_ID, schema_text, suite_schema
 
 __all__ = [

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Final
 
 import yaml
 
 from orbax_bench_core.config import KeyPath, Source
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.suite_files.edits import FRAMEWORK, Edit, Migration, edited
+from orbax_bench_core.suite_files.moved_module import migrate_module
 from orbax_bench_core.sweep import class_path, is_builtin, short_name
 
 
@@ -73,3 +76,19 @@ def _values(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, ya
             waiting += [((*where, str(key.value)), value) for key, value in one.value]
         elif isinstance(one, yaml.SequenceNode):
             waiting += [((*where, index), item) for index, item in enumerate(one.value)]
+
+
+_SUITES: Final = (".yaml", ".yml")
+
+
+def migrate(text: str, file: str) -> Migration:
+    """Migrates a Python module or a suite that was written for Orbax's own framework.
+
+    Comments and layout stay: only what has another name here is replaced.
+    """
+    suffix = PurePath(file).suffix
+    if suffix == ".py":
+        return migrate_module(text, file)
+    if suffix in _SUITES:
+        return migrate_suite(text, file)
+    raise UserError(Problem("is neither a module (.py) nor a suite (.yaml)", file=file))

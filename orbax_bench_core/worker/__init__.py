@@ -2,7 +2,7 @@
 
 from orbax_bench_core.worker.devices import simulate_devices
 from orbax_bench_core.worker.garbage import collect_for_the_last_time, setting_aside
-from orbax_bench_core.worker.orphans import die_with_parent, leave
+from orbax_bench_core.worker.process import die_with_parent, leave
 from orbax_bench_core.worker.proofs import NOT_PROVED, NOT_TRIED, PROOFS
 from orbax_bench_core.worker.protocol import (
     EVENT,

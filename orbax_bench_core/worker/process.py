@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
 import logging
 import os
 import queue
+import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import Final, NoReturn
 
 import pydantic
 
 from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import AlreadyRecorded, RunDirectory, RunDirectoryGone, Status
+from orbax_bench_core.records import AlreadyRecorded, Record, RunDirectory, RunDirectoryGone, Status
 from orbax_bench_core.sweep import host_memory_of
 from orbax_bench_core.worker.devices import simulate_devices
 from orbax_bench_core.worker.garbage import collect_for_the_last_time, setting_aside
-from orbax_bench_core.worker.orphans import EXIT_ABANDONED, die_with_parent, leave
 from orbax_bench_core.worker.protocol import (
     STACKS_SIGNAL,
     Done,
@@ -111,7 +113,6 @@ class _Worker:
         )
 
     def perform(self, task: Task) -> Status:
-        from orbax_bench_core.worker.metric_report import metric_report
         from orbax_bench_core.worker.repeat import run_repeat
 
         try:
@@ -183,3 +184,49 @@ def _tasks_of_host(path: str, setup: WorkerSetup) -> Iterator[Task]:
     hosts = {"host": setup.process_id, "num_hosts": setup.num_processes}
     for line in epath.Path(path).read_text().splitlines():
         yield Task.model_validate_json(line).model_copy(update=hosts)
+
+
+EXIT_ABANDONED: Final = 1
+
+_SET_PARENT_DEATH_SIGNAL: Final = 1
+"""PR_SET_PDEATHSIG of linux/prctl.h."""
+
+
+def die_with_parent(parent: int) -> bool:
+    """Has the kernel kill this process when the one that started it ends, however it ends.
+
+    The signal is SIGKILL, for a process that is stopped sees no other. It is sent when the thread
+    that started this process ends, which for an orchestrator is the one that measures.
+    """
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):  # other kernels have no such call
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    return os.getppid() == parent
+
+
+def leave() -> NoReturn:
+    """Ends this process at once and without a word: nobody is left who could use a result."""
+    os._exit(EXIT_ABANDONED)
+
+
+def metric_report(record: Record) -> str:
+    """Returns every value that one process measured in a repeat, one per line.
+
+    The keys are those of the published guide: `save_0_basics/time_s`.
+    """
+    which = f"{'warm-up' if record.warmup else 'repeat'} {record.repeat}"
+    arm = "" if record.arm is None else f" {record.arm}"
+    title = (
+        f"metric report of process {record.host} of {record.num_hosts}: "
+        f"{record.point_name}{arm} {which}: {record.status}"
+    )
+    if record.error is not None:
+        title += f": {record.error.said}"
+    keys = [sample.key for sample in record.samples]
+    width = max(map(len, keys), default=0)
+    values = [
+        f"  {key:<{width}}  {sample.value:.6g} {sample.unit}".rstrip()
+        for key, sample in zip(keys, record.samples, strict=True)
+    ]
+    return "\n".join([title, *(values or ["  nothing was measured"])])

@@ -56,7 +56,7 @@ def _of_factory(factory: str, suite_file: str) -> int | None:
     """
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.state.nnx_parameters", factory],
+            [sys.executable, "-m", "orbax_bench_core.state.nnx", factory],
             capture_output=True,
             text=True,
             env={**benchmark_environment(suite_file), "JAX_PLATFORMS": "cpu"},

@@ -1,7 +1,7 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
 from orbax_bench_core.analysis.verdicts.findings import attempts
-from orbax_bench_core.analysis.verdicts.headlines import headline
+from orbax_bench_core.analysis.verdicts.headlines import headline, nearest_to_trouble
 from orbax_bench_core.analysis.verdicts.metrics import MetricsShown
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
@@ -22,7 +22,6 @@ from orbax_bench_core.analysis.verdicts.paired import (
     version_differences,
 )
 from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
-from orbax_bench_core.analysis.verdicts.ranking import nearest_to_trouble
 from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST, compare_stored, compare_unpaired
 from orbax_bench_core.analysis.verdicts.view import verdicts_document
 from orbax_bench_core.analysis.verdicts.words import interval, ratio, share

@@ -14,14 +14,14 @@ from orbax_bench_core.analysis.verdicts.cells import (
     particulars,
     verdict_word,
 )
-from orbax_bench_core.analysis.verdicts.headlines import headline
-from orbax_bench_core.analysis.verdicts.metrics import MetricsShown, metric_lines, note_of
-from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
-from orbax_bench_core.analysis.verdicts.ranking import (
+from orbax_bench_core.analysis.verdicts.headlines import (
+    headline,
     nearest_to_trouble,
     primary_first,
     worst_first,
 )
+from orbax_bench_core.analysis.verdicts.metrics import MetricsShown, metric_lines, note_of
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.words import unmatched_line
 from orbax_bench_core.document import (
     BLANK,

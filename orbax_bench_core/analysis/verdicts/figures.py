@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
-from orbax_bench_core.analysis.verdicts.plots import draw_blocks, draw_intervals
-from orbax_bench_core.analysis.verdicts.ranking import (
+from orbax_bench_core.analysis.verdicts.headlines import (
     nearest_to_trouble,
     primary_first,
     worst_first,
 )
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
+from orbax_bench_core.analysis.verdicts.plots import draw_blocks, draw_intervals
 from orbax_bench_core.analysis.verdicts.series_plot import draw_series
 from orbax_bench_core.document import Figure, figures
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from orbax_bench_core.analysis.verdicts import words
+from orbax_bench_core.analysis.verdicts.headlines import primary_first
 from orbax_bench_core.analysis.verdicts.model import MetricChange, PointVerdict
-from orbax_bench_core.analysis.verdicts.ranking import primary_first
 from orbax_bench_core.document import Column, Element, Paragraph, Row, Span, Table, digits
 from orbax_bench_core.measure import TIME, Better, lookup
 from orbax_bench_core.records import Repeat

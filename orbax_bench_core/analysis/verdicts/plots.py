@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 
 from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.findings import seconds_of
+from orbax_bench_core.analysis.verdicts.headlines import primary_first
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
-from orbax_bench_core.analysis.verdicts.ranking import primary_first
 from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.document import figures
 from orbax_bench_core.gate import Verdict, Word

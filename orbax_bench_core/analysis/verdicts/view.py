@@ -18,10 +18,9 @@ from orbax_bench_core.analysis.verdicts.cells import (
     verdict_word,
 )
 from orbax_bench_core.analysis.verdicts.figures import figure_files, page_figures, plotted_points
-from orbax_bench_core.analysis.verdicts.headlines import headline
+from orbax_bench_core.analysis.verdicts.headlines import headline, primary_first, worst_first
 from orbax_bench_core.analysis.verdicts.metrics import MetricsShown, metric_table
 from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport
-from orbax_bench_core.analysis.verdicts.ranking import primary_first, worst_first
 from orbax_bench_core.analysis.verdicts.words import unmatched_line
 from orbax_bench_core.document import (
     Callout,

@@ -22,8 +22,7 @@ from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDie
 from orbax_bench_core.execute.hosts.logs import redact_log
 from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
-from orbax_bench_core.execute.inherited_locks import held_locks
-from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
+from orbax_bench_core.execute.isolation import LOCK_FILE, held_locks, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
 from orbax_bench_core.files import machine_id
 from orbax_bench_core.provenance import host_provenance

@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts.headlines import headline
-from orbax_bench_core.analysis.verdicts.model import Unmatched
-from orbax_bench_core.analysis.verdicts.ranking import (
+from orbax_bench_core.analysis.verdicts.headlines import (
+    headline,
     nearest_to_trouble,
     primary_first,
     worst_first,
 )
+from orbax_bench_core.analysis.verdicts.model import Unmatched
 from orbax_bench_core.analysis.verdicts.words import unmatched_line
 from orbax_bench_core.config import GateConfig
 
