@@ -40,6 +40,7 @@ _COMMANDS: Final[dict[str, tuple[str, Reach]]] = {
     "report": ("report.report", Reach.NONE),
     "lineage": ("lineage.lineage", Reach.NONE),
     "limits": ("limits.limits", Reach.THIS_HOST),
+    "goodput": ("goodput.goodput", Reach.NONE),
     "plan": ("plan.plan", Reach.NONE),
     "inspect": ("inspect.inspect", Reach.NONE),
     "sharding": ("sharding.sharding", Reach.NONE),

@@ -1,4 +1,4 @@
-"""`orbax-bench plan --goodput`: how often to save, in which way, and what failures cost."""
+"""`orbax-bench goodput`: how often to save, in which way, and what failures cost."""
 
 from __future__ import annotations
 
@@ -7,48 +7,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from orbax_bench_core.cli.save_options import AsJson, Html, Markdown
+
 if TYPE_CHECKING:
-    from orbax_bench_core.document import Document
-    from orbax_bench_core.plan.goodput import GoodputPlan, Job, JobLog
-
-_DURATIONS = {
-    "mtbf": "mtbf_s",
-    "host_mtbf": "host_mtbf_s",
-    "save_blocking": "blocking_s",
-    "save_background": "background_s",
-    "save_sync": "save_s",
-    "recovery": "recovery_s",
-    "step_time": "step_s",
-    "local_save": "local_blocking_s",
-    "local_recovery": "local_recovery_s",
-}
-_NUMBERS = {
-    "slowdown": "slowdown",
-    "hosts": "hosts",
-    "devices": "devices",
-    "local_share": "local_share",
-}
-
-Goodput = Annotated[
-    bool,
-    typer.Option("--goodput", help="Plan how often to save instead; durations as 90s, 15min, 4h."),
-]
+    from orbax_bench_core.plan.goodput import GoodputPlan, JobLog
 
 
 def _duration(flag: str, about: str) -> Any:
-    return Annotated[str | None, typer.Option(flag, metavar="DURATION", help=about)]
+    return typer.Option(flag, metavar="DURATION", help=about)
 
 
-Mtbf = _duration("--mtbf", "Mean time between failures of the job.")
-HostMtbf = _duration("--host-mtbf", "Mean time between failures of one host; needs --hosts.")
-SaveBlocking = _duration("--save-blocking", "How long a save in the background blocks training.")
-SaveBackground = _duration("--save-background", "How long its background part takes.")
-SaveSync = _duration("--save-sync", "How long a save takes that blocks as a whole.")
-Recovery = _duration("--recovery", "From a failure to the first step after it.")
-StepTime = _duration("--step-time", "A training step.")
-Interval = _duration("--interval", "Useful time between saves today, to compare with.")
-LocalSave = _duration("--local-save", "How long a save to local disks blocks training.")
-LocalRecovery = _duration("--local-recovery", "A recovery from local disks.")
+Mtbf = Annotated[str | None, _duration("--mtbf", "Mean time between failures of the job.")]
+HostMtbf = Annotated[
+    str | None, _duration("--host-mtbf", "Mean time between failures of one host; needs --hosts.")
+]
+SaveBlocking = Annotated[
+    str | None, _duration("--save-blocking", "How long a save in the background blocks training.")
+]
+SaveBackground = Annotated[
+    str | None, _duration("--save-background", "How long its background part takes.")
+]
+SaveSync = Annotated[
+    str | None, _duration("--save-sync", "How long a save takes that blocks as a whole.")
+]
+Recovery = Annotated[
+    str | None, _duration("--recovery", "From a failure to the first step after it.")
+]
+StepTime = Annotated[str | None, _duration("--step-time", "A training step.")]
+Interval = Annotated[
+    str | None, _duration("--interval", "Useful time between saves today, to compare with.")
+]
+LocalSave = Annotated[
+    str | None, _duration("--local-save", "How long a save to local disks blocks training.")
+]
+LocalRecovery = Annotated[str | None, _duration("--local-recovery", "A recovery from local disks.")]
 Slowdown = Annotated[
     float | None,
     typer.Option("--slowdown", help="Share of the speed lost during the background part, 0 to 1."),
@@ -73,51 +65,40 @@ Checkpoint = Annotated[
     str | None,
     typer.Option("--checkpoint", metavar="PATH", help="A checkpoint of the job: tree and mesh."),
 ]
-Prices = Annotated[
-    str | None,
-    typer.Option(
-        "--prices",
-        metavar="FILE",
-        help="YAML: accelerator, with price_per_hour, currency, as_of and source.",
-    ),
-]
-Accelerator = Annotated[
-    str | None, typer.Option("--accelerator", help="Its name in the price table.")
-]
-WriteLog = Annotated[
-    str | None,
-    typer.Option(
-        "--write-log", metavar="FILE", help="Also write the log of such a job over --hours."
-    ),
-]
-Hours = Annotated[float, typer.Option("--hours", min=0.01, help="Length of the log written.")]
 
 
-def plan_job(
-    given: dict[str, Any],
-    *,
-    interval: str | None,
-    from_log: str | None,
-    checkpoint: str | None,
-    prices: tuple[str | None, str | None],
-    write_log: tuple[str | None, float],
-) -> tuple[Document, dict[str, Any]]:
-    """Plans the goodput of a job.
+def goodput(
+    mtbf: Mtbf = None,
+    host_mtbf: HostMtbf = None,
+    hosts: Hosts = None,
+    save_blocking: SaveBlocking = None,
+    save_background: SaveBackground = None,
+    slowdown: Slowdown = None,
+    save_sync: SaveSync = None,
+    recovery: Recovery = None,
+    step_time: StepTime = None,
+    interval: Interval = None,
+    local_save: LocalSave = None,
+    local_recovery: LocalRecovery = None,
+    local_share: LocalShare = None,
+    devices: JobDevices = None,
+    from_log: FromLog = None,
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+    html: Html = None,
+    markdown: Markdown = None,
+) -> None:
+    """Say how often to save, and what failures cost.
 
-    Args:
-        given: What the user gave of the job, by the name of its flag.
-        interval: Useful time between saves today.
-        from_log: Log of the job.
-        checkpoint: A checkpoint of it.
-        prices: Price table, and the accelerator in it.
-        write_log: Where to write the log of such a job, and its length in hours.
+    For saves that block, in the background, continuous and in two tiers. Durations are 90s, 15min,
+    4h or 2d.
 
-    Returns:
-        The document, and every number by name.
+    orbax-bench goodput --mtbf 4h --recovery 5min --save-blocking 2s --save-background 2min
+    --slowdown 0.1
 
-    Raises:
-        UserError: Something is missing or out of range.
+    Exit codes: 0; 2 something is missing or out of range.
     """
+    from orbax_bench_core.cli.plan import publish
     from orbax_bench_core.plan.goodput import (
         checkpoint_facts,
         goodput_document,
@@ -127,48 +108,30 @@ def plan_job(
         seconds_of,
     )
 
-    values: dict[str, float | None] = {
-        field: seconds_of(given[name], f"--{name.replace('_', '-')}")
-        for name, field in _DURATIONS.items()
-        if given.get(name) is not None
+    durations = {
+        "mtbf_s": ("--mtbf", mtbf),
+        "host_mtbf_s": ("--host-mtbf", host_mtbf),
+        "blocking_s": ("--save-blocking", save_blocking),
+        "background_s": ("--save-background", save_background),
+        "save_s": ("--save-sync", save_sync),
+        "recovery_s": ("--recovery", recovery),
+        "step_s": ("--step-time", step_time),
+        "local_blocking_s": ("--local-save", local_save),
+        "local_recovery_s": ("--local-recovery", local_recovery),
     }
-    numbers = {field: given.get(name) for name, field in _NUMBERS.items()}
+    given = {
+        field: None if text is None else seconds_of(text, flag)
+        for field, (flag, text) in durations.items()
+    }
+    numbers = {"slowdown": slowdown, "hosts": hosts, "devices": devices, "local_share": local_share}
     log = None if from_log is None else read_log(from_log)
     facts = None if checkpoint is None else checkpoint_facts(checkpoint)
-    job = job_of({**values, **numbers}, log, facts)
     tau = None if interval is None else seconds_of(interval, "--interval")
     if tau is None and log is not None and log.interval_s is not None:
         tau = max(1e-3, log.interval_s - (log.blocking_s or 0.0))
-    plan = plan_goodput(job, interval_s=tau, price=_price(*prices))
-    _write(job, plan, *write_log)
-    return goodput_document(plan, log), _full(plan, log, facts)
-
-
-def _price(file: str | None, accelerator: str | None) -> tuple[float, str, str] | None:
-    from orbax_bench_core.errors import UserError
-    from orbax_bench_core.plan.goodput import read_price
-
-    if file is None and accelerator is None:
-        return None
-    if file is None or accelerator is None:
-        raise UserError("a price needs both --prices and --accelerator: none is known here")
-    price = read_price(file, accelerator)
-    return price.price_per_hour, price.currency, price.note
-
-
-def _write(job: Job, plan: GoodputPlan, file: str | None, hours: float) -> None:
-    from orbax_bench_core.errors import UserError
-    from orbax_bench_core.files import place, write_atomically
-    from orbax_bench_core.plan.goodput import simulated_log, to_jsonl
-
-    if file is None:
-        return
-    chosen = next(s for s in reversed(plan.strategies) if s.name in ("async", "sync"))
-    text = to_jsonl(simulated_log(job, chosen.interval_s, hours=hours))
-    try:
-        write_atomically(place(file), text.encode())
-    except OSError as failure:
-        raise UserError(f"--write-log: cannot write {file}: {failure}") from None
+    plan = plan_goodput(job_of(given | numbers, log, facts), interval_s=tau)
+    document, found = goodput_document(plan, log), _full(plan, log, facts)
+    publish(document, found, html, markdown, as_json=as_json)
 
 
 def _full(plan: GoodputPlan, log: JobLog | None, facts: Any) -> dict[str, Any]:
@@ -177,9 +140,6 @@ def _full(plan: GoodputPlan, log: JobLog | None, facts: Any) -> dict[str, Any]:
     return {
         "job": dataclasses.asdict(plan.job),
         "young_s": plan.young_s,
-        "daly_s": plan.daly_s,
-        "availability_s": plan.availability_s,
-        "price": plan.price_note or None,
         "log": None if log is None else dataclasses.asdict(log),
         "checkpoint": None if facts is None else dataclasses.asdict(facts),
         "strategies": json.loads(plan.table().to_json(orient="records")),

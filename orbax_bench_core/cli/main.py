@@ -26,7 +26,7 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Commands that people begin with": ("init", "run", "best", "ab"),
     "Releases and regressions": ("upgrade", "bisect", "compare", "history", "baseline"),
     "Studies": ("async-study", "recovery", "soak", "calibrate"),
-    "Checkpoints, and answers without a run": ("plan", "inspect", "sharding"),
+    "Checkpoints, and answers without a run": ("plan", "goodput", "inspect", "sharding"),
     "Suites and benchmarks": ("expand", "list", "migrate"),
     "This machine": ("doctor", "limits"),
     "Past runs": ("report", "site", "lineage"),

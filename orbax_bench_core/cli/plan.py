@@ -1,14 +1,13 @@
-"""`orbax-bench plan`: files, bytes, memory and time of a save, and goodput, without a run."""
+"""`orbax-bench plan`: files, bytes, memory and time of a save, without a run."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orbax_bench_core.cli import goodput as jobs
 from orbax_bench_core.cli import save_options as saves
 from orbax_bench_core.cli.arguments import Override, results_console
 from orbax_bench_core.exit_codes import Exit
@@ -18,28 +17,15 @@ if TYPE_CHECKING:
     from orbax_bench_core.plan import Speeds
 
 
-_OF_BOTH: Final = frozenset({"source", "goodput", "as_json", "html", "markdown"})
-_OF_JOBS: Final = frozenset(
-    {
-        *("mtbf", "host_mtbf", "hosts", "save_blocking", "save_background", "slowdown"),
-        *("save_sync", "recovery", "step_time", "interval", "local_save", "local_recovery"),
-        *("local_share", "devices", "from_log", "checkpoint", "prices", "accelerator"),
-        *("write_log", "hours"),
-    }
-)
-"""Parameters that plan how often a job saves; the others plan one save."""
-
-
 def plan(
-    context: typer.Context,
     source: Annotated[
-        str | None,
+        str,
         typer.Argument(
             metavar="SOURCE",
             help="A suite file; a file with a spec or checkpoint_config; a preset such as "
             "llama-8b@0.1+adamw; a Flax NNX factory, module:factory; or a checkpoint.",
         ),
-    ] = None,
+    ],
     mesh: saves.Mesh = None,
     devices_per_host: saves.DevicesPerHost = None,
     onto: saves.Onto = None,
@@ -59,34 +45,9 @@ def plan(
     write_speed: saves.WriteSpeed = None,
     read_speed: saves.ReadSpeed = None,
     override: Override = None,
-    goodput: jobs.Goodput = False,
-    mtbf: jobs.Mtbf = None,
-    host_mtbf: jobs.HostMtbf = None,
-    hosts: jobs.Hosts = None,
-    save_blocking: jobs.SaveBlocking = None,
-    save_background: jobs.SaveBackground = None,
-    slowdown: jobs.Slowdown = None,
-    save_sync: jobs.SaveSync = None,
-    recovery: jobs.Recovery = None,
-    step_time: jobs.StepTime = None,
-    interval: jobs.Interval = None,
-    local_save: jobs.LocalSave = None,
-    local_recovery: jobs.LocalRecovery = None,
-    local_share: jobs.LocalShare = None,
-    devices: jobs.JobDevices = None,
-    from_log: jobs.FromLog = None,
-    checkpoint: jobs.Checkpoint = None,
-    prices: jobs.Prices = None,
-    accelerator: jobs.Accelerator = None,
-    write_log: jobs.WriteLog = None,
-    hours: jobs.Hours = 24.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
-    html: Annotated[
-        str | None, typer.Option("--html", metavar="FILE", help="Also write a page.")
-    ] = None,
-    markdown: Annotated[
-        str | None, typer.Option("--markdown", metavar="FILE", help="Also write Markdown.")
-    ] = None,
+    as_json: saves.AsJson = False,
+    html: saves.Html = None,
+    markdown: saves.Markdown = None,
 ) -> None:
     """Say what a save will be, without a run and without an accelerator.
 
@@ -98,46 +59,8 @@ def plan(
 
     orbax-bench plan /ckpt/100 --onto fsdp=8
 
-    With --goodput: how often to save, and what failures cost, for saves that block, in the
-    background, continuous and in two tiers.
-
-    orbax-bench plan --goodput --mtbf 4h --recovery 5min --save-blocking 2s
-    --save-background 2min --slowdown 0.1
-
     Exit codes: 0; 1 the save or the load will fail; 2 the source or the mesh cannot be used.
     """
-    from orbax_bench_core.errors import UserError
-
-    _refuse_flags_of_the_other(context, goodput=goodput)
-    if goodput:
-        if source is not None:
-            raise UserError("--goodput plans a job: give a checkpoint of it as --checkpoint")
-        document, numbers = jobs.plan_job(
-            {
-                "mtbf": mtbf,
-                "host_mtbf": host_mtbf,
-                "hosts": hosts,
-                "save_blocking": save_blocking,
-                "save_background": save_background,
-                "slowdown": slowdown,
-                "save_sync": save_sync,
-                "recovery": recovery,
-                "step_time": step_time,
-                "local_save": local_save,
-                "local_recovery": local_recovery,
-                "local_share": local_share,
-                "devices": devices,
-            },
-            interval=interval,
-            from_log=from_log,
-            checkpoint=checkpoint,
-            prices=(prices, accelerator),
-            write_log=(write_log, hours),
-        )
-        publish(document, numbers, html, markdown, as_json=as_json)
-        return
-    if source is None:
-        raise UserError("give what to plan: a suite, spec, preset, factory or checkpoint")
     from orbax_bench_core.plan import plan_source, plans_document
 
     options = {
@@ -197,28 +120,6 @@ def _write_pages(document: Document, html: str | None, markdown: str | None) -> 
                 write_atomically(place(file), render(document).encode())
             except OSError as failure:
                 raise UserError(f"{flag}: cannot write {file}: {failure}") from None
-
-
-def _refuse_flags_of_the_other(context: typer.Context, *, goodput: bool) -> None:
-    """Refuses flags that would be taken no notice of.
-
-    Raises:
-        UserError: A flag of a job was given without --goodput, or one of a save with it.
-    """
-    from orbax_bench_core.errors import UserError
-
-    given = {
-        parameter.name: parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name is not None
-        and parameter.name not in _OF_BOTH
-        and (found := context.get_parameter_source(parameter.name)) is not None
-        and found.name == "COMMANDLINE"
-    }
-    wrong = sorted(flag for name, flag in given.items() if (name in _OF_JOBS) is not goodput)
-    if wrong:
-        where = "without --goodput: it plans a save" if goodput else "with --goodput"
-        raise UserError(f"{', '.join(wrong)}: taken only {where}")
 
 
 def _size(flag: str, text: str | None) -> int | None:

@@ -80,3 +80,8 @@ WriteSpeed = Annotated[
 ReadSpeed = Annotated[
     float | None, typer.Option("--read-speed", help="Storage of one host, GiB/s.")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print every number as JSON.")]
+Html = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Also write a page.")]
+Markdown = Annotated[
+    str | None, typer.Option("--markdown", metavar="FILE", help="Also write Markdown.")
+]

@@ -16,7 +16,7 @@ READERS = (
     ("ab", "{file}", "-o", "out"),
     ("run", "s.yaml", "-o", "out", "--notify", "@{file}"),
     ("plan", "{file}", "--mesh", "x=4"),
-    ("plan", "--goodput", "--from-log", "{file}"),
+    ("goodput", "--from-log", "{file}"),
     ("migrate", "{file}"),
     ("sharding", "{file}"),
     ("compare", "{file}", "{file}"),

@@ -16,8 +16,8 @@ from tests.support.scripted import NAME
 ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "recovery", "run", "soak", "upgrade"]
 THIS_HOST = ["doctor", "limits"]
 NONE = [
-    *("baseline", "best", "compare", "expand", "history", "init", "inspect", "launch", "lineage"),
-    *("list", "migrate", "plan", "report", "sharding", "site"),
+    *("baseline", "best", "compare", "expand", "goodput", "history", "init", "inspect", "launch"),
+    *("lineage", "list", "migrate", "plan", "report", "sharding", "site"),
 ]
 FROM_OTHER_PACKAGES = ["image", "pipeline"]
 """They say nothing of their reach: what measures there is refused by what they call."""

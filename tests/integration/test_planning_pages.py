@@ -44,7 +44,7 @@ def text_of(page, place):
     return (ROOT / "docs" / page).read_text().replace("/tmp/", f"{place}/")
 
 
-@pytest.mark.parametrize(("page", "number"), [("planning.md", 8), ("inspect.md", 2)])
+@pytest.mark.parametrize(("page", "number"), [("planning.md", 7), ("inspect.md", 2)])
 def test_the_commands_of_a_page_run(page, number, place):
     blocks = re.findall(r"```sh\n(.*?)```", text_of(page, place), re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines()]

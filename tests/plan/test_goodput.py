@@ -1,8 +1,6 @@
-"""Goodput by formula and by simulation, held against published and independent figures."""
+"""Goodput, held against published and independent figures."""
 
 import dataclasses
-import json
-import math
 from pathlib import Path
 
 import pytest
@@ -12,20 +10,15 @@ from orbax_bench_core.plan.goodput import (
     CheckpointFacts,
     Job,
     LocalTier,
-    formulas,
     goodput_document,
     job_of,
     log_of,
     plan_goodput,
     read_log,
-    read_price,
     seconds_of,
-    simulated_log,
-    to_jsonl,
 )
-from orbax_bench_core.plan.goodput.simulation import simulate, simulate_two_tiers, waits_of
 
-DATA = Path(__file__).parents[1] / "data" / "goodput"
+LOG = Path(__file__).parents[2] / "examples" / "job_log.jsonl"
 ASYNC = Job(
     mtbf_s=14400,
     blocking_s=2,
@@ -36,7 +29,6 @@ ASYNC = Job(
     step_s=3,
     devices=704,
 )
-SLOW_STEPS = dataclasses.replace(ASYNC, step_s=60)
 GIVEN = {
     "mtbf_s": 14400,
     "blocking_s": 2,
@@ -46,68 +38,71 @@ GIVEN = {
 }
 
 
-# Independent event simulations (40 runs of 40 failures each), by cost, background part, slowdown,
-# recovery, time between failures and interval: goodput, its uncertainty, 1/(1+w) and Daly's.
-def daly_goodput(tau: float, cost: float, mtbf: float, recovery: float) -> float:
-    """Returns the goodput of saves that block, exact for exponential failures."""
-    return tau / (mtbf * math.exp(recovery / mtbf) * math.expm1((tau + cost) / mtbf))
+@pytest.mark.parametrize(
+    ("case", "simulated", "error"),
+    [
+        # Event simulations (40 runs of 40 failures each) of a program that is not this one, by
+        # cost, background part, slowdown, recovery, time between failures and interval.
+        ((60, 0, 0, 300, 14400, 1315), 0.893, 0.003),
+        ((60, 0, 0, 300, 14400, 3600), 0.852, 0.007),
+        ((2, 120, 0.1, 300, 14400, 635), 0.931, 0.003),
+        ((30, 0, 0, 600, 3600, 465), 0.747, 0.009),
+        ((30, 300, 0.3, 600, 3600, 900), 0.620, 0.012),
+        # Of 1,000,000 failures.
+        ((2, 120, 0.1, 300, 14400, 108), 0.8574, 0.001),
+        ((30, 300, 0.3, 600, 3600, 900), 0.6095, 0.001),
+    ],
+)
+def test_goodput_is_that_of_an_event_simulation(case, simulated, error):
+    d, background, slowdown, recovery, mtbf, tau = case
+    job = Job(
+        mtbf_s=mtbf,
+        blocking_s=d,
+        background_s=background,
+        slowdown=slowdown,
+        save_s=d + background,
+        recovery_s=recovery,
+    )
+    found = plan_goodput(job, interval_s=tau).strategies[-1]
+    assert found.goodput == pytest.approx(simulated, abs=error + 0.002)
 
 
 @pytest.mark.parametrize(
-    ("case", "simulated", "error", "formula", "daly"),
+    ("mtbf", "share", "recoveries", "costs", "simulated"),
     [
-        ((60, 0, 0, 300, 14400, 1315), 0.893, 0.003, 0.896, 0.893),
-        ((60, 0, 0, 300, 14400, 3600), 0.852, 0.007, 0.857, 0.846),
-        ((2, 120, 0.1, 300, 14400, 635), 0.931, 0.003, 0.932, 0.937),
-        ((30, 0, 0, 600, 3600, 465), 0.747, 0.009, 0.767, 0.742),
-        ((30, 300, 0.3, 600, 3600, 900), 0.620, 0.012, 0.659, 0.646),
+        (14400, 0.9, (120, 400), (3, 60, 0), 0.942),
+        (3600, 0.5, (60, 600), (5, 2, 0), 0.8585),
+        (3600, 0.5, (60, 300), (1, 2, 120), 0.8639),
     ],
 )
-def test_goodput_is_that_of_an_event_simulation(case, simulated, error, formula, daly):
-    d, background, slowdown, recovery, mtbf, tau = case
-    found = simulate(tau, d, background, slowdown, recovery, waits_of(mtbf, 0))
-    assert found == pytest.approx(simulated, abs=error + 0.002)
-    wasted = formulas.waste(tau, d, mtbf, recovery, background, slowdown)
-    assert formulas.goodput(wasted) == pytest.approx(formula, abs=0.001)
-    exact = daly_goodput(tau, d + slowdown * background, mtbf, recovery)
-    assert exact == pytest.approx(daly, abs=0.001)
-
-
-def test_two_tiers_are_those_of_an_event_simulation():
+def test_two_tiers_are_those_of_an_event_simulation_or_better(
+    mtbf, share, recoveries, costs, simulated
+):
+    """The simulations had Young's intervals, and these are the best ones."""
     job = Job(
-        mtbf_s=14400,
-        blocking_s=60,
-        background_s=0,
-        slowdown=0,
-        save_s=60,
-        recovery_s=400,
-        local=LocalTier(blocking_s=3, recovery_s=120, share=0.9),
+        mtbf_s=mtbf,
+        blocking_s=costs[1],
+        background_s=costs[2],
+        slowdown=0.1 if costs[2] else 0,
+        save_s=costs[1] + costs[2],
+        recovery_s=recoveries[1],
+        local=LocalTier(blocking_s=costs[0], recovery_s=recoveries[0], share=share),
     )
-    taus = formulas.two_tier_intervals((3, 60), 0.9, 14400)
-    wasted = formulas.two_tier_waste(taus, (3, 60), (120, 400), 0.9, 14400)
-    assert formulas.goodput(wasted) == pytest.approx(0.944, abs=0.001)
-    assert simulate_two_tiers(taus, job, 0) == pytest.approx(0.942, abs=0.004)
+    found = plan_goodput(job).strategies[-1]
+    assert -0.004 < found.goodput - simulated < 0.01
 
 
-def test_a_published_stall_deserves_a_longer_interval():
-    # 9 min 15 s every 64 min on 704 GPUs were reported as 14 % of the time.
-    stall, every = 555, 64 * 60
-    assert stall / every == pytest.approx(0.14, abs=0.005)
-    assert formulas.young(stall, 6 * 3600) / 60 == pytest.approx(82, abs=0.5)
-    assert formulas.young(stall, 24 * 3600) / 60 == pytest.approx(163, abs=0.5)
-
-
-def test_intervals_of_the_literature():
-    assert formulas.young(60, 14400) == pytest.approx(1314.5, abs=0.1)
-    assert formulas.daly(60, 14400) == pytest.approx(1274.7, abs=0.5)
-    assert formulas.daly(100, 40) == 40
-    assert formulas.availability_interval(60, 14400, 300) == pytest.approx(1389.5, abs=0.5)
+def test_the_best_interval_is_better_than_those_around_it():
+    at = [plan_goodput(ASYNC, interval_s=tau).strategies for tau in (300, 600, 900, 1800)]
+    assert all(found[1].goodput > found[-1].goodput for found in at)
+    assert at[0][1].interval_s == pytest.approx(624, rel=0.02)
+    assert plan_goodput(ASYNC).young_s == pytest.approx(634.9, abs=0.1)
 
 
 def test_ways_stand_side_by_side_with_what_they_waste():
     local = LocalTier(blocking_s=1, recovery_s=60, share=0.9)
     job = dataclasses.replace(ASYNC, local=local)
-    plan = plan_goodput(job, interval_s=900, price=(2.0, "USD", "a list, 2026-01-01"))
+    plan = plan_goodput(job, interval_s=900)
     table = plan.table().set_index(["strategy", "is_best"])
     assert list(table.index) == [
         ("sync", True),
@@ -121,21 +116,7 @@ def test_ways_stand_side_by_side_with_what_they_waste():
     at_best = table.loc[("async", True)]
     assert at_best.goodput > table.loc[("async", False)].goodput
     assert at_best.wasted_device_hours_per_day == pytest.approx((1 - at_best.goodput) * 704 * 24)
-    assert at_best.wasted_money_per_day == pytest.approx(2 * at_best.wasted_device_hours_per_day)
     assert at_best.steps == round(at_best.interval_s / 3)
-    assert (table.method == "formula").all()
-
-
-def test_formulas_give_way_to_simulation_where_failures_are_frequent():
-    job = Job(
-        mtbf_s=3600, blocking_s=30, background_s=300, slowdown=0.3, save_s=330, recovery_s=600
-    )
-    plan = plan_goodput(job, interval_s=900)
-    assert {found.method for found in plan.strategies} == {"simulated"}
-    today = plan.strategies[-1]
-    assert today.goodput == pytest.approx(0.62, abs=0.015)
-    best = next(found for found in plan.strategies if found.name == "async")
-    assert best.goodput >= today.goodput
 
 
 def test_saves_that_take_longer_than_the_interval_wait_for_each_other():
@@ -144,23 +125,9 @@ def test_saves_that_take_longer_than_the_interval_wait_for_each_other():
     assert plan.strategies[-1].goodput == plan.strategies[2].goodput
 
 
-def test_a_log_says_what_a_job_was(tmp_path):
-    file = tmp_path / "log.jsonl"
-    file.write_text(to_jsonl(simulated_log(SLOW_STEPS, 600, hours=100, seed=3)))
-    log = read_log(str(file))
-    assert log.step_s == pytest.approx(60)
-    assert log.blocking_s == pytest.approx(2)
-    assert log.interval_s == pytest.approx(602, rel=0.05)
-    assert log.failures > 10
-    assert log.recovery_s == pytest.approx(300, rel=0.05)
-    assert log.mtbf_s == pytest.approx(360000 / log.failures, rel=0.01)
-    assert log.goodput == pytest.approx(0.93, abs=0.02)
-    assert not log.notes
-
-
 def test_a_log_of_the_package_is_read():
     # As its recorder 0.2.3 wrote it: two stalls of 3 s, a failure after step 11, back at step 10.
-    log = read_log(str(DATA / "ml_goodput_measurement_0_2_3.jsonl"))
+    log = read_log(str(LOG))
     assert (log.name, log.steps, log.step_s) == ("job", 20, 2)
     assert (log.stalls, log.blocking_s, log.interval_s) == (2, 3, 13)
     assert (log.failures, log.recovery_s, log.lost_steps) == (1, 20, 2)
@@ -179,10 +146,10 @@ def test_a_log_without_events_has_its_stalls_in_its_steps():
 
 
 def test_a_job_is_put_together_from_what_is_given_its_log_and_its_checkpoint():
-    log = log_of(simulated_log(SLOW_STEPS, 600, hours=100, seed=3))
+    log = read_log(str(LOG))
     facts = CheckpointFacts(num_bytes=10, devices=256, hosts=64, save_s=62.0)
     job = job_of({"slowdown": 0.2}, log, facts)
-    assert (job.devices, job.background_s) == (256, pytest.approx(60, abs=0.1))
+    assert (job.devices, job.background_s) == (256, 59)
     assert job.mtbf_s == log.mtbf_s
     assert job_of(GIVEN | {"mtbf_s": None, "host_mtbf_s": 640}, None, facts).mtbf_s == 10
 
@@ -239,19 +206,6 @@ def test_a_file_that_is_no_log_is_explained(tmp_path, text, message):
     assert message in str(error.value)
 
 
-def test_prices_are_those_of_the_table(tmp_path):
-    table = tmp_path / "prices.yaml"
-    price = {"price_per_hour": 3.5, "currency": "USD", "as_of": "2026-01-01", "source": "a list"}
-    table.write_text(json.dumps({"v5e": price, "odd": {"price_per_hour": 1}}))
-    assert read_price(str(table), "v5e").note == "a list, 2026-01-01"
-    with pytest.raises(UserError, match="has no price of 'v5p'; did you mean 'v5e'"):
-        read_price(str(table), "v5p")
-    with pytest.raises(UserError, match=r"odd\.currency: this key is required"):
-        read_price(str(table), "odd")
-    with pytest.raises(UserError, match="cannot be read"):
-        read_price(str(tmp_path / "none.yaml"), "v5e")
-
-
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("90", 90), ("1.5h", 5400), ("15 min", 900), ("20ms", 0.02), ("2d", 172800)],
@@ -266,6 +220,6 @@ def test_a_duration_that_is_none_is_explained():
 
 
 def test_the_document_says_which_way_is_best():
-    log = log_of(simulated_log(SLOW_STEPS, 600, hours=50, seed=3))
+    log = read_log(str(LOG))
     document = goodput_document(plan_goodput(ASYNC), log)
     assert "Save in the background, every" in str(document.elements[1])

@@ -5,8 +5,7 @@ step after it. A **stall** is the time that training waits for a save.
 """
 
 from orbax_bench_core.plan.goodput.job import Job, LocalTier, seconds_of
-from orbax_bench_core.plan.goodput.log import JobLog, log_of, read_log, simulated_log, to_jsonl
-from orbax_bench_core.plan.goodput.prices import Price, read_price
+from orbax_bench_core.plan.goodput.log import JobLog, log_of, read_log
 from orbax_bench_core.plan.goodput.sources import CheckpointFacts, checkpoint_facts, job_of
 from orbax_bench_core.plan.goodput.strategies import GoodputPlan, Strategy, plan_goodput
 from orbax_bench_core.plan.goodput.view import goodput_document
@@ -17,7 +16,6 @@ __all__ = [
     "Job",
     "JobLog",
     "LocalTier",
-    "Price",
     "Strategy",
     "checkpoint_facts",
     "goodput_document",
@@ -25,8 +23,5 @@ __all__ = [
     "log_of",
     "plan_goodput",
     "read_log",
-    "read_price",
     "seconds_of",
-    "simulated_log",
-    "to_jsonl",
 ]

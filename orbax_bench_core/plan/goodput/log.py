@@ -16,14 +16,10 @@ from typing import Any, Final
 
 from orbax_bench_core.errors import Problem, UserError, shown
 from orbax_bench_core.files import read_at_most
-from orbax_bench_core.plan.goodput.job import Job
-from orbax_bench_core.plan.goodput.simulation import waits_of
 
 _STALL: Final = "checkpoint"
 _NEVER: Final = 1e15
 """Seconds, and steps, that no job has."""
-STALL_TYPE: Final = "checkpoint_stall"
-"""Type of the events that `simulated_log` writes for the blocking part of a save."""
 _LONG: Final = 2.0
 """A step that takes so many times the median holds something else than the step."""
 
@@ -193,45 +189,3 @@ class _Account:
 
 def _median(values: list[float] | list[int]) -> float | None:
     return float(statistics.median(values)) if values else None
-
-
-def simulated_log(
-    job: Job, interval_s: float, *, hours: float, name: str = "simulated", seed: int = 0
-) -> list[dict[str, Any]]:
-    """The log that a job would leave which saves in the background and fails now and then."""
-    if not job.step_s:
-        raise UserError("a log has steps: give the seconds of one, as --step-time")
-    waits = iter(waits_of(job.mtbf_s, seed).tolist())
-    every = max(1, round(interval_s / job.step_s))
-    now, end, safe, entries = 0.0, hours * 3600, 0, []
-    while now < end:
-        failure = min(now + next(waits), end)
-        entries.append({"job_name": name, "job_start_time": now})
-        now, step = now + job.recovery_s, safe
-        pending: list[tuple[float, int]] = []
-        while now < failure:
-            entries.append({"job_name": name, "step_count": step, "step_start_time": now})
-            is_slowed = bool(pending) and now < pending[-1][0]
-            now += job.step_s / (1 - job.slowdown if is_slowed else 1)
-            step += 1
-            if step % every == 0 and now + job.blocking_s < failure:
-                entries += _stall(name, now, job.blocking_s)
-                now += job.blocking_s
-                pending.append((now + job.background_s, step))
-        safe = max([safe, *(number for done, number in pending if done <= failure)])
-        now = max(now, failure) if now < end else now
-    entries.append({"job_name": name, "job_end_time": end})
-    return entries
-
-
-def _stall(name: str, begin: float, seconds: float) -> list[dict[str, Any]]:
-    kind = {"job_name": name, "custom_badput_event_type": STALL_TYPE}
-    return [
-        {**kind, "custom_badput_event_start_time": begin},
-        {**kind, "custom_badput_event_end_time": begin + seconds},
-    ]
-
-
-def to_jsonl(entries: Iterable[Mapping[str, Any]]) -> str:
-    """Returns entries as they are written, one a line."""
-    return "".join(f"{json.dumps(entry)}\n" for entry in entries)

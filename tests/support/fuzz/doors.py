@@ -134,9 +134,6 @@ SHARDING: Final = {
     for name, spec in {"a": ["x", None], "b.c": [["x", "y"]], "d": [None, "y"]}.items()
 }
 INPUTS: Final = {
-    "prices.yaml": (
-        "tpu-v5e: {price_per_hour: 1.2, currency: USD, as_of: 2026-01-01, source: list}\n"
-    ),
     "spec.yaml": "w: {dtype: bfloat16, shape: [64, 64], sharding: [x]}\nstep: int\n",
     "log.jsonl": "".join(
         json.dumps({"job_name": "j", key: 1.0 * time, "step_count": step}) + "\n"
@@ -336,8 +333,7 @@ READERS: Final = {
     "captured-list": ("baseline", "list", "captured"),
     "plan": ("plan", "{file}", "--mesh", "x=4"),
     "migrate": ("migrate", "{file}"),
-    "prices": ("plan", "--goodput", "--prices", "{file}", "--accelerator", "tpu-v5e"),
-    "log": ("plan", "--goodput", "--from-log", "{file}"),
+    "log": ("goodput", "--from-log", "{file}"),
 }
 
 

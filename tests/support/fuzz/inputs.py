@@ -134,7 +134,6 @@ def _commands(draw: st.DrawFn, place: Place) -> Given:
         files = [path for path in files if _is_suite(path)]
     path = draw(st.sampled_from(files))
     by_name = {
-        "prices.yaml": ("prices",),
         "spec.yaml": ("plan",),
         "log.jsonl": ("log",),
         "lacking.json": ("lacking",),
