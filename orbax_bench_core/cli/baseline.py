@@ -1,4 +1,4 @@
-"""`orbax-bench baseline`: keep runs as baselines, and compare with them."""
+"""`orbax-bench baseline`: keep runs as baselines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import Metrics, ShownMetrics, results_console
+from orbax_bench_core.cli.arguments import results_console
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Keep runs as baselines, and compare with them.\n\nA registry is a directory, local or "
-    "gs://, that is only ever added to: captures of the same code lie side by side, and promoting "
-    "one keeps what it replaces.\n\n"
+    help="Keep runs as baselines, which `orbax-bench compare` takes.\n\nA registry is a directory, "
+    "local or gs://, that is only ever added to: captures of the same code lie side by side, and "
+    "promoting one keeps what it replaces.\n\n"
     "orbax-bench baseline capture gs://bucket/baselines results --promote\n\n"
-    "orbax-bench baseline compare gs://bucket/baselines new-results",
+    "orbax-bench compare gs://bucket/baselines new-results",
 )
 
 RegistryPath = Annotated[
@@ -197,82 +197,6 @@ def promote(
     orbax-bench baseline promote baselines --to previous
     """
     _promote(_existing(registry), to, point or [], note, results_console(), force=force)
-
-
-@app.command()
-def compare(
-    baseline: Annotated[
-        str,
-        typer.Argument(
-            metavar="BASELINE",
-            help="A registry (what is promoted in it), REGISTRY/NAME for one of its captures, or a "
-            "run. NAME is an id, a label, a commit, a tag, a branch, or `nearest`: the nearest "
-            "ancestor of HEAD that has a capture.",
-        ),
-    ],
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run directory to look at.")],
-    arm: WhichArm = ArmOption.CANDIDATE,
-    history: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGISTRY",
-            help="Where past runs of the same points were captured; by default the registry that "
-            "the baseline is in.",
-        ),
-    ] = None,
-    metrics: Metrics = ShownMetrics.CHANGED,
-    fail_on_warning: Annotated[
-        bool, typer.Option("--fail-on-warning", help="Exit with 3 when a point looks slower.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Warn when a run looks slower than a stored baseline.
-
-    The two were measured apart, so this is no proof. A warning is given beyond the larger of the
-    margin and what past runs of the point lead to expect. With fewer than five captured runs of a
-    point nobody knows that, and only a slow-down of more than 2x is told. One of more than 2x that
-    an exact test shows ends with 3. For a proof run both sides in one place, with `orbax-bench ab`.
-
-    orbax-bench baseline compare gs://bucket/baselines results
-    """
-    from orbax_bench_core.analysis.verdicts import NO_PAST, compare_unpaired, verdicts_document
-    from orbax_bench_core.baselines import (
-        load_baseline,
-        measured_records,
-        past_log_ratios,
-        registry_around,
-        resolve_baseline,
-        told_before,
-    )
-    from orbax_bench_core.document import print_document
-    from orbax_bench_core.errors import UserError
-    from orbax_bench_core.records import RunDirectory
-
-    directory = RunDirectory(run)
-    with told_before(baseline):
-        info = directory.read_info()
-    now = measured_records(directory.records(), _arm(arm))
-    baseline = resolve_baseline(
-        baseline, points={record.point_id for record in now}, apart_from={info.run_id}
-    )
-    before = load_baseline(baseline, arm=_arm(arm))
-    known = _existing(history) if history is not None else registry_around(baseline)
-    report = compare_unpaired(
-        before,
-        now,
-        info.gate,
-        NO_PAST if known is None else past_log_ratios(known, now),
-        baseline=baseline,
-        candidate=f"{run}, {arm} arm" if info.paired else run,
-    )
-    if as_json:
-        print(report.model_dump_json(indent=2))
-    else:
-        print_document(verdicts_document(report, metrics.value), results_console())
-    if not report.points:
-        raise UserError(f"{baseline} and {run} have no point in common: nothing was compared")
-    if report.word == "REGRESSION" and (fail_on_warning or not report.only_warns):
-        raise typer.Exit(Exit.REGRESSION)
 
 
 def _promote(

@@ -94,7 +94,7 @@ def test_compare_takes_the_nearest_and_names_both_revisions(bench, measured, com
     second = commit(2)
     run = measured(2)
     bench("baseline", "capture", "{reg}", run)  # a run is no baseline of itself
-    report = json.loads(bench("baseline", "compare", "{reg}/nearest", run, "--json").out)
+    report = json.loads(bench("compare", "{reg}/nearest", run, "--json").out)
     assert f"/{first}/" in report["baseline"]
     assert report["revisions"] == {"baseline": first[:12], "candidate": second[:12]}
     note = f"code under test: {first[:12]} in the baseline, {second[:12]} in the candidate"
@@ -159,7 +159,7 @@ def test_what_has_no_revision_is_unknown_and_used_by_name(bench, make_separate_r
         assert bench("baseline", "capture", "{reg}", run.root, "--promote").code == 0
     assert {each["revision"] for each in captures(bench)} == {"unknown"}
     assert chosen(bench, "unknown") == "run002"
-    said = bench("baseline", "compare", "{reg}/unknown", run.root)
+    said = bench("compare", "{reg}/unknown", run.root)
     assert "code under test: unknown in both arms" in said.out
 
 

@@ -117,7 +117,7 @@ def test_verdicts_of_separate_runs(same_bytes, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for day, ratio in enumerate((1, 1.25)):
         made.paired_run(tmp_path / f"run{day}", ratio=ratio, run_id=f"run{day}", day=day)
-    text = support.said("baseline", "compare", "run0", "run1", "--json")
+    text = support.said("compare", "run0", "run1", "--json")
     text = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
     same_bytes("verdicts", "verdicts_unpaired", support.rounded(support.dated(text)))
 

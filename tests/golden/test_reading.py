@@ -182,7 +182,7 @@ def test_it_can_be_a_baseline(earlier, copied):
     run = copied(earlier)
     registry = run.parent / "registry"
     support.said("baseline", "capture", registry, run, "--promote")
-    found = json.loads(support.said("baseline", "compare", registry, run, "--json"))
+    found = json.loads(support.said("compare", registry, run, "--json"))
     ratios = [
         operation["verdict"]["ratio"]
         for point in found["points"]

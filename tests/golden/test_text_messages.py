@@ -153,8 +153,6 @@ FLAGS = (
     ("baseline", "capture", "reg", "run", "--label", "a/b"),
     ("baseline", "capture", "reg", "run", "--arm", "both"),
     ("baseline", "capture", "s3://bucket/reg", "run"),
-    ("baseline", "compare", "nowhere", "run"),
-    ("baseline", "compare", "run", "run", "--history", "nowhere"),
     ("history",),
     ("history", "nowhere"),
     ("history", "run", "--significance", "0.5"),
