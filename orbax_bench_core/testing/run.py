@@ -65,6 +65,7 @@ def run_benchmark(
                 repeat=repeat,
                 warmup=False,
                 verify=verify,
+                traced=point.is_traced,
             )
             record = run_repeat(task, setup, states, {}, worker_id(), _ignore)
             outcomes.append(Outcome(record))

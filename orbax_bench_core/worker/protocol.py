@@ -93,7 +93,7 @@ class Task(ResultModel):
         point: The sweep point.
         repeat: Index among the point's repeats, or among its warm-ups.
         warmup: Whether the repeat is discarded.
-        traced: Whether its operations are traced, which makes them slower; only a warm-up is.
+        traced: Whether its operations are traced, which makes them slower: of a run, a warm-up.
         arm: Which side of the point to measure; None outside a paired comparison.
         block: The block of the paired comparison; None outside one, and for a warm-up.
         life: The slot of the block that this worker is for; None outside lives, and for a warm-up.

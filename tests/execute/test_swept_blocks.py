@@ -243,7 +243,7 @@ def environments(folder):
     found = []
     for name in ("first", "second"):
         script = folder / name
-        script.write_text(f'#!/bin/sh\nLIBTPU_INIT_ARGS={name} exec {sys.executable} "$@"\n')
+        script.write_text(f'#!/bin/sh\nLIBTPU_INIT_ARGS={name} exec "{sys.executable}" "$@"\n')
         script.chmod(0o755)
         found.append({"name": name, "interpreter": str(script)})
     return found
