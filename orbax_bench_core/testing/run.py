@@ -12,7 +12,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.provenance import worker_id
 from orbax_bench_core.state import StateCache
-from orbax_bench_core.sweep import Expansion, expand_here
+from orbax_bench_core.sweep import Expansion, SweepPoint, expand_here
 from orbax_bench_core.testing.outcome import Outcome
 from orbax_bench_core.worker import Task, WorkerSetup
 from orbax_bench_core.worker.repeat import run_repeat
@@ -65,7 +65,7 @@ def run_benchmark(
                 repeat=repeat,
                 warmup=False,
                 verify=verify,
-                traced=point.is_traced,
+                traced=isinstance(point, SweepPoint) and point.is_traced,
             )
             record = run_repeat(task, setup, states, {}, worker_id(), _ignore)
             outcomes.append(Outcome(record))
