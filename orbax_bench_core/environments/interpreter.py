@@ -77,7 +77,7 @@ def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
         # Nor is anything taken from the folder that a run happens to be started in.
         "PYTHONSAFEPATH": "1",
         "PYTHONHOME": "",
-        # Without bytecode every worker would compile JAX again.
+        # Without bytecode every worker would compile JAX.
         "PYTHONDONTWRITEBYTECODE": "",
     }
 

@@ -122,7 +122,7 @@ class Ray:
             (
                 f"# Ray cluster: {place}",
                 f"# placement group: {group}; waits {self._settings.wait_s:g} s",
-                f"# one actor per node; {TOKEN} is made again; ranks follow {_WORKER} on TPUs",
+                f"# one actor per node; {TOKEN} is a new one; ranks follow {_WORKER} on TPUs",
                 f"{variables} {shlex.join(launch.by(self._settings.program))}",
             )
         )

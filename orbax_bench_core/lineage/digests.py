@@ -164,7 +164,7 @@ def checkpoint_digest(path: str) -> str:
 
     It covers the name and size of every file, and the content of the metadata files (of up to
     16 MiB each): manifests, trees and array metadata, whatever the format. A change of values that
-    keeps every name and size, as in Zarr without OCDBT, is not seen; OCDBT names its data again.
+    keeps every name and size, as in Zarr without OCDBT, is not seen; OCDBT renames its data.
     """
     try:
         files = files_below(path, checkpoint=True)

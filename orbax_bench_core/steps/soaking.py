@@ -24,7 +24,7 @@ _MOST: Final = 10_000_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SoakGoal:
-    """End of a soak, which one process has to reach: memory begins again with the next one.
+    """End of a soak, which one process has to reach: the next one starts with fresh memory.
 
     Attributes:
         saves: Saves of one process; None where hours count.

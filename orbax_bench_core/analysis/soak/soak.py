@@ -110,7 +110,7 @@ def _series(
             notes.append(
                 f"{series.name}: {len(lives)} processes made saves on host {host}, since the soak "
                 f"was stopped or a repeat failed; the longest life, of {len(life.values)} saves, "
-                "is judged, because memory begins again with a process"
+                "is judged, because every process starts with fresh memory"
             )
         failed = sum(repeat.status == "failed" for repeat in repeats)
         if failed:
