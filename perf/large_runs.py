@@ -24,7 +24,6 @@ num_repeats: {repeats}
 benchmarks:
 - {{generator: save_restore, options: {{}}}}
 """
-_CLASS: Final = "orbax_bench_core.benchmarks.save_restore.SaveRestore"
 _BEGAN: Final = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
 _PROVENANCE: Final = {
     "versions": {"jax": "0.10.2", "orbax-checkpoint": "0.12.8"},
@@ -79,7 +78,7 @@ def _point(number: int, **options: bool) -> SweepPoint:
     from orbax_bench_core.sweep import SweepPoint
 
     return SweepPoint(
-        benchmark=_CLASS,
+        benchmark="save_restore",
         options={"chunk_byte_size": number, **options},
         checkpoint=CheckpointConfig(),
         mesh=None,

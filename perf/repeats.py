@@ -22,7 +22,7 @@ from orbax_bench_core.authoring import (
 )
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.measure import Metrics
-from orbax_bench_core.sweep import SweepPoint, class_path, load_class, options_class
+from orbax_bench_core.sweep import SweepPoint, load_class, options_class
 from orbax_bench_core.worker import Task, WorkerSetup
 from perf.pairing import Figure, Pairs, alternate
 from perf.probe import Setting
@@ -36,7 +36,7 @@ SAVED: Final = "save_restore repeat"
 BARE: Final = "bare loop"
 EMPTY: Final = "empty repeat"
 
-_OPTIONS: Final[Any] = options_class(load_class(class_path("save_restore")))
+_OPTIONS: Final[Any] = options_class(load_class("save_restore"))
 _REPEATS: Final = 20
 _TURNS: Final = 3
 _WARMUPS: Final = 1
@@ -212,7 +212,7 @@ def point_of(
 def saving_point(*, shape: Sequence[int] = _SHAPE) -> SweepPoint:
     """Returns a sweep point that saves and loads one array of float32, with all options default."""
     options = dataclasses.asdict(_OPTIONS())
-    return point_of(class_path("save_restore"), options, shape=shape)
+    return point_of("save_restore", options, shape=shape)
 
 
 def perform(points: Sequence[SweepPoint], folder: Path) -> None:

@@ -243,7 +243,7 @@ def make_point():
 
     def make(candidate=None, **fields):
         defaults = {
-            "benchmark": "orbax_bench_core.benchmarks.save_restore.SaveRestore",
+            "benchmark": "save_restore",
             "options": {"use_ocdbt": True},
             "checkpoint": CheckpointConfig(),
             "mesh": None,

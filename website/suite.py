@@ -85,9 +85,9 @@ def _common(blocks: list[_Json]) -> _Json:
 
 def _summary(benchmark: str) -> str:
     """Returns what the class of a built-in says of itself first."""
-    from orbax_bench_core.sweep import BUILTINS, load_class
+    from orbax_bench_core.sweep import load_class
 
-    text = inspect.getdoc(load_class(BUILTINS[benchmark])) or ""
+    text = inspect.getdoc(load_class(benchmark)) or ""
     return " ".join(text.split("\n\n", maxsplit=1)[0].split())
 
 

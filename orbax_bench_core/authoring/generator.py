@@ -26,11 +26,14 @@ class BenchmarksGenerator(abc.ABC, Generic[Options_co]):
 
     Attributes:
         options_class: Set by the `benchmark_options` decorator.
+        id_name: What ids of sweep points have for the class in place of its import path, so that
+            it can move and still be compared with earlier runs; not inherited.
         suite_arguments: What it was made with for a `TestSuite`; empty in a worker, where all of it
             is in the context.
     """
 
     options_class: ClassVar[type[BenchmarkOptions] | None] = None
+    id_name: ClassVar[str] = ""
     suite_arguments: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(

@@ -26,7 +26,7 @@ from orbax_bench_core.lineage.digests import (
 )
 from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version
 from orbax_bench_core.records import Record, RunDirectory, RunFile, RunInfo
-from orbax_bench_core.sweep import BUILTINS, SweepEntry, SweepPoint, sides
+from orbax_bench_core.sweep import SweepEntry, SweepPoint, is_builtin, sides
 
 LINEAGE_FILE: Final = "lineage.json"
 LINEAGE_VERSION: Final = 2
@@ -317,7 +317,7 @@ def checkpoint_paths(entries: Iterable[SweepEntry]) -> list[str]:
 
 def _option_paths(point: SweepPoint) -> Iterator[str | None]:
     # Nobody knows what a user's own class means by an option of this name.
-    if point.benchmark in BUILTINS.values():
+    if is_builtin(point.benchmark):
         yield from (point.options.get(name) for name in _PATH_OPTIONS)
 
 

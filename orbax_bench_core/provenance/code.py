@@ -15,7 +15,7 @@ import pydantic
 
 from orbax_bench_core.files import ResultModel, read_at_most
 from orbax_bench_core.provenance.git import ask
-from orbax_bench_core.sweep import BUILTINS, SweepPoint
+from orbax_bench_core.sweep import SweepPoint, is_builtin
 
 UNKNOWN: Final = "unknown"
 _SHORT: Final = 12
@@ -90,7 +90,7 @@ class CodeUnderTest(ResultModel):
     """Revisions of what a run measures.
 
     Attributes:
-        generators: File that defines each benchmark class, by the class's import path.
+        generators: File that defines each benchmark class, by the name that a point has for it.
         suite: The suite file.
     """
 
@@ -99,7 +99,7 @@ class CodeUnderTest(ResultModel):
 
     def under_test(self, point: SweepPoint) -> Source:
         """Returns the code under test of a point, as `recorded_code` does of a record."""
-        built_in = point.benchmark in BUILTINS.values()
+        built_in = is_builtin(point.benchmark)
         return self.suite if built_in else self.generators.get(point.benchmark, Source())
 
     def of(self, point: SweepPoint) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def recorded_code(provenance: Mapping[str, Any], benchmark: str) -> Source:
     code = provenance.get("code")
     if not isinstance(code, Mapping):
         return Source(reason="the record is of a version that did not note it")
-    built_in = benchmark in BUILTINS.values()
+    built_in = is_builtin(benchmark)
     try:
         return Source.model_validate(code.get("suite" if built_in else "generator"), strict=False)
     except pydantic.ValidationError:

@@ -43,7 +43,7 @@ _Index = Annotated[int, msgspec.Meta(ge=0, le=MOST_INDEX)]
 class _Parts(msgspec.Struct, forbid_unknown_fields=True):
     """A record of this version whose nested parts are not read yet."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     run_id: str
     suite: str
     point_id: str

@@ -21,9 +21,7 @@ from orbax_bench_core.provenance import Source, recorded_code
 from orbax_bench_core.records.frames import author_place, without_harness
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
-SCHEMA_VERSION: Final = 2
-READABLE: Final = (1, SCHEMA_VERSION)
-"""Versions that are read; what an earlier one did not have is unknown."""
+SCHEMA_VERSION: Final = 3
 
 PEER_FAILED = "PeerFailed"
 """Error type of a host that was ended because another one had failed."""
@@ -42,20 +40,9 @@ _NO_FAILURES: Final = (UNMET_NEED, NO_ENVIRONMENT, WITHOUT_EFFECT)
 
 Status = Literal["passed", "failed", "skipped"]
 
-Verified = Literal["saved", "reference", "itself", "none", "unknown"]
+Verified = Literal["saved", "reference", "itself", "none"]
 """Object of comparison of restored values: what was saved, a reference that another run recorded,
-only another load of the same bytes, nothing; or unknown, in records of version 1."""
-
-
-def _as_this_version(version: object) -> object:
-    return SCHEMA_VERSION if version in READABLE else version
-
-
-def _verified(value: object) -> object:
-    """Returns what version 1 said, which did not know against what."""
-    if value is True:
-        return "unknown"
-    return "none" if value is None or value is False else value
+only another load of the same bytes, or nothing."""
 
 
 MOST_INDEX: Final = 10_000_000
@@ -95,9 +82,8 @@ def _kept(text: object, info: pydantic.ValidationInfo) -> object:
     return text.encode(errors="backslashreplace").decode()
 
 
-SchemaVersion = Annotated[Literal[2], pydantic.BeforeValidator(_as_this_version)]
-"""Version of a file of records; version 1 is read as this one."""
-
+SchemaVersion = Literal[3]
+"""Version of a file of records. Points of version 3 and later have ids by names of benchmarks."""
 
 _ErrorText = Annotated[str, pydantic.BeforeValidator(_kept)]
 
@@ -153,14 +139,14 @@ class Attempt(ResultModel):
         error: Why it failed.
         samples: What it had measured until then; never aggregated.
         started_at: When it began, UTC.
-        duration_s: Seconds that it took; None in records of version 1.
+        duration_s: Seconds that it took.
         worker: Id of the process that made it, as in the record; empty where none did.
     """
 
     error: ErrorInfo
     samples: tuple[Sample, ...] = ()
     started_at: Moment
-    duration_s: Seconds | None = None
+    duration_s: Seconds
     worker: str = ""
 
     @property
@@ -180,7 +166,7 @@ class State(ResultModel):
 
     num_bytes: Bytes
     digest: dict[str, str]
-    verified: Annotated[Verified, pydantic.BeforeValidator(_verified)] = "none"
+    verified: Verified = "none"
 
     @property
     def fingerprint(self) -> str:
@@ -287,7 +273,7 @@ class Record(ResultModel):
         inventory: What the repeat left on storage.
         provenance: What ran, and on what.
         worker: Id of the process that measured: `<host>:<pid>:<start>`; empty where none came so
-            far, and in records of version 1.
+            far.
         attempts: Earlier failed tries, oldest first.
         effects: Whether the options did what they say, as the first host found out.
         store_troubles: Operations that an object store throttled or failed; none elsewhere.
@@ -332,7 +318,7 @@ class Record(ResultModel):
 
     @property
     def code(self) -> Source:
-        """The code under test, which captures are filed by; records of version 1 do not know it."""
+        """The code under test, which captures are filed by."""
         return recorded_code(self.provenance, self.measured.benchmark)
 
     @property
@@ -393,7 +379,7 @@ def is_duration(seconds: float) -> bool:
     return 0 <= seconds <= MOST_SECONDS
 
 
-_STRONGEST_FIRST: Final[tuple[Verified, ...]] = ("saved", "reference", "itself", "unknown", "none")
+_STRONGEST_FIRST: Final[tuple[Verified, ...]] = ("saved", "reference", "itself", "none")
 
 VERIFIED_WORDS: Final[Mapping[Verified, str]] = MappingProxyType(
     {
@@ -404,7 +390,6 @@ VERIFIED_WORDS: Final[Mapping[Verified, str]] = MappingProxyType(
             "known"
         ),
         "none": "not verified: nothing was compared",
-        "unknown": "verified, but the record does not say against what",
     }
 )
 """Words on each object of comparison, for people."""

@@ -20,7 +20,7 @@ from orbax_bench_core.errors import Problem, UserError, command
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import SCHEMA_VERSION, SchemaVersion
-from orbax_bench_core.records.versions import other_version
+from orbax_bench_core.records.versions import refuse_other_version
 from orbax_bench_core.sweep import (
     Expansion,
     Pair,
@@ -48,8 +48,7 @@ class RunInfo(ResultModel):
         num_repeats: Measured repeats per point.
         execution: How repeats are run.
         gate: When a difference between arms counts.
-        rules: Fingerprint of `gate`, which is frozen once a block is recorded; None in runs of
-            version 1, whose rules were not.
+        rules: Fingerprint of `gate`, which is frozen once a block is recorded.
         seed: Seed of the order of the arms; empty for the id of the run.
         baseline: What the baseline arm has different, for people; empty without arms.
         candidate: What the candidate arm has different.
@@ -71,7 +70,7 @@ class RunInfo(ResultModel):
     num_repeats: int
     execution: ExecutionConfig
     gate: GateConfig = GateConfig()
-    rules: str | None = None
+    rules: str
     seed: str = ""
     baseline: str = ""
     candidate: str = ""
@@ -167,9 +166,7 @@ def parsed_info(data: bytes, file: str) -> RunInfo:
     try:
         return RunInfo.model_validate_json(data)
     except pydantic.ValidationError as error:
-        if newer := other_version(data):
-            said = f"{newer}: upgrade orbax-bench to read it"
-            raise UserError(Problem(said, file=file)) from None
+        refuse_other_version(data, file)
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         said = f"not readable as schema version {SCHEMA_VERSION}: {where}: {first['msg']}"

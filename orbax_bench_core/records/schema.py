@@ -42,11 +42,11 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "repeat": "Which repeat of the point, from 0; warm-ups count on their own",
         "warmup": "Whether the repeat is a warm-up, to be left out of every statistic",
         "host": "Index of the host process",
-        "worker": "Id of the process that measured; empty in records of version 1",
+        "worker": "Id of the process that measured",
         "attempt": "0 for the first attempt at the repeat, then 1, 2, ...: verdicts take the first",
         "status": "How the attempt ended on this host: `passed`, `failed` or `skipped`",
         "verified": "What restored values were compared with on this host: `saved` in this repeat, "
-        "a `reference`, only another load (`itself`), `none`, or `unknown` in records of version 1",
+        "a `reference`, only another load (`itself`), or `none`",
         "operation": "Name of the measured block, such as `save`",
         "occurrence": "0 for the first block of that name in the repeat, then 1, 2, ...; null in "
         "the row of a failed attempt that measured nothing",

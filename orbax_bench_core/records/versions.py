@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from orbax_bench_core.errors import Problem, UserError
-from orbax_bench_core.records.record import READABLE
+from orbax_bench_core.records.record import SCHEMA_VERSION
 
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d{1,9})\s*[,}]')
 """The version is a record's first key, so that most records need not be parsed to read it."""
@@ -19,19 +19,22 @@ def other_version(data: bytes) -> str:
     What is no JSON has no version: a torn record is a repeat that is to be run again.
     """
     found = _version(data)
-    if found is None or found in READABLE:
+    if found is None or found == SCHEMA_VERSION:
         return ""
-    reads = f"this one reads {' and '.join(map(str, READABLE))}"
-    if isinstance(found, int) and found > max(READABLE):
-        return f"written by a newer orbax-bench (schema {found}; {reads})"
-    return f"written by another orbax-bench (schema {found!r}; {reads})"
+    reads = f"schema {found!r}; this one reads {SCHEMA_VERSION}"
+    if isinstance(found, int) and 0 < found < SCHEMA_VERSION:
+        return f"written before ids of points had names of benchmarks ({reads})"
+    newer = isinstance(found, int) and found > SCHEMA_VERSION
+    return f"written by {'a newer' if newer else 'another'} orbax-bench ({reads})"
 
 
 def refuse_other_version(data: bytes, file: str) -> None:
     """Refuses a record of another schema version; the message names `file`."""
     said = other_version(data)
     if said:
-        advice = "upgrade orbax-bench, or choose another output directory and measure again"
+        advice = "measure again in another output directory"
+        if "newer" in said:
+            advice = f"upgrade orbax-bench, or {advice}"
         raise UserError(Problem(f"{said}: {advice}", file=file))
 
 

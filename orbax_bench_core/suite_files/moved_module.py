@@ -16,7 +16,7 @@ from typing import Final
 from orbax_bench_core import authoring, measure
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.suite_files.edits import FRAMEWORK, MOVED, Edit, Migration, edited
-from orbax_bench_core.sweep import BUILTINS, class_path, is_builtin, names_of
+from orbax_bench_core.sweep import BUILTINS, benchmark_of, is_builtin, names_of
 
 _NAMES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -376,7 +376,7 @@ class _Module:
             return
         if node.value in MOVED:
             self._say(f"a text names {node.value}; here that is {MOVED[node.value]}", node)
-        elif re.fullmatch(r"[\w.]+", node.value) and not is_builtin(class_path(node.value)):
+        elif re.fullmatch(r"[\w.]+", node.value) and not is_builtin(benchmark_of(node.value)):
             self._stays(node.value, node)
 
     def _is(self, node: ast.expr, name: str) -> bool:

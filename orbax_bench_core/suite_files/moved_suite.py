@@ -12,7 +12,7 @@ from orbax_bench_core.config import KeyPath, Source
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.suite_files.edits import FRAMEWORK, Edit, Migration, edited
 from orbax_bench_core.suite_files.moved_module import migrate_module
-from orbax_bench_core.sweep import class_path, is_builtin, short_name
+from orbax_bench_core.sweep import benchmark_of, is_builtin
 
 
 def migrate_suite(text: str, file: str) -> Migration:
@@ -33,9 +33,9 @@ def migrate_suite(text: str, file: str) -> Migration:
             continue
         if not node.value.startswith(f"{FRAMEWORK}."):
             continue
-        found = class_path(node.value)
+        found = benchmark_of(node.value)
         if is_builtin(found):
-            edits.append(_renamed(node, short_name(found)))
+            edits.append(_renamed(node, found))
         else:
             left.append(
                 source.problem(

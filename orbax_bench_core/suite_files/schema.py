@@ -139,7 +139,7 @@ def _describe_benchmarks(definitions: Json) -> None:
 
 
 def _options(builtin: str) -> Json:
-    generator = load_class(BUILTINS[builtin])
+    generator = load_class(builtin)
     types = option_types(generator)
     keys: Json = {}
     required = []

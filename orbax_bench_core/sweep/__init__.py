@@ -3,7 +3,7 @@
 from orbax_bench_core.sweep.axes import Axis, sweepable_axes, swept_keys
 from orbax_bench_core.sweep.catalog import (
     BUILTINS,
-    class_path,
+    benchmark_of,
     is_builtin,
     names_of,
     short_name,
@@ -56,7 +56,7 @@ __all__ = [
     "arrangement",
     "baseline_point",
     "benchmark_environment",
-    "class_path",
+    "benchmark_of",
     "describe_options",
     "design_of",
     "differences",

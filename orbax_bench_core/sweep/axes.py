@@ -47,8 +47,8 @@ def sweepable_axes() -> tuple[Axis, ...]:
         axes += [Axis(key, name) for name in keys if name != _OPTIONS]
     axes += [Axis("execution", key) for key in swept_keys(ExecutionConfig)]
     axes += [Axis("arms", key) for key in ArmConfig.model_fields]
-    for benchmark, path in BUILTINS.items():
-        axes += [Axis(benchmark, one.name) for one in describe_options(load_class(path))]
+    for benchmark in BUILTINS:
+        axes += [Axis(benchmark, one.name) for one in describe_options(load_class(benchmark))]
     return tuple(axes)
 
 

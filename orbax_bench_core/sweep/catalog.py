@@ -7,10 +7,8 @@ from typing import Final
 
 _UPSTREAM: Final = "orbax.checkpoint._src.testing.benchmarks."
 
-_HERE: Final = "orbax_bench_core.benchmarks."
-
 BUILTINS: Final[dict[str, str]] = {
-    name: f"{_HERE}{name}.{class_name}"
+    name: f"orbax_bench_core.benchmarks.{name}.{class_name}"
     for name, class_name in {
         "save_restore": "SaveRestore",
         "train_interference": "TrainInterference",
@@ -43,16 +41,16 @@ BUILTINS: Final[dict[str, str]] = {
         "pytorch_safetensors": "PyTorchSafetensors",
     }.items()
 }
-"""Short name of each built-in and the import path of its class.
+"""Name of each built-in and the import path of its class, which may change; ids have the name.
 
 Modules of built-ins import JAX and Orbax only inside functions, so that the orchestrator can read
 their options.
 """
 
 _SYSTEMS: Final = {
-    BUILTINS["pytorch_dcp"]: "PyTorch DCP",
-    BUILTINS["torch_save"]: "torch.save",
-    BUILTINS["pytorch_safetensors"]: "safetensors with PyTorch",
+    "pytorch_dcp": "PyTorch DCP",
+    "torch_save": "torch.save",
+    "pytorch_safetensors": "safetensors with PyTorch",
 }
 
 _UPSTREAM_PATHS: Final[dict[str, str]] = {
@@ -94,6 +92,8 @@ _UPSTREAM_PATHS: Final[dict[str, str]] = {
     }.items()
 }
 
+_NAMES: Final = {path: name for name, path in BUILTINS.items()} | _UPSTREAM_PATHS
+
 _EARLIER_DEFAULTS: Final[dict[str, dict[str, object]]] = {
     f"{_UPSTREAM}v1_benchmark.V1Benchmark": {"use_zarr3": False},
     f"{_UPSTREAM}v1_resharding_benchmark.V1ReshardingBenchmark": {"use_zarr3": False},
@@ -101,20 +101,20 @@ _EARLIER_DEFAULTS: Final[dict[str, dict[str, object]]] = {
 
 
 def system_of(benchmark: str) -> str:
-    """Returns the name of what a built-in saves with, by its import path; empty for other classes.
+    """Returns the name of what a built-in saves with; empty for other classes.
 
     Two benchmarks of different systems are compared in a study: neither is a release of the other.
     """
-    return _SYSTEMS.get(benchmark, "Orbax" if benchmark.startswith(_HERE) else "")
+    return _SYSTEMS.get(benchmark, "Orbax" if is_builtin(benchmark) else "")
 
 
-def class_path(generator: str) -> str:
-    """Returns the import path of the class that a suite's `generator` names.
+def benchmark_of(generator: str) -> str:
+    """Returns the benchmark that a suite's `generator` names, as a point has it.
 
-    That is a built-in name, a path in Orbax's own framework, or any import path.
+    That is the name of a built-in, also where its import path or one of Orbax's own framework is
+    given, or else the import path of a class.
     """
-    name = _UPSTREAM_PATHS.get(generator, generator)
-    return BUILTINS.get(name, name)
+    return _NAMES.get(generator, generator)
 
 
 def names_of(builtin: str) -> tuple[str, ...]:
@@ -128,14 +128,11 @@ def earlier_defaults(generator: str) -> Mapping[str, object]:
     return _EARLIER_DEFAULTS.get(generator, {})
 
 
-def is_builtin(path: str) -> bool:
-    """Returns whether `path` is the class of a built-in benchmark."""
-    return path in BUILTINS.values()
+def is_builtin(benchmark: str) -> bool:
+    """Returns whether a benchmark is a built-in; others are named by an import path."""
+    return benchmark in BUILTINS
 
 
-def short_name(path: str) -> str:
-    """Returns what people call the benchmark at `path`: its built-in name or its class name."""
-    for name, builtin in BUILTINS.items():
-        if builtin == path:
-            return name
-    return path.rsplit(".", 1)[-1]
+def short_name(benchmark: str) -> str:
+    """Returns what people call a benchmark: its built-in name or its class name."""
+    return benchmark.rsplit(".", 1)[-1]

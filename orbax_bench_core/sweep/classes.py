@@ -8,6 +8,8 @@ import traceback
 from pathlib import Path
 
 from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
+from orbax_bench_core.errors import did_you_mean
+from orbax_bench_core.sweep.catalog import BUILTINS
 
 _IMPORTLIB = importlib.__file__
 _OURS = Path(__file__).parents[1]
@@ -18,13 +20,13 @@ class BenchmarkClassError(Exception):
     """The suite names something that is not a usable benchmark class."""
 
 
-def load_class(path: str) -> type[BenchmarksGenerator]:
-    """Imports a benchmark class by its path, `package.module.Class`."""
+def load_class(benchmark: str) -> type[BenchmarksGenerator]:
+    """Imports a benchmark class: that of a built-in, or the one at `package.module.Class`."""
+    path = BUILTINS.get(benchmark, benchmark)
     module_path, _, class_name = path.rpartition(".")
     if not module_path:
         raise BenchmarkClassError(
-            f"{path!r} is neither a built-in benchmark (`orbax-bench list` shows them) nor an "
-            "import path such as `my_package.my_module.MyBenchmark`"
+            f"unknown built-in benchmark {path!r}; {did_you_mean(path, BUILTINS)}"
         )
     try:
         module = importlib.import_module(module_path)
@@ -54,6 +56,11 @@ def options_class(generator: type[BenchmarksGenerator]) -> type[BenchmarkOptions
     """Returns the options class of a generator that `load_class` returned."""
     assert generator.options_class is not None
     return generator.options_class
+
+
+def id_name_of(generator: type[BenchmarksGenerator]) -> str:
+    """Returns the `id_name` that a class gives itself; it is not inherited."""
+    return generator.id_name if "id_name" in vars(generator) else ""
 
 
 def source_file(generator: type) -> str:

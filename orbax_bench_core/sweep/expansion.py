@@ -13,10 +13,11 @@ from typing import Any
 import pydantic
 
 from orbax_bench_core.config import BenchmarkEntry, LoadedSuite, SuiteError, sharding_conflict
-from orbax_bench_core.errors import Problem, did_you_mean
+from orbax_bench_core.errors import Problem
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.classes import (
     BenchmarkClassError,
+    id_name_of,
     load_class,
     options_class,
     source_file,
@@ -108,25 +109,22 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
 
 
 def _files(entries: Iterable[SweepEntry]) -> dict[str, str]:
-    paths = {point.benchmark for entry in entries for point in sides(entry).values()}
-    return {path: source_file(load_class(path)) for path in sorted(paths)}
+    names = {point.benchmark for entry in entries for point in sides(entry).values()}
+    return {name: source_file(load_class(name)) for name in sorted(names)}
 
 
 def _entry_points(
     loaded: LoadedSuite, entry: BenchmarkEntry, notes: list[str]
 ) -> Iterator[SweepEntry]:
-    path = catalog.class_path(entry.generator)
-    if "." not in path:
-        hint = did_you_mean(path, catalog.BUILTINS)
-        raise BenchmarkClassError(f"unknown built-in benchmark {path!r}; {hint}")
-    suite = loaded.suite
-    generator = options_class(load_class(path))
+    name = catalog.benchmark_of(entry.generator)
+    suite, benchmark = loaded.suite, load_class(name)
+    generator = options_class(benchmark)
     options_axes = axes(generator, entry.options)
     notes += [
-        f"{catalog.short_name(path)}: `{name}` was {was!r} by default in {entry.generator}, and is "
-        f"{options_axes[name][0]!r} here; give it in the suite for what was measured then"
-        for name, was in catalog.earlier_defaults(entry.generator).items()
-        if name not in entry.options
+        f"{catalog.short_name(name)}: `{option}` was {was!r} by default in {entry.generator}, and "
+        f"is {options_axes[option][0]!r} here; give it in the suite for what was measured then"
+        for option, was in catalog.earlier_defaults(entry.generator).items()
+        if option not in entry.options
     ]
     dropped = 0
     # Arms choose among the environments; without arms they are an axis like any other.
@@ -134,7 +132,8 @@ def _entry_points(
     _check_number(loaded, options_axes, environments)
     surroundings = [
         SweepPoint(
-            benchmark=path,
+            benchmark=name,
+            id_name=id_name_of(benchmark),
             options={},
             checkpoint=checkpoint,
             mesh=mesh,
@@ -164,7 +163,7 @@ def _entry_points(
             yield point if suite.arms is None else paired(point, suite)
     if dropped:
         notes.append(
-            f"{catalog.short_name(path)}: {dropped} combination(s) of options dropped, because "
+            f"{catalog.short_name(name)}: {dropped} combination(s) of options dropped, because "
             "its `is_valid` rejects them"
         )
 

@@ -31,7 +31,7 @@ def expand(loaded: LoadedSuite, *, imports: bool = True) -> Expansion:
     others = {
         where: path
         for where, generator in generators.items()
-        if "." in (path := catalog.class_path(generator)) and not catalog.is_builtin(path)
+        if "." in (path := catalog.benchmark_of(generator))
     }
     if not others:
         return expand_here(loaded)

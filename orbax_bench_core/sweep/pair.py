@@ -14,10 +14,13 @@ from pydantic_core import core_schema
 
 from orbax_bench_core.authoring import BenchmarkOptions
 from orbax_bench_core.config import Arm, KeyPath, Suite
-from orbax_bench_core.errors import did_you_mean
-from orbax_bench_core.sweep import catalog
-from orbax_bench_core.sweep.catalog import short_name
-from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class, options_class
+from orbax_bench_core.sweep.catalog import benchmark_of, short_name
+from orbax_bench_core.sweep.classes import (
+    BenchmarkClassError,
+    id_name_of,
+    load_class,
+    options_class,
+)
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 from orbax_bench_core.sweep.point import SweepPoint, id_of
 
@@ -168,14 +171,8 @@ def paired(point: SweepPoint, suite: Suite) -> Pair:
     return Pair(baseline=_arm(point, suite, "baseline"), candidate=_arm(point, suite, "candidate"))
 
 
-def _arm(point: SweepPoint, suite: Suite, name: Arm) -> SweepPoint:
-    arm, where = suite.arm(name), ("arms", name)
-    path = point.benchmark
-    if arm.generator is not None:
-        path = catalog.class_path(arm.generator)
-        if "." not in path:
-            hint = did_you_mean(path, catalog.BUILTINS)
-            raise ArmError(f"unknown built-in benchmark {path!r}; {hint}", (*where, "generator"))
+def _arm(point: SweepPoint, suite: Suite, arm_name: Arm) -> SweepPoint:
+    arm, where = suite.arm(arm_name), ("arms", arm_name)
     for option, value in arm.options.items():
         if isinstance(value, list):
             raise ArmError(
@@ -183,8 +180,10 @@ def _arm(point: SweepPoint, suite: Suite, name: Arm) -> SweepPoint:
                 (*where, "options", option),
             )
     try:
-        generator = options_class(load_class(path))
-        given = {**_known(point, path, generator), **arm.options}
+        name = point.benchmark if arm.generator is None else benchmark_of(arm.generator)
+        benchmark = load_class(name)
+        generator = options_class(benchmark)
+        given = {**_known(point, name, generator), **arm.options}
         (options,) = combinations(axes(generator, given))
         if not is_valid(generator, given):
             raise ArmError(f"its `is_valid` rejects {given}", (*where, "options"))
@@ -194,7 +193,8 @@ def _arm(point: SweepPoint, suite: Suite, name: Arm) -> SweepPoint:
         key = (error.key,) if error.key else ()
         raise ArmError(str(error), (*where, "options", *key)) from None
     return point.replace(
-        benchmark=path,
+        benchmark=name,
+        id_name=id_name_of(benchmark),
         options=plain(options),
         given=tuple(given),
         mesh=arm.mesh_config or point.mesh,
@@ -204,12 +204,12 @@ def _arm(point: SweepPoint, suite: Suite, name: Arm) -> SweepPoint:
     ).with_presets_expanded()
 
 
-def _known(point: SweepPoint, path: str, generator: type[BenchmarkOptions]) -> dict[str, Any]:
+def _known(point: SweepPoint, benchmark: str, generator: type[BenchmarkOptions]) -> dict[str, Any]:
     """Returns what the suite gives, as far as the benchmark of an arm has such options.
 
     Two benchmarks share some options at most; the suite's own benchmark has them all.
     """
-    if path == point.benchmark:
+    if benchmark == point.benchmark:
         return point.given_options
     names = {field.name for field in dataclasses.fields(generator)}
     return {name: value for name, value in point.given_options.items() if name in names}

@@ -28,7 +28,8 @@ class SweepPoint(ConfigModel):
     """One combination of benchmark, options, checkpoint, mesh, processes and conditions.
 
     Attributes:
-        benchmark: Import path of the benchmark class.
+        benchmark: Name of a built-in, or the import path of a benchmark class.
+        id_name: What the id has in place of the import path; empty where the class says nothing.
         options: Every option with its value, defaults included, as plain data.
         given: The options that the suite file gives; the benchmark's own defaults fill the rest.
         checkpoint: What is saved and loaded.
@@ -42,6 +43,7 @@ class SweepPoint(ConfigModel):
     """
 
     benchmark: str
+    id_name: str = ""
     options: dict[str, Any]
     given: tuple[str, ...] = ()
     checkpoint: CheckpointConfig
@@ -72,7 +74,7 @@ class SweepPoint(ConfigModel):
         the order in which a checkpoint is written.
         """
         content: dict[str, Any] = {
-            "benchmark": self.benchmark,
+            "benchmark": self.id_name or self.benchmark,
             "options": self.options,
             "checkpoint": {
                 **self.checkpoint.model_dump(mode="json", exclude={"spec", "name"}),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.measure import Heard, Sample, hearing_events
 from orbax_bench_core.records import OptionEffect
-from orbax_bench_core.sweep import short_name
+from orbax_bench_core.sweep import is_builtin
 from orbax_bench_core.worker.garbage import importing
 from orbax_bench_core.worker.proofs import (
     LINES,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from orbax_bench_core.sweep import SweepPoint
 
-_BUILT_IN: Final = "orbax_bench_core.benchmarks."
 _OF_THE_HARNESS: Final = (
     *("enable_trace", "trace_every_repeat", "enable_xprof"),
     "metric_tracemalloc_enabled",
@@ -108,9 +107,9 @@ class EffectListener(logging.Filter):
             heard=self._heard,
             lines=tuple(self._lines),
         )
-        own = point.benchmark.startswith(_BUILT_IN)
+        own = is_builtin(point.benchmark)
         return tuple(
-            _effect(short_name(point.benchmark) if own else "", option, asked, evidence)
+            _effect(point.benchmark if own else "", option, asked, evidence)
             for option, asked in point.options.items()
             if (own and option in PROOFS and option not in _OF_THE_HARNESS)
             or (option in point.given and (own or option not in _OF_THE_HARNESS))

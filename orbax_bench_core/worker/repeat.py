@@ -46,7 +46,7 @@ from orbax_bench_core.state import (
     check_digest,
     require_pathways,
 )
-from orbax_bench_core.sweep import load_class, options_class, source_file
+from orbax_bench_core.sweep import BUILTINS, load_class, options_class, source_file
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
 from orbax_bench_core.worker.effects import COLOCATED_EFFECT, EffectListener, require_effects
 from orbax_bench_core.worker.garbage import collect_garbage, importing
@@ -146,7 +146,7 @@ class _Repeat:
     def execute(self) -> None:
         point = self._task.measured
         mesh = None if point.mesh is None else build_mesh(point.mesh)
-        with importing(point.benchmark.rpartition(".")[0]):
+        with importing(BUILTINS.get(point.benchmark, point.benchmark).rpartition(".")[0]):
             generator = load_class(point.benchmark)
         self.code = loaded_code(self.code, source_file(generator))
         if point.checkpoint.load_with_colocated_python:

@@ -7,17 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.baselines import Registry, load_baseline
+from orbax_bench_core.baselines import (
+    Registry,
+    capture_run,
+    load_baseline,
+    promote_capture,
+)
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.records import RunDirectory
 
-STORED = Path(__file__).parents[1] / "data" / "registries" / "v1"
+RUN = Path(__file__).parents[1] / "data" / "run_directories" / "v3" / "plain"
 
 
 @pytest.fixture
 def registry(tmp_path):
     """A registry beside another one, whose promotion can be changed."""
-    shutil.copytree(STORED, tmp_path / "registry")
-    shutil.copytree(STORED, tmp_path / "other")
+    stored = Registry(str(tmp_path / "registry"))
+    capture_run(RunDirectory(str(RUN)), stored, revision="v1.0")
+    promote_capture(stored, "v1.0")
+    shutil.copytree(tmp_path / "registry", tmp_path / "other")
     return tmp_path / "registry"
 
 
@@ -34,10 +42,10 @@ def promote(registry, reference, point=None):
     "reference",
     [
         "../other/v1.0",
-        "../other/v1.0/20261122T024351Z-048343a2",
+        "../other/v1.0/20261124T160421Z-810c0d9c",
         "/etc/passwd",
-        "v1.0/../../other/v1.0/20261122T024351Z-048343a2",
-        "../20261122T024351Z-048343a2",
+        "v1.0/../../other/v1.0/20261124T160421Z-810c0d9c",
+        "../20261124T160421Z-810c0d9c",
         "",
     ],
 )
@@ -49,7 +57,7 @@ def test_a_promotion_cannot_lead_out_of_the_registry(registry, reference):
 
 def test_nor_can_the_name_of_a_point(registry):
     with pytest.raises(UserError, match="is no capture of this registry"):
-        Registry(str(registry)).baselines([("v1.0/20261122T024351Z-048343a2", "../../x")])
+        Registry(str(registry)).baselines([("v1.0/20261124T160421Z-810c0d9c", "../../x")])
 
 
 def test_a_pipe_in_its_place_is_not_waited_for(registry):

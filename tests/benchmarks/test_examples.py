@@ -11,7 +11,13 @@ import pytest
 import yaml
 
 from orbax_bench_core.config import parse_suite
-from orbax_bench_core.sweep import BUILTINS, expand_here, load_class, options_class, short_name
+from orbax_bench_core.sweep import (
+    BUILTINS,
+    benchmark_of,
+    expand_here,
+    load_class,
+    options_class,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ALL = ["all_builtins", "all_builtins_2_and_4_processes"]
@@ -35,9 +41,9 @@ def suites():
         generators = [
             entry["generator"] for entry in yaml.safe_load(file.read_text())["benchmarks"]
         ]
-        paths = [BUILTINS.get(generator, generator) for generator in generators]
-        if set(paths) <= set(BUILTINS.values()):
-            yield file.stem, {short_name(path) for path in paths}
+        names = set(map(benchmark_of, generators))
+        if names <= set(BUILTINS):
+            yield file.stem, names
 
 
 SUITES = dict(suites())

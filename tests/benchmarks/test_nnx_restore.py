@@ -11,7 +11,7 @@ pytest.importorskip("flax")
 from orbax_bench_core.state import nnx
 from orbax_bench_core.testing import run_benchmark
 
-BENCHMARK = "orbax_bench_core.benchmarks.nnx_restore.NnxRestore"
+BENCHMARK = "nnx_restore"
 MESH = {"mesh_axes": ["fsdp"], "ici_parallelism": {"fsdp": 8}}
 
 
@@ -95,7 +95,7 @@ def test_what_is_missing_is_named(run, given, message):
 @pytest.mark.slow
 def test_the_module_of_the_benchmark_imports_no_flax():
     """The orchestrator reads its options."""
-    module = BENCHMARK.rpartition(".")[0]
+    module = f"orbax_bench_core.benchmarks.{BENCHMARK}"
     code = f"import sys, {module}; print(*({{'flax', 'jax'}} & set(sys.modules)))"
     process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -2,10 +2,7 @@
 
 import html
 import io
-import json
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -23,7 +20,6 @@ suite_name: rules
 benchmarks: [{generator: save_restore, options: {}}]
 arms: {candidate: {options: {use_ocdbt: false}}}
 """
-V1 = Path(__file__).parents[1] / "data" / "run_directories" / "v1" / "paired"
 
 
 @pytest.fixture
@@ -89,25 +85,6 @@ def test_rules_that_say_the_same_in_other_words_go_on(begun):
     seed = run.read_info().seed
     info = run.start(*edited(file, "gate:\n  margin: 20.0e-2\n  alpha: 0.01\n"))
     assert (info.rules, info.seed) == (info.gate.fingerprint, seed)
-
-
-def test_a_run_of_version_1_keeps_its_rules_and_says_that_they_were_not_frozen(begun):
-    file, run = begun("gate: {margin: 0.2}\n", recorded=True)
-    content = json.loads((run.root / "run.json").read_text())
-    del content["rules"], content["seed"]
-    (run.root / "run.json").write_text(json.dumps({**content, "schema_version": 1}))
-    info = run.start(*edited(file, "gate: {margin: 0.2}\n"))
-    assert info.rules is None
-    assert info.order_seed == info.run_id
-
-
-@pytest.mark.slow
-def test_every_output_of_a_run_of_version_1_says_so(orbax_bench, tmp_path):
-    shutil.copytree(V1, tmp_path / "run")
-    page = tmp_path / "page.html"
-    outcome = orbax_bench("compare", tmp_path / "run", "--html", page)
-    assert "The rules of this run were not frozen" in outcome.out
-    assert "The rules of this run were not frozen" in page.read_text()
 
 
 def test_other_rules_are_an_exploration(orbax_bench, make_paired_run, tmp_path):

@@ -73,7 +73,7 @@ ERROR = {
     "message": "no “space” left",
     "traceback": 'Traceback (most recent call last):\n  File "a b.py", line 1\nValueError: no\n',
 }
-STATE = {"num_bytes": 8196, "digest": {"params": "00ff", "step": "ff00"}, "verified": True}
+STATE = {"num_bytes": 8196, "digest": {"params": "00ff", "step": "ff00"}, "verified": "saved"}
 INVENTORY = {
     "total_bytes": 9000,
     "file_count": 3,
@@ -168,8 +168,17 @@ def plain_run(folder):
             1,
             samples=measured(0.375, 0.1875),
             attempts=(
-                {"error": ERROR, "samples": measured(1.0, 2.0)[:1], "started_at": after(-5.25)},
-                {"error": {"type": "Timeout", "message": "900 s"}, "started_at": after(-2)},
+                {
+                    "error": ERROR,
+                    "samples": measured(1.0, 2.0)[:1],
+                    "started_at": after(-5.25),
+                    "duration_s": 1.5,
+                },
+                {
+                    "error": {"type": "Timeout", "message": "900 s"},
+                    "started_at": after(-2),
+                    "duration_s": 1.5,
+                },
             ),
             **common,
         ),

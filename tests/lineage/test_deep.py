@@ -41,7 +41,7 @@ def test_a_checkpoint_that_an_option_names_is_read_too(make_run, make_record, ma
     folder = tmp_path / "given"
     folder.mkdir()
     (folder / "arrays").write_bytes(bytes(1000))
-    load = "orbax_bench_core.benchmarks.orbax_load.OrbaxLoad"
+    load = "orbax_load"
     point = make_point(benchmark=load, options={"checkpoint_path": str(folder)})
     run = make_run([make_record(point, times={"load": 0.5})])
     publish(run)

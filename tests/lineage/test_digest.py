@@ -77,7 +77,7 @@ def test_a_record_of_another_schema_version_has_a_digest_of_its_bytes(two_points
     run, ids = two_points
     before = point_digests(run.root, ids)
     path = run.root / "records" / ids[0] / "repeat_0" / "host_0.json"
-    path.write_text(path.read_text().replace('"schema_version": 2', '"schema_version": 3'))
+    path.write_text(path.read_text().replace('"schema_version": 3', '"schema_version": 4'))
     after = point_digests(run.root, ids)
     assert after[ids[0]] != before[ids[0]]
     assert after[ids[0]].files == 2

@@ -63,7 +63,7 @@ def test_what_was_read_can_be_changed_and_compared(make_record):
         ('"status": "passed"', '"status": "fine"'),
         ('"repeat": 0', '"repeat": null'),
         ('"suite"', '"sweet"'),
-        ('"schema_version": 2', '"schema_version": 3'),
+        ('"schema_version": 3', '"schema_version": 4'),
     ],
 )
 def test_what_the_model_refuses_is_no_record(make_record, before, after):

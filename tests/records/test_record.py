@@ -17,8 +17,8 @@ def test_a_record_comes_back_from_json_as_it_was(make_record):
         sizes={"save": 1e100},
         status="failed",
         error=ERROR,
-        state=State(num_bytes=8, digest={"a": "ff"}, verified=True),
-        attempts=(Attempt(error=ERROR, started_at="2026-01-01T00:00:00Z"),),
+        state=State(num_bytes=8, digest={"a": "ff"}, verified="saved"),
+        attempts=(Attempt(error=ERROR, started_at="2026-01-01T00:00:00Z", duration_s=1.0),),
     )
     assert Record.model_validate_json(record.model_dump_json()) == record
 
@@ -50,7 +50,7 @@ def test_the_point_of_a_record_keeps_its_id(make_record, make_point):
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param({"schema_version": 3}, id="schema version"),
+        pytest.param({"schema_version": 4}, id="schema version"),
         pytest.param({"status": "maybe"}, id="status"),
         pytest.param({"unknown": 1}, id="unknown key"),
     ],

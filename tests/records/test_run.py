@@ -102,7 +102,7 @@ def test_what_is_no_run_is_one_message(tmp_path):
         load_run(str(tmp_path))
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": 1}', '{"other": "program"}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": 3}', '{"other": "program"}'])
 def test_a_run_of_another_kind_is_one_message(tmp_path, text):
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(UserError, match="schema version") as caught:

@@ -116,10 +116,10 @@ def test_a_directory_without_a_run_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        pytest.param({"schema_version": 3}, "written by a newer orbax-bench", id="version"),
+        pytest.param({"schema_version": 4}, "written by a newer orbax-bench", id="version"),
         pytest.param(
             {"num_repeats": "x"},
-            "not readable as schema version 2: num_repeats: Input should be a valid",
+            "not readable as schema version 3: num_repeats: Input should be a valid",
             id="damaged",
         ),
     ],
@@ -195,12 +195,12 @@ def test_the_other_records_can_still_be_read(damaged, damage):
 
 
 def test_a_record_of_another_schema_version_is_refused_where_it_would_be_resumed(damaged):
-    run, records = damaged(lambda text: text.replace('"schema_version": 2', '"schema_version": 3'))
-    with pytest.raises(UserError, match="schema 3"):
+    run, records = damaged(lambda text: text.replace('"schema_version": 3', '"schema_version": 4'))
+    with pytest.raises(UserError, match="schema 4"):
         run.read_record(records[0].point, 0)
     assert list(run.records()) == records[1:]
     (line,) = run.strays
-    assert "written by a newer orbax-bench (schema 3" in line
+    assert "written by a newer orbax-bench (schema 4" in line
 
 
 def zeros(path):

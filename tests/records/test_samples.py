@@ -63,12 +63,12 @@ def test_a_row_holds_the_facts_of_its_sample(make_record, make_point):
     sample = Sample("load", 2, "0_basics/time_s", 0.25, "s")
     (row,) = read([make_record(point, 3, samples=(sample,), host=1, worker="h:7:1.00")]).to_pylist()
     assert row == {
-        "schema_version": 2,
+        "schema_version": 3,
         "run_id": "run",
         "suite": "a suite",
         "point_id": point.id,
         "point": "save_restore[a=true]",
-        "benchmark": "orbax_bench_core.benchmarks.save_restore.SaveRestore",
+        "benchmark": "save_restore",
         "options": '{"a": true, "b": null}',
         "checkpoint": "none",
         "mesh": "d8",

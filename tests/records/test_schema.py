@@ -43,14 +43,14 @@ def full_record(make_record):
         samples=(Sample("save", 0, TIME, 1.0, "s"), Sample("save", 0, "x/y", math.nan, "")),
         status="failed",
         error=ERROR,
-        state=State(num_bytes=1, digest={"a": "b"}, verified=True),
+        state=State(num_bytes=1, digest={"a": "b"}, verified="saved"),
         inventory=Inventory(
             total_bytes=1,
             file_count=1,
             largest_bytes=1,
             kinds={"zarr3_chunk": FileCount(files=1, num_bytes=1)},
         ),
-        attempts=(Attempt(error=ERROR, started_at="2026-01-02T03:04:05Z"),),
+        attempts=(Attempt(error=ERROR, started_at="2026-01-02T03:04:05Z", duration_s=1.0),),
     )
 
 

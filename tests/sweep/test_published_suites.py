@@ -50,7 +50,7 @@ def test_a_suite_of_pytorch_takes_a_model_of_ones_own():
     (name,) = (name for name in published() if "pytorch_llama8b" in name)
     override = "benchmarks.0.options.reference_checkpoint_path=/models/own"
     (point,) = expand_here(load_suite(str(published()[name]), [override])).points
-    assert point.benchmark.endswith(".PyTorchDcp")
+    assert point.benchmark == "pytorch_dcp"
     assert point.options["reference_checkpoint_path"] == "/models/own"
     assert point.options["save_thread_count"] == 16
 

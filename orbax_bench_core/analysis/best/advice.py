@@ -32,7 +32,6 @@ from orbax_bench_core.analysis.best.orbax_code import (
 from orbax_bench_core.analysis.best.ranking import complete_rounds, ratio_of
 from orbax_bench_core.analysis.best.words import evidence
 from orbax_bench_core.records import VERIFIED_WORDS
-from orbax_bench_core.sweep import BUILTINS, short_name
 
 EQUAL: Final = math.log(1.01)
 """Ties whose estimates are within 1 % of the smallest are chosen among by bytes and files."""
@@ -80,7 +79,7 @@ def recommend(choice: Choice) -> Recommendation:
         code=as_code(observed.point),
         other_code=other_code(observed.point),
         why_no_code=why_no_code(observed.point),
-        suite=as_suite(observed.point, _generator(observed)),
+        suite=as_suite(observed.point, observed.point.benchmark),
         differences=_differences(observed, choice.varied),
         defaults_from=RELEASE,
         against_defaults=against,
@@ -200,8 +199,3 @@ def _differences(observed: Observed, varied: tuple[str, ...]) -> tuple[Differenc
         )
         for name, default in differing(observed.point).items()
     )
-
-
-def _generator(observed: Observed) -> str:
-    path = observed.point.benchmark
-    return short_name(path) if path in BUILTINS.values() else path

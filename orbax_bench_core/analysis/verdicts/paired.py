@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.evidence import with_evidence
@@ -29,12 +28,6 @@ from orbax_bench_core.records import (
     repeats_of,
 )
 from orbax_bench_core.sweep import Pair, side, system_of
-
-NOT_FROZEN: Final = (
-    "The rules of this run were not frozen when it began, as those of version 1 were not: they are "
-    "those that its run.json has now."
-)
-"""Note on a run of version 1."""
 
 
 def judge_point(
@@ -139,8 +132,6 @@ def report(
     One regression makes it REGRESSION, and it passes only if all pass, and if every operation was
     measured that `gate.primary` names.
     """
-    if info.rules is None:
-        notes = (*notes, NOT_FROZEN)
     problem = unknown_primary(info, points)
     points = unless_named(points, problem)
     if problem and not any(point.reason == problem for point in points):

@@ -9,7 +9,7 @@ from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import State
 
-CLASS = "orbax_bench_core.benchmarks.save_restore.SaveRestore"
+CLASS = "save_restore"
 PEAK = "7_memory/host_peak_rss_mb"
 
 

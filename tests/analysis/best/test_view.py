@@ -166,7 +166,7 @@ def test_a_sweep_of_what_cannot_change_the_goal_has_nothing_to_choose(sweep):
 
 def test_a_benchmark_without_code_says_why(sweep):
     options = {"tier": ("local",), "save_interval_steps": (10, 20)}
-    benchmark = "orbax_bench_core.benchmarks.training_job.TrainingJob"
+    benchmark = "training_job"
     found = best(sweep(options, lambda o: o["save_interval_steps"], benchmark=benchmark))
     assert "no code of Orbax: its tier is a manager of local disks" in printed(best_document(found))
     assert "No code of Orbax: its tier" in to_markdown(best_document(found))

@@ -19,7 +19,7 @@ def test_a_single_series_keeps_its_label(make_point):
 
 
 def test_several_benchmarks_are_named(make_point):
-    other = make_point(benchmark="orbax_bench_core.benchmarks.load.Load", label="x=1")
+    other = make_point(benchmark="my.load.Load", label="x=1")
     assert list(short_names(series(make_point(label="x=1"), other)).values()) == [
         "save_restore",
         "Load",

@@ -56,7 +56,7 @@ def test_an_arm_that_failed_is_no_answer(make_report, make_verdicts):
 
 
 def test_a_benchmark_names_what_it_saves_with():
-    names = {name: system_of(path) for name, path in BUILTINS.items()}
+    names = {name: system_of(name) for name in BUILTINS}
     assert names["pytorch_dcp"] == "PyTorch DCP"
     assert names["save_restore"] == names["pytree_checkpoint"] == "Orbax"
     assert system_of("my_module.Mine") == ""

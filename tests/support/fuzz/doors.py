@@ -80,8 +80,7 @@ class Place:
         self.folder = folder
         folder.mkdir()
         data = ROOT / "tests" / "data"
-        shutil.copytree(data / "run_directories" / "v1", folder / "v1")
-        shutil.copytree(data / "registries" / "v1", folder / "registry")
+        shutil.copytree(data / "run_directories" / "v3", folder / "v3")
         made.plain_run(folder / "plain")
         made.paired_run(folder / "paired")
         made.study_run(folder / "study")
@@ -89,6 +88,14 @@ class Place:
             ("compare", folder / "paired"),
             ("report", folder / "plain"),
             ("baseline", "capture", folder / "captured", folder / "paired", "--promote", "--force"),
+            (
+                "baseline",
+                "capture",
+                folder / "registry",
+                folder / "v3/plain",
+                "--promote",
+                "--force",
+            ),
         ):
             assert orbax_bench(*command).code in (0, 1, 3), command
         shutil.copytree(ROOT / "examples", folder / "examples")
@@ -315,7 +322,7 @@ READERS: Final = {
     "expand-json": ("expand", "{file}", "--json"),
     "compare": ("compare", "{run}"),
     "compare-stored": ("compare", "captured", "paired"),
-    "compare-v1": ("compare", "registry", "v1/plain"),
+    "compare-v3": ("compare", "registry", "v3/plain"),
     "compare-json": ("compare", "{run}", "--rule", "margin=0.3"),
     "report": ("report", "{run}"),
     "best": ("best", "{run}"),

@@ -47,7 +47,7 @@ _WORDS: Final = [
 """Words of a command line, without places outside the folder of the trial."""
 
 
-_FOLDERS: Final = ("examples", "v1", "plain", "paired", "study", "registry", "captured", "sharding")
+_FOLDERS: Final = ("examples", "v3", "plain", "paired", "study", "registry", "captured", "sharding")
 """Folders of a place whose files are what inputs are made of."""
 
 
@@ -90,7 +90,7 @@ def _json(text: str) -> Any:
 
 @st.composite
 def _suites(draw: st.DrawFn, place: Place) -> Given:
-    files = [path for path in place.files("examples", "v1") if _is_suite(path)]
+    files = [path for path in place.files("examples", "v3") if _is_suite(path)]
     path = draw(st.sampled_from(files))
     content = draw(written(*_content(path)))
     return Given("suite", f"{path.parent.relative_to(place.folder)}/given.yaml", content)
@@ -119,9 +119,9 @@ _READ_BY: Final = {
     "plain": ("report", "compare", "best", "lineage", "history", "recovery", "site", "aggregate"),
     "paired": ("compare", "compare-json", "report", "lineage"),
     "study": ("study-async",),
-    "registry": ("baseline-list", "baseline-show", "compare-v1"),
+    "registry": ("baseline-list", "baseline-show", "compare-v3"),
     "captured": ("captured-list", "captured-show", "compare-stored"),
-    "v1": ("compare", "report", "lineage"),
+    "v3": ("compare", "report", "lineage"),
     "examples": ("expand", "expand-json", "plan", "migrate"),
 }
 
