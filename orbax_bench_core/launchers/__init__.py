@@ -2,12 +2,16 @@
 
 from orbax_bench_core.launchers.containers import is_digest
 from orbax_bench_core.launchers.expected import expectation, expected_devices
-from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_KINDS, GPU_RESOURCE, Gpus, parse_gpus
 from orbax_bench_core.launchers.hardware import (
     GENERATIONS,
+    GKE_GPU,
     GKE_RESOURCE,
+    GPU_KINDS,
+    GPU_RESOURCE,
+    Gpus,
     SliceShape,
     named_processes,
+    parse_gpus,
     parse_slice,
     require_whole_slices,
 )
@@ -15,7 +19,6 @@ from orbax_bench_core.launchers.launch import (
     LONGEST_NAME,
     Launch,
     Launcher,
-    interrupted_by_sigterm,
     job_name,
 )
 from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
@@ -36,7 +39,6 @@ __all__ = [
     "SliceShape",
     "expectation",
     "expected_devices",
-    "interrupted_by_sigterm",
     "is_digest",
     "job_name",
     "named_processes",

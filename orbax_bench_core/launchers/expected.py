@@ -7,8 +7,7 @@ from typing import Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import ExpectedDevices
-from orbax_bench_core.launchers.gpus import gpu_named
-from orbax_bench_core.launchers.hardware import SliceShape, generation_named
+from orbax_bench_core.launchers.hardware import SliceShape, generation_named, gpu_named
 
 _PLATFORMS: Final = ("cpu", "gpu", "tpu")
 

@@ -2,234 +2,251 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import sys
+import secrets
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import urllib3
+from kubernetes import client, config, watch
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.launchers import statuses
-from orbax_bench_core.launchers.kubernetes import FINGERPRINT, OURS, KubernetesSettings
-from orbax_bench_core.launchers.kubernetes_api import KubernetesApi, Object, Refused, connected
-from orbax_bench_core.launchers.launch import interrupted_by_sigterm
-from orbax_bench_core.launchers.pod_logs import LABEL, Logs
-from orbax_bench_core.launchers.watched import Watched
+from orbax_bench_core.launchers import pods
+from orbax_bench_core.launchers.kubernetes import (
+    FINGERPRINT,
+    OURS,
+    KubernetesSettings,
+    Object,
+    PodsLauncher,
+)
+from orbax_bench_core.launchers.launch import say
 
+_PATIENCE: Final = urllib3.Retry(
+    10,
+    backoff_factor=0.5,
+    backoff_max=60,
+    status_forcelist=(429, 500, 502, 503, 504),
+    allowed_methods=None,
+    raise_on_status=False,
+)
+"""Asks again for four minutes, as a control plane is upgraded in minutes. That is harmless: what is
+created has a name, so that what a failed request has created is found."""
+_OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _WATCH_S: Final = 10
 """Seconds after which the server ends a watch; pods are looked at again at least as often."""
-_SETTLE_S: Final = 0.3
-"""Seconds for which further changes are waited for: they come in bursts."""
-_GONE_S: Final = 90.0
+_PAUSE_S: Final = 1.0
+"""Seconds between two looks, in which further changes arrive: they come in bursts."""
+_GONE_S: Final = 90
 """Longest wait for what was deleted to be gone, so that the same name can be used again."""
-_POLL_S: Final = 1.0
 _LAST_LINES_S: Final = 10.0
 """Longest wait for the last lines of a log."""
 _DONE: Final = ("Completed", "Complete")
 """Terminal states of success: JobSet's word and PathwaysJob's."""
 
 
-def followed(watched: Watched, settings: KubernetesSettings, *, before: Callable[[], None]) -> int:
-    """Creates an object, follows it to its end, and deletes it."""
-    with (
-        connected(
-            namespace=settings.namespace, context=settings.context, kubeconfig=settings.kubeconfig
-        ) as api,
-        interrupted_by_sigterm(),
-    ):
-        return Course(api, watched, settings, before=before).run()
+def followed(job: PodsLauncher) -> int:
+    """Creates an object, follows it to its end, and deletes it; returns the exit code of host 0."""
+    configuration, namespace, in_pod = _cluster(job.settings)
+    configuration.retries = _PATIENCE
+    with client.ApiClient(configuration) as api:
+        return _Course(api, namespace, job, in_pod=in_pod).run()
 
 
-class Course:
+def _cluster(settings: KubernetesSettings) -> tuple[Any, str, bool]:
+    """Returns how to reach the cluster, the namespace, and whether this is one of its pods."""
+    configuration = client.Configuration()
+    context, file = settings.context, settings.kubeconfig
+    in_pod = "KUBERNETES_SERVICE_HOST" in os.environ and not (context or file)
+    try:
+        if in_pod:
+            config.load_incluster_config(client_configuration=configuration)
+            own = _OWN_NAMESPACE.read_text().strip()
+        else:
+            file = file or os.environ.get("KUBECONFIG")
+            config.load_kube_config(file, context, client_configuration=configuration)
+            contexts, active = config.list_kube_config_contexts(file)
+            chosen = next((each for each in contexts if each["name"] == context), active)
+            own = chosen.get("context", {}).get("namespace") or "default"
+    except (config.ConfigException, OSError) as error:
+        raise UserError(
+            f"no Kubernetes cluster to launch on: {error}. Give --set kubeconfig=FILE or "
+            "context=NAME; `gcloud container clusters get-credentials` writes that of GKE"
+        ) from None
+    return configuration, settings.namespace or own, in_pod
+
+
+class _Course:
     """One launch on Kubernetes, from its creation to its end."""
 
-    def __init__(
-        self,
-        api: KubernetesApi,
-        watched: Watched,
-        settings: KubernetesSettings,
-        *,
-        before: Callable[[], None],
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Describes it; `run` does it."""
-        self._api = api
-        self._watched = watched
-        self._settings = settings
-        self._before = before
-        self._sleep = sleep
-        self._name = str(watched.manifest["metadata"]["name"])
-        namespace = f"namespaces/{api.namespace}"
-        self._objects = f"/apis/{watched.kind.api_version}/{namespace}/{watched.kind.plural}"
-        self._core = f"/api/v1/{namespace}"
-        self._waiting = _Waiting(settings, clock)
-        self._logs = Logs(api, self._core, watched)
+    def __init__(self, api: Any, namespace: str, job: PodsLauncher, *, in_pod: bool) -> None:
+        self._host = api.configuration.host
+        self._objects, self._core = client.CustomObjectsApi(api), client.CoreV1Api(api)
+        self._job, self._in_pod = job, in_pod
+        self._namespace, self._name = namespace, job.launch.name
+        self._kind = {
+            "group": job.kind.group,
+            "version": job.kind.version,
+            "namespace": namespace,
+            "plural": job.kind.plural,
+            "_request_timeout": pods.TIMEOUT_S,
+        }
+        self._one = {**self._kind, "name": self._name}
+        self._called = f"{job.kind.name} {namespace}/{self._name}"
+        self._remove = f"kubectl delete {job.kind.plural} {self._name} -n {namespace}"
+        self._manifest = job.manifest()
+        self._logs = pods.Logs(self._core, namespace, job)
+        self._seen, self._active, self._starting = time.monotonic(), 0.0, 0.0
         self._last_said = ""
         self._code = 0
         self._ours = False
 
     def run(self) -> int:
-        """Creates all, follows it, and deletes it.
-
-        Returns:
-            The exit code of host 0.
-
-        Raises:
-            UserError: The cluster refuses, does not start the pods in time, or does not answer.
-        """
-        ended = False
+        """Creates all, follows it, and deletes it."""
+        wait_s = 0.0
         try:
             self._create()
             code = self._follow()
-            ended = True
-        except Refused as refusal:
-            raise UserError(self._why(refusal)) from None
+            wait_s = _LAST_LINES_S
+        except (ApiException, HTTPError) as error:
+            raise UserError(self._why(error)) from None
         except KeyboardInterrupt:
-            _say("interrupted; the same command goes on from what has been measured")
+            say("interrupted; the same command goes on from what has been measured")
             return int(Exit.INTERRUPTED)
         else:
             return code
         finally:
-            self._logs.finish(_LAST_LINES_S if ended else 0)
+            self._logs.finish(wait_s)
             self._clear()
-
-    @property
-    def _path(self) -> str:
-        return f"{self._objects}/{self._name}"
-
-    @property
-    def _called(self) -> str:
-        return f"{self._watched.kind.name} {self._api.namespace}/{self._name}"
 
     def _create(self) -> None:
         """Creates the object, unless one of the same launch still runs."""
-        made = self._one_that_is_there()
-        new = made is None
-        if made is None:
-            self._before()
-            owner = self._owner()
-            owners = {} if owner is None else {"ownerReferences": [owner]}
-            metadata = {**self._watched.manifest["metadata"], **owners}
-            made = self._create_or_find({**self._watched.manifest, "metadata": metadata})
+        made, new = self._one_that_exists(), False
+        while made is None:
+            new = True
+            self._job.shipment.send()
+            metadata = {**self._manifest["metadata"], **self._owner()}
+            create = self._objects.create_namespaced_custom_object
+            body = {**self._manifest, "metadata": metadata}
+            made = unless(409, partial(create, **self._kind, body=body)) or self._one_that_exists()
         self._ours = True
-        _say(f"{'created' if new else 'going on with'} {self._called}")
-        if self._watched.secret is not None:
-            self._add_secret(self._watched.secret, made, new=new)
+        say(f"{'created' if new else 'going on with'} {self._called}")
+        secret = self._job.secret(secrets.token_hex(32))
+        if secret is None:
+            return
+        if new:  # one may be left by a launch whose object is gone
+            self._delete_secret(secret)
+        metadata = {**secret["metadata"], "ownerReferences": [_reference(made)]}
+        create = self._core.create_namespaced_secret
+        body = {**secret, "metadata": metadata}
+        unless(409, partial(create, self._namespace, body, _request_timeout=pods.TIMEOUT_S))
 
-    def _create_or_find(self, body: Object) -> Object:
-        """Creates the object; a server that failed may have created it nevertheless."""
-        try:
-            return self._api.create(self._objects, body)
-        except Refused as refusal:
-            found = self._one_that_is_there() if refusal.status == 409 else None
-            if found is None:
-                raise
-            return found
+    def _get(self) -> Object | None:
+        return unless(404, partial(self._objects.get_namespaced_custom_object, **self._one))
 
-    def _one_that_is_there(self) -> Object | None:
+    def _one_that_exists(self) -> Object | None:
         """An object of the same launch that still runs; None after removing a finished one."""
-        found = self._api.get(self._path)
+        found = self._get()
         if found is None:
             return None
         metadata = found["metadata"]
         ours = OURS.items() <= metadata.get("labels", {}).items()
-        if ours and statuses.terminal(found):
-            self._api.delete(self._path)
-            self._await_gone()
+        if ours and _terminal(found):
+            self._delete()
             return None
-        wanted = self._watched.manifest["metadata"]["annotations"][FINGERPRINT]
+        wanted = self._manifest["metadata"]["annotations"][FINGERPRINT]
         if ours and metadata.get("annotations", {}).get(FINGERPRINT) == wanted:
             return found
         raise UserError(
             f"{self._called} is there already, and runs something else. Choose another --name, or "
-            f"end it: kubectl delete {self._watched.kind.plural} {self._name} "
-            f"-n {self._api.namespace}"
+            f"end it: {self._remove}"
         )
 
-    def _add_secret(self, secret: Object, owner: Object, *, new: bool) -> None:
-        """Creates the Secret, which goes with its owner; pods wait for it."""
-        metadata = secret["metadata"] | {"ownerReferences": [statuses.reference(owner)]}
-        path, body = f"{self._core}/secrets", {**secret, "metadata": metadata}
-        try:
-            self._api.create(path, body)
-        except Refused as refusal:
-            if refusal.status != 409:
-                raise
-            if new:  # left by a launch whose object is gone
-                self._api.delete(f"{path}/{metadata['name']}")
-                self._api.create(path, body)
-
-    def _owner(self) -> Object | None:
-        """Returns the pod that this runs in, with which all must go; None outside of one."""
+    def _owner(self) -> Object:
+        """Returns that the object goes with the pod that this runs in; empty outside of one."""
         name = os.environ.get("KFP_POD_NAME") or os.environ.get("HOSTNAME", "")
-        if not (self._api.in_pod and name):
-            return None
+        if not (self._in_pod and name):
+            return {}
         try:
-            pod = self._api.get(f"{self._core}/pods/{name}")
-        except Refused as refusal:
+            pod = pods.read(self._core, name, self._namespace)
+        except (ApiException, HTTPError) as error:
+            say(f"cannot look at pod {name}: {pods.reason(error)}")
             pod = None
-            _say(f"cannot look at pod {name}: {refusal.message}")
         if pod is None:
-            _say(f"what is created outlives this pod if it is killed: it is not owned by {name}")
-            return None
-        return statuses.reference({"apiVersion": "v1", "kind": "Pod", **pod})
+            say(f"what is created outlives this pod if it is killed: it is not owned by {name}")
+            return {}
+        return {"ownerReferences": [_reference({"apiVersion": "v1", "kind": "Pod", **pod})]}
 
     def _follow(self) -> int:
         while True:
-            found = self._api.get(self._path)
+            found = self._get()
             if found is None:
                 self._ours = False
                 raise UserError(f"{self._called} was deleted by somebody else")
-            pods = self._pods()
-            self._logs.look(pods)
-            self._tell(found, pods)
-            code = self._ended(found, pods)
+            those = pods.listed(self._core, self._name, self._namespace)
+            self._logs.look(those)
+            suspended = bool(found["spec"].get("suspend") or _condition(found, "Suspended"))
+            self._tell(found, those, suspended=suspended)
+            code = self._ended(found, those)
             if code is not None:
                 return code
-            self._waiting.look(
-                suspended=statuses.suspended(found), pods=pods, hosts=self._watched.hosts
-            )
+            self._count_time(those, suspended=suspended)
             self._await_change(found)
 
-    def _pods(self) -> list[Object]:
-        selector = f"{LABEL}jobset-name={self._name}"
-        found = self._api.get(f"{self._core}/pods", labelSelector=selector)
-        return [] if found is None else list(found["items"])
-
-    def _ended(self, found: Object, pods: Sequence[Object]) -> int | None:
+    def _ended(self, found: Object, those: Sequence[Object]) -> int | None:
         """Returns the exit code once all has ended; None before."""
-        for pod in pods:
-            if self._logs.is_head(pod):
-                self._code = statuses.exit_code(pod, self._watched.container) or self._code
-        state = statuses.terminal(found)
+        for pod in filter(self._logs.is_head, those):
+            self._code = pods.exit_code(pod, self._job.container) or self._code
+        state = _terminal(found)
         if state in _DONE:
             return 0
         if state:
-            _say(f"{self._called} failed: {statuses.condition(found, 'Failed').get('message', '')}")
+            say(f"{self._called} failed: {_condition(found, 'Failed').get('message', '')}")
             return self._code or 1
         if self._code == Exit.INVALID:
-            _say("host 0 refused to run, and would again")
+            say("host 0 refused to run, and would again")
             return self._code
         return None
 
-    def _tell(self, found: Object, pods: Sequence[Object]) -> None:
+    def _tell(self, found: Object, those: Sequence[Object], *, suspended: bool) -> None:
         """Says how far it is, where that has changed."""
-        if statuses.suspended(found):
-            queue = self._settings.queue
+        if suspended:
+            queue = self._job.settings.queue
             said = f"waits in the queue {queue} of Kueue" if queue else "is suspended"
         else:
-            running = sum(map(statuses.has_run, pods))
-            said = f"{running} of {self._watched.hosts} pods run{statuses.reasons(pods)}"
+            running = sum(map(pods.has_run, those))
+            said = f"{running} of {self._job.pods} pods run{pods.reasons(those)}"
         restarts = found.get("status", {}).get("restarts", 0)
         if restarts:
             said += f"; all were restarted {restarts} times"
         if said != self._last_said:
             self._last_said = said
-            _say(f"{self._called}: {said}")
+            say(f"{self._called}: {said}")
+
+    def _count_time(self, those: Sequence[Object], *, suspended: bool) -> None:
+        """Counts the time since the last look, in which the cluster could run pods."""
+        passed, self._seen = time.monotonic() - self._seen, time.monotonic()
+        if suspended:
+            return
+        settings, hosts = self._job.settings, self._job.pods
+        self._active += passed
+        all_run = sum(map(pods.has_run, those)) >= hosts
+        self._starting = 0.0 if all_run else self._starting + passed
+        if self._starting > settings.start_timeout_s:
+            raise UserError(
+                f"not all of {hosts} pods ran within {settings.start_timeout_s:.0f} s"
+                f"{pods.reasons(those)}; --set start_timeout_s=SECONDS waits longer"
+            )
+        if settings.timeout_s is not None and self._active > settings.timeout_s:
+            raise UserError(
+                f"the run has not ended within {settings.timeout_s:.0f} s; the same command "
+                "goes on from what has been measured"
+            )
 
     def _await_change(self, found: Object) -> None:
         """Waits until the object changes, or for some seconds.
@@ -237,87 +254,90 @@ class Course:
         What is true is always asked for again, so a watch that the server ends, or for which the
         version is too old (410), costs nothing but a look.
         """
-        changed = False
-        watch = self._api.lines(
-            self._objects,
-            _WATCH_S + 5,
-            watch="true",
-            fieldSelector=f"metadata.name={self._name}",
-            resourceVersion=found["metadata"]["resourceVersion"],
-            timeoutSeconds=_WATCH_S,
+        changes = watch.Watch().stream(
+            self._objects.list_namespaced_custom_object,
+            **self._kind,
+            field_selector=f"metadata.name={self._name}",
+            resource_version=found["metadata"]["resourceVersion"],
+            timeout_seconds=_WATCH_S,
         )
         try:
-            with contextlib.closing(watch):
-                changed = any(json.loads(line).get("type") != "ERROR" for line in watch)
-        except (Refused, ValueError):
+            next(changes, None)
+        except (ApiException, HTTPError):
             pass
-        self._sleep(_SETTLE_S if changed else _POLL_S)
+        finally:
+            changes.close()
+        time.sleep(_PAUSE_S)
 
     def _clear(self) -> None:
         """Deletes what was created, or says how to."""
         if not self._ours:
             return
-        remove = f"kubectl delete {self._watched.kind.plural} {self._name} -n {self._api.namespace}"
-        if self._settings.keep:
-            _say(f"{self._called} is kept; remove it with: {remove}")
+        if self._job.settings.keep:
+            say(f"{self._called} is kept; remove it with: {self._remove}")
             return
         try:
-            self._api.delete(self._path)
-            if self._watched.secret is not None:
-                name = self._watched.secret["metadata"]["name"]
-                self._api.delete(f"{self._core}/secrets/{name}")
-            self._await_gone()
-        except (Refused, UserError) as error:
-            _say(f"{self._called} could not be deleted ({error}): {remove}")
+            self._delete()
+            secret = self._job.secret("")
+            if secret is not None:
+                self._delete_secret(secret)
+        except (ApiException, HTTPError) as error:
+            say(f"{self._called} could not be deleted ({pods.reason(error)}): {self._remove}")
 
-    def _await_gone(self) -> None:
-        for _ in range(round(_GONE_S / _POLL_S)):
-            if self._api.get(self._path) is None:
+    def _delete(self) -> None:
+        """Deletes the object and what it owns, and waits until it is gone."""
+        delete = self._objects.delete_namespaced_custom_object
+        unless(404, partial(delete, **self._one, propagation_policy="Foreground"))
+        for _ in range(round(_GONE_S / _PAUSE_S)):
+            if self._get() is None:
                 return
-            self._sleep(_POLL_S)
-        _say(f"{self._called} is still being deleted")
+            time.sleep(_PAUSE_S)
+        say(f"{self._called} is still being deleted")
 
-    def _why(self, refusal: Refused) -> str:
-        kind = self._watched.kind
-        match refusal.status:
-            case 401 | 403:
-                remedy = "docs/launch/jobset.md has the role that this takes"
-            case 404:
-                remedy = f"create the namespace, or {kind.remedy}"
-            case _:
-                remedy = "--dry-run prints what was sent"
-        return f"Kubernetes refuses {self._called} ({refusal}); {remedy}"
+    def _delete_secret(self, secret: Object) -> None:
+        delete, name = self._core.delete_namespaced_secret, secret["metadata"]["name"]
+        unless(404, partial(delete, name, self._namespace, _request_timeout=pods.TIMEOUT_S))
 
-
-class _Waiting:
-    """Time that counts: that in which the cluster could run pods."""
-
-    def __init__(self, settings: KubernetesSettings, clock: Callable[[], float]) -> None:
-        self._settings = settings
-        self._clock = clock
-        self._seen = clock()
-        self._active = 0.0
-        self._starting = 0.0
-
-    def look(self, *, suspended: bool, pods: Sequence[Object], hosts: int) -> None:
-        """Counts the time since the last look."""
-        passed, self._seen = self._clock() - self._seen, self._clock()
-        if suspended:
-            return
-        self._active += passed
-        all_run = sum(map(statuses.has_run, pods)) >= hosts
-        self._starting = 0.0 if all_run else self._starting + passed
-        if self._starting > self._settings.start_timeout_s:
-            raise UserError(
-                f"not all of {hosts} pods ran within {self._settings.start_timeout_s:.0f} s"
-                f"{statuses.reasons(pods)}; --set start_timeout_s=SECONDS waits longer"
-            )
-        if self._settings.timeout_s is not None and self._active > self._settings.timeout_s:
-            raise UserError(
-                f"the run has not ended within {self._settings.timeout_s:.0f} s; the same command "
-                "goes on from what has been measured"
-            )
+    def _why(self, error: Exception) -> str:
+        if not isinstance(error, ApiException):
+            return f"the Kubernetes API at {self._host} does not answer: {error}"
+        remedy = {
+            401: "docs/launch/jobset.md has the role that this takes",
+            403: "docs/launch/jobset.md has the role that this takes",
+            404: f"create the namespace, or {self._job.kind.remedy}",
+        }.get(error.status, "--dry-run prints what was sent")
+        return f"Kubernetes refuses {self._called} ({pods.reason(error)}); {remedy}"
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def unless(status: int, ask: Callable[[], Any]) -> Any | None:
+    """Returns what a request answers; None where the server refuses it with this status."""
+    try:
+        return ask()
+    except ApiException as error:
+        if error.status != status:
+            raise
+        return None
+
+
+def _terminal(found: Object) -> str:
+    """Returns the word in which an object has ended; empty while it has not."""
+    return str(found.get("status", {}).get("terminalState", ""))
+
+
+def _condition(found: Object, kind: str) -> Object:
+    """Returns a condition that holds; empty where it does not."""
+    for condition in found.get("status", {}).get("conditions") or ():
+        if condition["type"] == kind and condition["status"] == "True":
+            return dict(condition)
+    return {}
+
+
+def _reference(owner: Object) -> Object:
+    """Returns what an object says of the one that it is deleted with."""
+    metadata = owner["metadata"]
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+    }

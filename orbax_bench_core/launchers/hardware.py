@@ -1,7 +1,8 @@
-"""The TPU slices of Google Cloud: what one mesh runs on; its hosts are virtual machines.
+"""The accelerators of Google Cloud: TPU slices, whose hosts are virtual machines, and GPUs.
 
-Sources of the table: machine types and topologies in Google's XPK (`system_characteristics.py`) and
-in GKE's guide to planning TPUs.
+Sources of the tables: machine types and topologies in Google's XPK (`system_characteristics.py`)
+and in GKE's guide to planning TPUs; GKE's label `cloud.google.com/gke-accelerator`, and the names
+that CUDA's driver gives GPUs, which JAX takes over as their kind.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import math
 from collections.abc import Iterable, Iterator
 
 from orbax_bench_core.config import Suite
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, did_you_mean
 
 GKE_ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
 GKE_TOPOLOGY = "cloud.google.com/gke-tpu-topology"
 GKE_RESOURCE = "google.com/tpu"
+GKE_GPU = "cloud.google.com/gke-accelerator"
+GPU_RESOURCE = "nvidia.com/gpu"
+_SLICE_MACHINE = 4
+"""Chips of the machines that slices of several hosts consist of."""
 _FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
 _DEEP = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4")
 
@@ -31,12 +36,11 @@ class Generation:
         aliases: Other names people know it by.
         accelerator: GKE's name, the value of the node selector.
         machines: Machine types by their number of chips.
-        slice_machine: Chips of the machines that slices of several hosts consist of.
         topologies: The slices by name; those of several hosts included.
+        device_kinds: What JAX calls such a device, in `jax/_src/pallas/mosaic/tpu_info.py`.
         largest_cube: Most chips of a three-dimensional slice beyond `topologies`, whose sides are
             multiples of 4 in ascending order; 0 when there is none.
         devices_per_chip: JAX devices.
-        device_kinds: What JAX calls such a device, in `jax/_src/pallas/mosaic/tpu_info.py`.
         vertex: Whether a Vertex AI custom job can ask for it by machine type and topology.
     """
 
@@ -44,12 +48,11 @@ class Generation:
     aliases: tuple[str, ...]
     accelerator: str
     machines: dict[int, str]
-    slice_machine: int
     topologies: tuple[str, ...]
-    largest_cube: int
-    devices_per_chip: int
     device_kinds: tuple[str, ...]
-    vertex: bool
+    largest_cube: int = 0
+    devices_per_chip: int = 1
+    vertex: bool = True
 
 
 GENERATIONS = (
@@ -58,10 +61,8 @@ GENERATIONS = (
         aliases=("tpu-v4", "tpu-v4-podslice"),
         accelerator="tpu-v4-podslice",
         machines={4: "ct4p-hightpu-4t"},
-        slice_machine=4,
         topologies=_DEEP,
         largest_cube=4096,
-        devices_per_chip=1,
         device_kinds=("TPU v4",),
         vertex=False,
     ),
@@ -70,48 +71,35 @@ GENERATIONS = (
         aliases=("v5litepod", "v5lite", "v5-lite", "tpu-v5-lite-podslice"),
         accelerator="tpu-v5-lite-podslice",
         machines={1: "ct5lp-hightpu-1t", 4: "ct5lp-hightpu-4t", 8: "ct5lp-hightpu-8t"},
-        slice_machine=4,
         topologies=_FLAT,
-        largest_cube=0,
-        devices_per_chip=1,
         device_kinds=("TPU v5 lite", "TPU v5e"),
-        vertex=True,
     ),
     Generation(
         name="v5p",
         aliases=("tpu-v5p", "tpu-v5p-slice"),
         accelerator="tpu-v5p-slice",
         machines={4: "ct5p-hightpu-4t"},
-        slice_machine=4,
         topologies=_DEEP,
         largest_cube=8960,
-        devices_per_chip=1,
         device_kinds=("TPU v5", "TPU v5p"),
-        vertex=True,
     ),
     Generation(
         name="v6e",
         aliases=("trillium", "tpu-v6e", "tpu-v6e-slice"),
         accelerator="tpu-v6e-slice",
         machines={1: "ct6e-standard-1t", 4: "ct6e-standard-4t", 8: "ct6e-standard-8t"},
-        slice_machine=4,
         topologies=_FLAT,
-        largest_cube=0,
-        devices_per_chip=1,
         device_kinds=("TPU v6 lite", "TPU v6e"),
-        vertex=True,
     ),
     Generation(
         name="v7x",
         aliases=("tpu7x", "ironwood", "v7"),
         accelerator="tpu7x",
         machines={1: "tpu7x-standard-1t", 4: "tpu7x-standard-4t"},
-        slice_machine=4,
         topologies=("1x1x1", *_DEEP),
         largest_cube=9216,
         devices_per_chip=2,
         device_kinds=("TPU7x", "TPU v7"),
-        vertex=True,
     ),
 )
 
@@ -218,9 +206,8 @@ def _generations_by_name() -> dict[str, Generation]:
 
 def _generation(name: str) -> Generation:
     by_name = _generations_by_name()
-    for generation in GENERATIONS:
-        if generation.name == name:
-            return generation
+    if name in by_name and by_name[name].name == name:
+        return by_name[name]
     nearest = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.6)
     hint = f"did you mean {by_name[nearest[0]].name}? " if nearest else ""
     known = ", ".join(each.name for each in GENERATIONS)
@@ -258,7 +245,7 @@ def _host_sizes(generation: Generation, topology: str) -> list[int]:
     return [
         size
         for size in generation.machines
-        if size == chips or (size == generation.slice_machine and chips > size)
+        if size == chips or (size == _SLICE_MACHINE and chips > size)
     ]
 
 
@@ -316,3 +303,84 @@ def named_processes(suite: Suite) -> tuple[int, ...]:
     arms = () if suite.arms is None else (suite.arms.baseline, suite.arms.candidate)
     of_arms = tuple(arm.processes for arm in arms if arm.processes is not None)
     return (*(suite.execution.processes if named else ()), *of_arms)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gpu:
+    """One kind of GPU.
+
+    Attributes:
+        name: Its name here, such as `h100-80gb`.
+        gke: GKE's name, the value of the label of its nodes.
+        device_kind: Pattern that JAX's kind of the device matches whole.
+        counts: How many of them a machine can have.
+    """
+
+    name: str
+    gke: str
+    device_kind: str
+    counts: tuple[int, ...]
+
+    @property
+    def vertex(self) -> str:
+        """Vertex AI's name, its `AcceleratorType`."""
+        return self.gke.upper().replace("-", "_")
+
+
+_TO_8 = (1, 2, 4, 8)
+GPU_KINDS = (
+    Gpu("t4", "nvidia-tesla-t4", r".*\bT4\b.*", (1, 2, 4)),
+    Gpu("p4", "nvidia-tesla-p4", r".*\bP4\b.*", (1, 2, 4)),
+    Gpu("p100", "nvidia-tesla-p100", r".*\bP100\b.*", (1, 2, 4)),
+    Gpu("v100", "nvidia-tesla-v100", r".*\bV100\b.*", _TO_8),
+    Gpu("a100", "nvidia-tesla-a100", r".*\bA100\b(?!.*80GB).*", (*_TO_8, 16)),
+    Gpu("a100-80gb", "nvidia-a100-80gb", r".*\bA100\b.*80GB.*", _TO_8),
+    Gpu("l4", "nvidia-l4", r".*\bL4\b.*", _TO_8),
+    Gpu("h100-80gb", "nvidia-h100-80gb", r".*\bH100\b.*80GB.*", _TO_8),
+    Gpu("h100-mega-80gb", "nvidia-h100-mega-80gb", r".*\bH100\b.*80GB.*", (8,)),
+    Gpu("h200-141gb", "nvidia-h200-141gb", r".*\bH200\b.*", (8,)),
+    Gpu("b200", "nvidia-b200", r".*\bB200\b.*", (8,)),
+    Gpu("gb200", "nvidia-gb200", r".*\bGB200\b.*", (4,)),
+    Gpu("rtx-pro-6000", "nvidia-rtx-pro-6000", r".*\bRTX PRO 6000\b.*", _TO_8),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gpus:
+    """GPUs of one machine.
+
+    Attributes:
+        kind: Which; None for any.
+        count: How many.
+    """
+
+    kind: Gpu | None
+    count: int
+
+    def __str__(self) -> str:
+        return str(self.count) if self.kind is None else f"{self.kind.name}:{self.count}"
+
+    def on(self, hosts: int) -> Gpus:
+        """Returns those of so many machines together."""
+        return dataclasses.replace(self, count=self.count * hosts)
+
+    @property
+    def expected(self) -> str:
+        """What a step that measures on them expects, as `expected_devices` reads it."""
+        return f"gpu:{self}"
+
+
+def parse_gpus(text: str) -> Gpus:
+    """Reads GPUs as the command line takes them: `KIND:COUNT`, or `COUNT` of any kind."""
+    kind, separator, number = text.strip().rpartition(":")
+    if not (number.isascii() and number.isdigit() and int(number)) or (separator and not kind):
+        raise UserError(f"GPUs are KIND:COUNT, such as h100-80gb:8, or COUNT; got {text!r}")
+    return Gpus(gpu_named(kind) if kind else None, int(number))
+
+
+def gpu_named(name: str) -> Gpu:
+    """Returns the kind of GPU that people call so, by its name here, on GKE or on Vertex AI."""
+    for gpu in GPU_KINDS:
+        if name in (gpu.name, gpu.gke, gpu.vertex):
+            return gpu
+    raise UserError(f"unknown GPU {name!r}; {did_you_mean(name, [gpu.name for gpu in GPU_KINDS])}")

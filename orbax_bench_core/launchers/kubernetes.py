@@ -1,17 +1,26 @@
-"""Settings and parts of manifests that every place on Kubernetes has."""
+"""Places on Kubernetes: one object that consists of pods, its settings and what all have of it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import pydantic
+import yaml
 
 from orbax_bench_core.config import ConfigModel
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import TOKEN
+from orbax_bench_core.launchers.containers import require_digest, require_shared
+from orbax_bench_core.launchers.launch import Launch
+from orbax_bench_core.launchers.shipping import shipment
+
+Object = dict[str, Any]
+"""An object of Kubernetes, or a part of one, as JSON has it."""
 
 OURS: Final = {"app.kubernetes.io/managed-by": "orbax-bench"}
 """Label of what a launcher has created."""
@@ -57,6 +66,8 @@ class KubernetesSettings(ConfigModel):
         run_as_group: Number of their group, with the same default.
         fs_group: Group that Kubernetes gives the files of the volume to, where its driver can; none
             by default, since it does so with all files of the claim.
+        cpu: CPU that each host asks for, as Kubernetes writes it.
+        memory: Memory that each host asks for, as Kubernetes writes it.
         environment: More variables of the hosts.
         suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
         timeout_s: Longest time for the whole run, in seconds; none by default. The time in a queue
@@ -75,6 +86,8 @@ class KubernetesSettings(ConfigModel):
     run_as_user: int | None = pydantic.Field(default=None, ge=0)
     run_as_group: int | None = pydantic.Field(default=None, ge=0)
     fs_group: int | None = pydantic.Field(default=None, ge=0)
+    cpu: Text | None = None
+    memory: Text | None = None
     environment: Environment = {}
     suite_in_image: str | None = None
     timeout_s: float | None = pydantic.Field(default=None, gt=0)
@@ -95,35 +108,153 @@ class KubernetesSettings(ConfigModel):
         return None if self.volume is None else self.volume.partition(":")[2]
 
 
-def fingerprint(*parts: object) -> dict[str, str]:
-    """Returns the annotation that tells one launch from another."""
-    text = json.dumps(parts, sort_keys=True)
-    return {FINGERPRINT: hashlib.sha256(text.encode()).hexdigest()[:16]}
+class Kind(NamedTuple):
+    """A kind of object that consists of pods.
+
+    Attributes:
+        group: Its API group.
+        version: Version of that.
+        plural: Its name in paths.
+        name: Its name in manifests.
+        remedy: What a cluster without it needs.
+    """
+
+    group: str
+    version: str
+    plural: str
+    name: str
+    remedy: str
 
 
-def volume(settings: KubernetesSettings) -> dict[str, Any]:
-    """Returns the volume of a pod in which the run directory lies."""
-    claim = str(settings.volume).partition(":")[0]
-    return {"name": "run", "persistentVolumeClaim": {"claimName": claim}}
+class PodsLauncher:
+    """Creates one object that consists of pods, follows them, and deletes it at the end.
+
+    Attributes:
+        place: What `--on` takes.
+        kind: Kind of the object.
+        head_job: Replicated job of the pod whose log is shown.
+        container: Container of that pod.
+        pods: How many pods have to start.
+    """
+
+    place: ClassVar[str]
+    kind: ClassVar[Kind]
+    head_job: ClassVar[str]
+    container: ClassVar[str]
+    pods: int
+
+    def __init__(self, launch: Launch, settings: KubernetesSettings) -> None:
+        """Checks what is to be started."""
+        self.image = require_digest(launch, self.place)
+        require_shared(launch, self.place, settings.mounted, mount="volume=CLAIM:PATH")
+        self.launch = launch
+        self.settings = settings
+        self.shipment = shipment(launch, in_image=settings.suite_in_image)
+
+    def shown(self) -> str:
+        """Returns the manifests, whose token is made at the start."""
+        secret = self.secret("made at the start, and never shown")
+        documents = [self.manifest(), *([] if secret is None else [secret])]
+        return f"# {self.shipment.said}\n{yaml.safe_dump_all(documents, sort_keys=False)}"
+
+    def start(self) -> int:
+        """Creates all, prints what host 0 prints, and deletes all at the end."""
+        try:
+            import kubernetes  # noqa: F401
+        except ImportError:
+            raise UserError(
+                "cannot import `kubernetes`, the client that creates what is launched: "
+                "pip install 'orbax-bench[kubernetes]', or save what --dry-run prints, with a "
+                "token in it, and `kubectl apply` it"
+            ) from None
+        from orbax_bench_core.launchers.followed import followed
+
+        return followed(self)
+
+    def manifest(self) -> Object:
+        """Returns the object, whose annotation has a hash of all that it says."""
+        labels = {**OURS, **({QUEUE: self.settings.queue} if self.settings.queue else {})}
+        spec = self.spec()
+        said = json.dumps([labels, spec, self.shipment.digest], sort_keys=True)
+        digest = {FINGERPRINT: hashlib.sha256(said.encode()).hexdigest()[:16]}
+        return {
+            "apiVersion": f"{self.kind.group}/{self.kind.version}",
+            "kind": self.kind.name,
+            "metadata": {
+                "name": self.launch.name,
+                "labels": labels,
+                "annotations": {**self.annotations(), **digest},
+            },
+            "spec": spec,
+        }
+
+    def spec(self) -> Object:
+        """Returns what the object consists of."""
+        raise NotImplementedError
+
+    def annotations(self) -> dict[str, str]:
+        """Returns the annotations of the object beside the hash."""
+        return {}
+
+    def secret(self, token: str) -> Object | None:
+        """Returns the Secret that the pods need; None for none."""
+        del token
+        return None
+
+    def template(self, pod: Object, container: Object) -> Object:
+        """Returns the template of the pods of host 0, with what settings say of all places."""
+        settings = self.settings
+        given = {
+            "serviceAccountName": settings.service_account,
+            "priorityClassName": settings.priority_class,
+        }
+        spec = {
+            **pod,
+            "containers": [container],
+            **self._security(),
+            **{key: name for key, name in given.items() if name},
+        }
+        if settings.volume is not None:
+            claim = {"claimName": settings.volume.partition(":")[0]}
+            spec["volumes"] = [{"name": "run", "persistentVolumeClaim": claim}]
+        return {"metadata": {"labels": dict(OURS)}, "spec": spec}
+
+    def bench(self, more: Object, limits: Mapping[str, int] | None = None) -> Object:
+        """Returns the container that runs the command; `limits` are the devices that it has."""
+        asked = {"cpu": self.settings.cpu, "memory": self.settings.memory}
+        requests = {key: value for key, value in asked.items() if value} | {**(limits or {})}
+        resources = {**({} if limits is None else {"limits": limits}), "requests": requests}
+        mount = {"name": "run", "mountPath": self.settings.mounted}
+        return {
+            "name": self.container,
+            "image": self.image,
+            "command": list(self.shipment.command),
+            **more,
+            **({"resources": resources} if requests else {}),
+            **({"volumeMounts": [mount]} if self.settings.volume else {}),
+        }
+
+    def _security(self) -> Object:
+        """Returns who the processes of a pod are; empty for the user of the image."""
+        settings = self.settings
+        shared = settings.mounted is not None and Path(settings.mounted).is_dir()
+        context: Object = {"runAsUser": os.getuid(), "runAsGroup": os.getgid()} if shared else {}
+        given = {
+            "runAsUser": settings.run_as_user,
+            "runAsGroup": settings.run_as_group,
+            "fsGroup": settings.fs_group,
+            "fsGroupChangePolicy": None if settings.fs_group is None else "OnRootMismatch",
+        }
+        context |= {key: value for key, value in given.items() if value is not None}
+        return {"securityContext": context} if context else {}
 
 
-def security(settings: KubernetesSettings) -> dict[str, Any]:
-    """Returns who the processes of a pod are, as a part of it; empty for the user of the image."""
-    shared = settings.mounted is not None and Path(settings.mounted).is_dir()
-    context: dict[str, Any] = (
-        {"runAsUser": os.getuid(), "runAsGroup": os.getgid()} if shared else {}
-    )
-    given = {
-        "runAsUser": settings.run_as_user,
-        "runAsGroup": settings.run_as_group,
-        "fsGroup": settings.fs_group,
-    }
-    context |= {name: number for name, number in given.items() if number is not None}
-    if settings.fs_group is not None:
-        context["fsGroupChangePolicy"] = "OnRootMismatch"
-    return {"securityContext": context} if context else {}
-
-
-def mount(settings: KubernetesSettings) -> dict[str, str]:
-    """Returns where a container mounts it."""
-    return {"name": "run", "mountPath": str(settings.mounted)}
+def variables(plain: Mapping[str, str], fields: Mapping[str, str]) -> list[Object]:
+    """Returns variables of a container: plain ones, and those that are fields of its pod."""
+    return [
+        *({"name": key, "value": value} for key, value in plain.items()),
+        *(
+            {"name": key, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+            for key, path in fields.items()
+        ),
+    ]

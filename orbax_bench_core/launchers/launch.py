@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import shlex
 import shutil
-import signal
 import sys
-import threading
-from collections.abc import Iterator
 from typing import Final, Protocol
 
 from orbax_bench_core.errors import UserError
@@ -104,17 +100,6 @@ def require_client(program: str, remedy: str) -> str:
     return found
 
 
-@contextlib.contextmanager
-def interrupted_by_sigterm() -> Iterator[None]:
-    """Ends as on an interrupt when this process is told to, so that a launcher still clears up.
-
-    A pod is told so before it is taken away. Only the main thread can be told.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def say(line: str) -> None:
+    """Tells how a launch goes, beside what its hosts print."""
+    print(line, file=sys.stderr, flush=True)

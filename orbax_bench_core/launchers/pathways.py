@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import pydantic
-import yaml
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers.containers import (
-    is_digest,
-    require_digest,
-    require_jobset_names,
-    require_shared,
-)
-from orbax_bench_core.launchers.followed import followed
+from orbax_bench_core.launchers.containers import is_digest, require_jobset_names
 from orbax_bench_core.launchers.kubernetes import (
-    OURS,
-    QUEUE,
+    Kind,
     KubernetesSettings,
+    Object,
+    PodsLauncher,
     Text,
-    fingerprint,
-    mount,
-    security,
-    volume,
+    variables,
 )
 from orbax_bench_core.launchers.launch import Launch
-from orbax_bench_core.launchers.shipping import shipment
-from orbax_bench_core.launchers.watched import Kind, Watched
 from orbax_bench_core.provenance import IMAGE
 
-_KIND: Final = Kind(
-    group="pathways-job.pathways.domain",
-    version="v1",
-    plural="pathwaysjobs",
-    name="PathwaysJob",
-    remedy="install PathwaysJob and JobSet: https://github.com/google/pathways-job",
-)
 HEAD_JOB: Final = "pathways-head"
-_CONTAINER: Final = "main"
 _PROXY_PORT: Final = 29000
 _MACHINES: Final = (
     "tpu7x-standard-4t",
@@ -76,8 +57,6 @@ class PathwaysSettings(KubernetesSettings):
             `load_with_colocated_python`; built with the same JAX as `--image`.
         restarts: How often all is started again when something fails.
         proxy_timeout_s: Longest time until the proxy answers, in whole seconds.
-        cpu: CPU that the process asks for, as Kubernetes writes it.
-        memory: Memory that it asks for, as Kubernetes writes it.
     """
 
     pathways_dir: Annotated[str | None, pydantic.AfterValidator(in_a_bucket)] = None
@@ -85,15 +64,25 @@ class PathwaysSettings(KubernetesSettings):
     sidecar_image: Annotated[str | None, pydantic.AfterValidator(by_digest)] = None
     restarts: int = pydantic.Field(default=1, ge=0)
     proxy_timeout_s: int = pydantic.Field(default=600, ge=1)
-    cpu: Text | None = None
-    memory: Text | None = None
 
 
-class Pathways:
-    """Starts one process beside the servers of Pathways, follows it, and deletes all at the end.
+class Pathways(PodsLauncher):
+    """Starts one process beside the servers of Pathways; its pods are that, and one for each host.
 
     It is no cluster of agents: the process sees the devices of all hosts as its own.
     """
+
+    place = "pathways"
+    kind = Kind(
+        group="pathways-job.pathways.domain",
+        version="v1",
+        plural="pathwaysjobs",
+        name="PathwaysJob",
+        remedy="install PathwaysJob and JobSet: https://github.com/google/pathways-job",
+    )
+    head_job = HEAD_JOB
+    container = "main"
+    settings: PathwaysSettings
 
     def __init__(self, launch: Launch, settings: PathwaysSettings) -> None:
         """Checks what is to be started."""
@@ -104,69 +93,32 @@ class Pathways:
                 f"--on pathways: a PathwaysJob has no machines {launch.tpu.machine_type}, which "
                 f"TPU {launch.tpu} consists of; it has {', '.join(_MACHINES)}"
             )
-        self._tpu = launch.tpu
-        self._image = require_digest(launch, "pathways")
-        require_shared(launch, "pathways", settings.mounted, mount="volume=CLAIM:PATH")
+        super().__init__(launch, settings)
+        self.pods = 1 + launch.hosts
         jobs = {HEAD_JOB: (1, 1), "worker": (launch.slices, launch.tpu.hosts)}
         require_jobset_names(launch.name, jobs, head=HEAD_JOB)
         self._folder = pathways_folder(launch, "pathways", settings.pathways_dir)
-        self._launch = launch
-        self._settings = settings
-        self._shipment = shipment(launch, in_image=settings.suite_in_image)
-
-    def shown(self) -> str:
-        """Returns the manifest."""
-        return f"# {self._shipment.said}\n{yaml.safe_dump(self.manifest(), sort_keys=False)}"
-
-    def start(self) -> int:
-        """Creates the job, prints what the process prints, and deletes all at the end."""
-        return followed(self.watched(), self._settings, before=self._shipment.send)
-
-    def watched(self) -> Watched:
-        """Returns what is created; its pods are the process, and one for each host."""
-        return Watched(
-            kind=_KIND,
-            manifest=self.manifest(),
-            secret=None,
-            hosts=1 + self._launch.hosts,
-            head_job=HEAD_JOB,
-            container=_CONTAINER,
-            output_directory=self._launch.output_directory,
-        )
-
-    def manifest(self) -> dict[str, Any]:
-        """Returns the PathwaysJob, whose annotation has a hash of all that it says."""
-        queue = self._settings.queue
-        labels = {**OURS, **({QUEUE: queue} if queue else {})}
-        spec = self._spec()
-        return {
-            "apiVersion": _KIND.api_version,
-            "kind": _KIND.name,
-            "metadata": {
-                "name": self._launch.name,
-                "labels": labels,
-                "annotations": fingerprint(labels, spec, self._shipment.digest),
-            },
-            "spec": spec,
+        self._workers = {
+            "type": launch.tpu.machine_type,
+            "topology": launch.tpu.topology,
+            "numSlices": launch.slices,
         }
 
-    def _spec(self) -> dict[str, Any]:
-        settings = self._settings
-        workers: dict[str, Any] = {
-            "type": self._tpu.machine_type,
-            "topology": self._tpu.topology,
-            "numSlices": self._launch.slices,
-        }
+    def spec(self) -> Object:
+        """Returns the process, and the slices whose devices it drives."""
+        settings = self.settings
+        workers = dict(self._workers)
         if settings.priority_class:
             workers["priorityClassName"] = settings.priority_class
-        spec: dict[str, Any] = {
+        container = self.bench({"env": self._variables()})
+        spec = {
             "maxRestarts": settings.restarts,
             "pathwaysDir": self._folder,
             "workers": [workers],
             "controller": {
                 "deploymentMode": "default",
-                "mainContainerName": _CONTAINER,
-                "template": {"metadata": {"labels": dict(OURS)}, "spec": self._pod()},
+                "mainContainerName": self.container,
+                "template": self.template({"restartPolicy": "Never"}, container),
             },
         }
         if settings.pathways_version:
@@ -177,50 +129,22 @@ class Pathways:
             ]
         return spec
 
-    def _pod(self) -> dict[str, Any]:
-        settings = self._settings
-        asked = {"cpu": settings.cpu, "memory": settings.memory}
-        requests = {key: value for key, value in asked.items() if value is not None}
-        container = {
-            "name": _CONTAINER,
-            "image": self._image,
-            "command": list(self._shipment.command),
-            "env": self._variables(),
-            **({"resources": {"requests": requests}} if requests else {}),
-            **({"volumeMounts": [mount(settings)]} if settings.volume else {}),
-        }
-        pod: dict[str, Any] = {
-            "restartPolicy": "Never",
-            "containers": [container],
-            **security(settings),
-        }
-        if settings.service_account:
-            pod["serviceAccountName"] = settings.service_account
-        if settings.priority_class:
-            pod["priorityClassName"] = settings.priority_class
-        if settings.volume is not None:
-            pod["volumes"] = [volume(settings)]
-        return pod
-
-    def _variables(self) -> list[dict[str, Any]]:
+    def _variables(self) -> list[Object]:
         """Returns by what JAX finds the proxy; the job's controller sets the same once more."""
-        head = {"fieldRef": {"fieldPath": "metadata.labels['jobset.sigs.k8s.io/coordinator']"}}
-        plain = self._settings.environment | {
-            IMAGE: self._image,
+        plain = self.settings.environment | {
+            IMAGE: self.image,
             "ORBAX_BENCH_CLUSTER": "none",
             "XCLOUD_ENVIRONMENT": "GCP",
             "JAX_PLATFORMS": "proxy",
             "JAX_BACKEND_TARGET": f"grpc://$(PATHWAYS_HEAD):{_PROXY_PORT}",
-            "PATHWAYS_PROXY_CONNECTION_TIMEOUT_SECS": str(self._settings.proxy_timeout_s),
+            "PATHWAYS_PROXY_CONNECTION_TIMEOUT_SECS": str(self.settings.proxy_timeout_s),
         }
-        return [
-            {"name": "PATHWAYS_HEAD", "valueFrom": head},
-            {
-                "name": "ORBAX_BENCH_NODE",
-                "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}},
-            },
-            *({"name": key, "value": value} for key, value in plain.items()),
-        ]
+        fields = {
+            "PATHWAYS_HEAD": "metadata.labels['jobset.sigs.k8s.io/coordinator']",
+            "ORBAX_BENCH_NODE": "spec.nodeName",
+        }
+        # What a variable names in its value must stand before it.
+        return [*variables({}, fields), *variables(plain, {})]
 
 
 def pathways_folder(launch: Launch, place: str, given: str | None) -> str:

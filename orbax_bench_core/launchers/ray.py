@@ -21,7 +21,7 @@ import pydantic
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import TOKEN
-from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm
+from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.ray_host import host_actor
 from orbax_bench_core.launchers.running import (
     GRACE_S,
@@ -130,7 +130,7 @@ class Ray:
     def start(self) -> int:
         """Starts a host on each node, passes on what they print, and waits for process 0."""
         ray = _ray()
-        with interrupted_by_sigterm(), self._connected(ray), self._placed(ray) as options:
+        with self._connected(ray), self._placed(ray) as options:
             hosts = self._hosts(ray, options)
             try:
                 self._begin(ray, hosts)

@@ -13,7 +13,6 @@ from typing import Final
 
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, TOKEN, without_cluster
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.launchers.launch import interrupted_by_sigterm
 
 _SIGNALLED: Final = 128
 """Exit codes above it are of processes that a signal has ended, as shells tell it."""
@@ -52,10 +51,9 @@ def started(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.
 def ended(
     processes: Sequence[subprocess.Popen[str]],
 ) -> Iterator[Sequence[subprocess.Popen[str]]]:
-    """Ends what still runs at the end, kindly at first, and when this process is told to end."""
+    """Ends what still runs at the end, kindly at first."""
     try:
-        with interrupted_by_sigterm():
-            yield processes
+        yield processes
     finally:
         alive = [process for process in processes if process.poll() is None]
         for process in alive:

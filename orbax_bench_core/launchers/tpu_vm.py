@@ -18,7 +18,7 @@ from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
 from orbax_bench_core.launchers.containers import require_shared
-from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
+from orbax_bench_core.launchers.launch import Launch, require_client
 from orbax_bench_core.launchers.shipping import shipment
 
 _METADATA: Final = "http://metadata.google.internal/computeMetadata/v1/instance/attributes"
@@ -105,11 +105,10 @@ class TpuVm:
                 code = _called(words)
                 if code:
                     return code
-        with interrupted_by_sigterm():
-            try:
-                return _called(self._run)
-            finally:
-                _called(self._end)
+        try:
+            return _called(self._run)
+        finally:
+            _called(self._end)
 
     @property
     def script(self) -> str:

@@ -16,27 +16,14 @@ from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.containers import require_digest
+from orbax_bench_core.launchers.hardware import GPU_KINDS
 from orbax_bench_core.launchers.kubernetes import Environment
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.launchers.vertex_jobs import LABEL, CustomJobs, JobState, note_job, noted_job
 from orbax_bench_core.provenance import IMAGE
 
-GPUS: Final = (
-    "NVIDIA_A100_80GB",
-    "NVIDIA_B200",
-    "NVIDIA_GB200",
-    "NVIDIA_H100_80GB",
-    "NVIDIA_H100_MEGA_80GB",
-    "NVIDIA_H200_141GB",
-    "NVIDIA_L4",
-    "NVIDIA_RTX_PRO_6000",
-    "NVIDIA_TESLA_A100",
-    "NVIDIA_TESLA_P100",
-    "NVIDIA_TESLA_P4",
-    "NVIDIA_TESLA_T4",
-    "NVIDIA_TESLA_V100",
-)
+GPUS: Final = tuple(sorted(gpu.vertex for gpu in GPU_KINDS))
 """Names of GPUs in the API of Vertex AI, its `AcceleratorType`."""
 
 _VARIABLES: Final = {"project": "GOOGLE_CLOUD_PROJECT", "location": "GOOGLE_CLOUD_LOCATION"}

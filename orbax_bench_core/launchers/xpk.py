@@ -19,7 +19,7 @@ from orbax_bench_core.launchers.containers import (
 )
 from orbax_bench_core.launchers.hardware import SliceShape
 from orbax_bench_core.launchers.kubernetes import Text
-from orbax_bench_core.launchers.launch import Launch, interrupted_by_sigterm, require_client
+from orbax_bench_core.launchers.launch import Launch, require_client
 from orbax_bench_core.launchers.pathways import HEAD_JOB, by_digest, in_a_bucket, pathways_folder
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.provenance import IMAGE
@@ -143,12 +143,11 @@ class Xpk:
         code = _called(self.create)
         if code:
             return code
-        with interrupted_by_sigterm():
-            try:
-                return _called(self._wait)
-            finally:
-                if not self._settings.keep:
-                    _called(self._delete)
+        try:
+            return _called(self._wait)
+        finally:
+            if not self._settings.keep:
+                _called(self._delete)
 
     @property
     def create(self) -> list[str]:

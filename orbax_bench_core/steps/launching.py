@@ -12,7 +12,6 @@ from orbax_bench_core.launchers import (
     Launch,
     Launcher,
     expectation,
-    interrupted_by_sigterm,
     job_name,
     parse_slice,
     place_named,
@@ -98,8 +97,7 @@ def launch_batch(
         session.entries, hosts, command, job_name(session.info.run_id, *ids), output_directory
     )
     print(f"{SAID}{said}: measured on hosts started by {hosts.launcher}", flush=True)
-    with interrupted_by_sigterm():
-        code = launcher.start()
+    code = launcher.start()
     if code:
         raise PointFailed(
             f"{said}: its hosts ended with exit code {code}; what they printed "

@@ -55,7 +55,7 @@ IMPORT = re.compile(rf"^ +(?:from|import) ({'|'.join(CLIENTS)})\b", re.MULTILINE
 
 @pytest.mark.parametrize(
     ("variant", "client"),
-    [(variant, "kubernetes_api") for variant in EXTRAS]
+    [(variant, "kubernetes") for variant in EXTRAS]
     + [("tpu", "vertex_jobs"), ("cuda", "vertex_jobs")],
 )
 def test_a_variant_has_what_a_step_that_launches_imports(variant, client):

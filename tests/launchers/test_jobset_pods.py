@@ -66,10 +66,11 @@ def test_the_pods_of_a_manifest_are_one_run(tmp_path):
     place = place_named("jobset")
     settings = (f"volume=runs:{tmp_path}/volume", f"port={port}")
     launcher = place.launcher(launch, place_settings(place, settings))
-    launcher._shipment.send()
+    launcher.shipment.send()
     shutil.rmtree(suites)  # a pod has none of it
-    watched = launcher.watched()
-    (job,) = watched.manifest["spec"]["replicatedJobs"]
+    token = "5" * 64
+    secret = launcher.secret(token)
+    (job,) = launcher.manifest()["spec"]["replicatedJobs"]
     (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
     plain = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}
     # The name of host 0 is one of the cluster.
@@ -77,7 +78,7 @@ def test_the_pods_of_a_manifest_are_one_run(tmp_path):
     pods = [
         subprocess.Popen(
             [sys.executable, "-m", "orbax_bench_core.cli", *container["command"][1:]],
-            env=plain | variables(container, watched.secret, index),
+            env=plain | variables(container, secret, index),
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -96,6 +97,5 @@ def test_the_pods_of_a_manifest_are_one_run(tmp_path):
     hosts = {record["host"]: record["provenance"]["host"] for record in records}
     assert {host: found["node"] for host, found in hosts.items()} == {0: "node-0", 1: "node-1"}
     assert {found["restarts"] for found in hosts.values()} == {"1"}
-    token = watched.secret["stringData"]["token"]
     left = [path for path in out.rglob("*") if path.is_file()]
     assert [path for path in left if token.encode() in path.read_bytes()] == []

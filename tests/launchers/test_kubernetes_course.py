@@ -1,18 +1,21 @@
 """Launches on a loopback Kubernetes API, from creation to deletion."""
 
+import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import Launch, followed, place_named, place_settings, pod_logs
-from orbax_bench_core.launchers.kubernetes_api import connected
+from orbax_bench_core.launchers import Launch, place_named, place_settings
 from tests.support.kubernetes import Cluster, serving
 
 pytestmark = pytest.mark.slow
-pytest.importorskip("kubernetes", reason="needs the extra `kubernetes`")
+followed = pytest.importorskip(
+    "orbax_bench_core.launchers.followed", reason="needs the extra `kubernetes`"
+)
 
 IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
 SUITE = """
@@ -30,13 +33,11 @@ class Time:
 
     def __init__(self):
         self.now = 0.0
-        self.pauses = []
 
-    def clock(self):
+    def monotonic(self):
         return self.now
 
     def sleep(self, seconds):
-        self.pauses.append(seconds)
         self.now += seconds
 
 
@@ -66,18 +67,7 @@ class Launched:
         return place.launcher(launch, place_settings(place, [mounted, *settings]))
 
     def run(self, *settings):
-        launcher = self.launcher(*settings)
-        with connected(
-            namespace=None, context=None, kubeconfig=self.kubeconfig, sleep=self.time.sleep
-        ) as api:
-            return followed.Course(
-                api,
-                launcher.watched(),
-                launcher._settings,
-                before=launcher._shipment.send,
-                clock=self.time.clock,
-                sleep=self.time.sleep,
-            ).run()
+        return self.launcher(f"kubeconfig={self.kubeconfig}", *settings).start()
 
     def assert_nothing_is_left(self):
         assert self.cluster.objects["jobsets"] == {}
@@ -91,9 +81,13 @@ def cluster():
 
 @pytest.fixture
 def launched(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(pod_logs, "_REOPEN_S", 0.02)
+    monkeypatch.setattr(followed.pods, "_REOPEN_S", 0.02)
+    at_once = followed._PATIENCE.new(backoff_factor=0)
+    monkeypatch.setattr(followed, "_PATIENCE", at_once)
     with serving(cluster, tmp_path) as kubeconfig:
-        yield Launched(tmp_path, cluster, kubeconfig)
+        made = Launched(tmp_path, cluster, kubeconfig)
+        monkeypatch.setattr(followed, "time", made.time)
+        yield made
 
 
 def running(cluster):
@@ -131,7 +125,10 @@ def nothing(cluster):
 
 def test_a_run_is_created_followed_and_deleted(launched, cluster, capfd):
     cluster.script = [nothing, running, completed]
-    cluster.logs[HEAD, False] = ["2026-01-02T03:04:05.1Z point 1 of 2", "2026-01-02T03:04:06Z done"]
+    cluster.logs[HEAD, False] = [
+        "2026-01-02T03:04:05.000000001Z point 1 of 2",
+        "2026-01-02T03:04:06.000000001Z done",
+    ]
     assert launched.run() == 0
     out, err = capfd.readouterr()
     assert out == "point 1 of 2\ndone\n"
@@ -165,7 +162,7 @@ def test_the_token_goes_into_the_secret_alone_and_the_secret_goes_with_the_jobse
 
 def test_the_exit_code_is_that_of_host_0_and_logs_of_failed_pods_are_kept(launched, cluster, capfd):
     cluster.script = [running, failed(3)]
-    cluster.logs[HEAD, False] = ["2026-01-02T03:04:05Z trouble"]
+    cluster.logs[HEAD, False] = ["2026-01-02T03:04:05.000000001Z trouble"]
     cluster.logs[OTHER, False] = ["Traceback"]
     assert launched.run() == 3
     kept = launched.directory / "logs" / "pods" / f"{OTHER}-bench-0.log"
@@ -221,8 +218,8 @@ def test_a_preempted_slice_is_followed_through_its_restart(launched, cluster, ca
         cluster.status(restarts=1)
 
     cluster.script = [running, preempted, nothing, completed]
-    cluster.logs[HEAD, False] = ["2026-01-02T03:04:05Z first life"]
-    cluster.logs["ob-tiny-hosts-0-0-later", False] = ["2026-01-02T03:05:05Z second life"]
+    cluster.logs[HEAD, False] = ["2026-01-02T03:04:05.000000001Z first life"]
+    cluster.logs["ob-tiny-hosts-0-0-later", False] = ["2026-01-02T03:05:05.000000001Z second life"]
     assert launched.run() == 0
     out, err = capfd.readouterr()
     assert out.splitlines()[:2] == ["first life", "second life"]
@@ -230,21 +227,31 @@ def test_a_preempted_slice_is_followed_through_its_restart(launched, cluster, ca
 
 
 def test_a_broken_log_goes_on_where_it_was(launched, cluster, capfd):
+    opened = threading.Event()
     asked = []
 
     def log(query):
-        asked.append(query.get("sinceTime"))
-        lines = [f"2026-01-02T03:04:05.{each}Z line {each}" for each in (1, 12, 2, 3)]
-        return lines[:2] if len(asked) == 1 else lines
+        asked.append(query)
+        lines = [f"2026-01-02T03:04:05.{each:09}Z line {each}" for each in (1, 2, 3, 12)]
+        if len(asked) == 1:
+            return lines[:2]
+        opened.set()
+        return lines
+
+    def opened_again(cluster):
+        cluster.lock.release()  # the log is asked for meanwhile
+        try:
+            assert opened.wait(60)
+        finally:
+            cluster.lock.acquire()
 
     cluster.logs[HEAD, False] = log
-    cluster.script = [running, *[lambda cluster: None] * 3, completed]
+    cluster.script = [running, nothing, opened_again, completed]
     assert launched.run() == 0
-    assert capfd.readouterr().out == "".join(f"line {each}\n" for each in (1, 12, 2, 3))
-    assert asked[:2] == [None, "2026-01-02T03:04:05Z"]
+    assert capfd.readouterr().out == "".join(f"line {each}\n" for each in (1, 2, 3, 12))
 
 
-def test_a_server_that_fails_is_asked_again_with_growing_pauses(launched, cluster):
+def test_a_server_that_fails_is_asked_again(launched, cluster):
     cluster.script = [running, completed]
     cluster.failures = {
         "GET jobsets": [500, 503],
@@ -253,7 +260,7 @@ def test_a_server_that_fails_is_asked_again_with_growing_pauses(launched, cluste
         "DELETE jobsets": [504],
     }
     assert launched.run() == 0
-    assert launched.time.pauses[:6] == [0.5, 1, 0.5, 1, 2, 0.5]
+    assert not any(cluster.failures.values())
     launched.assert_nothing_is_left()
 
 
@@ -267,7 +274,14 @@ def test_a_jobset_that_was_created_although_the_server_failed_is_the_one(launche
 
 def test_a_server_that_never_answers_is_one_message(launched, cluster):
     cluster.failures = {"POST jobsets": [500] * 99}
-    with pytest.raises(UserError, match="does not answer, for 240 s and 12 tries: 500"):
+    with pytest.raises(UserError, match=r"refuses JobSet bench/ob-tiny \(500: injected"):
+        launched.run()
+
+
+def test_no_server_at_all_is_one_message(launched, cluster):
+    text = Path(launched.kubeconfig).read_text()
+    Path(launched.kubeconfig).write_text(re.sub(r"127.0.0.1:\d+", "127.0.0.1:9", text))
+    with pytest.raises(UserError, match=r"API at http://127\.0\.0\.1:9 does not answer"):
         launched.run()
 
 
@@ -394,29 +408,19 @@ def test_an_interrupt_deletes_all(launched, cluster):
 
 
 def test_a_pod_owns_what_it_creates(launched, cluster, monkeypatch):
-    from orbax_bench_core.launchers import kubernetes_api
-
     cluster.pod("step-1", own="none", running={})
     cluster.script = [completed]
     monkeypatch.setenv("KFP_POD_NAME", "step-1")
-    before = kubernetes_api.KubernetesApi.__init__
-
-    def in_a_pod(self, *arguments, in_pod, sleep):
-        before(self, *arguments, in_pod=True, sleep=sleep)
-
-    monkeypatch.setattr(kubernetes_api.KubernetesApi, "__init__", in_a_pod)
+    before = followed._cluster
+    monkeypatch.setattr(followed, "_cluster", lambda settings: (*before(settings)[:2], True))
     assert launched.run() == 0
     (owner,) = cluster.sent[0]["metadata"]["ownerReferences"]
     assert owner == {"apiVersion": "v1", "kind": "Pod", "name": "step-1", "uid": "uid-step-1"}
 
 
-def test_without_a_cluster_there_is_one_message(tmp_path):
-    missing = str(tmp_path / "none")
-    with (
-        pytest.raises(UserError, match="no Kubernetes cluster to launch on"),
-        connected(namespace=None, context=None, kubeconfig=missing),
-    ):
-        pass
+def test_without_a_cluster_there_is_one_message(launched, tmp_path):
+    with pytest.raises(UserError, match="no Kubernetes cluster to launch on"):
+        launched.launcher(f"kubeconfig={tmp_path}/none").start()
 
 
 def test_the_thread_that_prints_ends_with_the_launch(launched, cluster):
@@ -438,7 +442,7 @@ def command_line(launched):
 
 def test_the_command_line_launches_and_returns_the_code_of_host_0(launched, cluster):
     cluster.script = [running, failed(1)]
-    cluster.logs[HEAD, False] = ["2026-01-02T03:04:05Z 1 of 2 failed"]
+    cluster.logs[HEAD, False] = ["2026-01-02T03:04:05.000000001Z 1 of 2 failed"]
     done = subprocess.run(
         command_line(launched),
         capture_output=True,
@@ -477,13 +481,10 @@ def test_a_launch_that_is_told_to_end_deletes_all(launched, cluster):
     launched.assert_nothing_is_left()
 
 
-def test_without_the_client_there_is_one_message(monkeypatch):
+def test_without_the_client_there_is_one_message(launched, monkeypatch):
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    with (
-        pytest.raises(UserError, match=r"pip install 'orbax-bench\[kubernetes\]'"),
-        connected(namespace=None, context=None, kubeconfig=None),
-    ):
-        pass
+    with pytest.raises(UserError, match=r"pip install 'orbax-bench\[kubernetes\]'"):
+        launched.run()
 
 
 def pod_of(jobset):

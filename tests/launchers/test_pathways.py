@@ -8,12 +8,10 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster
 from orbax_bench_core.launchers import (
     Launch,
-    followed,
     parse_slice,
     place_named,
     place_settings,
 )
-from orbax_bench_core.launchers.kubernetes_api import connected
 from tests.support.kubernetes import PATHWAYS_SCHEMA, Cluster, serving
 
 IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
@@ -140,14 +138,8 @@ def test_a_pathways_job_is_created_followed_and_deleted(made, tmp_path, monkeypa
     cluster.script = [completed]
     cluster.logs["ob-tiny-pathways-head-0-0-x", False] = ["2026-01-02T03:04:05Z 32 devices"]
     volume = f"volume=runs:{tmp_path}/volume"
-    launcher = made(volume, "pathways_dir=gs://b/pw", directory=f"{tmp_path}/volume/run")
-    with (
-        serving(cluster, tmp_path) as file,
-        connected(namespace=None, context=None, kubeconfig=file) as api,
-    ):
-        course = followed.Course(
-            api, launcher.watched(), launcher._settings, before=launcher._shipment.send
-        )
-        assert course.run() == 0
+    with serving(cluster, tmp_path) as file:
+        settings = (volume, "pathways_dir=gs://b/pw", f"kubeconfig={file}")
+        assert made(*settings, directory=f"{tmp_path}/volume/run").start() == 0
     assert capfd.readouterr().out == "32 devices\n"
     assert cluster.deleted == ["pathwaysjobs/ob-tiny"]

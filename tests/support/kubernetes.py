@@ -45,7 +45,7 @@ RULES = next(
 """What our role allows: the server allows no more."""
 _QUERY = {
     "list": {"labelSelector", "fieldSelector", "watch", "resourceVersion", "timeoutSeconds"},
-    "log": {"container", "follow", "timestamps", "previous", "limitBytes", "sinceTime"},
+    "log": {"container", "follow", "timestamps", "previous", "limitBytes"},
     "delete": {"propagationPolicy"},
 }
 
@@ -307,7 +307,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with cluster.lock:
             if name not in cluster.objects["pods"]:
                 raise Failure(404, f'pods "{name}" not found')
-            lines = cluster.logs.get((name, "previous" in query), [])
+            lines = cluster.logs.get((name, query.get("previous") == "True"), [])
             if callable(lines):
                 lines = lines(query)
         self._begin("text/plain")
@@ -326,7 +326,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(cluster.slow_s)
         self._begin("application/json")
         if what == "gone":
-            error = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
+            status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+            error = {"type": "ERROR", "object": status}
             self._chunk(json.dumps(error).encode() + b"\n")
         elif what == "event":
             self._chunk(json.dumps({"type": "MODIFIED", "object": {}}).encode() + b"\n")
