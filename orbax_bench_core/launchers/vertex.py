@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import time
-from collections.abc import Callable
 from typing import Any, Final, Literal
 
 import pydantic
@@ -15,7 +13,7 @@ import yaml
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.launchers.containers import require_digest
+from orbax_bench_core.launchers.containers import require_digest, require_shared
 from orbax_bench_core.launchers.hardware import GPU_KINDS
 from orbax_bench_core.launchers.kubernetes import Environment
 from orbax_bench_core.launchers.launch import Launch
@@ -26,8 +24,11 @@ from orbax_bench_core.provenance import IMAGE
 GPUS: Final = tuple(sorted(gpu.vertex for gpu in GPU_KINDS))
 """Names of GPUs in the API of Vertex AI, its `AcceleratorType`."""
 
-_VARIABLES: Final = {"project": "GOOGLE_CLOUD_PROJECT", "location": "GOOGLE_CLOUD_LOCATION"}
-_EXAMPLES: Final = {"project": "my-project", "location": "us-central1"}
+_REQUIRED: Final = {
+    "project": ("GOOGLE_CLOUD_PROJECT", "my-project"),
+    "location": ("GOOGLE_CLOUD_LOCATION", "us-central1"),
+}
+"""Settings without which there is no job: a variable that gives each, and an example."""
 _FIRST_WAIT_S: Final = 5.0
 _LONGEST_WAIT_S: Final = 60.0
 _GROWTH: Final = 1.5
@@ -79,32 +80,21 @@ class Vertex:
     token of the run is a file in the run directory: whoever may look at a job sees its environment.
     """
 
-    def __init__(
-        self,
-        launch: Launch,
-        settings: VertexSettings,
-        *,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, launch: Launch, settings: VertexSettings) -> None:
         """Checks what is asked for; nothing is sent."""
         found = {
             name: getattr(settings, name) or os.environ.get(variable)
-            for name, variable in _VARIABLES.items()
+            for name, (variable, _) in _REQUIRED.items()
         }
         self._settings = settings.model_copy(update=found)
         self._launch = launch
-        self._sleep = sleep
-        if not launch.output_directory.startswith("gs://"):
-            raise UserError(
-                f"--on vertex: the run directory {launch.output_directory} is a folder of this "
-                "machine, and hosts there cannot reach it; use gs://BUCKET/FOLDER"
-            )
+        require_shared(launch, "vertex")
         self._image = require_digest(launch, "vertex")
         self._shipment = shipment(launch, in_image=settings.suite_in_image)
         self._machine = self._machine_spec()
         problems = [
-            _problem(name, f"Vertex AI needs it, such as {_EXAMPLES[name]}; or set {variable}")
-            for name, variable in _VARIABLES.items()
+            _problem(name, f"Vertex AI needs it, such as {example}; or set {variable}")
+            for name, (variable, example) in _REQUIRED.items()
             if not found[name]
         ]
         if problems:
@@ -119,29 +109,30 @@ class Vertex:
 
     def start(self) -> int:
         """Creates the job, says how it goes until it ends, and cancels it when interrupted here."""
-        project, location = self._settings.project, self._settings.location
-        assert project is not None
-        assert location is not None
-        jobs = CustomJobs(project, location, self._settings.endpoint, sleep=self._sleep)
-        nonce, name = secrets.token_hex(8), self._under_way(jobs)
-        with contextlib.ExitStack() as clearing:
-            clearing.callback(self._cancel, jobs, nonce, name)
+        jobs = CustomJobs(
+            str(self._settings.project), str(self._settings.location), self._settings.endpoint
+        )
+        nonce, name = secrets.token_hex(8), noted_job(self._launch.noted)
+        if name is not None and jobs.state(name).ended:
+            name = None
+        try:
             if name is None:
                 self._shipment.send()
                 name = jobs.create(self._job(nonce))
                 note_job(self._launch.noted, jobs.uri(name))
-            _say(f"{name}\n{jobs.page(name)}")
+            else:
+                self._say("its job is still there, and is waited for")
+            print(f"{name}\n{jobs.page(name)}", flush=True)
             state = self._end(jobs, name)
-            clearing.pop_all()
-        return self._concluded(state, name)
-
-    def _under_way(self, jobs: CustomJobs) -> str | None:
-        """Returns the job that this step created before it was started again; None if it ended."""
-        name = noted_job(self._launch.noted)
-        if name is None or jobs.state(name).ended:
-            return None
-        _say(f"{self._launch.name}: its job is still there, and is waited for")
-        return name
+        except BaseException:
+            self._cancel(jobs, nonce, name)
+            raise
+        if state.word == "succeeded":
+            return 0
+        if state.error:
+            self._say(state.error)
+        self._say(f"what the hosts said: gcloud ai custom-jobs stream-logs {name}")
+        return int(Exit.INTERRUPTED) if state.word == "cancelled" else state.exit_code
 
     def _end(self, jobs: CustomJobs, name: str) -> JobState:
         """Returns the last state of a job, and says each one before it."""
@@ -150,19 +141,11 @@ class Vertex:
             state = jobs.state(name)
             if state.word != shown:
                 shown, wait = state.word, _FIRST_WAIT_S
-                _say(f"{self._launch.name}: {state.word}")
+                self._say(state.word)
             if state.ended:
                 return state
-            self._sleep(wait)
+            time.sleep(wait)
             wait = min(wait * _GROWTH, _LONGEST_WAIT_S)
-
-    def _concluded(self, state: JobState, name: str) -> int:
-        if state.word == "succeeded":
-            return 0
-        if state.error:
-            _say(f"{self._launch.name}: {state.error}")
-        _say(f"what the hosts said: gcloud ai custom-jobs stream-logs {name}")
-        return int(Exit.INTERRUPTED) if state.word == "cancelled" else state.exit_code
 
     def _cancel(self, jobs: CustomJobs, nonce: str, known: str | None) -> None:
         """Cancels the job, also one of which the answer to its creation never arrived."""
@@ -170,34 +153,34 @@ class Vertex:
             name = known or jobs.find(nonce)
             if name is not None and not jobs.state(name).ended:
                 jobs.cancel(name)
-                _say(f"{self._launch.name}: cancelled {name}")
+                self._say(f"cancelled {name}")
         except UserError as error:
-            _say(
-                f"{self._launch.name}: could not be cancelled, look for it in the console: {error}"
-            )
+            self._say(f"could not be cancelled, look for it in the console: {error}")
+
+    def _say(self, line: str) -> None:
+        print(f"{self._launch.name}: {line}", flush=True)
 
     def _job(self, nonce: str) -> dict[str, Any]:
         """Returns the job as the API's JSON."""
         settings = self._settings
-        scheduling: dict[str, Any] = {
+        key, wait_s = settings.encryption_key, settings.max_wait_s
+        scheduling = {
             "timeout": f"{settings.timeout_s}s",
             "strategy": settings.strategy,
             # Replicas that are started again would join a run that has ended without them.
             "disableRetries": True,
             "restartJobOnWorkerRestart": False,
+            **({} if wait_s is None else {"maxWaitDuration": f"{wait_s}s"}),
         }
-        if settings.max_wait_s is not None:
-            scheduling["maxWaitDuration"] = f"{settings.max_wait_s}s"
-        spec: dict[str, Any] = {"workerPoolSpecs": self._pools(), "scheduling": scheduling}
-        if settings.service_account is not None:
-            spec["serviceAccount"] = settings.service_account
-        if settings.network is not None:
-            spec["network"] = settings.network
-        key = {"encryptionSpec": {"kmsKeyName": settings.encryption_key}}
+        given = {"serviceAccount": settings.service_account, "network": settings.network}
         return {
-            **(key if settings.encryption_key is not None else {}),
+            **({} if key is None else {"encryptionSpec": {"kmsKeyName": key}}),
             "displayName": self._launch.name,
-            "jobSpec": spec,
+            "jobSpec": {
+                "workerPoolSpecs": self._pools(),
+                "scheduling": scheduling,
+                **{name: value for name, value in given.items() if value is not None},
+            },
             "labels": {**settings.labels, LABEL: nonce},
         }
 
@@ -215,23 +198,22 @@ class Vertex:
                 "env": [{"name": name, "value": text} for name, text in variables.items()],
             },
         }
-        if launch.tpu is not None or launch.hosts == 1:
-            return [{**pool, "replicaCount": 1}]
-        return [{**pool, "replicaCount": 1}, {**pool, "replicaCount": launch.hosts - 1}]
+        others = 0 if launch.tpu is not None else launch.hosts - 1
+        return [{**pool, "replicaCount": count} for count in (1, others) if count]
 
     def _machine_spec(self) -> dict[str, Any]:
-        launch, settings = self._launch, self._settings
-        gpus = (settings.accelerator_type, settings.accelerator_count)
-        if launch.tpu is not None:
-            if launch.slices > 1:
+        tpu, settings = self._launch.tpu, self._settings
+        kind, count = settings.accelerator_type, settings.accelerator_count
+        if tpu is not None:
+            if self._launch.slices > 1:
                 raise UserError(
-                    f"--slices {launch.slices}: a custom job is one slice; several of them join on "
-                    "Google Kubernetes Engine, --on jobset"
+                    f"--slices {self._launch.slices}: a custom job is one slice; several of them "
+                    "join on Google Kubernetes Engine, --on jobset"
                 )
             for name in ("machine_type", "accelerator_type", "accelerator_count"):
                 if getattr(settings, name) is not None:
-                    raise UserError(_problem(name, f"TPU {launch.tpu} says it; leave it out"))
-            spec = launch.tpu.vertex_machine_spec
+                    raise UserError(_problem(name, f"TPU {tpu} says it; leave it out"))
+            spec = tpu.vertex_machine_spec
             return {"machineType": spec["machine_type"], "tpuTopology": spec["tpu_topology"]}
         if settings.machine_type is None:
             raise UserError(
@@ -241,25 +223,17 @@ class Vertex:
                     "accelerator_type=NVIDIA_H100_80GB and accelerator_count=8",
                 )
             )
-        if (gpus[0] is None) != (gpus[1] is None):
-            raise UserError(
-                _problem("accelerator_type", "goes with accelerator_count; give both or none")
-            )
-        if gpus[0] is None:
-            return {"machineType": settings.machine_type}
-        if gpus[0] not in GPUS:
-            hint = did_you_mean(gpus[0], GPUS)
-            raise UserError(_problem("accelerator_type", f"Vertex AI has no {gpus[0]}; {hint}"))
-        return {
-            "machineType": settings.machine_type,
-            "acceleratorType": gpus[0],
-            "acceleratorCount": gpus[1],
-        }
+        machine = {"machineType": settings.machine_type}
+        if kind is None and count is None:
+            return machine
+        if kind is None or count is None:
+            message = "goes with accelerator_count; give both or none"
+            raise UserError(_problem("accelerator_type", message))
+        if kind not in GPUS:
+            message = f"Vertex AI has no {kind}; {did_you_mean(kind, GPUS)}"
+            raise UserError(_problem("accelerator_type", message))
+        return {**machine, "acceleratorType": kind, "acceleratorCount": count}
 
 
 def _problem(name: str, message: str) -> Problem:
     return Problem(message, key=f"--on vertex --set {name}")
-
-
-def _say(lines: str) -> None:
-    print(lines, flush=True)

@@ -15,9 +15,9 @@ from orbax_bench_core.files import read_json
 LABEL: Final = "orbax-bench-launch"
 """Label of each job, with a value of its own: whether a request that failed has created it."""
 
-_WAITS_S: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-"""Pauses after requests that fail for a moment; then it is given up, after two minutes."""
-_REQUEST_S: Final = 60.0
+_PATIENCE_S: Final = 120.0
+"""Longest time for which a request is repeated that fails for a moment."""
+_ONE_REQUEST: Final[dict[str, Any]] = {"retry": None, "timeout": 60.0}
 _STATE: Final = "JOB_STATE_"
 _JOB: Final = "CustomJob"
 _NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[^/]+$")
@@ -80,20 +80,26 @@ class JobState(NamedTuple):
 class CustomJobs:
     """Client of the custom jobs of one project and location."""
 
-    def __init__(
-        self, project: str, location: str, endpoint: str | None, *, sleep: Callable[[float], None]
-    ) -> None:
+    def __init__(self, project: str, location: str, endpoint: str | None) -> None:
         """Sets the client up; nothing is sent."""
         self._place = f"Vertex AI in {project}, {location}"
         self._project, self._location = project, location
-        self._sleep = sleep
         try:
+            import google.auth.exceptions
+            from google.api_core import exceptions, retry
             from google.auth.credentials import AnonymousCredentials
             from google.cloud import aiplatform_v1
         except ImportError:
             raise UserError(
                 "--on vertex needs google.cloud.aiplatform: pip install 'orbax-bench[vertex]'"
             ) from None
+        passing = retry.if_exception_type(
+            exceptions.TooManyRequests,
+            exceptions.ServerError,
+            google.auth.exceptions.TransportError,
+            OSError,  # of the connection
+        )
+        self._repeated = retry.Retry(passing, timeout=_PATIENCE_S)
         plain = endpoint is not None and endpoint.startswith("http://")
         with self._explained():
             self._client = aiplatform_v1.JobServiceClient(
@@ -122,7 +128,7 @@ class CustomJobs:
             asked = True
             return known or str(
                 self._client.create_custom_job(
-                    parent=self._parent, custom_job=job, retry=None, timeout=_REQUEST_S
+                    parent=self._parent, custom_job=job, **_ONE_REQUEST
                 ).name
             )
 
@@ -134,16 +140,12 @@ class CustomJobs:
 
     def state(self, name: str) -> JobState:
         """Returns the state of a job."""
-        job = self._answered(
-            lambda: self._client.get_custom_job(name=name, retry=None, timeout=_REQUEST_S)
-        )
+        job = self._answered(lambda: self._client.get_custom_job(name=name, **_ONE_REQUEST))
         return JobState(job.state.name.removeprefix(_STATE).lower(), str(job.error.message))
 
     def cancel(self, name: str) -> None:
         """Asks Vertex AI to end a job."""
-        self._answered(
-            lambda: self._client.cancel_custom_job(name=name, retry=None, timeout=_REQUEST_S)
-        )
+        self._answered(lambda: self._client.cancel_custom_job(name=name, **_ONE_REQUEST))
 
     def page(self, name: str) -> str:
         """Returns the page of a job in the Google Cloud console."""
@@ -161,32 +163,14 @@ class CustomJobs:
         return f"projects/{self._project}/locations/{self._location}"
 
     def _find(self, nonce: str) -> str | None:
-        found = self._client.list_custom_jobs(
-            {"parent": self._parent, "filter": f'labels.{LABEL}="{nonce}"'},
-            retry=None,
-            timeout=_REQUEST_S,
-        )
+        wanted = {"parent": self._parent, "filter": f'labels.{LABEL}="{nonce}"'}
+        found = self._client.list_custom_jobs(wanted, **_ONE_REQUEST)
         return next((str(job.name) for job in found), None)
 
     def _answered(self, ask: Callable[[], _Answer]) -> _Answer:
-        """Asks again while the answer is that it cannot be given just now."""
-        import google.auth.exceptions
-        from google.api_core import exceptions
-
-        passing = (
-            exceptions.TooManyRequests,
-            exceptions.ServerError,
-            google.auth.exceptions.TransportError,
-            OSError,  # of the connection
-        )
-        for wait in _WAITS_S:
-            with self._explained():
-                try:
-                    return ask()
-                except passing:
-                    self._sleep(wait)
         with self._explained():
-            return ask()
+            answer: _Answer = self._repeated(ask)()
+            return answer
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -200,6 +184,10 @@ class CustomJobs:
             raise UserError(
                 f"no credentials for {self._place}: {error}; run `gcloud auth application-default "
                 "login`"
+            ) from None
+        except exceptions.RetryError as error:
+            raise UserError(
+                f"{self._place} does not answer for {_PATIENCE_S:.0f} s: {error.cause}"
             ) from None
         except exceptions.GoogleAPIError as error:
             raise UserError(f"{self._place} refused: {error}") from None

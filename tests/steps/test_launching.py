@@ -3,8 +3,6 @@
 import contextlib
 import dataclasses
 import json
-import os
-import signal
 
 import pytest
 
@@ -156,14 +154,6 @@ def test_hosts_that_do_not_come_to_their_end_fail_the_step(told, point):
     told.does = lambda: 75
     with pytest.raises(PointFailed, match="its hosts ended with exit code 75"):
         launched(*point())
-
-
-def test_a_step_that_is_told_to_end_is_interrupted_so_that_its_hosts_are_cleared_up(told, point):
-    told.does = lambda: os.kill(os.getpid(), signal.SIGTERM)
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt):
-        launched(*point())
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_launcher_that_there_is_not_is_refused(point):
