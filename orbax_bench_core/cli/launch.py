@@ -6,16 +6,20 @@ import enum
 import itertools
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from orbax_bench_core.cli.arguments import Override, SuiteFile
 from orbax_bench_core.exit_codes import Exit
 
-if TYPE_CHECKING:
-    from orbax_bench_core.launchers import SliceShape
-
+EXPERIMENTAL: Final = {
+    "vertex": "Vertex AI custom job",
+    "xpk": "XPK cluster",
+    "tpu-vm": "TPU VM",
+    "pathways": "Pathways cluster",
+}
+"""Places whose launchers were never run on a real one, and what that is."""
 _LONGEST_NAME: Final = 40
 """Characters of a name that is given; places on Kubernetes leave less, and say so."""
 
@@ -47,8 +51,9 @@ def launch(
         str,
         typer.Option(
             metavar="PLACE",
-            help="Where the hosts are: processes of this machine, ray, jobset, vertex, "
-            "xpk, tpu-vm or pathways.",
+            help="Where the hosts are: processes of this machine, ray, jobset, "
+            f"{', '.join(EXPERIMENTAL)}. The last {len(EXPERIMENTAL)} are experimental: never run "
+            "on a real one.",
         ),
     ],
     hosts: Annotated[
@@ -74,7 +79,7 @@ def launch(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="A setting of the place, such as partition=tpu; repeatable. An unknown key names "
+            help="A setting of the place, such as queue=tpus; repeatable. An unknown key names "
             "those that there are.",
         ),
     ] = None,
@@ -95,34 +100,25 @@ def launch(
     """
     from orbax_bench_core.cli.command_table import CommandTable
     from orbax_bench_core.config import load_suite
-    from orbax_bench_core.launchers import (
-        Launch,
-        named_processes,
-        parse_slice,
-        place_named,
-        place_settings,
-        require_whole_slices,
-    )
+    from orbax_bench_core.launchers import make_launcher, named_processes, place_named
 
-    place = place_named(on)
+    place_named(on)
     loaded = load_suite(suite, override or ())
-    shape = None if tpu is None else parse_slice(tpu)
-    chosen = place_settings(place, settings or ())
-    if shape is not None and not place.one_process(chosen):
-        require_whole_slices(named_processes(loaded.suite), shape, slices)
     words = _words(command, suite, output_directory, override or [], more or [])
-    # Every host would refuse what its command does not take, minutes later.
-    CommandTable()[command].make_context(f"orbax-bench {command}", list(words[2:]))
-    launched = Launch(
+    launcher = make_launcher(
+        on,
+        settings or (),
+        named_processes(loaded.suite),
+        hosts=hosts,
+        tpu=tpu,
+        slices=slices,
         name=_name(name, suite, output_directory),
         command=words,
         output_directory=output_directory,
-        hosts=_hosts(hosts, shape, slices),
         image=image,
-        tpu=shape,
-        slices=slices,
     )
-    launcher = place.launcher(launched, chosen)
+    # Every host would refuse what its command does not take, minutes later.
+    CommandTable()[command].make_context(f"orbax-bench {command}", list(words[2:]))
     if dry_run:
         print(launcher.shown())
         return
@@ -135,11 +131,7 @@ def launch(
 def _words(
     command: Measures, suite: str, directory: str, override: list[str], more: list[str]
 ) -> tuple[str, ...]:
-    """Returns the command that every host runs.
-
-    Raises:
-        UserError: A secret would stand in it.
-    """
+    """Returns the command that every host runs, in which no secret may stand."""
     from orbax_bench_core.errors import UserError
 
     given = [after for word, after in itertools.pairwise([*more, ""]) if word == "--notify"]
@@ -154,34 +146,10 @@ def _words(
     return ("orbax-bench", command.value, *named, "-o", directory, *overrides, *more)
 
 
-def _hosts(hosts: int | None, shape: SliceShape | None, slices: int) -> int:
-    """Returns the number of hosts that was asked for, or that the slices have.
-
-    Raises:
-        UserError: Both were given and disagree, or neither says how many.
-    """
-    from orbax_bench_core.errors import UserError
-
-    if shape is None:
-        if slices > 1:
-            raise UserError(f"--slices {slices} needs --tpu TYPE:TOPOLOGY")
-        return hosts or 1
-    found = shape.hosts * slices
-    if hosts not in (None, found):
-        raise UserError(
-            f"--hosts {hosts}: {slices} x TPU {shape} has {found} hosts of {shape.chips_per_host} "
-            "chips, and a slice is only used whole; leave --hosts out"
-        )
-    return found
-
-
 def _name(name: str | None, suite: str, directory: str) -> str:
     """Returns a name that every place takes: a label of the domain name system.
 
     Where the name of the suite is too long, a hash tells it and the run directory from others.
-
-    Raises:
-        UserError: The name that was given is none.
     """
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.launchers import LONGEST_NAME, job_name

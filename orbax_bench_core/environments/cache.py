@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from orbax_bench_core.environments.installed import own_version
+from orbax_bench_core.environments.resolve import own_version
 from orbax_bench_core.files import user_cache
 
 _OURS = "orbax-bench"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
+import select
 import shlex
 import shutil
+import signal
+import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from orbax_bench_core.environments.asking import NoAnswer, answer_of
 from orbax_bench_core.environments.cache import source_folder
 from orbax_bench_core.environments.resolve import refuse_release, works_with
 from orbax_bench_core.environments.supported import (
@@ -23,7 +27,10 @@ from orbax_bench_core.environments.supported import (
 from orbax_bench_core.errors import shortened
 
 _PROBE = Path(__file__).with_name("probe.py")
-_PROBE_S = 120
+_FIRST_S: Final = 4.0
+"""Seconds until the first word: a Python says one before it imports anything."""
+_PROBE_S: Final = 120.0
+_MOST_BYTES: Final = 2**20
 _ANSWERS = ("python", "executable", "missing", "broken", "versions")
 _SHADOWED = ("jax", "jaxlib", "numpy", "orbax/checkpoint", "tensorstore")
 
@@ -110,25 +117,72 @@ def check(interpreter: Interpreter) -> tuple[str, dict[str, str]]:
 
 def _probe(interpreter: Interpreter) -> Any:
     executable = interpreter.executable
-    command = [executable, "-c", _PROBE.read_text(), json.dumps(WORKER_MODULES)]
+    process = None
     try:
-        answer = answer_of(command, variables=interpreter.variables, timeout_s=_PROBE_S)
+        process = subprocess.Popen(
+            [executable, "-c", _PROBE.read_text(), json.dumps(WORKER_MODULES)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **interpreter.variables},
+            start_new_session=True,  # so that what it started ends with it
+        )
+        code, said = _answer(process)
     except OSError as error:
         raise EnvironmentFailed(f"{executable} does not run: {error}") from None
-    except NoAnswer as error:
+    except ValueError as error:
         raise EnvironmentFailed(
             f"{executable} does not answer as a Python does: {error}; give the path of a Python"
         ) from None
+    finally:
+        if process is not None:
+            _end(process)
+    lines = said.splitlines()
     try:
-        found = json.loads(answer.out.splitlines()[-1])
+        found = json.loads(next(line for line in reversed(lines) if line.startswith("{")))
         return {name: found[name] for name in _ANSWERS}
-    except (IndexError, KeyError, TypeError, ValueError, RecursionError):
-        last = "".join(answer.err.strip().splitlines()[-1:])
+    except (StopIteration, KeyError, TypeError, ValueError, RecursionError):
+        last = shortened("".join(lines[-1:])) if code else ""
         raise EnvironmentFailed(
-            f"{executable} ended with code {answer.code} when it was asked what it has: "
-            f"{shortened(last) or 'it did not answer as a Python does'}",
-            answer.err,
+            f"{executable} ended with code {code} when it was asked what it has: "
+            f"{last or 'it did not answer as a Python does'}",
+            said,
         ) from None
+
+
+def _answer(process: subprocess.Popen[bytes]) -> tuple[int, str]:
+    """Returns the exit code and the output of a program that may be no Python.
+
+    Both are bounded, in size and in time: it could print or sleep for ever.
+    """
+    assert process.stdout is not None
+    began, said = time.monotonic(), bytearray()
+    while True:
+        limit = _PROBE_S if said else _FIRST_S
+        left = began + limit - time.monotonic()
+        if not select.select([process.stdout], [], [], max(0.0, left))[0]:
+            raise ValueError(f"it {'does not end' if said else 'says nothing'} within {limit:g} s")
+        data = os.read(process.stdout.fileno(), _MOST_BYTES)
+        said += data
+        if len(said) > _MOST_BYTES:
+            raise ValueError(f"it says more than {_MOST_BYTES:,} bytes")
+        if not data:
+            break
+    try:
+        code = process.wait(max(0.1, began + _PROBE_S - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"it does not end within {_PROBE_S:g} s") from None
+    return code, said.decode(errors="replace")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process that has not ended, and all that it started."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
 
 
 def _unmet(versions: Mapping[str, str]) -> list[str]:

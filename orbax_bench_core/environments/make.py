@@ -17,18 +17,21 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments.cache import cache_folder, only_process
-from orbax_bench_core.environments.installed import own_versions, worker_requirements
 from orbax_bench_core.environments.interpreter import (
     Interpreter,
     check,
     find_executable,
     worker_variables,
 )
-from orbax_bench_core.environments.resolve import LOCK, resolve
+from orbax_bench_core.environments.resolve import (
+    LOCK,
+    own_versions,
+    resolve,
+    worker_requirements,
+)
 from orbax_bench_core.environments.supported import EnvironmentFailed
 from orbax_bench_core.environments.uv import run_uv
 from orbax_bench_core.files import opened
@@ -44,7 +47,6 @@ _LOCAL = re.compile(
     r"(?P<name>[\w.-]+(\[[^]]*\])?\s*@\s*)?(?P<url>file://)?(?P<path>[^\[]*)(?P<extras>.*)"
 )
 _SCHEMA = 1
-_PIECE_BYTES: Final = 2**20
 
 
 def make_environments(
@@ -65,10 +67,7 @@ def make_environments(
 
 
 def is_made(config: EnvironmentConfig, *, folder: Path, cache: Path | None = None) -> bool:
-    """Returns whether an environment is there already, so that nothing has to be installed.
-
-    The arguments are those of `make_environments`.
-    """
+    """Returns whether an environment exists already, so that nothing has to be installed."""
     try:
         requirements = [read_requirement(text, folder.absolute()) for text in config.requirements]
     except EnvironmentFailed:
@@ -202,24 +201,15 @@ def _is_path(text: str, *, named: bool) -> bool:
 def _digest(path: Path) -> str:
     """Returns a digest of a file, or of the names and contents of all source files in a folder."""
     whole = hashlib.sha256()
-    if path.is_file():
-        whole.update(os.fsencode(path.name))
-        for piece in _pieces(path):
-            whole.update(piece)
-        return whole.hexdigest()
-    for file in _sources(path):
-        whole.update(os.fsencode(f"{file.relative_to(path).as_posix()}\0"))
+    for file in [path] if path.is_file() else _sources(path):
+        name = file.relative_to(path.parent if path == file else path).as_posix()
+        whole.update(os.fsencode(f"{name}\0"))
         one = hashlib.sha256()
-        for piece in _pieces(file):
-            one.update(piece)
+        with opened(file) as content:
+            while piece := content.read(2**20):
+                one.update(piece)
         whole.update(one.digest())
     return whole.hexdigest()
-
-
-def _pieces(file: Path) -> Iterator[bytes]:
-    with opened(file) as content:
-        while piece := content.read(_PIECE_BYTES):
-            yield piece
 
 
 def _sources(root: Path) -> Iterator[Path]:

@@ -1,17 +1,73 @@
-"""Resolution: the exact version of everything in an environment, from its requirements."""
+"""Resolution: the exact version of everything in an environment, from its requirements.
+
+The versions that are installed beside this package are the default of every environment.
+"""
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from orbax_bench_core.environments.installed import own_versions, worker_requirements
-from orbax_bench_core.environments.supported import OLDEST_ORBAX, RULES, EnvironmentFailed
+from orbax_bench_core.environments.supported import (
+    OLDEST_ORBAX,
+    RULES,
+    WORKER_REQUIREMENTS,
+    EnvironmentFailed,
+)
 from orbax_bench_core.environments.uv import run_uv
 
 LOCK = "requirements.lock"
+_ACCELERATORS = {
+    "libtpu": "tpu",
+    "jax-cuda12-plugin": "cuda12",
+    "jax-cuda13-plugin": "cuda13",
+}
+"""Distributions that give JAX an accelerator, and the extra of `jax` that brings them."""
+
+
+def own_version(name: str) -> str | None:
+    """Returns the version of a distribution that is installed here; None when there is none."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def worker_requirements() -> list[str]:
+    """Returns what the worker needs; its JAX has the accelerators that the one here has."""
+    extras = [extra for name, extra in _ACCELERATORS.items() if own_version(name) is not None]
+    jax = f"jax[{','.join(extras)}]" if extras else "jax"
+    return [jax if name == "jax" else name for name in WORKER_REQUIREMENTS]
+
+
+@functools.cache
+def own_versions() -> tuple[str, ...]:
+    """Returns `name==version` of all that the worker needs, directly or not, as installed here.
+
+    Environments prefer these versions, so that two of them differ in what the suite says, and not
+    in what was new on the day when each was made.
+    """
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    found: dict[str, str] = {}
+    wanted = [Requirement(text) for text in worker_requirements()]
+    while wanted:
+        one = wanted.pop()
+        name, extras = canonicalize_name(one.name), ("", *one.extras)
+        version = own_version(name)
+        if version is None or name in found:
+            continue
+        found[name] = version
+        for needed in map(Requirement, importlib.metadata.requires(name) or ()):
+            marker = needed.marker
+            if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras):
+                wanted.append(needed)
+    return tuple(f"{name}=={version}" for name, version in sorted(found.items()))
 
 
 def resolve(home: Path, requirements: Sequence[str], folder: Path) -> None:
@@ -23,9 +79,10 @@ def resolve(home: Path, requirements: Sequence[str], folder: Path) -> None:
     """
     wanted = [*requirements, *worker_requirements()]
     _compile(home, wanted, folder)
-    orbax = _version(home, "orbax-checkpoint")
-    if orbax is None:
+    found = re.search(r"^orbax-checkpoint==(\S+)", (home / LOCK).read_text(), re.MULTILINE)
+    if found is None:
         return  # a folder or a file: what it needs is not known beforehand
+    orbax = found[1]
     refuse_release(orbax)
     needs = requirements_of(orbax)
     if needs:
@@ -45,13 +102,6 @@ def _compile(home: Path, wanted: Sequence[str], folder: Path) -> None:
         *("--python", sys.executable, "--no-header", "--no-annotate"),
         folder=folder,
     )
-
-
-def _version(home: Path, name: str) -> str | None:
-    """Returns the version of a package in the lock file; None when it has none there."""
-    text = (home / LOCK).read_text()
-    found = re.search(rf"^{re.escape(name)}==(\S+)", text, re.MULTILINE)
-    return None if found is None else found[1]
 
 
 def refuse_release(orbax: str) -> None:

@@ -21,7 +21,14 @@ from orbax_bench_core.launchers.launch import (
     Launcher,
     job_name,
 )
-from orbax_bench_core.launchers.places import PLACES, Place, place_named, place_settings
+from orbax_bench_core.launchers.places import (
+    PLACES,
+    Place,
+    expected_of,
+    make_launcher,
+    place_named,
+    place_settings,
+)
 from orbax_bench_core.launchers.vertex_jobs import note_job, noted_job
 
 __all__ = [
@@ -39,8 +46,10 @@ __all__ = [
     "SliceShape",
     "expectation",
     "expected_devices",
+    "expected_of",
     "is_digest",
     "job_name",
+    "make_launcher",
     "named_processes",
     "note_job",
     "noted_job",

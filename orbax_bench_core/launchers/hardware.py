@@ -253,7 +253,9 @@ def _no_such_topology(generation: Generation, topology: str) -> str:
     message = f"{generation.name} {topology} is not a topology"
     sides = _sides(topology)
     if sides:
-        message += f"; did you mean {_nearest(generation, sides)}?"
+        size = math.log(math.prod(sides))
+        nearest = min(topologies(generation), key=lambda one: abs(math.log(_chips(one)) - size))
+        message += f"; did you mean {nearest}?"
     rule = f" {generation.name} has {', '.join(generation.topologies)}"
     if generation.largest_cube:
         rule += (
@@ -263,29 +265,8 @@ def _no_such_topology(generation: Generation, topology: str) -> str:
     return f"{message}{';' if not sides else ''}{rule}"
 
 
-def _nearest(generation: Generation, sides: tuple[int, ...]) -> str:
-    """Returns the topology with the same sides in order, or else the one nearest in size."""
-    chips = math.prod(sides)
-
-    def distance(topology: str) -> tuple[float, float]:
-        own = _sides(topology) or ()
-        padded = sorted((*sides, *[1] * (len(own) - len(sides))))
-        by_side = sum(
-            abs(math.log(a / b)) for a, b in zip(sorted(own), padded[-len(own) :], strict=True)
-        )
-        return by_side + 2 * abs(math.log(_chips(topology) / chips)), _chips(topology)
-
-    return min(topologies(generation), key=distance)
-
-
 def require_whole_slices(processes: Iterable[int], shape: SliceShape, slices: int = 1) -> None:
-    """Checks that points use every host of the slices: libtpu waits for those that do not start.
-
-    Args:
-        processes: Host processes of each point.
-        shape: The slice.
-        slices: How many of them there are.
-    """
+    """Checks that points use every host of the slices: libtpu waits for those that do not start."""
     hosts = shape.hosts * slices
     misfits = sorted({count for count in processes if count != hosts})
     if misfits:

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
+import secrets
 import shlex
 import shutil
+import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, TOKEN, without_cluster
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.hardware import SliceShape
 
 _DIGITS: Final = 10
 LONGEST_NAME: Final = 20
 """Characters of a name that is made here; JobSet leaves 26, and 22 to one that Pathways makes."""
+
+
+_SIGNALLED: Final = 128
+"""Exit codes above it are of processes that a signal has ended, as shells tell it."""
+
+GRACE_S: Final = 30.0
+"""Seconds for which hosts may end by themselves after process 0; they need 8 to miss it."""
+PASSED_ON: Final = ("PYTHONPATH", "LD_LIBRARY_PATH", "JAX_PLATFORMS", "XLA_FLAGS")
+"""Variables that hosts are given where they are set here."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,11 +71,6 @@ class Launch:
         return 3 if self.command[2] == "--suite" else 2
 
     @property
-    def line(self) -> str:
-        """The command as a shell takes it."""
-        return shlex.join(self.command)
-
-    @property
     def here(self) -> tuple[str, ...]:
         """The command by this Python's own entry point, for hosts that share its files."""
         return (sys.executable, "-m", "orbax_bench_core.cli", *self.command[1:])
@@ -92,14 +102,57 @@ class Launcher(Protocol):
         ...
 
 
-def require_client(program: str, remedy: str) -> str:
-    """Returns the path of a program that a launcher calls."""
-    found = shutil.which(program)
-    if found is None:
+def require_client(program: str, remedy: str) -> None:
+    """Refuses a launch by a program that is not here."""
+    if shutil.which(program) is None:
         raise UserError(f"cannot find `{program}` on this machine's PATH: {remedy}")
-    return found
+
+
+def call(words: Sequence[str]) -> int:
+    """Runs a command that reads nothing, and returns its exit code."""
+    return subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+def options(given: Mapping[str, str | None]) -> list[str]:
+    """Returns the words of options that have a value."""
+    return [word for flag, value in given.items() if value for word in (flag, value)]
+
+
+def environment_of_hosts() -> dict[str, str]:
+    """Returns this environment for what starts the hosts: a token of its own, and no other place.
+
+    The token is made for one launch: whoever has it can run commands on all hosts.
+    """
+    told = {name: os.environ[name] for name in (NOTIFY, NOTIFY_STATE) if name in os.environ}
+    return without_cluster(os.environ) | told | {TOKEN: secrets.token_hex(32)}
+
+
+def place_variables(head: str, host: int, hosts: int) -> dict[str, str]:
+    """Returns the variables by which a host knows its place, where no cluster has others."""
+    return {
+        "ORBAX_BENCH_HEAD": head,
+        "ORBAX_BENCH_HOST": str(host),
+        "ORBAX_BENCH_NUM_HOSTS": str(hosts),
+    }
 
 
 def say(line: str) -> None:
     """Tells how a launch goes, beside what its hosts print."""
     print(line, file=sys.stderr, flush=True)
+
+
+def echo(host: int, line: str) -> None:
+    """Prints a line with the number of the host that printed it; that of host 0 as it is."""
+    sys.stdout.write(f"host {host}: {line}" if host else line)
+    sys.stdout.flush()
+
+
+def code_of_run(code: int) -> int:
+    """Returns the exit code of a run, where a launcher tells the largest of all hosts' codes.
+
+    That of a host that was killed, or that has lost process 0, says only that the run is not
+    complete.
+    """
+    if code == Exit.INTERRUPTED:
+        return code
+    return code if 0 <= code < _SIGNALLED and code != Exit.LOST_HEAD else int(Exit.FAILED)

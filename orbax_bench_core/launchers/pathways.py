@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import pydantic
 
+from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers.containers import is_digest, require_jobset_names
 from orbax_bench_core.launchers.kubernetes import (
@@ -33,35 +34,41 @@ _MACHINES: Final = (
 """Machine types that a PathwaysJob takes, in version 0.1.4 of its definition."""
 
 
-def by_digest(image: str | None) -> str | None:
-    """Returns the image of a setting; one without a digest is refused."""
+def _by_digest(image: str | None) -> str | None:
     if image is not None and not is_digest(image):
         raise ValueError(f"expected NAME@sha256:DIGEST, got {image!r}")
     return image
 
 
-def in_a_bucket(folder: str | None) -> str | None:
-    """Returns the folder of a setting; one outside of buckets is refused."""
+def _in_a_bucket(folder: str | None) -> str | None:
     if folder is not None and not folder.startswith("gs://"):
         raise ValueError(f"Pathways keeps its files in a bucket only: gs://..., got {folder!r}")
     return folder
 
 
-class PathwaysSettings(KubernetesSettings):
-    """Settings of a Pathways job.
+class ServerSettings(ConfigModel):
+    """Settings of the servers of Pathways.
 
     Attributes:
         pathways_dir: `gs://` folder of Pathways itself; by default `pathways` in the run directory.
-        pathways_version: Version of the Pathways servers; the newest by default.
+        pathways_version: Version of the servers, the tag of their images; the newest by default.
         sidecar_image: Image of the colocated Python server, by digest, for
             `load_with_colocated_python`; built with the same JAX as `--image`.
+    """
+
+    pathways_dir: Annotated[str | None, pydantic.AfterValidator(_in_a_bucket)] = None
+    pathways_version: Text | None = None
+    sidecar_image: Annotated[str | None, pydantic.AfterValidator(_by_digest)] = None
+
+
+class PathwaysSettings(KubernetesSettings, ServerSettings):
+    """Settings of a Pathways job.
+
+    Attributes:
         restarts: How often all is started again when something fails.
         proxy_timeout_s: Longest time until the proxy answers, in whole seconds.
     """
 
-    pathways_dir: Annotated[str | None, pydantic.AfterValidator(in_a_bucket)] = None
-    pathways_version: Text | None = None
-    sidecar_image: Annotated[str | None, pydantic.AfterValidator(by_digest)] = None
     restarts: int = pydantic.Field(default=1, ge=0)
     proxy_timeout_s: int = pydantic.Field(default=600, ge=1)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 import pydantic
 
 from orbax_bench_core.config import ConfigModel, SuiteError, explain, read_value
 from orbax_bench_core.errors import Problem, UserError, did_you_mean, shortened
+from orbax_bench_core.launchers.expected import expectation
+from orbax_bench_core.launchers.hardware import parse_slice, require_whole_slices
 from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.pathways import Pathways, PathwaysSettings
@@ -20,13 +21,10 @@ from orbax_bench_core.launchers.vertex import Vertex, VertexSettings
 from orbax_bench_core.launchers.xpk import Xpk, XpkSettings
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Place:
+class Place(NamedTuple):
     """One kind of place.
 
     Attributes:
-        name: What `--on` takes.
-        summary: One line for people.
         settings: Model of what can be set with `--set`.
         launcher: Makes the launcher of a launch and its settings. It checks what it is given and
             sends nothing.
@@ -34,63 +32,63 @@ class Place:
             not say how many processes a point has.
     """
 
-    name: str
-    summary: str
     settings: type[ConfigModel]
     launcher: Callable[[Launch, Any], Launcher]
     one_process: Callable[[Any], bool] = lambda _settings: False
 
 
-PLACES: Final[Mapping[str, Place]] = {
-    place.name: place
-    for place in (
-        Place(
-            name="processes",
-            summary="several processes of this machine, each a host of its own",
-            settings=ProcessesSettings,
-            launcher=Processes,
-        ),
-        Place(
-            name="ray",
-            summary="nodes of a Ray cluster, by an actor on each",
-            settings=RaySettings,
-            launcher=Ray,
-        ),
-        Place(
-            name="jobset",
-            summary="a pod for each host, as a JobSet on Kubernetes",
-            settings=JobSetSettings,
-            launcher=JobSet,
-        ),
-        Place(
-            name="pathways",
-            summary="one process that drives all hosts, as a PathwaysJob on Kubernetes",
-            settings=PathwaysSettings,
-            launcher=Pathways,
-            one_process=lambda _settings: True,
-        ),
-        Place(
-            name="vertex",
-            summary="a custom job of Vertex AI: replicas with GPUs, or a slice of TPUs",
-            settings=VertexSettings,
-            launcher=Vertex,
-        ),
-        Place(
-            name="xpk",
-            summary="a pod for each host, by Google's XPK",
-            settings=XpkSettings,
-            launcher=Xpk,
-            one_process=lambda settings: settings.enable_pathways,
-        ),
-        Place(
-            name="tpu-vm",
-            summary="the hosts of a Cloud TPU VM, by gcloud",
-            settings=TpuVmSettings,
-            launcher=TpuVm,
-        ),
-    )
+PLACES: Final[dict[str, Place]] = {
+    "processes": Place(ProcessesSettings, Processes),
+    "ray": Place(RaySettings, Ray),
+    "jobset": Place(JobSetSettings, JobSet),
+    "pathways": Place(PathwaysSettings, Pathways, one_process=lambda _settings: True),
+    "vertex": Place(VertexSettings, Vertex),
+    "xpk": Place(XpkSettings, Xpk, one_process=lambda settings: settings.enable_pathways),
+    "tpu-vm": Place(TpuVmSettings, TpuVm),
 }
-"""All places, in the order in which people are shown them."""
+"""All places, by the name that `--on` takes."""
+
+
+def make_launcher(
+    on: str,
+    settings: Sequence[str],
+    processes: Iterable[int],
+    *,
+    hosts: int | None = None,
+    tpu: str | None = None,
+    slices: int = 1,
+    **launch: Any,
+) -> Launcher:
+    """Returns the launcher of a launch, whose points have so many processes.
+
+    The hosts of slices are as many as they have; of other machines there is one by default.
+    """
+    place = place_named(on)
+    chosen = place_settings(on, settings)
+    if not tpu:
+        if slices > 1:
+            raise UserError(f"--slices {slices} needs --tpu TYPE:TOPOLOGY")
+        return place.launcher(Launch(hosts=hosts or 1, **launch), chosen)
+    shape = parse_slice(tpu)
+    if not place.one_process(chosen):
+        require_whole_slices(processes, shape, slices)
+    found = shape.hosts * slices
+    if hosts not in (None, found):
+        raise UserError(
+            f"--hosts {hosts}: {slices} x TPU {shape} has {found} hosts of {shape.chips_per_host} "
+            "chips, and a slice is only used whole; leave --hosts out"
+        )
+    return place.launcher(Launch(hosts=found, tpu=shape, slices=slices, **launch), chosen)
+
+
+def expected_of(on: str, settings: Sequence[str], tpu: str, slices: int) -> str:
+    """Returns what hosts of slices refuse other devices than; empty where they see others.
+
+    A single process that drives all hosts sees devices of another backend.
+    """
+    if place_named(on).one_process(place_settings(on, settings)):
+        return ""
+    return expectation(parse_slice(tpu), slices)
 
 
 def place_named(name: str) -> Place:
@@ -100,9 +98,10 @@ def place_named(name: str) -> Place:
     return PLACES[name]
 
 
-def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
+def place_settings(on: str, pairs: Sequence[str]) -> ConfigModel:
     """Reads the settings of a place from `KEY=VALUE`, whose values are YAML."""
-    fields = place.settings.model_fields
+    model = place_named(on).settings
+    fields = model.model_fields
     problems, given = [], {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -116,12 +115,12 @@ def place_settings(place: Place, pairs: Sequence[str]) -> ConfigModel:
     if problems:
         raise UserError(*problems)
     try:
-        return place.settings.model_validate(given, strict=False)
+        return model.model_validate(given, strict=False)
     except pydantic.ValidationError as error:
         found = []
         for detail in error.errors():
             key = ".".join(map(str, detail["loc"]))
-            found.append(Problem(explain(detail, fields), key=f"--on {place.name} --set {key}"))
+            found.append(Problem(explain(detail, fields), key=f"--on {on} --set {key}"))
         raise UserError(*found) from None
 
 

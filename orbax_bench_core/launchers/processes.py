@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import shlex
 import socket
 import subprocess
+import threading
+from collections.abc import Sequence
 
 from orbax_bench_core.config import ConfigModel
-from orbax_bench_core.launchers.launch import Launch
-from orbax_bench_core.launchers.running import (
+from orbax_bench_core.launchers.launch import (
     GRACE_S,
-    echoed,
-    ended,
+    Launch,
+    echo,
     environment_of_hosts,
-    named_host,
-    started,
+    place_variables,
 )
 
-_HEAD = "ORBAX_BENCH_HEAD"
-_HOST = "ORBAX_BENCH_HOST"
-_NUM_HOSTS = "ORBAX_BENCH_NUM_HOSTS"
 _LOOPBACK = "127.0.0.1"
 
 
@@ -43,40 +39,66 @@ class Processes:
 
     def shown(self) -> str:
         """Returns the command line of each host."""
-        hosts = range(self._launch.hosts)
-        lines = (self._line(host, f"{_LOOPBACK}:PORT") for host in hosts)
-        return "\n".join(("# all in one environment, with a token of their own", *lines))
+        lines = ["# all in one environment, with a token of their own"]
+        for variables in self._places(f"{_LOOPBACK}:PORT"):
+            place = " ".join(f"{name}={text}" for name, text in variables.items())
+            lines.append(f"{place} {shlex.join(self._launch.command)}")
+        return "\n".join(lines)
 
     def start(self) -> int:
         """Starts all, passes on what they print, and waits for them."""
-        head = f"{_LOOPBACK}:{_free_port()}"
-        base, hosts = environment_of_hosts(), range(self._launch.hosts)
-        processes = [started(self._launch.here, base | self._place(host, head)) for host in hosts]
-        with ended(processes):
-            echoes = [
-                echoed(process, functools.partial(named_host, host))
-                for host, process in enumerate(processes)
-            ]
+        with socket.socket() as free:
+            free.bind((_LOOPBACK, 0))
+            head = f"{_LOOPBACK}:{free.getsockname()[1]}"
+        base = environment_of_hosts()
+        processes = [
+            subprocess.Popen(
+                self._launch.here,
+                env=base | place,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            )
+            for place in self._places(head)
+        ]
+        echoes = [
+            threading.Thread(target=_echo, args=each, daemon=True) for each in enumerate(processes)
+        ]
+        try:
+            for each in echoes:
+                each.start()
             codes = [processes[0].wait()]
             for process in processes[1:]:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(GRACE_S)
                 codes.append(process.poll() or 0)
+        finally:
+            _end([process for process in processes if process.poll() is None])
         for each in echoes:
             each.join()
         return next((code for code in codes if code), 0)
 
-    def _place(self, host: int, head: str) -> dict[str, str]:
-        return {_HEAD: head, _HOST: str(host), _NUM_HOSTS: str(self._launch.hosts)}
-
-    def _line(self, host: int, head: str) -> str:
-        place = " ".join(
-            f"{key}={shlex.quote(value)}" for key, value in self._place(host, head).items()
-        )
-        return f"{place} {self._launch.line}"
+    def _places(self, head: str) -> list[dict[str, str]]:
+        hosts = self._launch.hosts
+        return [place_variables(head, host, hosts) for host in range(hosts)]
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind((_LOOPBACK, 0))
-        return int(free.getsockname()[1])
+def _echo(host: int, process: subprocess.Popen[str]) -> None:
+    """Prints what a host prints, until its end."""
+    assert process.stdout is not None
+    with process.stdout as lines:
+        for line in lines:
+            echo(host, line)
+
+
+def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """Ends what still runs, kindly at first."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()

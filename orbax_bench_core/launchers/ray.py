@@ -9,10 +9,9 @@ import os
 import shlex
 import signal
 import socket
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -21,15 +20,16 @@ import pydantic
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import TOKEN
-from orbax_bench_core.launchers.launch import Launch
-from orbax_bench_core.launchers.ray_host import host_actor
-from orbax_bench_core.launchers.running import (
+from orbax_bench_core.launchers import ray_host
+from orbax_bench_core.launchers.launch import (
     GRACE_S,
     PASSED_ON,
+    Launch,
     code_of_run,
     echo,
     environment_of_hosts,
-    named_host,
+    place_variables,
+    say,
 )
 
 _RAY_GENERATIONS: Final = {"v5e": "v5litepod"}
@@ -69,26 +69,25 @@ class _Host:
 
     Attributes:
         actor: Ray's handle of it.
-        address: Address of its node.
-        node: Ray's id of the node.
-        slice: Name of the TPU slice of the node; empty where there is none.
+        node: Ray's id of its node.
+        address: Address of the node.
+        port: Port there at which nothing listens.
+        slice: Name of the TPU slice of the node; its id where there is none.
         worker: Index of the node in the slice.
-        code: Exit code of the command, once it has ended.
-        lost: Whether Ray has lost it.
+        lines: What the host prints, and then its exit code.
+        code: That code, once it is known.
+        over: Whether nothing more comes from it: it has ended, or Ray has lost it.
     """
 
     actor: Any
-    address: str
     node: str
-    slice: str
-    worker: int
+    address: str
+    port: int
+    slice: str = ""
+    worker: int = 0
+    lines: Any = None
     code: int | None = None
-    lost: bool = False
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more comes from it."""
-        return self.lost or self.code is not None
+    over: bool = False
 
 
 class Ray:
@@ -116,7 +115,7 @@ class Ray:
         else:
             group = f"{launch.slices} x slice_placement_group({self._slice()})"
         variables = " ".join(
-            f"{name}={shlex.quote(text)}" for name, text in _place("NODE:PORT", 0, launch)
+            f"{name}={text}" for name, text in place_variables("NODE:PORT", 0, launch.hosts).items()
         )
         return "\n".join(
             (
@@ -129,58 +128,77 @@ class Ray:
 
     def start(self) -> int:
         """Starts a host on each node, passes on what they print, and waits for process 0."""
-        ray = _ray()
-        with self._connected(ray), self._placed(ray) as options:
-            hosts = self._hosts(ray, options)
-            try:
-                self._begin(ray, hosts)
-                return self._follow(ray, hosts)
-            finally:
-                _stop(ray, hosts)
+        try:
+            import ray
+        except ImportError:
+            raise UserError(
+                "--on ray needs Ray, in the version that the cluster has: pip install "
+                "'orbax-bench[ray]'"
+            ) from None
+        with contextlib.ExitStack() as clearing:
+            self._connect(ray)
+            clearing.callback(ray.shutdown)
+            hosts = self._hosts(ray, clearing)
+            clearing.callback(_stop, ray, hosts)
+            self._begin(hosts)
+            return self._follow(ray, hosts)
 
-    @contextlib.contextmanager
-    def _connected(self, ray: Any) -> Iterator[None]:
+    def _connect(self, ray: Any) -> None:
         address = self._settings.address or os.environ.get("RAY_ADDRESS") or "auto"
+        told = signal.getsignal(signal.SIGTERM)
         try:
             _knock(address)
-            with _own_signals():
-                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError, ValueError) as error:
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             raise UserError(
-                f"cannot reach a Ray cluster at {address}: {' '.join(lines)}; give --set "
+                f"cannot reach a Ray cluster at {address}: {' '.join(_lines(error))}; give --set "
                 "address=HOST:PORT, and the same versions of Ray and Python as the cluster has"
             ) from None
-        try:
-            yield
-        finally:
-            ray.shutdown()
+        if threading.current_thread() is threading.main_thread():
+            # Told to end, Ray would exit at once, and no host be told to.
+            signal.signal(signal.SIGTERM, told)
 
-    @contextlib.contextmanager
-    def _placed(self, ray: Any) -> Iterator[list[dict[str, Any]]]:
-        """Reserves the nodes."""
+    def _hosts(self, ray: Any, clearing: contextlib.ExitStack) -> list[_Host]:
+        """Reserves nodes and makes the actors, and returns them in the order of ranks.
+
+        The bundles of a group are on its nodes in any order. Hosts of a TPU slice have one, which
+        JAX expects the ranks to have as well.
+        """
         from ray.util.placement_group import placement_group, remove_placement_group
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-        hosts, resources = self._launch.hosts, self._bundle()
-        with contextlib.ExitStack() as stack:
-            if self._launch.tpu is None:
-                group = placement_group([resources] * hosts, strategy="STRICT_SPREAD")
-                stack.callback(remove_placement_group, group)
-            else:
-                whole = self._slices(ray)
-                stack.callback(whole.shutdown)
-                group, resources = whole.placement_group, {**whole.bundle_resources}
-            self._await(ray, group)
-            asked = {
-                "num_cpus": resources.pop("CPU", 0),
-                "num_gpus": resources.pop("GPU", 0),
-                "resources": resources,
-            }
-            yield [
-                {**asked, "scheduling_strategy": PlacementGroupSchedulingStrategy(group, index)}
-                for index in range(hosts)
-            ]
+        resources = self._bundle()
+        if self._launch.tpu is None:
+            group = placement_group([resources] * self._launch.hosts, strategy="STRICT_SPREAD")
+            clearing.callback(remove_placement_group, group)
+        else:
+            whole = self._slices(ray)
+            clearing.callback(whole.shutdown)
+            group, resources = whole.placement_group, {**whole.bundle_resources}
+        self._await(ray, group)
+        # Nodes may not have this library: they are sent the class itself, not its name.
+        ray.cloudpickle.register_pickle_by_value(ray_host)
+        made = ray.remote(
+            num_cpus=resources.pop("CPU", 0),
+            num_gpus=resources.pop("GPU", 0),
+            resources=resources,
+            max_restarts=0,
+            max_concurrency=4,
+        )(ray_host.RayHost)
+        strategies = [
+            PlacementGroupSchedulingStrategy(group, index) for index in range(self._launch.hosts)
+        ]
+        actors = [made.options(scheduling_strategy=each).remote() for each in strategies]
+        try:
+            found = ray.get([actor.where.remote() for actor in actors], timeout=_ANSWER_S)
+        except ray.exceptions.RayError as error:
+            raise UserError(f"Ray cannot start the hosts: {_lines(error)[0]}") from None
+        labels = {node["NodeID"]: node.get("Labels") or {} for node in ray.nodes()}
+        hosts = [_Host(actor, *where) for actor, where in zip(actors, found, strict=True)]
+        for host in hosts:
+            known = labels.get(host.node, {})
+            host.slice, host.worker = known.get(_SLICE, ""), int(known.get(_WORKER, 0))
+        return sorted(hosts, key=lambda host: (host.slice, host.worker, host.address))
 
     def _slices(self, ray: Any) -> Any:
         from ray.util.tpu import slice_placement_group
@@ -217,7 +235,7 @@ class Ray:
         """Waits for the nodes, without which a group waits for ever."""
         hosts, wait_s = self._launch.hosts, self._settings.wait_s
         if not group.wait(min(_POLL_S, wait_s)):
-            _say(f"waiting for {hosts} nodes of Ray that are free; {_nodes(ray)}")
+            say(f"waiting for {hosts} nodes of Ray that are free; {_nodes(ray)}")
         if not group.wait(wait_s):
             shape = self._launch.tpu
             what = _amounts(self._bundle()) if shape is None else f"a host of TPU {shape}"
@@ -226,89 +244,57 @@ class Ray:
                 f"{wait_s:g} s; {_nodes(ray)}"
             )
 
-    def _hosts(self, ray: Any, options: Sequence[Mapping[str, Any]]) -> list[_Host]:
-        """Makes the actors, and returns them in the order of ranks.
-
-        The bundles of a group are on its nodes in any order. Hosts of a TPU slice have one, which
-        JAX expects the ranks to have as well.
-        """
-        made = ray.remote(max_restarts=0, max_concurrency=4)(host_actor())
-        actors = [made.options(**each).remote() for each in options]
-        try:
-            found = ray.get([actor.where.remote() for actor in actors], timeout=_ANSWER_S)
-        except ray.exceptions.RayError as error:
-            raise UserError(f"Ray cannot start the hosts: {_first_line(error)}") from None
-        labels = {node["NodeID"]: node.get("Labels") or {} for node in ray.nodes()}
-        hosts = [
-            _Host(
-                actor,
-                address,
-                node,
-                slice=labels.get(node, {}).get(_SLICE, ""),
-                worker=int(labels.get(node, {}).get(_WORKER, 0)),
-            )
-            for actor, (address, node) in zip(actors, found, strict=True)
-        ]
-        return sorted(hosts, key=lambda host: (host.slice, host.worker, host.address))
-
-    def _begin(self, ray: Any, hosts: Sequence[_Host]) -> None:
+    def _begin(self, hosts: Sequence[_Host]) -> None:
         launch, given = self._launch, environment_of_hosts()
         names = (TOKEN, *PASSED_ON, *self._settings.variables)
         passed = {name: given[name] for name in names if name in given}
         words, folder = launch.by(self._settings.program), str(Path.cwd())
         slices = list(dict.fromkeys(host.slice or host.node for host in hosts))
-        begun = []
-        try:
-            head = ray.get(hosts[0].actor.free_address.remote(), timeout=_ANSWER_S)
-            for rank, host in enumerate(hosts):
-                sets = {**passed, **dict(_place(head, rank, launch))}
-                if launch.slices > 1:
-                    index = slices.index(host.slice or host.node)
-                    sets |= _megascale(hosts[0].address, len(slices), index)
-                begun.append(host.actor.start.remote(words, sets, folder))
-            ray.get(begun, timeout=_ANSWER_S)
-        except ray.exceptions.RayError as error:
-            raise UserError(
-                f"a node cannot start `{words[0]}`: {_last_line(error)}; give --set program=... "
-                "where nodes have it elsewhere"
-            ) from None
+        first = hosts[0]
+        address = f"[{first.address}]" if ":" in first.address else first.address
+        for rank, host in enumerate(hosts):
+            sets = passed | place_variables(f"{address}:{first.port}", rank, launch.hosts)
+            if launch.slices > 1:
+                from ray.util.tpu import get_tpu_coordinator_env_vars
+
+                index = slices.index(host.slice or host.node)
+                sets |= get_tpu_coordinator_env_vars(first.address, len(slices), index)
+            host.lines = host.actor.run.options(num_returns="streaming").remote(words, sets, folder)
 
     def _follow(self, ray: Any, hosts: Sequence[_Host]) -> int:
         """Prints what hosts say until process 0 has ended, and the others after it."""
-        asked = {host.actor.said.remote(_POLL_S): rank for rank, host in enumerate(hosts)}
+        left = {host.lines: rank for rank, host in enumerate(hosts)}
         until: float | None = None
-        while asked and (until is None or time.monotonic() < until):
-            ready, _ = ray.wait(list(asked), timeout=_POLL_S)
-            for question in ready:
-                rank = asked.pop(question)
-                if self._heard(ray, question, rank, hosts[rank]):
-                    asked[hosts[rank].actor.said.remote(_POLL_S)] = rank
+        while left and (until is None or time.monotonic() < until):
+            ready, _ = ray.wait(list(left), timeout=_POLL_S)
+            for lines in ready:
+                rank = left[lines]
+                if not self._heard(ray, rank, hosts[rank]):
+                    del left[lines]
             if until is None and hosts[0].over:
                 until = time.monotonic() + GRACE_S
         return code_of_run(1 if hosts[0].code is None else hosts[0].code)
 
-    @staticmethod
-    def _heard(ray: Any, question: Any, rank: int, host: _Host) -> bool:
-        """Prints what a host has said since it was asked; returns whether more may come."""
+    def _heard(self, ray: Any, rank: int, host: _Host) -> bool:
+        """Prints the next line of a host; returns whether more may come."""
         try:
-            lines, host.code = ray.get(question)
+            said = ray.get(next(host.lines))
+        except ray.exceptions.RayTaskError as error:
+            host.over = True
+            program = self._launch.by(self._settings.program)[0]
+            raise UserError(
+                f"a node cannot start `{program}`: {_lines(error)[-1]}; give --set program=... "
+                "where nodes have it elsewhere"
+            ) from None
         except ray.exceptions.RayError as error:
-            host.lost = True
-            _say(f"host {rank}: Ray has lost it at {host.address}: {_first_line(error)}")
-            return False
-        echo(lines, lambda line: named_host(rank, line))
+            host.over = True
+            say(f"host {rank}: Ray has lost it at {host.address}: {_lines(error)[0]}")
+        else:
+            if isinstance(said, int):
+                host.code, host.over = said, True
+            else:
+                echo(rank, said)
         return not host.over
-
-
-@contextlib.contextmanager
-def _own_signals() -> Iterator[None]:
-    """Keeps what SIGTERM does: Ray would exit at once, and no host be told to end."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
 
 
 def _knock(address: str) -> None:
@@ -318,34 +304,9 @@ def _knock(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), _KNOCK_S).close()
 
 
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise UserError(
-            "--on ray needs Ray, in the version that the cluster has: pip install "
-            "'orbax-bench[ray]'"
-        ) from None
-    return ray
-
-
-def _place(head: str, rank: int, launch: Launch) -> Iterator[tuple[str, str]]:
-    yield "ORBAX_BENCH_HEAD", head
-    yield "ORBAX_BENCH_HOST", str(rank)
-    yield "ORBAX_BENCH_NUM_HOSTS", str(launch.hosts)
-
-
-def _megascale(address: str, slices: int, index: int) -> dict[str, str]:
-    from ray.util.tpu import get_tpu_coordinator_env_vars
-
-    found: dict[str, str] = get_tpu_coordinator_env_vars(address, slices, index)
-    return found
-
-
 def _stop(ray: Any, hosts: Sequence[_Host]) -> None:
     """Ends what still runs, kindly at first; what has ended or is lost does not answer."""
-    left = [host for host in hosts if not host.over]
-    ending = [host.actor.stop.remote(GRACE_S) for host in left]
+    ending = [host.actor.stop.remote(GRACE_S) for host in hosts if not host.over]
     with contextlib.suppress(ray.exceptions.RayError):
         ray.get(ending, timeout=GRACE_S + _ANSWER_S)
 
@@ -362,13 +323,6 @@ def _amounts(resources: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {resources[name]:g}" for name in _RESOURCES if name in resources)
 
 
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-
-
-def _last_line(error: Exception) -> str:
-    return [line.strip() for line in str(error).splitlines() if line.strip()][-1]
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _lines(error: Exception) -> list[str]:
+    """Returns what an error says: Ray gives whole tracebacks."""
+    return [line.strip() for line in str(error).splitlines() if line.strip()] or [""]

@@ -6,45 +6,36 @@ import contextlib
 import os
 import secrets
 import shlex
-import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import pydantic
-
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import HEAD_PORT, TOKEN
+from orbax_bench_core.execute import TOKEN
 from orbax_bench_core.launchers.containers import require_shared
-from orbax_bench_core.launchers.launch import Launch, require_client
+from orbax_bench_core.launchers.launch import Launch, call, options, require_client
 from orbax_bench_core.launchers.shipping import shipment
 
-_METADATA: Final = "http://metadata.google.internal/computeMetadata/v1/instance/attributes"
 _NO_CLIENT: Final = (
     "install the Google Cloud command line, https://cloud.google.com/sdk, or run what --dry-run "
     "prints where it is"
 )
 _SCRIPT: Final = """\
 set -u
-asked() {{ curl -fsS -H 'Metadata-Flavor: Google' {metadata}/"$1"; }}
-rank=$(asked agent-worker-number) || exit 75
-first=$(asked worker-network-endpoints) || exit 75
-first=${{first%%,*}}
 {TOKEN}=$(cat {token}) || exit 75
 rm -f {token}
-export {TOKEN} ORBAX_BENCH_HOST="$rank" ORBAX_BENCH_NUM_HOSTS={hosts}
-export ORBAX_BENCH_HEAD="${{first##*:}}:{port}"
+export {TOKEN} ORBAX_BENCH_CLUSTER=tpu-vm ORBAX_BENCH_NUM_HOSTS={hosts}
 : > {log}
 nohup {command} >> {log} 2>&1 < /dev/null &
 run=$!
 echo "$run" > {pid}
-if [ "$rank" = 0 ]; then tail -n +1 --pid="$run" -f {log}; fi
+tail -n +1 --pid="$run" -f {log}
 wait "$run"
 """
 """Program of every host, in bash. The token is read from a file of this user, which is removed. The
-list of addresses has been written as `ADDRESS,...` and as `NAME:ID:ADDRESS,...`."""
+command asks the metadata server for its place itself."""
 
 
 class TpuVmSettings(ConfigModel):
@@ -58,7 +49,6 @@ class TpuVmSettings(ConfigModel):
         mounted: Path at which its hosts mount one file system, for a run directory that is not in
             a bucket.
         internal_ip: Whether to connect to internal addresses.
-        port: Port at which process 0 listens for the others.
         suite_on_hosts: Path of the suite on its hosts; otherwise the one of this machine is sent.
     """
 
@@ -68,7 +58,6 @@ class TpuVmSettings(ConfigModel):
     program: str = "orbax-bench"
     mounted: str | None = None
     internal_ip: bool = False
-    port: int = pydantic.Field(default=HEAD_PORT, ge=1024, le=65535)
     suite_on_hosts: str | None = None
 
 
@@ -101,14 +90,13 @@ class TpuVm:
         require_client("gcloud", _NO_CLIENT)
         self._shipment.send()
         with _token_file() as token:
-            for words in (self._prepare, self._copy(str(token))):
-                code = _called(words)
-                if code:
-                    return code
+            code = call(self._prepare) or call(self._copy(token))
+        if code:
+            return code
         try:
-            return _called(self._run)
+            return call(self._run)
         finally:
-            _called(self._end)
+            call(self._end)
 
     @property
     def script(self) -> str:
@@ -116,9 +104,7 @@ class TpuVm:
         command = (self._settings.program, *self._shipment.command[1:])
         return _SCRIPT.format(
             TOKEN=TOKEN,
-            metadata=_METADATA,
             hosts=self._launch.hosts,
-            port=self._settings.port,
             token=self._file("token"),
             log=self._file("log"),
             pid=self._file("pid"),
@@ -150,11 +136,8 @@ class TpuVm:
 
     def _where(self) -> list[str]:
         settings = self._settings
-        return [
-            *("--zone", settings.zone, "--worker=all"),
-            *(("--project", settings.project) if settings.project else ()),
-            *(("--internal-ip",) if settings.internal_ip else ()),
-        ]
+        where = ["--zone", settings.zone, "--worker=all", *options({"--project": settings.project})]
+        return [*where, "--internal-ip"] if settings.internal_ip else where
 
     def _file(self, kind: str) -> str:
         """Returns a file in the user's home folder on each host, as scp and a shell name it."""
@@ -162,16 +145,12 @@ class TpuVm:
 
 
 @contextlib.contextmanager
-def _token_file() -> Iterator[Path]:
-    """Yields a file with a token that this user alone can read."""
+def _token_file() -> Iterator[str]:
+    """Yields the name of a file with a token that this user alone can read."""
     descriptor, name = tempfile.mkstemp(prefix="orbax-bench-token-")  # with rights 0600
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_hex(32))
-        yield Path(name)
+        yield name
     finally:
         Path(name).unlink()
-
-
-def _called(words: Sequence[str]) -> int:
-    return subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode

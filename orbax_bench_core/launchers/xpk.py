@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-from collections.abc import Sequence
-from typing import Annotated, Final, Self
+from typing import Final, Self
 
 import pydantic
 
-from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import HEAD_PORT, TOKEN
+from orbax_bench_core.execute import HEAD_PORT
 from orbax_bench_core.launchers.containers import (
     require_digest,
     require_jobset_names,
     require_shared,
 )
 from orbax_bench_core.launchers.hardware import SliceShape
-from orbax_bench_core.launchers.kubernetes import Text
-from orbax_bench_core.launchers.launch import Launch, require_client
-from orbax_bench_core.launchers.pathways import HEAD_JOB, by_digest, in_a_bucket, pathways_folder
+from orbax_bench_core.launchers.kubernetes import Environment
+from orbax_bench_core.launchers.launch import Launch, call, options, require_client
+from orbax_bench_core.launchers.pathways import HEAD_JOB, ServerSettings, pathways_folder
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.provenance import IMAGE
 
 _JOB: Final = "slice-job"
-_NAMES: Final = {
-    "v4": "v4",
-    "v5e": "v5litepod",
-    "v5p": "v5p",
-    "v6e": "v6e",
-    "v7x": "tpu7x",
-}
-"""XPK's names of the generations, which a topology is appended to."""
+_NAMES: Final = {"v5e": "v5litepod", "v7x": "tpu7x"}
+"""XPK's names of generations where they are others, which a topology is appended to."""
 _SERVERS: Final = "us-docker.pkg.dev/cloud-tpu-v2-images/pathways"
 """Where XPK takes the images of Pathways from."""
-_OF_PATHWAYS: Final = ("pathways_dir", "pathways_version", "sidecar_image")
 _SLICE_MACHINE: Final = 4
 """Chips of the machines that XPK makes slices of, single chips of v6e and v7x aside."""
 _NO_CLIENT: Final = (
@@ -44,7 +34,7 @@ _NO_CLIENT: Final = (
 )
 
 
-class XpkSettings(ConfigModel):
+class XpkSettings(ServerSettings):
     """Settings of an XPK workload.
 
     Attributes:
@@ -54,10 +44,6 @@ class XpkSettings(ConfigModel):
         namespace: Kubernetes namespace; by default that of the context.
         enable_pathways: Whether one process drives the devices of all hosts, through Pathways;
             the cluster is one of `xpk cluster create-pathways`.
-        pathways_dir: `gs://` folder of Pathways itself; by default `pathways` in the run directory.
-        pathways_version: Tag of the images of its servers; XPK takes `latest`.
-        sidecar_image: Image of the colocated Python server, by digest, for
-            `load_with_colocated_python`; built with the same JAX as `--image`.
         device_type: GPU machine as XPK names it, such as h100-80gb-8, in place of a TPU slice.
         priority: One of very-low, low, medium, high, very-high.
         restarts: How often all pods are started again after a failure.
@@ -71,29 +57,19 @@ class XpkSettings(ConfigModel):
     zone: str | None = None
     namespace: str | None = None
     enable_pathways: bool = False
-    pathways_dir: Annotated[str | None, pydantic.AfterValidator(in_a_bucket)] = None
-    pathways_version: Text | None = None
-    sidecar_image: Annotated[str | None, pydantic.AfterValidator(by_digest)] = None
     device_type: str | None = None
     priority: str | None = None
     restarts: int = pydantic.Field(default=0, ge=0)
-    environment: dict[str, str] = {}
+    environment: Environment = {}
     suite_in_image: str | None = None
     keep: bool = False
 
     @pydantic.model_validator(mode="after")
     def _of_pathways(self) -> Self:
-        given = [key for key in _OF_PATHWAYS if getattr(self, key) is not None]
+        given = [key for key in ServerSettings.model_fields if getattr(self, key) is not None]
         if given and not self.enable_pathways:
             raise ValueError(f"{', '.join(given)}: only with enable_pathways=true")
         return self
-
-    @pydantic.field_validator("environment")
-    @classmethod
-    def _without_a_token(cls, environment: dict[str, str]) -> dict[str, str]:
-        if TOKEN in environment:
-            raise ValueError(f"XPK writes {TOKEN} into a manifest that many can read; leave it out")
-        return environment
 
 
 class Xpk:
@@ -124,12 +100,20 @@ class Xpk:
         require_jobset_names(launch.name, jobs, head=HEAD_JOB if settings.enable_pathways else "")
         self._launch = launch
         self._settings = settings
-        self._device = (
-            ["--device-type", str(settings.device_type), "--num-nodes", str(launch.hosts)]
-            if launch.tpu is None
-            else ["--tpu-type", _tpu_type(launch.tpu), "--num-slices", str(launch.slices)]
-        )
         self._shipment = shipment(launch, in_image=settings.suite_in_image)
+        self._device = (
+            {"--device-type": settings.device_type, "--num-nodes": str(launch.hosts)}
+            if launch.tpu is None
+            else {"--tpu-type": _tpu_type(launch.tpu), "--num-slices": str(launch.slices)}
+        )
+        self._where = options(
+            {
+                "--cluster": settings.cluster,
+                "--project": settings.project,
+                "--zone": settings.zone,
+                "--namespace": settings.namespace,
+            }
+        )
 
     def shown(self) -> str:
         """Returns the commands."""
@@ -140,54 +124,42 @@ class Xpk:
         """Sends the suite, creates the workload, waits for its end, and deletes it."""
         require_client("xpk", _NO_CLIENT)
         self._shipment.send()
-        code = _called(self.create)
+        code = call(self.create)
         if code:
             return code
         try:
-            return _called(self._wait)
+            return call(self._wait)
         finally:
             if not self._settings.keep:
-                _called(self._delete)
+                call(self._delete)
 
     @property
     def create(self) -> list[str]:
         """Words of the command that creates the workload."""
-        settings, plain = (
-            self._settings,
-            self._settings.environment | {IMAGE: self._image} | self._place(),
-        )
+        settings = self._settings
+        variables = settings.environment | {IMAGE: self._image} | self._place()
         return [
             *("xpk", "workload", "create-pathways" if self._pathways else "create"),
             *("--workload", self._launch.name),
-            *self._where(),
-            *self._device,
+            *self._where,
+            *options(self._device),
             *("--docker-image", self._image),
             *self._pathways,
             *("--max-restarts", str(settings.restarts)),
-            *(("--priority", settings.priority) if settings.priority else ()),
-            *(word for key, value in plain.items() for word in ("--env", f"{key}={value}")),
+            *options({"--priority": settings.priority}),
+            *(word for key, value in variables.items() for word in ("--env", f"{key}={value}")),
             *("--command", shlex.join(self._shipment.command)),
         ]
 
     @property
     def _wait(self) -> list[str]:
         wait = ("--wait-for-job-completion", self._launch.name)
-        return ["xpk", "workload", "list", *self._where(), *wait]
+        return ["xpk", "workload", "list", *self._where, *wait]
 
     @property
     def _delete(self) -> list[str]:
         which = ("--workload", self._launch.name, "--force")
-        return ["xpk", "workload", "delete", *self._where(), *which]
-
-    def _where(self) -> list[str]:
-        settings = self._settings
-        given = {
-            "--cluster": settings.cluster,
-            "--project": settings.project,
-            "--zone": settings.zone,
-            "--namespace": settings.namespace,
-        }
-        return [word for flag, value in given.items() if value for word in (flag, value)]
+        return ["xpk", "workload", "delete", *self._where, *which]
 
     def _place(self) -> dict[str, str]:
         """Returns by what hosts with GPUs know their place; TPUs have the variables of GKE.
@@ -234,8 +206,5 @@ def _tpu_type(shape: SliceShape) -> str:
         )
     if shape.generation.name == "v5e" and shape.hosts == 1:
         raise UserError(f"--on xpk: XPK has no slices of v5e with one host, such as TPU {shape}")
-    return f"{_NAMES[shape.generation.name]}-{shape.topology}"
-
-
-def _called(words: Sequence[str]) -> int:
-    return subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode
+    name = shape.generation.name
+    return f"{_NAMES.get(name, name)}-{shape.topology}"

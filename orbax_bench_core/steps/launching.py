@@ -8,16 +8,7 @@ from collections.abc import Sequence
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import RunSettings, Session
-from orbax_bench_core.launchers import (
-    Launch,
-    Launcher,
-    expectation,
-    job_name,
-    parse_slice,
-    place_named,
-    place_settings,
-    require_whole_slices,
-)
+from orbax_bench_core.launchers import expected_of, job_name, make_launcher
 from orbax_bench_core.provenance import IMAGE
 from orbax_bench_core.steps.point import SAID, BatchOutcome, PointFailed
 from orbax_bench_core.sweep import SweepEntry, sides
@@ -91,10 +82,24 @@ def launch_batch(
         "--strict": strict,
         "--no-lock": not lock,
     }
-    words = [flag for flag, given in flags.items() if given] + _expecting(hosts, expect)
+    if hosts.tpu and not expect:
+        expect = expected_of(hosts.launcher, hosts.settings, hosts.tpu, hosts.slices)
+    words = [flag for flag, given in flags.items() if given]
+    words += ["--expect", expect] if expect else []
     command = ("orbax-bench", "step", "run-sweep-point", *ids, "-o", output_directory, *words)
-    launcher = _launcher(
-        session.entries, hosts, command, job_name(session.info.run_id, *ids), output_directory
+    processes = [point.processes for entry in session.entries for point in sides(entry).values()]
+    launcher = make_launcher(
+        hosts.launcher,
+        hosts.settings,
+        processes,
+        hosts=None if hosts.tpu else max(processes),
+        tpu=hosts.tpu,
+        slices=hosts.slices,
+        name=job_name(session.info.run_id, *ids),
+        command=command,
+        output_directory=output_directory,
+        image=os.environ.get(IMAGE),
+        noted=hosts.noted,
     )
     print(f"{SAID}{said}: measured on hosts started by {hosts.launcher}", flush=True)
     code = launcher.start()
@@ -117,44 +122,3 @@ def _said(entries: Sequence[SweepEntry]) -> str:
     """Returns which points these are, for people."""
     more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
     return f"{entries[0].name} {entries[0].id}{more}"
-
-
-def _expecting(hosts: PointHosts, expect: str) -> list[str]:
-    """Returns the words that have hosts refuse other devices than a slice has.
-
-    A single process that drives all hosts sees devices of another backend.
-    """
-    place = place_named(hosts.launcher)
-    one_process = place.one_process(place_settings(place, hosts.settings))
-    if not expect and hosts.tpu and not one_process:
-        expect = expectation(parse_slice(hosts.tpu), hosts.slices)
-    return ["--expect", expect] if expect else []
-
-
-def _launcher(
-    entries: Sequence[SweepEntry],
-    hosts: PointHosts,
-    command: tuple[str, ...],
-    name: str,
-    output_directory: str,
-) -> Launcher:
-    place = place_named(hosts.launcher)
-    chosen = place_settings(place, hosts.settings)
-    processes = [point.processes for entry in entries for point in sides(entry).values()]
-    shape, number = None, max(processes)
-    if hosts.tpu:
-        shape = parse_slice(hosts.tpu)
-        if not place.one_process(chosen):
-            require_whole_slices(processes, shape, hosts.slices)
-        number = shape.hosts * hosts.slices
-    launch = Launch(
-        name=name,
-        command=command,
-        output_directory=output_directory,
-        hosts=number,
-        image=os.environ.get(IMAGE),
-        tpu=shape,
-        slices=hosts.slices,
-        noted=hosts.noted,
-    )
-    return place.launcher(launch, chosen)

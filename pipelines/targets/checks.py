@@ -180,7 +180,7 @@ def _check_launch(shape: SliceShape | None, settings: Settings, target: Target) 
     if len(settings.pvc) > 1:
         raise UserError(_problem("pvc", f"the hosts of {whose} mount one claim only"))
     pairs = [f"{key}={value}" for key, value in launcher_settings(launcher, settings).items()]
-    place_settings(place_named(launcher), pairs)
+    place_settings(launcher, pairs)
 
 
 def check_launchers(settings: Settings, target: Target, directory: str) -> None:
@@ -199,7 +199,6 @@ def check_launchers(settings: Settings, target: Target, directory: str) -> None:
         if not launcher:
             continue
         given = launcher_settings(launcher, settings)
-        place = place_named(launcher)
         launch = Launch(
             name=_STEP_NAME,
             command=("orbax-bench", "step", "run-sweep-point", _POINT, "-o", directory),
@@ -208,7 +207,8 @@ def check_launchers(settings: Settings, target: Target, directory: str) -> None:
             image=settings.of_step(MEASURING).image,
             tpu=shape,
         )
-        place.launcher(launch, place_settings(place, [f"{key}={given[key]}" for key in given]))
+        pairs = [f"{key}={value}" for key, value in given.items()]
+        place_named(launcher).launcher(launch, place_settings(launcher, pairs))
 
 
 def check_connection(settings: Settings, target: Target) -> None:

@@ -120,9 +120,7 @@ def test_hosts_of_a_launcher(place):
         image=f"bench@sha256:{'a1' * 32}" if in_image else None,
         tpu=parse_slice("v5e:4x8") if slices else None,
     )
-    launcher = PLACES[place].launcher(
-        launch, place_settings(PLACES[place], SETTINGS.get(place, []))
-    )
+    launcher = PLACES[place].launcher(launch, place_settings(place, SETTINGS.get(place, [])))
     shown = launcher.shown()
     manifest = (
         list(yaml.safe_load_all(shown)) if place in ("jobset", "pathways", "vertex") else shown

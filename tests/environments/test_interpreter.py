@@ -4,12 +4,7 @@ import sys
 
 import pytest
 
-from orbax_bench_core.environments import (
-    EnvironmentFailed,
-    Interpreter,
-    asking,
-    interpreter,
-)
+from orbax_bench_core.environments import EnvironmentFailed, Interpreter, interpreter
 from orbax_bench_core.environments.interpreter import check, find_executable, worker_variables
 from orbax_bench_core.environments.supported import WORKER_MODULES
 
@@ -144,7 +139,7 @@ def test_a_program_that_is_no_python_is_said(script):
 )
 def test_what_does_not_answer_as_a_python_is_not_waited_for(script, monkeypatch, body, said):
     monkeypatch.setattr(interpreter, "_PROBE_S", 0.2)
-    monkeypatch.setitem(asking.answer_of.__kwdefaults__, "first_s", 0.1)
+    monkeypatch.setattr(interpreter, "_FIRST_S", 0.1)
     with pytest.raises(EnvironmentFailed) as failure:
         check(Interpreter(str(script(body)), {}))
     assert said in str(failure.value)

@@ -3,7 +3,7 @@ import importlib.metadata
 import pytest
 from packaging.requirements import Requirement
 
-from orbax_bench_core.environments import installed
+from orbax_bench_core.environments import resolve
 
 
 @pytest.fixture
@@ -24,20 +24,20 @@ def install(tmp_path, monkeypatch):
 
 def test_what_the_worker_needs_is_preferred_as_it_is_here():
     version = importlib.metadata.version("orbax-checkpoint")
-    assert f"orbax-checkpoint=={version}" in installed.own_versions()
+    assert f"orbax-checkpoint=={version}" in resolve.own_versions()
 
 
 @pytest.mark.parametrize("indirect", ["jaxlib", "tensorstore", "ml-dtypes", "pydantic-core"])
 def test_what_that_needs_is_preferred_too(indirect):
-    assert f"{indirect}=={importlib.metadata.version(indirect)}" in installed.own_versions()
+    assert f"{indirect}=={importlib.metadata.version(indirect)}" in resolve.own_versions()
 
 
 def test_what_is_installed_here_for_other_reasons_is_not():
-    assert not [one for one in installed.own_versions() if one.startswith(("pytest==", "rich=="))]
+    assert not [one for one in resolve.own_versions() if one.startswith(("pytest==", "rich=="))]
 
 
 def test_a_distribution_that_is_not_here_has_no_version():
-    assert installed.own_version("no-such-distribution") is None
+    assert resolve.own_version("no-such-distribution") is None
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_a_distribution_that_is_not_here_has_no_version():
 )
 def test_jax_gets_the_accelerator_that_it_has_here(install, plugin, extra):
     install(plugin, "1.0")
-    (jax,) = (Requirement(one) for one in installed.worker_requirements() if one.startswith("jax"))
+    (jax,) = (Requirement(one) for one in resolve.worker_requirements() if one.startswith("jax"))
     assert extra in jax.extras  # those of the machine of the tests stand beside it
 
 
 def test_without_an_accelerator_jax_is_plain(monkeypatch):
-    monkeypatch.setattr(installed, "_ACCELERATORS", {"no-such-distribution": "none"})
-    assert "jax" in installed.worker_requirements()
+    monkeypatch.setattr(resolve, "_ACCELERATORS", {"no-such-distribution": "none"})
+    assert "jax" in resolve.worker_requirements()

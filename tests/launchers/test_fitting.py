@@ -1,11 +1,15 @@
 """Points beside the hosts of the slices that they run on."""
 
+from pathlib import Path
+
 import pytest
 
+from orbax_bench_core.cli.launch import EXPERIMENTAL
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import named_processes, parse_slice, require_whole_slices
 
+PAGES = Path(__file__).parents[2] / "docs" / "launch"
 SUITE = """
 suite_name: tiny
 checkpoint_config: {spec: {a: {dtype: float32, shape: [8, 2]}}}
@@ -48,3 +52,9 @@ def test_a_point_that_leaves_hosts_of_a_slice_idle_is_refused_with_the_numbers()
 )
 def test_what_a_suite_names_itself_counts(more, named):
     assert named_processes(parse_suite(SUITE + more).suite) == named
+
+
+@pytest.mark.parametrize("place", EXPERIMENTAL)
+def test_the_page_of_a_place_that_no_launcher_has_met_says_so(place):
+    page = (PAGES / f"{place}.md").read_text()
+    assert f"\nExperimental: never run on a real {EXPERIMENTAL[place]}.\n" in page

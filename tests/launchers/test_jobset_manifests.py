@@ -1,6 +1,7 @@
 """Manifests of a JobSet against its schema, which refuses unknown fields."""
 
 import contextlib
+import functools
 import os
 
 import jsonschema
@@ -11,10 +12,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster
 from orbax_bench_core.launchers import (
     LONGEST_NAME,
-    Launch,
     job_name,
-    parse_slice,
-    place_named,
     place_settings,
 )
 from tests.support.kubernetes import JOBSET_SCHEMA, SECRET_SCHEMA, webhook_refusals
@@ -24,28 +22,8 @@ VALIDATOR = jsonschema.Draft202012Validator(JOBSET_SCHEMA)
 
 
 @pytest.fixture
-def made(tmp_path):
-    suite = tmp_path / "tiny.yaml"
-    suite.write_text("suite_name: tiny\n")
-
-    def make(*settings, tpu=None, slices=1, hosts=1, directory="gs://bucket/run", **changes):
-        shape = None if tpu is None else parse_slice(tpu)
-        place = place_named("jobset")
-        launch = Launch(
-            **{
-                "name": "ob-tiny",
-                "command": ("orbax-bench", "run", str(suite), "-o", directory, "-v"),
-                "output_directory": directory,
-                "hosts": shape.hosts * slices if shape else hosts,
-                "image": IMAGE,
-                "tpu": shape,
-                "slices": slices,
-            }
-            | changes
-        )
-        return place.launcher(launch, place_settings(place, settings))
-
-    return make
+def made(make):
+    return functools.partial(make, "jobset", more=["-v"])
 
 
 def manifest(launcher):
@@ -204,7 +182,7 @@ def test_every_setting_is_valid_where_it_belongs(made):
 
 def test_hosts_read_the_suite_from_the_run_directory_or_from_their_image(made):
     (container,) = pod(manifest(made(hosts=2)))["containers"]
-    sent = "gs://bucket/run/suite/tiny.yaml"
+    sent = "gs://bucket/run/suite/tiny suite.yaml"
     assert container["command"] == ["orbax-bench", "run", sent, "-o", "gs://bucket/run", "-v"]
     (container,) = pod(manifest(made("suite_in_image=/suites/a.yaml", hosts=2)))["containers"]
     assert container["command"][2] == "/suites/a.yaml"
@@ -278,7 +256,7 @@ def test_every_name_that_is_made_is_taken(made):
 )
 def test_a_wrong_setting_is_named(setting, said):
     with pytest.raises(UserError, match=said):
-        place_settings(place_named("jobset"), [setting])
+        place_settings("jobset", [setting])
 
 
 def test_the_schema_finds_what_the_server_would(made):

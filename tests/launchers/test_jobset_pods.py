@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.launchers import Launch, place_named, place_settings
+from orbax_bench_core.launchers import make_launcher
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
@@ -56,16 +56,16 @@ def test_the_pods_of_a_manifest_are_one_run(tmp_path):
     (suites / "own.yaml").write_text(SUITE)
     shutil.copy(EXAMPLES / "save_restore_benchmark.py", suites)
     command = ("orbax-bench", "run", str(suites / "own.yaml"), "-o", str(out))
-    launch = Launch(
+    launcher = make_launcher(
+        "jobset",
+        [f"volume=runs:{tmp_path}/volume", f"port={port}"],
+        (),
         name="ob-own",
         command=(*command, "--no-limits", "--no-lock"),
         output_directory=str(out),
         hosts=2,
         image=IMAGE,
     )
-    place = place_named("jobset")
-    settings = (f"volume=runs:{tmp_path}/volume", f"port={port}")
-    launcher = place.launcher(launch, place_settings(place, settings))
     launcher.shipment.send()
     shutil.rmtree(suites)  # a pod has none of it
     token = "5" * 64

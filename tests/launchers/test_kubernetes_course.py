@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import Launch, place_named, place_settings
+from orbax_bench_core.launchers import make_launcher
 from tests.support.kubernetes import Cluster, serving
 
 pytestmark = pytest.mark.slow
@@ -55,16 +55,17 @@ class Launched:
         self.suite.write_text("suite_name: tiny\n")
 
     def launcher(self, *settings):
-        launch = Launch(
+        mounted = f"volume=runs:{self.folder}/volume"
+        return make_launcher(
+            "jobset",
+            [mounted, *settings],
+            (),
             name="ob-tiny",
             command=("orbax-bench", "run", str(self.suite), "-o", str(self.directory)),
             output_directory=str(self.directory),
             hosts=2,
             image=IMAGE,
         )
-        place = place_named("jobset")
-        mounted = f"volume=runs:{self.folder}/volume"
-        return place.launcher(launch, place_settings(place, [mounted, *settings]))
 
     def run(self, *settings):
         return self.launcher(f"kubeconfig={self.kubeconfig}", *settings).start()

@@ -1,45 +1,21 @@
 """Manifests of a Pathways job; the proxy itself cannot run on a test machine."""
 
+import functools
+
 import jsonschema
 import pytest
 import yaml
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster
-from orbax_bench_core.launchers import (
-    Launch,
-    parse_slice,
-    place_named,
-    place_settings,
-)
 from tests.support.kubernetes import PATHWAYS_SCHEMA, Cluster, serving
 
 IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
 
 
 @pytest.fixture
-def made(tmp_path):
-    suite = tmp_path / "tiny.yaml"
-    suite.write_text("suite_name: tiny\n")
-
-    def make(*settings, tpu="v5e:4x8", slices=1, directory="gs://bucket/run", **changes):
-        shape = None if tpu is None else parse_slice(tpu)
-        launch = Launch(
-            **{
-                "name": "ob-tiny",
-                "command": ("orbax-bench", "run", str(suite), "-o", directory),
-                "output_directory": directory,
-                "hosts": shape.hosts * slices if shape else 1,
-                "image": IMAGE,
-                "tpu": shape,
-                "slices": slices,
-            }
-            | changes
-        )
-        place = place_named("pathways")
-        return place.launcher(launch, place_settings(place, settings))
-
-    return make
+def made(make):
+    return functools.partial(make, "pathways", tpu="v5e:4x8")
 
 
 def manifest(launcher):
@@ -64,7 +40,7 @@ def test_one_process_drives_the_slices(made):
     assert container(found)["command"][:3] == [
         "orbax-bench",
         "run",
-        "gs://bucket/run/suite/tiny.yaml",
+        "gs://bucket/run/suite/tiny suite.yaml",
     ]
 
 

@@ -1,5 +1,6 @@
 """Commands for a Cloud TPU VM, and what its hosts run, here with a fake metadata server."""
 
+import functools
 import stat
 import subprocess
 from pathlib import Path
@@ -7,33 +8,15 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
 
 VM = ("tpu_name=vm", "zone=us-central2-b")
 
 
 @pytest.fixture
-def made(tmp_path):
-    suite = tmp_path / "tiny.yaml"
-    suite.write_text("suite_name: tiny\n")
-
-    def make(*settings, tpu="v4:2x2x4", slices=1, **changes):
-        shape = None if tpu is None else parse_slice(tpu)
-        launch = Launch(
-            **{
-                "name": "ob-tiny",
-                "command": ("orbax-bench", "run", str(suite), "-o", "gs://bucket/a run"),
-                "output_directory": "gs://bucket/a run",
-                "hosts": shape.hosts * slices if shape else 1,
-                "tpu": shape,
-                "slices": slices,
-            }
-            | changes
-        )
-        place = place_named("tpu-vm")
-        return place.launcher(launch, place_settings(place, [*VM, *settings]))
-
-    return make
+def made(make):
+    return functools.partial(
+        make, "tpu-vm", *VM, directory="gs://bucket/a run", image=None, tpu="v4:2x2x4"
+    )
 
 
 def test_the_exact_commands_are_shown(made):
@@ -49,15 +32,8 @@ def test_the_exact_commands_are_shown(made):
 
 
 PROGRAMS = {
-    "curl": """
-case "$4" in
-  */agent-worker-number) echo "$RANK_HERE" ;;
-  */worker-network-endpoints) echo "$ENDPOINTS" ;;
-  *) exit 22 ;;
-esac
-""",
     "orbax-bench": """
-echo "$ORBAX_BENCH_HOST of $ORBAX_BENCH_NUM_HOSTS, head $ORBAX_BENCH_HEAD, $ORBAX_BENCH_TOKEN: $*"
+echo "$ORBAX_BENCH_CLUSTER, $ORBAX_BENCH_NUM_HOSTS hosts, $ORBAX_BENCH_TOKEN: $*"
 exit 3
 """,
     # It would look once a second whether the command has ended.
@@ -65,61 +41,30 @@ exit 3
 }
 
 
-@pytest.fixture
-def host(tmp_path):
-    """Runs a script as a host does, in a home folder of its own."""
+def test_a_host_takes_the_token_from_its_file_and_returns_the_code(made, tmp_path):
     home = tmp_path / "home"
     (home / "bin").mkdir(parents=True)
     for name, text in PROGRAMS.items():
         program = home / "bin" / name
         program.write_text(f"#!/bin/sh\n{text}")
         program.chmod(0o755)
-
-    def run(script, rank, endpoints):
-        (home / ".ob-tiny.token").write_text("secret")
-        environment = {
-            "PATH": f"{home}/bin:/usr/bin:/bin",
-            "RANK_HERE": str(rank),
-            "ENDPOINTS": endpoints,
-        }
-        done = subprocess.run(
-            ["bash", "-c", script],
-            cwd=home,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        return done, home
-
-    return run
-
-
-@pytest.mark.parametrize(
-    "endpoints", ["10.0.0.1,10.0.0.2", "unknown:123:10.0.0.1,unknown:456:10.0.0.2"]
-)
-def test_a_host_learns_its_place_and_the_token_and_returns_the_code(made, host, endpoints):
-    done, home = host(made().script, 0, endpoints)
-    assert done.stdout == (
-        "0 of 4, head 10.0.0.1:8463, secret: "
-        "run gs://bucket/a run/suite/tiny.yaml -o gs://bucket/a run\n"
+    (home / ".ob-tiny.token").write_text("secret")
+    done = subprocess.run(
+        ["bash", "-c", made().script],
+        cwd=home,
+        env={"PATH": f"{home}/bin:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
+    assert done.stdout == (
+        "tpu-vm, 4 hosts, secret: "
+        "run gs://bucket/a run/suite/tiny suite.yaml -o gs://bucket/a run\n"
+    )
+    assert (home / ".ob-tiny.log").read_text() == done.stdout
     assert done.returncode == 3, done.stderr
     assert not (home / ".ob-tiny.token").exists()
-
-
-def test_other_hosts_write_to_their_log_alone(made, host):
-    done, home = host(made().script, 2, "10.0.0.1,10.0.0.2")
-    assert done.stdout == ""
-    assert (home / ".ob-tiny.log").read_text().startswith("2 of 4, head 10.0.0.1:8463")
-    assert done.returncode == 3
-
-
-def test_a_host_that_is_no_tpu_vm_starts_nothing(made, host, monkeypatch):
-    done, home = host(made().script.replace("agent-worker-number", "none"), 0, "")
-    assert done.returncode == 75
-    assert not (home / ".ob-tiny.log").exists()
 
 
 @pytest.fixture

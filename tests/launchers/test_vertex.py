@@ -11,16 +11,9 @@ import pytest
 import yaml
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import (
-    PLACES,
-    Launch,
-    noted_job,
-    parse_slice,
-    place_settings,
-    vertex_jobs,
-)
+from orbax_bench_core.launchers import make_launcher, noted_job, parse_slice, vertex_jobs
 from orbax_bench_core.launchers import vertex as vertex_module
-from orbax_bench_core.launchers.vertex import GPUS, Vertex
+from orbax_bench_core.launchers.vertex import GPUS
 from tests.launchers.fake_custom_jobs import FakeCustomJobs, parsed
 from tests.support.processes import interrupts
 
@@ -48,14 +41,13 @@ def google():
     return pytest.importorskip("google.cloud.aiplatform_v1").types
 
 
-def vertex(*pairs, endpoint=None, **launch):
+def vertex(*pairs, endpoint=None, directory=RUN, **launch):
     given = ["project=p-1", "location=us-central1", *pairs]
-    settings = place_settings(PLACES["vertex"], given)
     if endpoint is not None:
-        settings = settings.model_copy(update={"endpoint": endpoint})
-    launch = {"image": IMAGE, "output_directory": RUN, **launch}
-    command = ("orbax-bench", "run", SUITE, "-o", launch["output_directory"])
-    return Vertex(Launch(name="ob-tiny", command=command, **launch), settings)
+        given.append(f"endpoint={endpoint}")
+    command = ("orbax-bench", "run", SUITE, "-o", directory)
+    launch = {"name": "ob-tiny", "image": IMAGE, "command": command, **launch}
+    return make_launcher("vertex", given, (), output_directory=directory, **launch)
 
 
 def shown(*pairs, **launch):
@@ -97,7 +89,7 @@ def test_a_single_host_is_one_pool():
 )
 def test_a_slice_is_one_replica_however_many_hosts_it_has(tpu, machine):
     shape = parse_slice(tpu)
-    [pool] = shown(tpu=shape, hosts=shape.hosts).job_spec.worker_pool_specs
+    [pool] = shown(tpu=tpu).job_spec.worker_pool_specs
     assert pool.replica_count == 1
     assert pool.machine_spec.machine_type == machine
     assert pool.machine_spec.tpu_topology == shape.topology
@@ -145,16 +137,8 @@ def test_the_environment_has_the_image_and_the_number_of_hosts_and_no_token(monk
 
 def test_a_local_suite_is_named_where_it_is_put(tmp_path):
     (tmp_path / "a.yaml").write_text(SUITE_TEXT)
-    local = Launch(
-        name="ob-a",
-        command=("orbax-bench", "run", str(tmp_path / "a.yaml"), "-o", RUN),
-        output_directory=RUN,
-        image=IMAGE,
-    )
-    settings = place_settings(
-        PLACES["vertex"], ["project=p", "location=l", "machine_type=n2-standard-8"]
-    )
-    [pool] = parsed(yaml.safe_load(Vertex(local, settings).shown())).job_spec.worker_pool_specs
+    command = ("orbax-bench", "run", str(tmp_path / "a.yaml"), "-o", RUN)
+    [pool] = shown(*GPU, command=command).job_spec.worker_pool_specs
     assert list(pool.container_spec.command)[2] == f"{RUN}/suite/a.yaml"
 
 
@@ -169,7 +153,7 @@ def test_known_gpus_are_those_of_the_api(google):
     [
         (
             GPU,
-            {"output_directory": "/runs/a"},
+            {"directory": "/runs/a"},
             "the run directory /runs/a is a folder of this machine",
         ),
         (GPU, {"image": None}, "--on vertex needs --image NAME@sha256:DIGEST"),
@@ -177,9 +161,9 @@ def test_known_gpus_are_those_of_the_api(google):
         ((), {}, "--set machine_type: needed without --tpu, such as n2-standard-16"),
         (GPU[:2], {}, "--set accelerator_type: goes with accelerator_count"),
         ((*GPU, "accelerator_type=NVIDIA_H100_80"), {}, "did you mean 'NVIDIA_H100_80GB'"),
-        (GPU, {"tpu": parse_slice("v5e:4x4"), "hosts": 4}, "TPU v5e:4x4 says it; leave it out"),
-        ((), {"tpu": parse_slice("v4:2x2x1")}, "no custom jobs on TPU v4:2x2x1"),
-        ((), {"tpu": parse_slice("v5e:4x4"), "slices": 2, "hosts": 8}, "--slices 2: a custom job"),
+        (GPU, {"tpu": "v5e:4x4"}, "TPU v5e:4x4 says it; leave it out"),
+        ((), {"tpu": "v4:2x2x1"}, "no custom jobs on TPU v4:2x2x1"),
+        ((), {"tpu": "v5e:4x4", "slices": 2}, "--slices 2: a custom job"),
         ((*GPU, "project="), {}, "--set project: Vertex AI needs it, such as my-project"),
     ],
 )

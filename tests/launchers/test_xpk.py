@@ -1,5 +1,6 @@
 """Commands of XPK, on a machine without it; its own dry run accepts them."""
 
+import functools
 import shlex
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import yaml
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster
-from orbax_bench_core.launchers import Launch, parse_slice, place_named, place_settings
+from orbax_bench_core.launchers import place_settings
 
 IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
 CLUSTER = ("cluster=c", "project=p", "zone=us-central2-b")
@@ -17,28 +18,8 @@ XPK = "xpk==1.16.0"
 
 
 @pytest.fixture
-def made(tmp_path):
-    suite = tmp_path / "tiny suite.yaml"
-    suite.write_text("suite_name: tiny\n")
-
-    def make(*settings, tpu="v6e:4x4", slices=1, hosts=1, **changes):
-        shape = None if tpu is None else parse_slice(tpu)
-        launch = Launch(
-            **{
-                "name": "ob-tiny",
-                "command": ("orbax-bench", "run", str(suite), "-o", "gs://bucket/run"),
-                "output_directory": "gs://bucket/run",
-                "hosts": shape.hosts * slices if shape else hosts,
-                "image": IMAGE,
-                "tpu": shape,
-                "slices": slices,
-            }
-            | changes
-        )
-        place = place_named("xpk")
-        return place.launcher(launch, place_settings(place, [*CLUSTER, *settings]))
-
-    return make
+def made(make):
+    return functools.partial(make, "xpk", *CLUSTER, tpu="v6e:4x4")
 
 
 def test_the_exact_commands_are_shown(made):
@@ -57,7 +38,7 @@ def test_the_exact_commands_are_shown(made):
 
 def test_no_token_is_in_a_command(made):
     assert "TOKEN" not in made().shown()
-    with pytest.raises(UserError, match="a manifest that many can read"):
+    with pytest.raises(UserError, match="in a manifest can be read by anyone"):
         made("environment={ORBAX_BENCH_TOKEN: a}")
 
 
@@ -139,7 +120,7 @@ def test_what_xpk_cannot_start_is_one_message(made, settings, changes, said):
 
 def test_the_cluster_has_to_be_named():
     with pytest.raises(UserError, match="--set cluster: this key is required"):
-        place_settings(place_named("xpk"), [])
+        place_settings("xpk", [])
 
 
 def test_a_machine_without_xpk_is_one_message(made, monkeypatch, tmp_path):

@@ -12,7 +12,7 @@ import yaml
 pytest.importorskip("kfp")
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import parse_slice, place_named, place_settings
+from orbax_bench_core.launchers import parse_slice, place_settings
 from orbax_bench_pipelines.compile import compiled
 from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
 from orbax_bench_pipelines.targets import (
@@ -75,7 +75,7 @@ def test_a_slice_of_several_hosts_is_a_jobset_on_kubeflow():
     assert (given["launcher"], given["tpu"]) == ("jobset", "v5e:4x8:ct5lp-hightpu-4t")
     assert constants(spec, "plan-sweep")["processes"] == 8.0
     # All of it as inputs of the step, which nothing on the way loses.
-    settings = place_settings(place_named("jobset"), given["launcher_settings"])
+    settings = place_settings("jobset", given["launcher_settings"])
     assert (settings.service_account, settings.queue, settings.cpu) == ("bench", "tpus", "8")
     assert (settings.volume, settings.node_selector) == ("runs:/runs", {"pool": "bench"})
     toleration = {"key": "only", "operator": "Equal", "value": "bench", "effect": "NoSchedule"}
@@ -114,7 +114,7 @@ def test_every_slice_is_a_custom_job_on_vertex(tpu, processes):
     shape = parse_slice(given["tpu"])
     assert (given["launcher"], shape) == ("vertex", parse_slice(tpu))
     assert constants(spec, "plan-sweep").get("processes") == processes
-    settings = place_settings(place_named("vertex"), given["launcher_settings"])
+    settings = place_settings("vertex", given["launcher_settings"])
     assert (settings.project, settings.location) == ("p-1", "us-central1")
     assert (settings.service_account, settings.strategy) == ("me@p.iam", "SPOT")
     assert settings.labels == {"team": "ml"}
@@ -144,7 +144,7 @@ def test_machines_with_gpus_are_a_custom_job_on_vertex():
     [spec] = documents(Target.VERTEX, **GPUS, **CLOUD, launcher_settings=machine, spot=True)
     strict.pipeline_spec(spec)
     given = constants(spec, "run-sweep-point")
-    settings = place_settings(place_named("vertex"), given["launcher_settings"])
+    settings = place_settings("vertex", given["launcher_settings"])
     gpus = (settings.machine_type, settings.accelerator_type, settings.accelerator_count)
     assert gpus == ("a3-highgpu-8g", "NVIDIA_H100_80GB", 8)
     assert (given["expect"], settings.strategy) == ("gpu:h100-80gb:32", "SPOT")

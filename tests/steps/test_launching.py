@@ -1,7 +1,6 @@
 """A point that is measured on hosts which a launcher starts."""
 
 import contextlib
-import dataclasses
 import json
 
 import pytest
@@ -48,7 +47,7 @@ class Terminated:
 @pytest.fixture
 def told(monkeypatch):
     place = Terminated()
-    known = Place(name="told", summary="", settings=ToldSettings, launcher=place.launcher)
+    known = Place(ToldSettings, place.launcher)
     monkeypatch.setitem(PLACES, "told", known)
     monkeypatch.setenv("ORBAX_BENCH_IMAGE", DIGEST)
     return place
@@ -134,9 +133,7 @@ def test_a_slice_has_its_hosts(told, point):
 def test_hosts_that_a_single_process_drives_are_not_asked_for_their_devices(
     told, point, monkeypatch
 ):
-    monkeypatch.setitem(
-        PLACES, "told", dataclasses.replace(PLACES["told"], one_process=lambda _: True)
-    )
+    monkeypatch.setitem(PLACES, "told", PLACES["told"]._replace(one_process=lambda _: True))
     one, out = point()
     launched(one, out, tpu="v5e:4x8")
     [(launch, _)] = told.launches
