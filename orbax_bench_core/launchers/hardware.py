@@ -11,10 +11,12 @@ import dataclasses
 import difflib
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator
 
 from orbax_bench_core.config import Suite
 from orbax_bench_core.errors import UserError, did_you_mean
+from orbax_bench_core.execute import ExpectedDevices
 
 GKE_ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
 GKE_TOPOLOGY = "cloud.google.com/gke-tpu-topology"
@@ -23,6 +25,7 @@ GKE_GPU = "cloud.google.com/gke-accelerator"
 GPU_RESOURCE = "nvidia.com/gpu"
 _SLICE_MACHINE = 4
 """Chips of the machines that slices of several hosts consist of."""
+_PLATFORMS = ("cpu", "gpu", "tpu")
 _FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
 _DEEP = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4")
 
@@ -106,13 +109,7 @@ GENERATIONS = (
 
 @dataclasses.dataclass(frozen=True)
 class SliceShape:
-    """One kind of slice.
-
-    Attributes:
-        generation: The TPU generation.
-        topology: Chips along each side, such as `2x4`.
-        chips_per_host: Chips of each of its machines.
-    """
+    """One kind of slice."""
 
     generation: Generation
     topology: str
@@ -328,12 +325,7 @@ GPU_KINDS = (
 
 @dataclasses.dataclass(frozen=True)
 class Gpus:
-    """GPUs of one machine.
-
-    Attributes:
-        kind: Which; None for any.
-        count: How many.
-    """
+    """GPUs of one machine."""
 
     kind: Gpu | None
     count: int
@@ -365,3 +357,31 @@ def gpu_named(name: str) -> Gpu:
         if name in (gpu.name, gpu.gke, gpu.vertex):
             return gpu
     raise UserError(f"unknown GPU {name!r}; {did_you_mean(name, [gpu.name for gpu in GPU_KINDS])}")
+
+
+def expected_devices(text: str) -> ExpectedDevices | None:
+    """Reads what a step expects: `PLATFORM[:KIND][:COUNT]`; None where it is empty."""
+    if not text:
+        return None
+    platform, *rest = text.split(":")
+    count = int(rest.pop()) if rest and rest[-1].isascii() and rest[-1].isdigit() else None
+    if platform not in _PLATFORMS or len(rest) > 1 or "" in rest or count == 0:
+        raise UserError(
+            "devices are expected as PLATFORM, PLATFORM:COUNT or PLATFORM:KIND:COUNT, where the "
+            f"platform is cpu, gpu or tpu, such as tpu:v5e:8; got {text!r}"
+        )
+    kind = _pattern(platform, rest[0]) if rest else ""
+    return ExpectedDevices(said=text, platform=platform, kind=kind, count=count)
+
+
+def expectation(shape: SliceShape, slices: int = 1) -> str:
+    """Returns what a step that measures on slices expects, as `expected_devices` reads it."""
+    return f"tpu:{shape.generation.name}:{shape.devices * slices}"
+
+
+def _pattern(platform: str, kind: str) -> str:
+    if platform == "tpu":
+        return "|".join(re.escape(each) for each in generation_named(kind).device_kinds)
+    if platform == "gpu":
+        return gpu_named(kind).device_kind
+    raise UserError(f"a CPU has no kind to expect, got {kind!r}; leave it out")

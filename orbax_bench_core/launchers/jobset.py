@@ -8,7 +8,6 @@ import pydantic
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
-from orbax_bench_core.launchers.containers import require_jobset_names
 from orbax_bench_core.launchers.hardware import GKE_GPU, GKE_RESOURCE, GPU_RESOURCE
 from orbax_bench_core.launchers.kubernetes import (
     OURS,
@@ -20,6 +19,7 @@ from orbax_bench_core.launchers.kubernetes import (
     variables,
 )
 from orbax_bench_core.launchers.launch import Launch
+from orbax_bench_core.launchers.shipping import require_jobset_names
 from orbax_bench_core.provenance import IMAGE
 
 _JOB: Final = "hosts"
@@ -33,21 +33,7 @@ _TOKEN_KEY: Final = "token"  # noqa: S105 - the name of a key
 
 
 class JobSetSettings(KubernetesSettings):
-    """Settings of a JobSet.
-
-    Attributes:
-        gpus: GPUs of each host.
-        gpu: GKE's name of the GPU, such as nvidia-h100-80gb.
-        node_selector: More labels that nodes must have.
-        tolerations: More taints that hosts are scheduled in spite of, as a pod lists them.
-        spot: Whether to run on spot machines of GKE.
-        host_network: Whether hosts use the network of their node, which is faster on some machines;
-            `port` must then be free there.
-        port: Port at which process 0 listens for the others.
-        restarts: How often what fails is started again. On TPUs that is the whole set, and one that
-            was preempted does not count; elsewhere it is a single host.
-        grace_s: Seconds that a host gets to end in, as on preemption.
-    """
+    """Settings of a JobSet, which docs/launch/jobset.md explains."""
 
     gpus: int = pydantic.Field(default=0, ge=0)
     gpu: str | None = None

@@ -15,9 +15,8 @@ import yaml
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import TOKEN
-from orbax_bench_core.launchers.containers import require_digest, require_shared
 from orbax_bench_core.launchers.launch import Launch
-from orbax_bench_core.launchers.shipping import shipment
+from orbax_bench_core.launchers.shipping import require_digest, require_shared, shipment
 
 Object = dict[str, Any]
 """An object of Kubernetes, or a part of one, as JSON has it."""
@@ -49,32 +48,7 @@ Environment = Annotated[dict[str, Text], pydantic.AfterValidator(_without_a_toke
 
 
 class KubernetesSettings(ConfigModel):
-    """Settings of every place on Kubernetes.
-
-    Attributes:
-        namespace: Where to create; by default that of the context, or of the pod this runs in.
-        context: Context of the kubeconfig file.
-        kubeconfig: That file, where it is not the usual one.
-        service_account: Kubernetes service account of the hosts; on GKE it gives access to buckets.
-        queue: Kueue's local queue, which admits the job; empty for none.
-        priority_class: Priority class of the pods.
-        volume: `CLAIM:PATH`, a volume claim that all hosts mount, for a run directory that is not
-            in a bucket.
-        run_as_user: Number of the user of the hosts. By default that of the image, or where the
-            volume is mounted on this machine too, the one who launches: what is made here, hosts
-            can write, and the other way round.
-        run_as_group: Number of their group, with the same default.
-        fs_group: Group that Kubernetes gives the files of the volume to, where its driver can; none
-            by default, since it does so with all files of the claim.
-        cpu: CPU that each host asks for, as Kubernetes writes it.
-        memory: Memory that each host asks for, as Kubernetes writes it.
-        environment: More variables of the hosts.
-        suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
-        timeout_s: Longest time for the whole run, in seconds; none by default. The time in a queue
-            does not count here, nor in `start_timeout_s`.
-        start_timeout_s: Longest time until all pods run: new nodes, and pulling the image.
-        keep: Whether what was created stays at the end, for a look at it.
-    """
+    """Settings of every place on Kubernetes, which docs/launch/jobset.md explains."""
 
     namespace: str | None = None
     context: str | None = None
@@ -109,15 +83,7 @@ class KubernetesSettings(ConfigModel):
 
 
 class Kind(NamedTuple):
-    """A kind of object that consists of pods.
-
-    Attributes:
-        group: Its API group.
-        version: Version of that.
-        plural: Its name in paths.
-        name: Its name in manifests.
-        remedy: What a cluster without it needs.
-    """
+    """A kind of object that consists of pods."""
 
     group: str
     version: str

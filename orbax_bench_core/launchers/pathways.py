@@ -8,7 +8,6 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers.containers import is_digest, require_jobset_names
 from orbax_bench_core.launchers.kubernetes import (
     Kind,
     KubernetesSettings,
@@ -18,6 +17,7 @@ from orbax_bench_core.launchers.kubernetes import (
     variables,
 )
 from orbax_bench_core.launchers.launch import Launch
+from orbax_bench_core.launchers.shipping import is_digest, require_jobset_names
 from orbax_bench_core.provenance import IMAGE
 
 HEAD_JOB: Final = "pathways-head"
@@ -47,14 +47,7 @@ def _in_a_bucket(folder: str | None) -> str | None:
 
 
 class ServerSettings(ConfigModel):
-    """Settings of the servers of Pathways.
-
-    Attributes:
-        pathways_dir: `gs://` folder of Pathways itself; by default `pathways` in the run directory.
-        pathways_version: Version of the servers, the tag of their images; the newest by default.
-        sidecar_image: Image of the colocated Python server, by digest, for
-            `load_with_colocated_python`; built with the same JAX as `--image`.
-    """
+    """Settings of the servers of Pathways."""
 
     pathways_dir: Annotated[str | None, pydantic.AfterValidator(_in_a_bucket)] = None
     pathways_version: Text | None = None
@@ -62,12 +55,7 @@ class ServerSettings(ConfigModel):
 
 
 class PathwaysSettings(KubernetesSettings, ServerSettings):
-    """Settings of a Pathways job.
-
-    Attributes:
-        restarts: How often all is started again when something fails.
-        proxy_timeout_s: Longest time until the proxy answers, in whole seconds.
-    """
+    """Settings of a Pathways job, which docs/launch/pathways.md explains."""
 
     restarts: int = pydantic.Field(default=1, ge=0)
     proxy_timeout_s: int = pydantic.Field(default=600, ge=1)

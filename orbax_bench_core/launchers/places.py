@@ -9,8 +9,7 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel, SuiteError, explain, read_value
 from orbax_bench_core.errors import Problem, UserError, did_you_mean, shortened
-from orbax_bench_core.launchers.expected import expectation
-from orbax_bench_core.launchers.hardware import parse_slice, require_whole_slices
+from orbax_bench_core.launchers.hardware import expectation, parse_slice, require_whole_slices
 from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.pathways import Pathways, PathwaysSettings

@@ -43,17 +43,7 @@ _POLL_S: Final = 1.0
 
 
 class RaySettings(ConfigModel):
-    """Settings of actors.
-
-    Attributes:
-        address: Address of the cluster, `host:port`; by default that of `RAY_ADDRESS`, or the
-            cluster that this machine is a node of.
-        cpus_per_host: CPUs that Ray counts for each host; it does not enforce them.
-        gpus_per_host: GPUs of each host.
-        wait_s: Seconds for which nodes that are free are waited for.
-        variables: More environment variables to pass on from here.
-        program: What starts orbax-bench on the nodes; by default the Python of this command.
-    """
+    """Settings of a start on Ray, which docs/launch/ray.md explains."""
 
     address: str | None = None
     cpus_per_host: Annotated[float, pydantic.Field(gt=0)] = 1.0

@@ -1,16 +1,27 @@
-"""Suites on their way to hosts that share nothing but the run directory."""
+"""Hosts that share nothing with this machine but the run directory: checks, and their suite."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import itertools
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
 from orbax_bench_core.config import with_overrides
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Shipped, pack
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch
+
+_DIGEST = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
+_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL: Final = 63
+"""Most characters of a label of Kubernetes or of the domain name system, as a pod's name is one."""
+_SUFFIX = "-abcde"
+"""Suffix that a job appends to the names of its pods."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,3 +99,62 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
         archive=suite_archive.data,
         packed=suite_archive.said,
     )
+
+
+def is_digest(image: str) -> bool:
+    """Says whether an image is named by what is in it."""
+    return _DIGEST.fullmatch(image) is not None
+
+
+def require_digest(launch: Launch, place: str) -> str:
+    """Returns the image of a launch."""
+    if launch.image is not None and is_digest(launch.image):
+        return launch.image
+    given = "" if launch.image is None else f", got {launch.image}"
+    raise UserError(
+        f"--on {place} needs --image NAME@sha256:DIGEST{given}. A tag can name another image on "
+        "each host, and a result that cannot be repeated; `docker push` and `crane digest` print "
+        "the digest"
+    )
+
+
+def require_shared(
+    launch: Launch, place: str, mounted: str | None = None, *, mount: str = ""
+) -> None:
+    """Checks that all hosts reach the run directory."""
+    directory = launch.output_directory
+    if directory.startswith("gs://"):
+        return
+    if mounted is not None and Path(directory).is_relative_to(mounted):
+        return
+    remedy = (
+        f"put it below {mounted}, where the volume is mounted"
+        if mounted is not None
+        else f"use gs://BUCKET/FOLDER{', or mount a volume with --set ' if mount else ''}{mount}"
+    )
+    raise UserError(
+        f"--on {place}: the run directory {directory} is a folder of this machine, and hosts there "
+        f"cannot reach it; {remedy}"
+    )
+
+
+def require_jobset_names(name: str, jobs: Mapping[str, tuple[int, int]], head: str = "") -> None:
+    """Checks all names that JobSet makes of its own, as its webhook does."""
+    if not _NAME.fullmatch(name):
+        raise UserError(f"--name {name!r}: lower case letters, digits and dashes, from a letter on")
+    made = [
+        ("pod", f"{{}}-{job}-{replicas - 1}-{pods - 1}{_SUFFIX}", 1)
+        for job, (replicas, pods) in jobs.items()
+    ]
+    if head:
+        made.append(("label of the coordinator", f"{{}}-{head}-0-0.{{}}", 2))
+    # The form has two characters for each place of the name.
+    rooms = [(_LABEL - len(form)) // times + 2 for _, form, times in made]
+    room = min(rooms)
+    if len(name) > room:
+        kind, form, _ = made[rooms.index(room)]
+        longest = form.format(name, name)
+        raise UserError(
+            f"--name {name}: the {kind} {longest} would have {len(longest)} characters, and "
+            f"Kubernetes allows {_LABEL}; take a name of at most {room}"
+        )

@@ -13,11 +13,10 @@ import yaml
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.launchers.containers import require_digest, require_shared
 from orbax_bench_core.launchers.hardware import GPU_KINDS
 from orbax_bench_core.launchers.kubernetes import Environment
 from orbax_bench_core.launchers.launch import Launch
-from orbax_bench_core.launchers.shipping import shipment
+from orbax_bench_core.launchers.shipping import require_digest, require_shared, shipment
 from orbax_bench_core.launchers.vertex_jobs import LABEL, CustomJobs, JobState, note_job, noted_job
 from orbax_bench_core.provenance import IMAGE
 
@@ -35,26 +34,7 @@ _GROWTH: Final = 1.5
 
 
 class VertexSettings(ConfigModel):
-    """Settings of a custom job of Vertex AI.
-
-    Attributes:
-        project: Id of the project; by default that of `GOOGLE_CLOUD_PROJECT`.
-        location: Such as `us-central1`; by default that of `GOOGLE_CLOUD_LOCATION`.
-        machine_type: Compute Engine's name of the machines; a TPU slice has its own.
-        accelerator_type: Kind of the GPUs of each machine, one of `GPUS`.
-        accelerator_count: How many of them each machine has.
-        strategy: STANDARD; SPOT for machines that may be taken away at any moment; FLEX_START to
-            wait for machines that are free for at most a week.
-        timeout_s: Seconds that the job may run.
-        max_wait_s: Seconds that FLEX_START may wait for machines; None for a day.
-        service_account: What the hosts run as; it must reach the run directory.
-        network: The VPC network to peer with, `projects/NUMBER/global/networks/NAME`.
-        encryption_key: Cloud KMS key of the job, `projects/P/locations/L/keyRings/R/cryptoKeys/K`.
-        labels: Labels of the job.
-        environment: More variables of the hosts.
-        suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
-        endpoint: Another address of Vertex AI.
-    """
+    """Settings of a custom job of Vertex AI, which docs/launch/vertex.md explains."""
 
     project: str | None = None
     location: str | None = None

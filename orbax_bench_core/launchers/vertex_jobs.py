@@ -53,12 +53,7 @@ def noted_job(place: str) -> str | None:
 
 
 class JobState(NamedTuple):
-    """State of a job.
-
-    Attributes:
-        word: Such as `running`, as Vertex AI calls it.
-        error: Why it failed; empty unless it did.
-    """
+    """State of a job."""
 
     word: str
     error: str

@@ -9,16 +9,16 @@ import pydantic
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT
-from orbax_bench_core.launchers.containers import (
-    require_digest,
-    require_jobset_names,
-    require_shared,
-)
 from orbax_bench_core.launchers.hardware import SliceShape
 from orbax_bench_core.launchers.kubernetes import Environment
 from orbax_bench_core.launchers.launch import Launch, call, options, require_client
 from orbax_bench_core.launchers.pathways import HEAD_JOB, ServerSettings, pathways_folder
-from orbax_bench_core.launchers.shipping import shipment
+from orbax_bench_core.launchers.shipping import (
+    require_digest,
+    require_jobset_names,
+    require_shared,
+    shipment,
+)
 from orbax_bench_core.provenance import IMAGE
 
 _JOB: Final = "slice-job"
@@ -35,22 +35,7 @@ _NO_CLIENT: Final = (
 
 
 class XpkSettings(ServerSettings):
-    """Settings of an XPK workload.
-
-    Attributes:
-        cluster: The cluster, which `xpk cluster create` has made.
-        project: Google Cloud project; by default that of gcloud.
-        zone: Zone; by default that of gcloud.
-        namespace: Kubernetes namespace; by default that of the context.
-        enable_pathways: Whether one process drives the devices of all hosts, through Pathways;
-            the cluster is one of `xpk cluster create-pathways`.
-        device_type: GPU machine as XPK names it, such as h100-80gb-8, in place of a TPU slice.
-        priority: One of very-low, low, medium, high, very-high.
-        restarts: How often all pods are started again after a failure.
-        environment: More variables of the hosts.
-        suite_in_image: Path of the suite in the image; otherwise the one of this machine is sent.
-        keep: Whether the workload stays at the end; XPK removes it after 12 hours.
-    """
+    """Settings of an XPK workload, which docs/launch/xpk.md explains."""
 
     cluster: str
     project: str | None = None

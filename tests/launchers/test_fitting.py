@@ -7,7 +7,7 @@ import pytest
 from orbax_bench_core.cli.launch import EXPERIMENTAL
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import named_processes, parse_slice, require_whole_slices
+from orbax_bench_core.launchers import PLACES, named_processes, parse_slice, require_whole_slices
 
 PAGES = Path(__file__).parents[2] / "docs" / "launch"
 SUITE = """
@@ -58,3 +58,10 @@ def test_what_a_suite_names_itself_counts(more, named):
 def test_the_page_of_a_place_that_no_launcher_has_met_says_so(place):
     page = (PAGES / f"{place}.md").read_text()
     assert f"\nExperimental: never run on a real {EXPERIMENTAL[place]}.\n" in page
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_page_of_a_place_explains_each_setting(place):
+    pages = [place, "jobset"] if place == "pathways" else [place]
+    text = "".join((PAGES / f"{page}.md").read_text() for page in pages if page != "processes")
+    assert [key for key in PLACES[place].settings.model_fields if f"`{key}`" not in text] == []
