@@ -47,26 +47,20 @@ def source_folder(cache: Path) -> Path:
     version = own_version(_OURS)
     digest = hashlib.sha256(f"{package} {version}".encode()).hexdigest()[:16]
     folder = cache / f"source-{digest}"
-    link = folder / package.name
-    if not link.is_symlink():
-        folder.mkdir(parents=True, exist_ok=True)
-        _replace(link, lambda path: path.symlink_to(package, target_is_directory=True))
-    if version is not None:
-        _describe(folder, version)
+    if folder.exists():
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as beside:
+        made = Path(beside) / folder.name
+        made.mkdir()
+        (made / package.name).symlink_to(package, target_is_directory=True)
+        if version is not None:  # which a worker reads there
+            metadata = made / f"orbax_bench-{version}.dist-info" / "METADATA"
+            metadata.parent.mkdir()
+            metadata.write_text(f"Metadata-Version: 2.1\nName: {_OURS}\nVersion: {version}\n")
+        try:
+            made.rename(folder)
+        except OSError:  # another process has just made it
+            if not folder.exists():
+                raise
     return folder
-
-
-def _describe(folder: Path, version: str) -> None:
-    """Writes the version of this package to where a worker reads it."""
-    metadata = folder / f"orbax_bench-{version}.dist-info" / "METADATA"
-    if not metadata.exists():
-        metadata.parent.mkdir(exist_ok=True)
-        text = f"Metadata-Version: 2.1\nName: {_OURS}\nVersion: {version}\n"
-        _replace(metadata, lambda path: path.write_text(text))
-
-
-def _replace(path: Path, make: Callable[[Path], object]) -> None:
-    """Makes a file or link beside its place and moves it there; others may do so at once."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as beside:
-        make(Path(beside) / path.name)
-        (Path(beside) / path.name).replace(path)

@@ -148,14 +148,11 @@ def _is_ready(home: Path, interpreter: Interpreter) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Requirement:
-    """One requirement.
+    """One requirement: the suite's text, and what tells it from others.
 
-    Attributes:
-        given: The suite's text.
-        content: What tells it from others: the text, or a digest of what lies at the path.
-        path: The wheel, or the folder that one is built from; None when it is not here.
-        name: What stands before the path, such as `orbax-checkpoint @ `.
-        extras: What stands behind it, such as `[gcs]`.
+    That is a digest of what lies at `path`, a wheel or a folder that one is built from, where it
+    names one. `name` is what stands before that, such as `orbax-checkpoint @ `, and `extras` what
+    stands behind it, such as `[gcs]`.
     """
 
     given: str

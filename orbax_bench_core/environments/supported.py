@@ -38,13 +38,7 @@ WORKER_MODULES: Final[Mapping[str, str]] = {
 
 
 class Rule(NamedTuple):
-    """Undeclared requirement of some releases of Orbax.
-
-    Attributes:
-        first: The first of these releases.
-        last: The last one.
-        needs: A requirement, as pip spells it.
-    """
+    """Requirement, as pip spells it, that some releases of Orbax have and do not declare."""
 
     first: str
     last: str

@@ -24,5 +24,5 @@ from orbax_bench_core.launchers.places import make_launcher as make_launcher
 from orbax_bench_core.launchers.places import place_named as place_named
 from orbax_bench_core.launchers.places import place_settings as place_settings
 from orbax_bench_core.launchers.shipping import is_digest as is_digest
-from orbax_bench_core.launchers.vertex_jobs import note_job as note_job
-from orbax_bench_core.launchers.vertex_jobs import noted_job as noted_job
+from orbax_bench_core.launchers.vertex import note_job as note_job
+from orbax_bench_core.launchers.vertex import noted_job as noted_job

@@ -150,17 +150,17 @@ class SliceShape:
 
     @property
     def vertex_machine_spec(self) -> dict[str, str]:
-        """The `machine_spec` of a Vertex AI custom job; one replica of it is the whole slice."""
+        """The `machineSpec` of a Vertex AI custom job; one replica of it is the whole slice."""
         if not self.generation.vertex:
             known = ", ".join(each.name for each in GENERATIONS if each.vertex)
             raise UserError(f"Vertex AI has no custom jobs on TPU {self}; it has {known}")
-        return {"machine_type": self.machine_type, "tpu_topology": self.topology}
+        return {"machineType": self.machine_type, "tpuTopology": self.topology}
 
 
 def slice_shape(generation: str, topology: str, machine_type: str = "") -> SliceShape:
     """Returns a slice of the table."""
-    found = _generation(generation)
-    if not _is_topology(found, topology):
+    found = generation_named(generation, by_alias=False)
+    if topology not in topologies(found):
         raise UserError(_no_such_topology(found, topology))
     sizes = _host_sizes(found, topology)
     if not machine_type:
@@ -191,19 +191,10 @@ def topologies(generation: Generation) -> Iterator[str]:
                     yield f"{a}x{b}x{c}"
 
 
-def generation_named(name: str) -> Generation:
+def generation_named(name: str, *, by_alias: bool = True) -> Generation:
     """Returns the generation that people call so, by its name or another one of it."""
-    by_name = _generations_by_name()
-    return by_name[name] if name in by_name else _generation(name)
-
-
-def _generations_by_name() -> dict[str, Generation]:
-    return {known: each for each in GENERATIONS for known in (each.name, *each.aliases)}
-
-
-def _generation(name: str) -> Generation:
-    by_name = _generations_by_name()
-    if name in by_name and by_name[name].name == name:
+    by_name = {known: each for each in GENERATIONS for known in (each.name, *each.aliases)}
+    if name in by_name and (by_alias or by_name[name].name == name):
         return by_name[name]
     nearest = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.6)
     hint = f"did you mean {by_name[nearest[0]].name}? " if nearest else ""
@@ -211,29 +202,8 @@ def _generation(name: str) -> Generation:
     raise UserError(f"unknown TPU type {name!r}; {hint}Known: {known}")
 
 
-def _sides(topology: str) -> tuple[int, ...] | None:
-    parts = topology.split("x")
-    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
-        return None
-    return tuple(int(part) for part in parts)
-
-
 def _chips(topology: str) -> int:
-    return math.prod(_sides(topology) or (0,))
-
-
-def _is_topology(generation: Generation, topology: str) -> bool:
-    if topology in generation.topologies:
-        return True
-    sides = _sides(topology)
-    return (
-        sides is not None
-        and topology == "x".join(map(str, sides))
-        and len(sides) == 3
-        and all(side % 4 == 0 for side in sides)
-        and list(sides) == sorted(sides)
-        and math.prod(sides) <= generation.largest_cube
-    )
+    return math.prod(map(int, topology.split("x")))
 
 
 def _host_sizes(generation: Generation, topology: str) -> list[int]:
@@ -247,19 +217,18 @@ def _host_sizes(generation: Generation, topology: str) -> list[int]:
 
 
 def _no_such_topology(generation: Generation, topology: str) -> str:
-    message = f"{generation.name} {topology} is not a topology"
-    sides = _sides(topology)
-    if sides:
-        size = math.log(math.prod(sides))
+    message = f"{generation.name} {topology} is not a topology;"
+    if re.fullmatch(r"0*[1-9][0-9]*(x0*[1-9][0-9]*)*", topology):
+        size = math.log(_chips(topology))
         nearest = min(topologies(generation), key=lambda one: abs(math.log(_chips(one)) - size))
-        message += f"; did you mean {nearest}?"
+        message += f" did you mean {nearest}?"
     rule = f" {generation.name} has {', '.join(generation.topologies)}"
     if generation.largest_cube:
         rule += (
             ", and larger ones whose sides are multiples of 4 in ascending order, such as 4x4x8, "
             f"up to {generation.largest_cube} chips"
         )
-    return f"{message}{';' if not sides else ''}{rule}"
+    return message + rule
 
 
 def require_whole_slices(processes: Iterable[int], shape: SliceShape, slices: int = 1) -> None:

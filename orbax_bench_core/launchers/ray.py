@@ -55,18 +55,9 @@ class RaySettings(ConfigModel):
 
 @dataclasses.dataclass
 class _Host:
-    """One host of the run.
+    """One host of the run: an actor on a node, which may be a worker of a TPU slice.
 
-    Attributes:
-        actor: Ray's handle of it.
-        node: Ray's id of its node.
-        address: Address of the node.
-        port: Port there at which nothing listens.
-        slice: Name of the TPU slice of the node; its id where there is none.
-        worker: Index of the node in the slice.
-        lines: What the host prints, and then its exit code.
-        code: That code, once it is known.
-        over: Whether nothing more comes from it: it has ended, or Ray has lost it.
+    `lines` is what it prints, and then its exit code. It is `over` when it has ended, or is lost.
     """
 
     actor: Any

@@ -12,7 +12,7 @@ from typing import Final
 
 from orbax_bench_core.config import with_overrides
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import Shipped, pack
+from orbax_bench_core.execute import Shipped, SuiteArchive, pack
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch
 
@@ -26,35 +26,28 @@ _SUFFIX = "-abcde"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shipment:
-    """A suite, and the command that finds it on every host.
+    """A suite for a folder of the run directory, and the command that finds it there on every host.
 
-    Attributes:
-        command: Words of the command, with the suite as hosts find it.
-        target: Folder for the suite in the run directory; empty where nothing has to be sent.
-        name: Name of the suite file.
-        suite: The suite file, word for word.
-        archive: It and what it names, as a zip archive: benchmark classes may lie beside a suite.
-        packed: What is in the archive, for people.
+    The archive has what the suite names too: benchmark classes may lie beside it. Where hosts reach
+    the suite themselves, there is none.
     """
 
     command: tuple[str, ...]
     target: str = ""
-    name: str = ""
     suite: bytes = b""
-    archive: bytes = b""
-    packed: str = ""
+    archive: SuiteArchive | None = None
 
     @property
     def said(self) -> str:
         """One line for people."""
-        if not self.target:
+        if self.archive is None:
             return "hosts reach the suite themselves, and nothing is copied"
-        return f"to {self.target} go {self.packed}"
+        return f"to {self.target} go {self.archive.said}"
 
     @property
     def digest(self) -> str:
         """SHA-256 of what is sent, in hex: equal files have equal archives."""
-        return hashlib.sha256(self.archive).hexdigest()
+        return hashlib.sha256(b"" if self.archive is None else self.archive.data).hexdigest()
 
     def send(self) -> None:
         """Puts the suite into the run directory."""
@@ -62,12 +55,12 @@ class Shipment:
 
         from orbax_bench_core.files import write_atomically
 
-        if not self.target:
+        if self.archive is None:
             return
         target = epath.Path(self.target)
         try:
-            write_atomically(target / Shipped.ARCHIVE, self.archive)
-            write_atomically(target / self.name, self.suite)
+            write_atomically(target / Shipped.ARCHIVE, self.archive.data)
+            write_atomically(target / self.archive.name, self.suite)
         except Exception as error:  # noqa: BLE001 - every client of a store has its own errors
             raise UserError(
                 f"cannot write the suite to {self.target}: {error}. The hosts read it from there; "
@@ -88,17 +81,11 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
     ]
     content = read_at_most(suite)
     text = with_overrides(content.decode(errors="replace"), overrides, suite)
-    suite_archive = pack(suite, launch.output_directory, text)
-    assert suite_archive is not None, "a local suite lies in a folder"
-    name, target = suite_archive.name, f"{launch.output_directory.rstrip('/')}/{Shipped.FOLDER}"
-    return Shipment(
-        command=launch.with_suite(f"{target}/{name}"),
-        target=target,
-        name=name,
-        suite=content,
-        archive=suite_archive.data,
-        packed=suite_archive.said,
-    )
+    archive = pack(suite, launch.output_directory, text)
+    assert archive is not None, "a local suite lies in a folder"
+    target = f"{launch.output_directory.rstrip('/')}/{Shipped.FOLDER}"
+    command = launch.with_suite(f"{target}/{archive.name}")
+    return Shipment(command=command, target=target, suite=content, archive=archive)
 
 
 def is_digest(image: str) -> bool:

@@ -55,8 +55,7 @@ IMPORT = re.compile(rf"^ +(?:from|import) ({'|'.join(CLIENTS)})\b", re.MULTILINE
 
 @pytest.mark.parametrize(
     ("variant", "client"),
-    [(variant, "kubernetes") for variant in EXTRAS]
-    + [("tpu", "vertex_jobs"), ("cuda", "vertex_jobs")],
+    [(variant, "kubernetes") for variant in EXTRAS] + [("tpu", "vertex"), ("cuda", "vertex")],
 )
 def test_a_variant_has_what_a_step_that_launches_imports(variant, client):
     imported = IMPORT.findall((ROOT / f"orbax_bench_core/launchers/{client}.py").read_text())

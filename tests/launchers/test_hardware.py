@@ -130,8 +130,8 @@ def test_a_slice_is_written_with_a_colon(text):
 
 def test_a_custom_job_takes_machine_type_and_topology():
     assert slice_shape("v6e", "4x4").vertex_machine_spec == {
-        "machine_type": "ct6e-standard-4t",
-        "tpu_topology": "4x4",
+        "machineType": "ct6e-standard-4t",
+        "tpuTopology": "4x4",
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import make_launcher, noted_job, parse_slice, vertex_jobs
+from orbax_bench_core.launchers import make_launcher, noted_job, parse_slice
 from orbax_bench_core.launchers import vertex as vertex_module
 from orbax_bench_core.launchers.vertex import GPUS
 from tests.launchers.fake_custom_jobs import FakeCustomJobs, parsed
@@ -274,14 +274,14 @@ def test_a_job_whose_answer_was_lost_is_not_created_again(service):
 
 def test_it_is_given_up_when_nothing_answers_for_minutes(service, monkeypatch, capsys):
     service.troubles = {"GET job": [503] * 3}
-    monkeypatch.setattr(vertex_jobs, "_PATIENCE_S", 0)
+    monkeypatch.setattr(vertex_module, "_PATIENCE_S", 0)
     with pytest.raises(UserError, match="does not answer for 0 s: 503"):
         started(service)
     assert "could not be cancelled" in capsys.readouterr().out
 
 
 def test_an_address_where_nobody_answers_is_one_message(monkeypatch):
-    monkeypatch.setattr(vertex_jobs, "_PATIENCE_S", 0)
+    monkeypatch.setattr(vertex_module, "_PATIENCE_S", 0)
     nobody = vertex(*GPU, endpoint="http://127.0.0.1:9")
     with pytest.raises(UserError, match=r"Vertex AI in p-1, us-central1 does not .*127\.0\.0\.1"):
         nobody.start()

@@ -22,7 +22,7 @@ from orbax_bench_core.execute.hosts.rendezvous import (
     given_token,
 )
 from orbax_bench_core.execute.hosts.shipped import Shipped, unshipped
-from orbax_bench_core.execute.hosts.suite_archive import pack
+from orbax_bench_core.execute.hosts.suite_archive import SuiteArchive, pack
 from orbax_bench_core.execute.hosts.wire import Contact
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "RemoteWorker",
     "Rendezvous",
     "Shipped",
+    "SuiteArchive",
     "Unmade",
     "WorkerDied",
     "WorkerHandle",
