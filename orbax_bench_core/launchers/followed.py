@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -133,7 +133,10 @@ class _Course:
             metadata = {**self._manifest["metadata"], **self._owner()}
             create = self._objects.create_namespaced_custom_object
             body = {**self._manifest, "metadata": metadata}
-            made = unless(409, partial(create, **self._kind, body=body)) or self._one_that_exists()
+            made = (
+                pods.unless(409, partial(create, **self._kind, body=body))
+                or self._one_that_exists()
+            )
         self._ours = True
         say(f"{'created' if new else 'going on with'} {self._called}")
         secret = self._job.secret(secrets.token_hex(32))
@@ -144,10 +147,10 @@ class _Course:
         metadata = {**secret["metadata"], "ownerReferences": [_reference(made)]}
         create = self._core.create_namespaced_secret
         body = {**secret, "metadata": metadata}
-        unless(409, partial(create, self._namespace, body, _request_timeout=pods.TIMEOUT_S))
+        pods.unless(409, partial(create, self._namespace, body, _request_timeout=pods.TIMEOUT_S))
 
     def _get(self) -> Object | None:
-        return unless(404, partial(self._objects.get_namespaced_custom_object, **self._one))
+        return pods.unless(404, partial(self._objects.get_namespaced_custom_object, **self._one))
 
     def _one_that_exists(self) -> Object | None:
         """An object of the same launch that still runs; None after removing a finished one."""
@@ -287,7 +290,7 @@ class _Course:
     def _delete(self) -> None:
         """Deletes the object and what it owns, and waits until it is gone."""
         delete = self._objects.delete_namespaced_custom_object
-        unless(404, partial(delete, **self._one, propagation_policy="Foreground"))
+        pods.unless(404, partial(delete, **self._one, propagation_policy="Foreground"))
         for _ in range(round(_GONE_S / _PAUSE_S)):
             if self._get() is None:
                 return
@@ -296,7 +299,7 @@ class _Course:
 
     def _delete_secret(self, secret: Object) -> None:
         delete, name = self._core.delete_namespaced_secret, secret["metadata"]["name"]
-        unless(404, partial(delete, name, self._namespace, _request_timeout=pods.TIMEOUT_S))
+        pods.unless(404, partial(delete, name, self._namespace, _request_timeout=pods.TIMEOUT_S))
 
     def _why(self, error: Exception) -> str:
         if not isinstance(error, ApiException):
@@ -307,16 +310,6 @@ class _Course:
             404: f"create the namespace, or {self._job.kind.remedy}",
         }.get(error.status, "--dry-run prints what was sent")
         return f"Kubernetes refuses {self._called} ({pods.reason(error)}); {remedy}"
-
-
-def unless(status: int, ask: Callable[[], Any]) -> Any | None:
-    """Returns what a request answers; None where the server refuses it with this status."""
-    try:
-        return ask()
-    except ApiException as error:
-        if error.status != status:
-            raise
-        return None
 
 
 def _terminal(found: Object) -> str:

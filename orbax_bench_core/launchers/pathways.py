@@ -8,6 +8,7 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.launchers.hardware import GENERATIONS
 from orbax_bench_core.launchers.kubernetes import (
     Kind,
     KubernetesSettings,
@@ -22,14 +23,8 @@ from orbax_bench_core.provenance import IMAGE
 
 HEAD_JOB: Final = "pathways-head"
 _PROXY_PORT: Final = 29000
-_MACHINES: Final = (
-    "tpu7x-standard-4t",
-    "ct6e-standard-4t",
-    "ct6e-standard-8t",
-    "ct5p-hightpu-4t",
-    "ct5lp-hightpu-4t",
-    "ct5lp-hightpu-8t",
-    "ct4p-hightpu-4t",
+_MACHINES: Final = tuple(
+    machine for each in GENERATIONS for chips, machine in each.machines.items() if chips > 1
 )
 """Machine types that a PathwaysJob takes, in version 0.1.4 of its definition."""
 

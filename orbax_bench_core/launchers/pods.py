@@ -7,7 +7,8 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,15 +45,19 @@ def listed(core: Any, jobset: str, namespace: str) -> list[Object]:
 
 def read(core: Any, name: str, namespace: str) -> Object | None:
     """Returns a pod; None where there is none of that name."""
+    options = {"_preload_content": False, "_request_timeout": TIMEOUT_S}
+    answer = unless(404, partial(core.read_namespaced_pod, name, namespace, **options))
+    return None if answer is None else dict(json.loads(answer.data))
+
+
+def unless(status: int, ask: Callable[[], Any]) -> Any | None:
+    """Returns what a request answers; None where the server refuses it with this status."""
     try:
-        answer = core.read_namespaced_pod(
-            name, namespace, _preload_content=False, _request_timeout=TIMEOUT_S
-        )
+        return ask()
     except ApiException as error:
-        if error.status != 404:
+        if error.status != status:
             raise
         return None
-    return dict(json.loads(answer.data))
 
 
 def reason(error: Exception) -> str:

@@ -112,8 +112,7 @@ def launch_batch(
     unrecorded = [entry for entry in session.entries if not outcome.records[entry.id]]
     if unrecorded:
         raise PointFailed(
-            f"{_said(unrecorded)}: its hosts ended well, and there is no record of it in "
-            f"{output_directory}"
+            f"{_said(unrecorded)}: its hosts exited with 0 but left no record in {output_directory}"
         )
     return outcome
 

@@ -106,7 +106,7 @@ def test_hosts_run_the_step_of_all_points_of_a_batch(told, point):
 
 def test_what_is_asked_of_the_step_is_asked_of_the_hosts(told, point):
     one, out = point()
-    with pytest.raises(PointFailed, match="its hosts ended well, and there is no record of it"):
+    with pytest.raises(PointFailed, match="its hosts exited with 0 but left no record"):
         launch_batch(
             [one],
             out,
