@@ -254,14 +254,7 @@ def named_processes(suite: Suite) -> tuple[int, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Gpu:
-    """One kind of GPU.
-
-    Attributes:
-        name: Its name here, such as `h100-80gb`.
-        gke: GKE's name, the value of the label of its nodes.
-        device_kind: Pattern that JAX's kind of the device matches whole.
-        counts: How many of them a machine can have.
-    """
+    """One kind of GPU, how JAX calls it, as a pattern, and how many of them a machine can have."""
 
     name: str
     gke: str

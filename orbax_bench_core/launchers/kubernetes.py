@@ -95,12 +95,8 @@ class Kind(NamedTuple):
 class PodsLauncher:
     """Creates one object that consists of pods, follows them, and deletes it at the end.
 
-    Attributes:
-        place: What `--on` takes.
-        kind: Kind of the object.
-        head_job: Replicated job of the pod whose log is shown.
-        container: Container of that pod.
-        pods: How many pods have to start.
+    The log of the container of host 0 is shown, whose pod is of the replicated job `head_job`.
+    `pods` is how many have to start.
     """
 
     place: ClassVar[str]

@@ -34,17 +34,10 @@ PASSED_ON: Final = ("PYTHONPATH", "LD_LIBRARY_PATH", "JAX_PLATFORMS", "XLA_FLAGS
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Launch:
-    """Command to start, and the hosts that it is started on.
+    """Command to start, the same on every host, and the hosts that it is started on.
 
-    Attributes:
-        name: Name of the job: lower case letters, digits and dashes.
-        command: Words of the command, the same on every host; the first is `orbax-bench`.
-        output_directory: The run directory, which all hosts share.
-        hosts: How many hosts there are in all.
-        image: Container image by digest, where hosts are containers.
-        tpu: The TPU slice that hosts belong to; None for machines without TPUs.
-        slices: How many such slices there are.
-        noted: File in which a place of Google Cloud notes what it has created; empty for none.
+    The first word of the command is `orbax-bench`. All hosts share the run directory. `noted` is a
+    file in which a place of Google Cloud notes what it has created; empty for none.
     """
 
     name: str

@@ -21,14 +21,9 @@ from orbax_bench_core.launchers.xpk import Xpk, XpkSettings
 
 
 class Place(NamedTuple):
-    """One kind of place.
+    """Settings of a kind of place, and what makes its launcher, which sends nothing yet.
 
-    Attributes:
-        settings: Model of what can be set with `--set`.
-        launcher: Makes the launcher of a launch and its settings. It checks what it is given and
-            sends nothing.
-        one_process: Says of settings whether a single process drives all hosts, so that slices do
-            not say how many processes a point has.
+    Where a single process drives all hosts, slices do not say how many processes a point has.
     """
 
     settings: type[ConfigModel]

@@ -274,9 +274,7 @@ class JobState(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the command on the hosts; 1 where the job does not tell it."""
-        if self.word == "succeeded":
-            return 0
+        """Exit code of the command on hosts that failed; 1 where the job does not tell it."""
         told = _CODE.search(self.error)
         return int(told[1]) if told else 1
 
