@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import itertools
-import re
 import sys
 from typing import Annotated, Final
 
@@ -20,8 +19,6 @@ EXPERIMENTAL: Final = {
     "pathways": "Pathways cluster",
 }
 """Places whose launchers were never run on a real one, and what that is."""
-_LONGEST_NAME: Final = 40
-"""Characters of a name that is given; places on Kubernetes leave less, and say so."""
 
 
 class Measures(enum.StrEnum):
@@ -100,7 +97,7 @@ def launch(
     """
     from orbax_bench_core.cli.command_table import CommandTable
     from orbax_bench_core.config import load_suite
-    from orbax_bench_core.launchers import make_launcher, named_processes, place_named
+    from orbax_bench_core.launchers import make_launcher, named_processes, place_named, suite_name
 
     place_named(on)
     loaded = load_suite(suite, override or ())
@@ -112,7 +109,7 @@ def launch(
         hosts=hosts,
         tpu=tpu,
         slices=slices,
-        name=_name(name, suite, output_directory),
+        name=suite_name(suite, output_directory) if name is None else name,
         command=words,
         output_directory=output_directory,
         image=image,
@@ -144,25 +141,3 @@ def _words(
     overrides = [word for each in override for word in ("--override", each)]
     named = ("--suite", suite) if command is Measures.CALIBRATE else (suite,)
     return ("orbax-bench", command.value, *named, "-o", directory, *overrides, *more)
-
-
-def _name(name: str | None, suite: str, directory: str) -> str:
-    """Returns a name that every place takes: a label of the domain name system.
-
-    Where the name of the suite is too long, a hash tells it and the run directory from others.
-    """
-    from orbax_bench_core.errors import UserError
-    from orbax_bench_core.launchers import LONGEST_NAME, job_name
-
-    if name is None:
-        stem = re.sub(r"[^a-z0-9]+", "-", suite.rpartition("/")[2].partition(".")[0].lower())
-        whole = f"ob-{stem}".strip("-")
-        return whole if len(whole) <= LONGEST_NAME else job_name(suite, directory, stem=stem)
-    if len(name) > _LONGEST_NAME:
-        raise UserError(
-            f"--name {name}: {len(name)} characters, and at most {_LONGEST_NAME} leave room for "
-            "what is added for each host"
-        )
-    if not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name):
-        raise UserError(f"--name {name!r}: lower case letters, digits and dashes, from a letter on")
-    return name

@@ -17,6 +17,7 @@ from orbax_bench_core.launchers.launch import LONGEST_NAME as LONGEST_NAME
 from orbax_bench_core.launchers.launch import Launch as Launch
 from orbax_bench_core.launchers.launch import Launcher as Launcher
 from orbax_bench_core.launchers.launch import job_name as job_name
+from orbax_bench_core.launchers.launch import suite_name as suite_name
 from orbax_bench_core.launchers.places import PLACES as PLACES
 from orbax_bench_core.launchers.places import Place as Place
 from orbax_bench_core.launchers.places import expected_of as expected_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import re
 import secrets
 import shlex
 import shutil
@@ -21,8 +22,8 @@ from orbax_bench_core.launchers.hardware import SliceShape
 _DIGITS: Final = 10
 LONGEST_NAME: Final = 20
 """Characters of a name that is made here; JobSet leaves 26, and 22 to one that Pathways makes."""
-
-
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
+"""Name that is given; places on Kubernetes leave less room for what is added, and say so."""
 _SIGNALLED: Final = 128
 """Exit codes above it are of processes that a signal has ended, as shells tell it."""
 
@@ -48,6 +49,14 @@ class Launch:
     tpu: SliceShape | None = None
     slices: int = 1
     noted: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuses a name that is no label of the domain name system, with room for more."""
+        if not _NAME.fullmatch(self.name):
+            raise UserError(
+                f"--name {self.name!r}: at most 40 lower case letters, digits and dashes, from a "
+                "letter on"
+            )
 
     @property
     def suite(self) -> str:
@@ -78,6 +87,13 @@ def job_name(*about: str, stem: str = "") -> str:
     digest = hashlib.sha256("\n".join(about).encode()).hexdigest()[:_DIGITS]
     room = LONGEST_NAME - len(f"ob--{digest}")
     return "-".join(filter(None, ["ob", stem[:room].strip("-"), digest]))
+
+
+def suite_name(suite: str, directory: str) -> str:
+    """Returns a name for the job of a suite and a run directory, with a hash where it is long."""
+    stem = re.sub(r"[^a-z0-9]+", "-", suite.rpartition("/")[2].partition(".")[0].lower())
+    whole = f"ob-{stem}".strip("-")
+    return whole if len(whole) <= LONGEST_NAME else job_name(suite, directory, stem=stem)
 
 
 class Launcher(Protocol):

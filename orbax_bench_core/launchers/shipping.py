@@ -17,7 +17,6 @@ from orbax_bench_core.files import read_at_most
 from orbax_bench_core.launchers.launch import Launch
 
 _DIGEST = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
-_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL: Final = 63
 """Most characters of a label of Kubernetes or of the domain name system, as a pod's name is one."""
 _SUFFIX = "-abcde"
@@ -127,8 +126,6 @@ def require_shared(
 
 def require_jobset_names(name: str, jobs: Mapping[str, tuple[int, int]], head: str = "") -> None:
     """Checks all names that JobSet makes of its own, as its webhook does."""
-    if not _NAME.fullmatch(name):
-        raise UserError(f"--name {name!r}: lower case letters, digits and dashes, from a letter on")
     made = [
         ("pod", f"{{}}-{job}-{replicas - 1}-{pods - 1}{_SUFFIX}", 1)
         for job, (replicas, pods) in jobs.items()

@@ -210,7 +210,7 @@ def test_hosts_are_who_launches_where_a_folder_of_this_machine_is_shared(made, t
         ([], {"directory": "/tmp/run"}, "/tmp/run is a folder of this machine"),
         (["volume=runs:/runs"], {"directory": "/tmp/run"}, "put it below /runs"),
         ([], {"name": "a" * 27}, "would have 65 characters, and Kubernetes allows 63; take a name"),
-        ([], {"name": "1a"}, "--name '1a': lower case letters, digits and dashes"),
+        ([], {"name": "1a"}, "--name '1a': at most 40 lower case letters, digits and dashes"),
         (["gpus=8"], {"tpu": "v5e:4x8"}, "TPUs or GPUs"),
         (["port=8471"], {"tpu": "v5e:4x8"}, "a port of libtpu"),
     ],
@@ -227,7 +227,7 @@ def test_what_cannot_run_as_a_jobset_is_one_message(made, settings, changes, sai
 )
 def test_a_name_is_taken_if_and_only_if_the_webhook_takes_it(made, hosts):
     found = manifest(made(**hosts))
-    for length in range(1, 64):
+    for length in range(1, 41):
         name = "a" * length
         found["metadata"]["name"] = found["spec"]["network"]["subdomain"] = name
         refused = webhook_refusals(found)
