@@ -74,7 +74,7 @@ def test_each_process_is_a_host_of_one_run(suite, tmp_path):
             "has 8 hosts of 4 chips, and a point of execution.processes 3 does not use all",
         ),
         (["--on", "processes", "--name", "Big"], "lower case"),
-        (["--on", "processes", "--name", "a" * 41], "41 characters"),
+        (["--on", "processes", "--name", "a" * 41], "at most 40 lower case letters"),
     ],
 )
 def test_what_cannot_be_launched_is_one_message(orbax_bench, suite, tmp_path, words, said):
