@@ -8,33 +8,14 @@ import typer
 
 from orbax_bench_core.cli.arguments import (
     AllowInconclusive,
-    Devices,
-    JUnit,
-    LocalDirectory,
-    LogFormat,
-    LogFormatOption,
-    NoLock,
-    Notify,
     OutputDirectory,
-    Override,
     PassportFile,
-    Quiet,
     SuiteFile,
-    Verbose,
 )
-from orbax_bench_core.cli.hosts import (
-    HostWait,
-    NoCluster,
-    PortRangeOption,
-    load_for_hosts,
-    measure_on_hosts,
-    name_in,
-    outlets_of,
-    place_in_cluster,
-    serve_without_suite,
-)
+from orbax_bench_core.cli.hosts import MeasureFlags, measure_suite, takes_measure_flags
 
 
+@takes_measure_flags(without=("as_json",))
 def ab(
     suite: SuiteFile,
     output_directory: OutputDirectory,
@@ -78,18 +59,8 @@ def ab(
         typer.Option("--keep-data", help="Keep the checkpoints, which are deleted otherwise."),
     ] = False,
     passport: PassportFile = None,
-    local_directory: LocalDirectory = None,
-    override: Override = None,
-    devices: Devices = None,
-    no_lock: NoLock = False,
-    no_cluster: NoCluster = False,
-    host_wait: HostWait = 120,
-    port_range: PortRangeOption = None,
-    notify: Notify = None,
-    junit: JUnit = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    log_format: LogFormatOption = LogFormat.TEXT,
+    *,
+    flags: MeasureFlags,
 ) -> None:
     """Compare two arms of a suite and give a verdict.
 
@@ -107,49 +78,18 @@ def ab(
     4 INCONCLUSIVE, 130 interrupted. The same command finishes what was interrupted.
     """
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.cli.arm_flags import told_by_flags, with_arms
-    from orbax_bench_core.cli.comparison_run import ComparisonRun
-    from orbax_bench_core.cli.output import Output
-    from orbax_bench_core.execute import RunSettings
+    from orbax_bench_core.cli.arm_flags import FlaggedComparison, told_by_flags
 
-    cluster = place_in_cluster(no_cluster=no_cluster)
-    serve_without_suite(cluster, suite, output_directory)
-    notifiers = outlets_of(cluster, notify, junit)
     known = passports.find(passport)
-    by_flags = told_by_flags(baseline or [], candidate or [])
-    with notifiers.on_failure(name_in(suite), output_directory), by_flags:
-        loaded = load_for_hosts(suite, override or (), cluster)
-        with_both = with_arms(loaded, baseline or [], candidate or [], same=same)
-
-    def measure(settings: RunSettings) -> int:
-        by_flags = told_by_flags(baseline or [], candidate or [])
-        with notifiers.on_failure(loaded.suite.suite_name, output_directory), by_flags:
-            measurement = ComparisonRun(
-                with_both,
-                output_directory,
-                settings=settings,
-                output=Output.to_stdout(
-                    log_format, verbose=verbose, quiet=quiet, notifiers=notifiers
-                ),
-                lock=not no_lock,
-            )
-            return measurement.compare(passport=known, allow_inconclusive=allow_inconclusive)
-
-    settings = RunSettings(
-        local_directory=local_directory,
-        remove_repeated_dir=not keep_data,
-        devices=devices,
-        take_turns=take_turns,
-        give_up=True,
-        process_noise=None if known is None else passports.processes_of(known),
-    )
-    code = measure_on_hosts(
-        cluster,
-        with_both,
+    arms = (baseline or [], candidate or [])
+    measure_suite(
+        suite,
         output_directory,
-        settings=settings,
-        host_wait=host_wait,
-        port_range=port_range,
-        measure=measure,
+        flags,
+        FlaggedComparison(arms=arms, same=same, passport=known),
+        allow_inconclusive=allow_inconclusive,
+        errors=lambda: told_by_flags(*arms),
+        remove_repeated_dir=not keep_data,
+        take_turns=take_turns,
+        process_noise=known and passports.processes_of(known),
     )
-    raise typer.Exit(code)

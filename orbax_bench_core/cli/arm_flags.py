@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,8 +11,26 @@ import yaml
 
 from orbax_bench_core.config import ARMS, Arm, LoadedSuite, parse_suite, with_keys
 from orbax_bench_core.errors import Problem, UserError, shortened
+from orbax_bench_core.steps import Comparison
 
 _OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
+
+
+@dataclasses.dataclass(kw_only=True)
+class FlaggedComparison(Comparison):
+    """A comparison whose arms may be those of a command line.
+
+    Attributes:
+        arms: What the baseline and the candidate have different, each `key=value`.
+        same: Whether the suite is compared with itself.
+    """
+
+    arms: tuple[Sequence[str], Sequence[str]]
+    same: bool
+
+    def checked(self, suite: LoadedSuite) -> LoadedSuite:
+        """Gives a suite its arms."""
+        return with_arms(suite, *self.arms, same=self.same)
 
 
 def with_arms(

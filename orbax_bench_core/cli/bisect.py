@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import (
-    Devices,
-    NoLock,
-    OutputDirectory,
-    PassportFile,
-    Quiet,
-    SuiteFile,
-)
-from orbax_bench_core.cli.hosts import (
-    ClusterFlags,
-    HostWait,
-    NoCluster,
-    PortRangeOption,
-    measure_suite,
-)
-from orbax_bench_core.cli.terminal import new_console
+from orbax_bench_core.cli.arguments import OutputDirectory, PassportFile, SuiteFile
+from orbax_bench_core.cli.hosts import MeasureFlags, measure_by, takes_measure_flags
 
 if TYPE_CHECKING:
+    from orbax_bench_core.cli.measurement import Measuring
     from orbax_bench_core.config import LoadedSuite
-    from orbax_bench_core.execute import RunSettings
 
 
+@takes_measure_flags(
+    without=("local_directory", "override", "notify", "junit", "verbose", "log_format", "as_json")
+)
 def bisect(
     suite: SuiteFile,
     output_directory: OutputDirectory,
@@ -56,12 +46,8 @@ def bisect(
         bool, typer.Option("--only-wheels", help="Search the folder of wheels alone.")
     ] = False,
     passport: PassportFile = None,
-    devices: Devices = None,
-    no_lock: NoLock = False,
-    no_cluster: NoCluster = False,
-    host_wait: HostWait = 120,
-    port_range: PortRangeOption = None,
-    quiet: Quiet = False,
+    *,
+    flags: MeasureFlags,
 ) -> None:
     """Find the release that made something slower.
 
@@ -80,34 +66,21 @@ def bisect(
     same command goes on from where it was stopped.
     """
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.cli.bisect_run import BisectRun
-    from orbax_bench_core.cli.output import Output
-    from orbax_bench_core.execute import RunSettings
 
     known = passports.find(passport)
 
-    def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        run = BisectRun(
-            loaded,
-            output_directory,
-            package=package,
-            good=good,
-            bad=bad,
-            wheels=wheels,
-            also=also or (),
-            only_wheels=only_wheels,
-            settings=settings,
-            lock=not no_lock,
-            passport=known,
-            output=Output(console=new_console(), quiet=quiet),
-        )
-        return run.run()
+    def measure(loaded: LoadedSuite, directory: str, how: Measuring) -> int:
+        from orbax_bench_core.cli.bisect_run import BisectRun
+        from orbax_bench_core.steps.releases import find_releases, kept_requirements
 
-    measure_suite(
-        suite,
-        (),
-        output_directory,
-        flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
-        settings=RunSettings(devices=devices),
-        measure=measure,
-    )
+        releases = find_releases(
+            package,
+            good,
+            bad,
+            wheels=None if wheels is None else Path(wheels),
+            also=kept_requirements(loaded, package, also or ()),
+            only_wheels=only_wheels,
+        )
+        return BisectRun(loaded, directory, package, releases, passport=known, how=how).run()
+
+    measure_by(measure, suite, output_directory, flags, tells=False, remove_repeated_dir=True)

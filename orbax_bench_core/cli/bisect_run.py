@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from orbax_bench_core.analysis import noise as passports
@@ -18,21 +16,23 @@ from orbax_bench_core.analysis.releases import (
     search_document,
 )
 from orbax_bench_core.analysis.verdicts import VerdictReport, headline
-from orbax_bench_core.cli.comparison_run import ComparisonRun
-from orbax_bench_core.cli.measurement import Interrupted
-from orbax_bench_core.cli.output import Output
+from orbax_bench_core.cli.measurement import STOPS, Measurement, Measuring, stopped
 from orbax_bench_core.config import LoadedSuite
-from orbax_bench_core.document import print_document, wait
-from orbax_bench_core.execute import RunSettings
+from orbax_bench_core.document import wait
+from orbax_bench_core.execute import Session
 from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import publish_search
+from orbax_bench_core.steps import (
+    Comparison,
+    publish_search,
+    publish_verdicts,
+    usual_minutes,
+)
 from orbax_bench_core.steps.releases import (
     Found,
+    Release,
     comparing_releases,
     expected_comparisons,
-    find_releases,
-    kept_requirements,
     search_releases,
 )
 
@@ -44,55 +44,30 @@ class BisectRun:
         self,
         loaded: LoadedSuite,
         output_directory: str,
-        *,
         package: str,
-        good: str,
-        bad: str,
-        wheels: str | None,
-        also: Sequence[str],
-        only_wheels: bool,
-        settings: RunSettings,
-        lock: bool,
+        releases: Sequence[Release],
+        *,
         passport: passports.Passport | None,
-        output: Output,
+        how: Measuring,
     ) -> None:
-        """Finds the releases; nothing is measured yet.
+        """Prepares; nothing is measured yet.
 
         Args:
             loaded: The suite.
             output_directory: Holds a run directory for each comparison.
             package: The package whose releases are searched.
-            good: A release that is fast.
-            bad: A later release that is slow.
-            wheels: Folder with more releases; None without one.
-            also: What else to install in every environment.
-            only_wheels: Whether the folder has all releases.
-            settings: How to measure; checkpoints are deleted whatever it says.
-            lock: Whether to wait until nothing else of ours measures on this machine.
+            releases: They, from one that is fast to one that is slow.
             passport: Noise of this machine, which tells how long the search will probably take.
-            output: Where to show progress and results.
-
-        Raises:
-            UserError: A release does not exist, or releases cannot be installed in the suite's
-                environment.
+            how: How to measure.
         """
         self._loaded = loaded
         self._root = RunDirectory(output_directory).root
-        releases = find_releases(
-            package,
-            good,
-            bad,
-            wheels=None if wheels is None else Path(wheels),
-            also=kept_requirements(loaded, package, also),
-            only_wheels=only_wheels,
-        )
         self._package = package
         self._releases = {release.version: release for release in releases}
         self._bad = releases[-1].version
-        self._settings = dataclasses.replace(settings, remove_repeated_dir=True)
-        self._lock = lock
         self._passport = passport
-        self._output = output
+        self._how = how
+        self._say, self._progress = how.reporter.line, how.reporter.tell
         self._primary: tuple[str, ...] = ()
         self._margins: dict[str, float] = {}
         self._shown: list[SearchStep] = []
@@ -104,13 +79,14 @@ class BisectRun:
         self._progress(f"{self._package}: {len(names)} releases: {', '.join(names)}")
         try:
             found = search_releases(names, self._outcome)
-        except Interrupted as stop:
-            self._say(f"{stop}; what is done is kept. Run the same command again to go on.")
-            return stop.code
+        except STOPS as stop:
+            why, code = stopped(stop)
+            self._say(f"{why}; what is done is kept. Run the same command again to go on.")
+            return code
         search = self._search(found)
         page = publish_search(self._root, search)
         self._progress("")
-        print_document(search_document(search), self._output.console)
+        self._say(search_document(search))
         self._say(f"Report: {page}")
         return exit_code(search.outcome)
 
@@ -118,12 +94,14 @@ class BisectRun:
         folder = self._folder(version, against)
         measurement = self._measurement(version, against, folder)
         if not self._shown:
-            self._say_length(measurement)
+            self._say_length(measurement.session)
         self._progress(f"\n{self._package} {version} against {against}")
         began = time.monotonic()
-        verdicts = measurement.verdicts()
+        measurement.measure()
         self._minutes.append((time.monotonic() - began) / 60)
-        page = measurement.publish_verdicts(verdicts)
+        verdicts = measurement.experiment.verdicts
+        assert verdicts is not None
+        page = publish_verdicts(measurement.session.directory, verdicts)
         for note in verdicts.notes:
             self._progress(f"  {note}")
         self._progress(f"  report: {page}")
@@ -152,7 +130,7 @@ class BisectRun:
         again = any((step.release, step.against) == (version, against) for step in self._shown)
         return f"{against}_and_{version}{'_again' if again else ''}"
 
-    def _measurement(self, version: str, against: str, folder: str) -> ComparisonRun:
+    def _measurement(self, version: str, against: str, folder: str) -> Measurement:
         older, newer = self._releases[against], self._releases[version]
         suite = comparing_releases(
             self._loaded,
@@ -160,13 +138,7 @@ class BisectRun:
             newer.environment,
             gate=self._rules(version, against, confirming=folder.endswith("_again")),
         )
-        return ComparisonRun(
-            suite,
-            str(self._root / folder),
-            settings=self._settings,
-            output=self._output,
-            lock=self._lock,
-        )
+        return Measurement(Comparison(), suite, str(self._root / folder), self._how)
 
     def _rules(self, version: str, against: str, *, confirming: bool) -> dict[str, Any]:
         """Returns what a comparison has different from the suite's gate.
@@ -181,10 +153,14 @@ class BisectRun:
             rules |= {"margin": self._margins[against], "metrics": {}}
         return rules
 
-    def _say_length(self, measurement: ComparisonRun) -> None:
+    def _say_length(self, session: Session) -> None:
         usual, most = expected_comparisons(len(self._releases))
-        minutes = None if self._passport is None else measurement.expected_minutes(self._passport)
-        lives = measurement.usual_minutes()
+        minutes = None
+        if self._passport is not None:
+            minutes = passports.expected_minutes(
+                session.pairs, session.info.gate, self._passport, str(session.directory.root)
+            )
+        lives = usual_minutes(session)
         unknown = "; the first of them will tell how long each takes"
         if lives is not None:
             unknown = f", of about {lives[0]:.0f} to {lives[1]:.0f} minutes each{unknown}"
@@ -217,12 +193,6 @@ class BisectRun:
             operations=self._primary,
             steps=tuple(steps),
         )
-
-    def _progress(self, line: str) -> None:
-        self._output.progress.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def _say(self, line: str) -> None:
-        self._output.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _comparisons(count: int) -> str:

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import Devices, NoLock, Quiet, results_console
-from orbax_bench_core.cli.hosts import (
-    ClusterFlags,
-    HostWait,
-    NoCluster,
-    PortRangeOption,
-    measure_suite,
-)
-from orbax_bench_core.cli.terminal import new_console
+from orbax_bench_core.cli.arguments import results_console
+from orbax_bench_core.cli.hosts import MeasureFlags, measure_by, takes_measure_flags
+from orbax_bench_core.cli.terminal import print_plain
 
 if TYPE_CHECKING:
-    from orbax_bench_core.cli.output import Output
+    from orbax_bench_core.cli.measurement import Measuring
     from orbax_bench_core.config import LoadedSuite
-    from orbax_bench_core.execute import RunSettings
 
 
+@takes_measure_flags(
+    without=("local_directory", "override", "notify", "junit", "verbose", "log_format")
+)
 def calibrate(
     places: Annotated[
         list[str] | None,
@@ -48,11 +43,6 @@ def calibrate(
     minutes: Annotated[
         float, typer.Option(min=0.0, help="Time that --suite may take, about.")
     ] = 10.0,
-    devices: Devices = None,
-    no_lock: NoLock = False,
-    no_cluster: NoCluster = False,
-    host_wait: HostWait = 120,
-    port_range: PortRangeOption = None,
     save: Annotated[
         str | None,
         typer.Option(
@@ -61,8 +51,8 @@ def calibrate(
             "~/.cache/orbax-bench/passport.json.",
         ),
     ] = None,
-    quiet: Quiet = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    *,
+    flags: MeasureFlags,
 ) -> None:
     """Measure this machine's noise and its false-alarm rate.
 
@@ -82,7 +72,6 @@ def calibrate(
     Exit codes: 0; 1 files were left out, for they are not what their place says.
     """
     from orbax_bench_core.errors import UserError
-    from orbax_bench_core.execute import RunSettings
 
     given = list(places or ())
     if (suite is None) != (output_directory is None):
@@ -90,30 +79,22 @@ def calibrate(
     if suite is None or output_directory is None:
         if not given:
             raise UserError("nothing to read: give run directories, or measure some with --suite")
-        raise typer.Exit(_read(given, save, as_json=as_json))
-    directory = output_directory
+        raise typer.Exit(_read(given, save, as_json=flags.as_json))
 
-    def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        from orbax_bench_core.cli.calibrate_run import CalibrationRun
+    def measure(loaded: LoadedSuite, directory: str, how: Measuring) -> int:
+        from orbax_bench_core.cli.calibrate_run import make_runs
 
-        run = CalibrationRun(
-            loaded,
-            directory,
-            minutes=minutes,
-            settings=settings,
-            lock=not no_lock,
-            output=_progress(quiet=quiet),
-        )
-        stopped = run.run()
-        return stopped or _read([*given, directory], save, as_json=as_json)
+        stopped = make_runs(loaded, directory, minutes, how)
+        return stopped or _read([*given, directory], save, as_json=flags.as_json)
 
-    measure_suite(
+    measure_by(
+        measure,
         suite,
-        (),
-        directory,
-        flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
-        settings=RunSettings(devices=devices),
-        measure=measure,
+        output_directory,
+        flags,
+        tells=False,
+        stderr=True,
+        remove_repeated_dir=True,
     )
 
 
@@ -136,12 +117,5 @@ def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
     console = results_console()
     found.show(console)
     if save is not None:
-        console.print(f"Passport: {save}", markup=False, highlight=False, soft_wrap=True)
+        print_plain(console, f"Passport: {save}")
     return 1 if found.left_out else 0
-
-
-def _progress(*, quiet: bool) -> Output:
-    """Returns where progress is shown: on stderr, for standard output has the answer alone."""
-    from orbax_bench_core.cli.output import Output
-
-    return Output(console=new_console(file=sys.stderr), quiet=quiet)

@@ -1,39 +1,37 @@
-"""Hosts of a run: process 0 orchestrates, and the same command elsewhere is an agent."""
+"""Commands that measure: the flags that they share, and the hosts on which they do."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import enum
 import functools
+import inspect
 import os
-import sys
+import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from orbax_bench_core.cli.arguments import (
+    Devices,
+    JUnit,
+    LocalDirectory,
+    LogFormat,
+    LogFormatOption,
+    NoLock,
+    Notify,
+    Override,
+    Quiet,
+    Verbose,
+)
+
 if TYPE_CHECKING:
+    from orbax_bench_core.cli.measurement import Measuring
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import Cluster, RunSettings
-    from orbax_bench_core.steps import Notifiers
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
-
-class Reach(enum.Enum):
-    """Hosts that a command has to do with, where a launcher starts it on several.
-
-    Every command is registered with one. What measures and says nothing here is refused there by
-    `orbax_bench_core.steps`.
-    """
-
-    ALL_HOSTS = "measures on all of them together, by `measure_on_hosts`"
-    THIS_HOST = "looks at or works on this one alone, and says so"
-    BY_STEP = "leaves it to its steps, of which one measures on all and others refuse"
-    NONE = "measures nothing here, and takes no notice of launchers"
-
+    from orbax_bench_core.steps import Experiment
 
 NoCluster = Annotated[
     bool,
@@ -64,58 +62,87 @@ PortRangeOption = Annotated[
         "only some through; otherwise any free one.",
     ),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MeasureFlags:
+    """Flags of a command that measures, in the order of its help; each takes some of them."""
+
+    local_directory: LocalDirectory = None
+    override: Override = None
+    devices: Devices = None
+    no_lock: NoLock = False
+    no_cluster: NoCluster = False
+    host_wait: HostWait = 120
+    port_range: PortRangeOption = None
+    notify: Notify = None
+    junit: JUnit = None
+    verbose: Verbose = False
+    quiet: Quiet = False
+    log_format: LogFormatOption = LogFormat.TEXT
+    as_json: AsJson = False
+
+
+def takes_measure_flags(
+    *, without: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command, in the place of its parameter `flags`, all of `MeasureFlags` but some."""
+    kinds = typing.get_type_hints(MeasureFlags, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=kinds[field.name],
+        )
+        for field in dataclasses.fields(MeasureFlags)
+        if field.name not in without
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def parsed(**given: Any) -> None:
+            flags = {one.name: given.pop(one.name) for one in shared}
+            command(**given, flags=MeasureFlags(**flags))
+
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        parameters = [
+            one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for given in own
+            for one in (shared if given.name == "flags" else [given])
+        ]
+        del parsed.__wrapped__
+        parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        parsed.__annotations__ = {one.name: one.annotation for one in parameters}
+        return parsed
+
+    return decorate
 
 
 def place_in_cluster(*, no_cluster: bool) -> Cluster | None:
-    """Returns the place of this process among several hosts, and says it; None for one host.
-
-    Raises:
-        UserError: The variables of the launcher are wrong.
-    """
-    from orbax_bench_core.execute import detect_cluster
+    """Returns the place of this process among several hosts, and says it; None for one host."""
+    from orbax_bench_core.execute import detect_cluster, to_stderr
 
     cluster = None if no_cluster else detect_cluster(os.environ)
     if cluster is not None:
-        _say(cluster.said)
+        to_stderr(cluster.said)
     return cluster
 
 
-def for_this_host(command: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Returns a command that says, where there are several hosts, that it is for this one."""
-
-    @functools.wraps(command)
-    def start(*given: _P.args, **flags: _P.kwargs) -> _R:
-        from orbax_bench_core.errors import UserError
-        from orbax_bench_core.execute import detect_cluster
-
-        try:
-            cluster = detect_cluster(os.environ)
-        except UserError as wrong:  # what it is asked for needs no cluster
-            _say(f"note: {wrong}")
-        else:
-            if cluster is not None:
-                _say(f"{cluster.said}; this command is for this host alone")
-        return command(*given, **flags)
-
-    return start
-
-
-def load_for_hosts(path: str, override: Sequence[str], cluster: Cluster | None) -> LoadedSuite:
-    """Loads a suite, whose points run on all hosts together unless it says something else.
-
-    Raises:
-        UserError: The suite is invalid.
-    """
+def load_for_hosts(
+    path: str,
+    override: Sequence[str],
+    cluster: Cluster | None,
+    experiment: Experiment | None = None,
+) -> LoadedSuite:
+    """Loads a suite, whose points run on all hosts together unless it says something else."""
     from orbax_bench_core.config import load_suite
     from orbax_bench_core.execute import unshipped
+    from orbax_bench_core.steps import Experiment, load_for
 
-    path = unshipped(path)
-    loaded = load_suite(path, override)
-    if cluster is None:
-        return loaded
-    if "processes" in loaded.suite.execution.model_fields_set:
-        return loaded
-    return load_suite(path, [*override, f"execution.processes={cluster.size}"])
+    read = functools.partial(load_suite, unshipped(path))
+    return load_for(experiment or Experiment(), read, override, cluster.size if cluster else 1)
 
 
 def name_in(suite: str) -> str | None:
@@ -132,26 +159,12 @@ def name_in(suite: str) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def outlets_of(cluster: Cluster | None, notify: str | None, junit: str | None = None) -> Notifiers:
-    """Returns where process 0 tells what it found; every other host has nothing to tell.
-
-    Raises:
-        UserError: The address to notify is none.
-    """
-    from orbax_bench_core.steps import Notifiers
-
-    return Notifiers() if cluster is not None and cluster.rank else Notifiers.of(notify, junit)
-
-
 def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: str) -> None:
     """Serves process 0 until the run ends, and exits, on a host that has no such suite file.
 
     Process 0 has put a copy into the run directory. On any other host this does nothing.
-
-    Raises:
-        UserError: This host cannot join.
     """
-    from orbax_bench_core.execute import RunSettings, equal_everywhere, serve
+    from orbax_bench_core.execute import RunSettings, equal_everywhere, serve, to_stderr
     from orbax_bench_core.records import RunDirectory
 
     if cluster is not None and cluster.rank and "://" not in suite and not Path(suite).exists():
@@ -161,111 +174,116 @@ def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: s
             suite=suite,
             equal=equal_everywhere(),
             settings=RunSettings(),
-            say=_say,
+            say=to_stderr,
         )
         raise typer.Exit(code)
 
 
-def measure_on_hosts(
-    cluster: Cluster | None,
-    suite: LoadedSuite,
-    output_directory: str,
-    *,
-    settings: RunSettings,
-    host_wait: float,
-    port_range: str | None,
-    measure: Callable[[RunSettings], int],
-) -> int:
-    """Measures on one host, or on all hosts of a cluster.
-
-    Args:
-        cluster: The place of this process; None measures here alone.
-        suite: The suite.
-        output_directory: The run directory, or the one that is to hold several; all hosts share it.
-        settings: How to measure; its host starts the workers of this machine.
-        host_wait: Seconds for which a lost host is waited for.
-        port_range: Ports of host 0 that workers may listen at; None for any.
-        measure: Measures with the settings that it is given, on process 0.
-
-    Returns:
-        The exit code, which is the same on every host.
-
-    Raises:
-        UserError: This host cannot join, or others have not.
-    """
-    from orbax_bench_core.execute import LocalHost, PortRange, equal_everywhere, on_hosts
-    from orbax_bench_core.records import RunDirectory
-
-    if port_range is not None:
-        assert isinstance(settings.host, LocalHost)
-        local = dataclasses.replace(settings.host, ports=PortRange.parse(port_range))
-        settings = dataclasses.replace(settings, host=local)
-    return on_hosts(
-        cluster,
-        RunDirectory(output_directory),
-        measure,
-        suite=suite,
-        equal=equal_everywhere(),
-        settings=settings,
-        say=_say,
-        host_wait_s=host_wait,
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ClusterFlags:
-    """Flags on the hosts of a measurement.
-
-    Attributes:
-        no_cluster: Whether it is measured on this host alone.
-        host_wait: Seconds for which a lost host is waited for.
-        port_range: Ports of host 0 that workers may listen at; None for any.
-    """
-
-    no_cluster: bool
-    host_wait: float
-    port_range: str | None
-
-
 def measure_suite(
     suite: str,
-    override: Sequence[str],
-    output_directory: str,
+    output_directory: str | None,
+    flags: MeasureFlags,
+    experiment: Experiment,
     *,
-    flags: ClusterFlags,
-    settings: RunSettings,
-    measure: Callable[[LoadedSuite, RunSettings], int],
-    load: Callable[[str, Sequence[str], Cluster | None], LoadedSuite] = load_for_hosts,
+    allow_inconclusive: bool = False,
+    errors: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+    **settings: Any,
 ) -> NoReturn:
-    """Measures a suite on this host, or on all where a launcher has started this on several; exits.
+    """Makes an experiment with a suite, shows what it found, and exits.
 
     Args:
         suite: Path of the suite file.
-        override: Keys of it to change.
-        output_directory: The run directory.
-        flags: What the command line says of hosts.
-        settings: How to measure.
-        measure: Measures the suite with the settings that it is given, on process 0, and returns
-            the exit code of every host.
-        load: Reads the suite for the hosts that there are.
+        output_directory: The run directory; None takes the one that the experiment names.
+        flags: What the command line says of measuring.
+        experiment: What to measure, and to conclude.
+        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
+        errors: Context that has mistakes told in the words of the command line.
+        **settings: Other `RunSettings`, and flags of `measure_by`.
 
     Raises:
         UserError: The suite is invalid, or hosts cannot join.
     """
-    cluster = place_in_cluster(no_cluster=flags.no_cluster)
-    serve_without_suite(cluster, suite, output_directory)
-    loaded = load(suite, override, cluster)
-    code = measure_on_hosts(
-        cluster,
-        loaded,
+
+    def measure(loaded: LoadedSuite, directory: str, how: Measuring) -> int:
+        from orbax_bench_core.cli.measurement import Measurement
+
+        return Measurement(experiment, loaded, directory, how).run(
+            allow_inconclusive=allow_inconclusive
+        )
+
+    measure_by(
+        measure,
+        suite,
         output_directory,
-        settings=settings,
-        host_wait=flags.host_wait,
-        port_range=flags.port_range,
-        measure=functools.partial(measure, loaded),
+        flags,
+        experiment,
+        errors=errors,
+        **{"give_up": True, **settings},
+    )
+
+
+def measure_by(
+    measure: Callable[[LoadedSuite, str, Measuring], int],
+    suite: str,
+    output_directory: str | None,
+    flags: MeasureFlags,
+    experiment: Experiment | None = None,
+    *,
+    errors: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+    tells: bool = True,
+    stderr: bool = False,
+    **settings: Any,
+) -> NoReturn:
+    """Measures a suite on this host, or on all where a launcher has started this on several.
+
+    `measure` gets the suite and the run directory on process 0, and returns the exit code of every
+    host. With `tells` what it found goes to the webhook and its like, and with `stderr` nothing of
+    its progress to standard output.
+    """
+    from orbax_bench_core.execute import (
+        LocalHost,
+        PortRange,
+        RunSettings,
+        equal_everywhere,
+        on_hosts,
+        to_stderr,
+    )
+    from orbax_bench_core.records import RunDirectory
+    from orbax_bench_core.steps import Notifiers
+
+    cluster = place_in_cluster(no_cluster=flags.no_cluster)
+    if output_directory is not None:
+        serve_without_suite(cluster, suite, output_directory)
+    tells = tells and (cluster is None or not cluster.rank)
+    notifiers = Notifiers.of(flags.notify, flags.junit) if tells else Notifiers()
+    with notifiers.on_failure(name_in(suite), output_directory or "."), errors():
+        loaded = load_for_hosts(suite, flags.override or (), cluster, experiment)
+    directory = output_directory or (experiment.folder if experiment else ".")
+    more = {"local_directory": flags.local_directory, "devices": flags.devices, **settings}
+    if flags.port_range is not None:
+        more["host"] = LocalHost(ports=PortRange.parse(flags.port_range))
+
+    def start(placed: RunSettings) -> int:
+        from orbax_bench_core.cli.measurement import Measuring
+        from orbax_bench_core.cli.reporter import Reporter
+
+        with notifiers.on_failure(loaded.suite.suite_name, directory), errors():
+            how = Measuring(
+                settings=placed,
+                reporter=Reporter.of(flags, stderr=stderr),
+                notifiers=notifiers,
+                lock=not flags.no_lock,
+            )
+            return measure(loaded, directory, how)
+
+    code = on_hosts(
+        cluster,
+        RunDirectory(directory),
+        start,
+        suite=loaded,
+        equal=equal_everywhere(),
+        settings=RunSettings(**more),
+        say=to_stderr,
+        host_wait_s=flags.host_wait,
     )
     raise typer.Exit(code)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ import typer
 import typer.core
 
 from orbax_bench_core.cli.buckets import check_buckets
-from orbax_bench_core.cli.command_table import REACH, CommandTable
+from orbax_bench_core.cli.command_table import COMMANDS, CommandTable
 from orbax_bench_core.cli.terminal import printable_streams
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.interrupts import interrupted_when_told
@@ -115,7 +115,7 @@ def _versions() -> str:
     return f"{ours} ({', '.join(others)})"
 
 
-_HERE: Final = frozenset(REACH) - {"launch"}
+_HERE: Final = frozenset(COMMANDS) - {"launch"}
 """Commands that read and write here what they are told of; others hand it on to a cluster."""
 
 

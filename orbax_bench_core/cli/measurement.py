@@ -1,154 +1,192 @@
-"""A measurement on a terminal: its suite checked, its progress shown, and what stops it said."""
+"""Measurement on a terminal: its progress, what stops it, what it found, and its exit code."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Final
 
-from orbax_bench_core.cli.output import Output
-from orbax_bench_core.cli.progress import ProgressReport
-from orbax_bench_core.cli.results import unwritten
+from orbax_bench_core.cli.reporter import Reporter, show_answer
 from orbax_bench_core.config import LoadedSuite
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.execute import (
     CannotRecord,
     CommonFailure,
     HostsMissing,
     RunSettings,
-    Session,
-    Watcher,
 )
-from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.records import Run
+from orbax_bench_core.exit_codes import Exit, exit_code
+from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.steps import Conclusion, Experiment, NothingFound, Notifiers, begin
+
+STOPS: Final = (KeyboardInterrupt, CommonFailure, CannotRecord, HostsMissing)
+"""What stops a measurement before its end; all that it has finished is kept."""
 
 
-class Interrupted(Exception):
-    """A measurement was stopped before its end; all that it has finished is kept.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """How a command measures.
 
     Attributes:
-        code: Exit code of the command.
+        settings: Settings of its runs.
+        reporter: Where to show progress and results.
+        notifiers: Where else to tell what was found.
+        lock: Whether to wait until nothing else of ours measures on this machine.
     """
 
-    def __init__(self, why: str, code: int) -> None:
-        super().__init__(why)
-        self.code = code
+    settings: RunSettings
+    reporter: Reporter
+    notifiers: Notifiers
+    lock: bool
 
 
 class Measurement:
-    """A suite that is about to be measured, with arms or without.
+    """An experiment that is about to be made.
 
-    Everything that can be wrong with it is found while it is made, before anything is measured.
+    Everything that can be wrong with it is found while this is made, before anything is measured.
+
+    Attributes:
+        experiment: What is to be made.
+        session: The run directory, and what is measured.
     """
 
     def __init__(
-        self,
-        suite: LoadedSuite,
-        output_directory: str,
-        *,
-        settings: RunSettings,
-        output: Output,
-        lock: bool,
+        self, experiment: Experiment, suite: LoadedSuite, directory: str, how: Measuring
     ) -> None:
-        """Expands the suite, and begins its run directory.
+        self.experiment, self._how, self._reporter = experiment, how, how.reporter
+        experiment.show = how.reporter.line
+        session = begin(experiment, suite, directory, settings=how.settings, say=how.reporter.say)
+        self.session = dataclasses.replace(session, watch=how.reporter.view(session))
+        self._root = str(session.directory.root)
 
-        With `lock` nothing is measured while something else of ours measures on this machine.
+    def run(self, *, allow_inconclusive: bool) -> int:
+        """Makes the experiment, shows what it found, and returns the exit code."""
+        experiment, info = self.experiment, self.session.info
+        if info.expansion.notes or info.expansion.skipped:
+            from orbax_bench_core.analysis.summary import notes_document
 
-        Raises:
-            UserError: The suite is invalid, or a path cannot be used.
-        """
-        self._console = output.console
-        self._progress = output.progress
-        self._json_log = output.json_log
-        self._notifiers = output.notifiers
-        session = Session.begin(suite, output_directory, settings=settings, say=output.say)
-        self._total = len(session.plain) * session.info.num_repeats
-        watch = output.json_log or self._view(session, verbose=output.verbose)
-        self._session = dataclasses.replace(session, watch=watch)
-        self._lock = lock
+            self._reporter.tell(notes_document(info))
+        for line in experiment.announced(self.session):
+            self._reporter.tell(line)
+        try:
+            self.measure()
+            code = self._conclude(allow_inconclusive=allow_inconclusive)
+        except STOPS as stop:
+            code = self._say_stopped(stop)
+        judged = experiment.verdicts
+        verdict = {"verdict": judged and judged.word} if self.session.pairs else {}
+        self._reporter.log("run_ended", exit_code=code, **verdict, run_directory=self._root)
+        return code
 
-    def _view(self, session: Session, *, verbose: bool) -> Watcher:
-        console = self._progress
-        if session.suite.suite.arms is None:
-            names = [point.name for point in session.plain]
-            return ProgressReport(console, total=self._total, verbose=verbose, names=names)
-        from orbax_bench_core.cli.live_verdicts import LiveVerdicts
+    def measure(self) -> None:
+        """Measures what the records lack; raises one of `STOPS` where it is stopped."""
+        self.experiment.measure(self.session, lock=self._how.lock)
 
-        info = session.info
-        return LiveVerdicts(console, session.pairs, info.gate, info.designs, verbose=verbose)
+    def _conclude(self, *, allow_inconclusive: bool) -> int:
+        try:
+            found = self.experiment.conclude(self.session.directory)
+        except OSError as failure:
+            self._reporter.line(unwritten(failure, self.experiment.again, self._root))
+            return self._failed(f"cannot write: {failure}")
+        except NothingFound as nothing:  # what was measured is reported
+            from orbax_bench_core.steps import publish
 
-    def _say_notes(self) -> None:
-        """Shows what a reader of the suite should know; most have nothing of that kind."""
-        expansion = self._session.info.expansion
-        if not (expansion.notes or expansion.skipped):
-            return
-        from orbax_bench_core.analysis.summary import notes_document
-        from orbax_bench_core.document import print_document
+            with contextlib.suppress(OSError, UserError):
+                publish(self.session.directory)
+            self._reporter.line(str(nothing))
+            return self._failed(str(nothing))
+        if found.document is not None:
+            self._reporter.answer(found.answer, found.document, found.page)
+        code = exit_code(*found.outcomes, allow_inconclusive=allow_inconclusive)
+        if found.verdicts is not None:
+            self._how.notifiers.verdicts(found.verdicts, code, self._root)
+        else:
+            self._how.notifiers.ended(self.session.info.suite_name, code, self._root, found.lines)
+        return code
 
-        print_document(notes_document(self._session.info), self._progress)
+    def _failed(self, why: str) -> int:
+        self._how.notifiers.failed(self.session.info.suite_name, self._root, why)
+        return Exit.FAILED
 
-    def _say_stopped(self, stop: Interrupted) -> None:
+    def _say_stopped(self, stop: BaseException) -> int:
         from orbax_bench_core.steps import settle
 
+        why, code = stopped(stop)
         # Of a run directory that is gone nothing is left here that the command could go on with.
-        there = self._session.directory.exists()
-        self._say(f"{stop}; {self._kept()}" if there else str(stop))
+        there = self.session.directory.exists()
+        self._reporter.line(f"{why}; {self._kept()}" if there else why)
         if there:
             with contextlib.suppress(OSError):  # it may be the disk that has ended the run
-                settle(Run(self._session.directory))
-
-    def _tell_stopped(self, stop: Interrupted) -> None:
-        if stop.code != Exit.INTERRUPTED:  # somebody wanted that
-            info = self._session.info
-            self._notifiers.failed(info.suite_name, str(self._session.directory.root), str(stop))
+                settle(Run(self.session.directory))
+        if code != Exit.INTERRUPTED:  # somebody wanted that
+            self._failed(why)
+        return code
 
     def _kept(self) -> str:
+        repeats = [
+            (point.id, index)
+            for point in self.session.plain
+            for index in range(self.session.info.num_repeats)
+        ]
         again = "Run the same command again to"
-        if isinstance(self._session.watch, ProgressReport):
-            info, kept = self._session.info, self._session.watch.ended
-            repeats = [(p.id, i) for p in self._session.plain for i in range(info.num_repeats)]
-            with contextlib.suppress(OSError, UserError):  # it may be the disk that has ended it
-                kept = self._total - len(self._session.directory.lost(repeats))
-            done = f"{kept} of {self._total} repeats are done and kept."
-            return f"{done}\n{again} finish the rest."
+        with contextlib.suppress(OSError, UserError):  # it may be the disk that has ended it
+            if repeats:
+                kept = len(repeats) - len(self.session.directory.lost(repeats))
+                done = f"{kept} of {len(repeats)} repeats are done and kept."
+                return f"{done}\n{again} finish the rest."
         return f"what is done is kept. {again} go on."
 
-    def _without(self, nothing: UserError) -> int:
-        """Says why there is no conclusion; what was measured is reported."""
-        from orbax_bench_core.steps import publish
 
-        with contextlib.suppress(OSError, UserError):
-            publish(self._session.directory)
-        self._say(str(nothing))
-        info, root = self._session.info, str(self._session.directory.root)
-        self._notifiers.failed(info.suite_name, root, str(nothing))
-        return Exit.FAILED
-
-    def _unwritten(self, failure: OSError, command: str) -> int:
-        why, root = str(failure), str(self._session.directory.root)
-        self._say(unwritten(failure, command, root))
-        self._notifiers.failed(self._session.info.suite_name, root, f"cannot write: {why}")
-        return Exit.FAILED
-
-    def _log_end(self, **fields: object) -> None:
-        if self._json_log is not None:
-            root = str(self._session.directory.root)
-            self._json_log.write("run_ended", **fields, run_directory=root)
-
-    def _announce(self, line: str) -> None:
-        """Shows what is about to be measured, which is no result."""
-        self._progress.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+def stopped(stop: BaseException) -> tuple[str, int]:
+    """Returns what to say of something that has stopped a measurement, and the exit code."""
+    if isinstance(stop, KeyboardInterrupt):
+        return "interrupted", Exit.INTERRUPTED
+    return f"stopped: {stop}", Exit.FAILED
 
 
-@contextlib.contextmanager
-def stoppable() -> Iterator[None]:
-    """Turns whatever stops a measurement into `Interrupted`."""
+def unwritten(failure: OSError, verb: str, root: str) -> str:
+    """Returns what to do when the results of a run cannot be written.
+
+    Args:
+        failure: Why, such as a disk that is full or read-only.
+        verb: The command that writes them again.
+        root: The run directory.
+    """
+    return (
+        f"cannot write the results to {root}: {failure}\nEvery record is kept: make room, or make "
+        f"it writable, then `{command(verb, root)}`"
+    )
+
+
+def conclude_again(
+    conclude: Callable[[RunDirectory], Conclusion],
+    directory: str,
+    *,
+    otherwise: str,
+    as_json: bool,
+    allow_inconclusive: bool = False,
+) -> int:
+    """Concludes once more from what was measured, and returns the exit code.
+
+    Args:
+        conclude: Writes what is made of the records.
+        directory: The run directory.
+        otherwise: What to do where it is none.
+        as_json: Whether standard output gets the answer as JSON and nothing else.
+        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
+
+    Raises:
+        UserError: It is no run directory, has no such measurement, or cannot be written.
+    """
+    run = RunDirectory(directory)
+    if not run.exists():
+        raise UserError(f"{directory} is no run directory. {otherwise}")
     try:
-        yield
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted", Exit.INTERRUPTED) from None
-    except (CommonFailure, CannotRecord, HostsMissing) as failure:
-        raise Interrupted(f"stopped: {failure}", Exit.FAILED) from None
+        found = conclude(run)
+    except OSError as failure:
+        raise UserError(f"cannot write into {run.root}: {failure}") from None
+    Notifiers.of().renew_site(directory)
+    assert found.document is not None
+    show_answer(found.answer, found.document, found.page, as_json=as_json)
+    return exit_code(*found.outcomes, allow_inconclusive=allow_inconclusive)

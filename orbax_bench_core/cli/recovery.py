@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import (
-    Devices,
-    LocalDirectory,
-    NoLock,
-    Notify,
-    Override,
-    Quiet,
-    Verbose,
-    refuse_override,
-)
-from orbax_bench_core.cli.hosts import (
-    ClusterFlags,
-    HostWait,
-    NoCluster,
-    PortRangeOption,
-    load_for_hosts,
-    measure_suite,
-)
-from orbax_bench_core.exit_codes import exit_code
-
-if TYPE_CHECKING:
-    from orbax_bench_core.analysis.recovery import PhaseName
-    from orbax_bench_core.config import LoadedSuite
-    from orbax_bench_core.execute import Cluster, RunSettings
+from orbax_bench_core.cli.arguments import refuse_override
+from orbax_bench_core.cli.hosts import MeasureFlags, measure_suite, takes_measure_flags
 
 
+@takes_measure_flags(without=("junit", "log_format"))
 def recovery(
     place: Annotated[
         str,
@@ -75,17 +52,8 @@ def recovery(
         bool,
         typer.Option("--allow-inconclusive", help="With arms: exit with 0 for INCONCLUSIVE too."),
     ] = False,
-    local_directory: LocalDirectory = None,
-    override: Override = None,
-    devices: Devices = None,
-    no_lock: NoLock = False,
-    no_cluster: NoCluster = False,
-    host_wait: HostWait = 120,
-    port_range: PortRangeOption = None,
-    notify: Notify = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    *,
+    flags: MeasureFlags,
 ) -> None:
     """Kill a training job again and again, and find out how fast it is back.
 
@@ -105,66 +73,21 @@ def recovery(
     Exit codes: 0 every drill came back, 1 some did not, 2 the suite is invalid, 130 interrupted;
     with arms 0 PASS, 3 REGRESSION, 4 INCONCLUSIVE.
     """
-    from orbax_bench_core.errors import check_amounts
-    from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps import load_drilled
+    from orbax_bench_core.errors import check_amounts, command
+    from orbax_bench_core.steps import Drills
 
     check_amounts(**{"--add-notice": add_notice, "--add-start": add_start})
-    added: dict[PhaseName, float] = {"notice": add_notice, "start": add_start}
+    drills = Drills(added={"notice": add_notice, "start": add_start})
     if output_directory is None:
-        refuse_override(override, notify)
-        raise typer.Exit(
-            _show_anew(place, added, allow_inconclusive=allow_inconclusive, as_json=as_json)
+        from orbax_bench_core.cli.measurement import conclude_again
+
+        refuse_override(flags.override, flags.notify)
+        code = conclude_again(
+            drills.conclude,
+            place,
+            otherwise=f"To drill a suite, say where: `{command('recovery', place, '-o', 'DIR')}`",
+            as_json=flags.as_json,
+            allow_inconclusive=allow_inconclusive,
         )
-    directory = output_directory
-
-    def load(path: str, given: Sequence[str], cluster: Cluster | None) -> LoadedSuite:
-        return load_drilled(path, given, functools.partial(load_for_hosts, cluster=cluster))
-
-    def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        from orbax_bench_core.cli.output import Output
-        from orbax_bench_core.cli.recovery_run import RecoveryRun
-        from orbax_bench_core.steps import Notifiers
-
-        notifiers = Notifiers.of(notify)
-        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet, notifiers=notifiers)
-        with notifiers.on_failure(loaded.suite.suite_name, directory):
-            run = RecoveryRun(loaded, directory, settings=settings, output=output, lock=not no_lock)
-            return run.drill(added, allow_inconclusive=allow_inconclusive, as_json=as_json)
-
-    measure_suite(
-        place,
-        override or (),
-        directory,
-        flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
-        settings=RunSettings(
-            local_directory=local_directory,
-            remove_repeated_dir=True,
-            devices=devices,
-            drill=True,
-            give_up=True,
-        ),
-        measure=measure,
-        load=load,
-    )
-
-
-def _show_anew(
-    directory: str,
-    added: dict[PhaseName, float],
-    *,
-    allow_inconclusive: bool,
-    as_json: bool,
-) -> int:
-    from orbax_bench_core.analysis.recovery import recovery_document
-    from orbax_bench_core.cli.results import published, show_answer
-    from orbax_bench_core.errors import command
-    from orbax_bench_core.steps import publish_recovery
-
-    found = published(
-        directory,
-        lambda run: publish_recovery(run, added),
-        otherwise=f"To drill a suite, say where: `{command('recovery', directory, '-o', 'DIR')}`",
-    )
-    show_answer(found, recovery_document(found), f"{directory}/recovery.html", as_json=as_json)
-    return exit_code(found.outcome, allow_inconclusive=allow_inconclusive)
+        raise typer.Exit(code)
+    measure_suite(place, output_directory, flags, drills, allow_inconclusive=allow_inconclusive)

@@ -28,7 +28,7 @@ def report(
     what their place says; 2 there is no run.
     """
     from orbax_bench_core.analysis.summary import notes_document, terminal_document
-    from orbax_bench_core.cli.results import unwritten
+    from orbax_bench_core.cli.measurement import unwritten
     from orbax_bench_core.document import print_document
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import answer_of, limits_of, publish

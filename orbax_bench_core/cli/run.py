@@ -7,37 +7,18 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import (
-    Devices,
-    LocalDirectory,
-    LogFormat,
-    LogFormatOption,
     Metrics,
-    NoLock,
-    Notify,
     OutputDirectory,
-    Override,
-    Quiet,
     ShownMetrics,
     SuiteFile,
-    Verbose,
 )
-from orbax_bench_core.cli.hosts import (
-    HostWait,
-    NoCluster,
-    PortRangeOption,
-    load_for_hosts,
-    measure_on_hosts,
-    name_in,
-    outlets_of,
-    place_in_cluster,
-    serve_without_suite,
-)
+from orbax_bench_core.cli.hosts import MeasureFlags, measure_suite, takes_measure_flags
 
 
+@takes_measure_flags(without=("junit", "as_json"))
 def run(
     suite: SuiteFile,
     output_directory: OutputDirectory,
-    local_directory: LocalDirectory = None,
     enable_hlo_dump: Annotated[
         bool,
         typer.Option(
@@ -69,9 +50,6 @@ def run(
         ),
     ] = None,
     metrics: Metrics = ShownMetrics.CHANGED,
-    override: Override = None,
-    devices: Devices = None,
-    no_lock: NoLock = False,
     no_limits: Annotated[
         bool,
         typer.Option(
@@ -88,13 +66,8 @@ def run(
             "check agrees with them.",
         ),
     ] = False,
-    no_cluster: NoCluster = False,
-    host_wait: HostWait = 120,
-    port_range: PortRangeOption = None,
-    notify: Notify = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    log_format: LogFormatOption = LogFormat.TEXT,
+    *,
+    flags: MeasureFlags,
 ) -> None:
     """Run a suite and show what it found.
 
@@ -106,47 +79,20 @@ def run(
 
     Exit codes: 0 every repeat passed, 1 some failed, 2 the suite is invalid, 130 interrupted.
     """
-    from orbax_bench_core.cli.output import Output
-    from orbax_bench_core.cli.sweep_run import Baselines, SweepRun, without_arms
-    from orbax_bench_core.execute import RunSettings
+    from orbax_bench_core.steps import Sweep
 
-    cluster = place_in_cluster(no_cluster=no_cluster)
-    serve_without_suite(cluster, suite, output_directory)
-    notifiers = outlets_of(cluster, notify)
-    with notifiers.on_failure(name_in(suite), output_directory):
-        loaded = without_arms(load_for_hosts(suite, override or (), cluster))
-        baselines = Baselines.of(
-            loaded, compare=baseline_path, capture=baseline_capture_path, metrics=metrics.value
-        )
-
-    def measure(settings: RunSettings) -> int:
-        with notifiers.on_failure(loaded.suite.suite_name, output_directory):
-            measurement = SweepRun(
-                loaded,
-                output_directory,
-                settings=settings,
-                output=Output.to_stdout(
-                    log_format, verbose=verbose, quiet=quiet, notifiers=notifiers
-                ),
-                lock=not no_lock,
-            )
-            return measurement.run(limits=not no_limits, baselines=baselines)
-
-    settings = RunSettings(
-        local_directory=local_directory,
+    sweep = Sweep(
+        limits=not no_limits,
+        compare=baseline_path,
+        capture=baseline_capture_path,
+        metrics=metrics.value,
+    )
+    measure_suite(
+        suite,
+        output_directory,
+        flags,
+        sweep,
         remove_repeated_dir=remove_repeated_dir,
         hlo_dump=enable_hlo_dump,
-        devices=devices,
-        give_up=True,
         new_limits=new_limits,
     )
-    code = measure_on_hosts(
-        cluster,
-        loaded,
-        output_directory,
-        settings=settings,
-        host_wait=host_wait,
-        port_range=port_range,
-        measure=measure,
-    )
-    raise typer.Exit(code)

@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import (
-    Devices,
-    LocalDirectory,
-    NoLock,
-    Notify,
-    Override,
-    Quiet,
-    Verbose,
-    refuse_override,
-)
-from orbax_bench_core.cli.hosts import (
-    ClusterFlags,
-    HostWait,
-    NoCluster,
-    PortRangeOption,
-    load_for_hosts,
-    measure_suite,
-)
-from orbax_bench_core.exit_codes import exit_code
-
-if TYPE_CHECKING:
-    from orbax_bench_core.analysis.soak import Soak
-    from orbax_bench_core.config import LoadedSuite
-    from orbax_bench_core.execute import Cluster, RunSettings
-    from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.cli.arguments import refuse_override
+from orbax_bench_core.cli.hosts import MeasureFlags, measure_suite, takes_measure_flags
 
 
+@takes_measure_flags(without=("junit", "log_format"))
 def soak(
     place: Annotated[
         str,
@@ -70,17 +47,8 @@ def soak(
             help="The run directory, local or gs://; the same command goes on with what it holds.",
         ),
     ] = None,
-    local_directory: LocalDirectory = None,
-    override: Override = None,
-    devices: Devices = None,
-    no_lock: NoLock = False,
-    no_cluster: NoCluster = False,
-    host_wait: HostWait = 120,
-    port_range: PortRangeOption = None,
-    notify: Notify = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    *,
+    flags: MeasureFlags,
 ) -> None:
     """Save hundreds of times in one process, and find out what it keeps of each save.
 
@@ -101,66 +69,24 @@ def soak(
     Exit codes: 0 PASS, 3 LEAK, 4 INCONCLUSIVE, 1 a repeat failed, 2 the suite is invalid, 130
     interrupted.
     """
-    from orbax_bench_core.errors import UserError, check_amounts
-    from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps import Notifiers, SoakGoal, check_soak
+    from orbax_bench_core.errors import UserError, check_amounts, command
+    from orbax_bench_core.steps import SoakGoal, Soaking
 
     check_amounts(**{"--limit": limit})
     if saves is None and hours is None and output_directory is None:
-        refuse_override(override, notify)
-        raise typer.Exit(_judge_anew(place, limit, as_json=as_json))
+        from orbax_bench_core.cli.measurement import conclude_again
+
+        refuse_override(flags.override, flags.notify)
+        example = command("soak", place, "--saves", 200, "-o", "DIR")
+        code = conclude_again(
+            Soaking(limit_mib=limit).conclude,
+            place,
+            otherwise=f"To soak a suite, say for how long and where: `{example}`",
+            as_json=flags.as_json,
+        )
+        raise typer.Exit(code)
     goal = SoakGoal(saves=saves, hours=hours)
     if output_directory is None:
         raise UserError("a soak is measured in a run directory: give --output-directory DIR")
-    directory = output_directory
-
-    def load(path: str, given: Sequence[str], cluster: Cluster | None) -> LoadedSuite:
-        return check_soak(load_for_hosts(path, given, cluster))
-
-    def measure(loaded: LoadedSuite, settings: RunSettings) -> int:
-        from orbax_bench_core.cli.output import Output
-        from orbax_bench_core.cli.soak_run import SoakRun
-
-        notifiers = Notifiers.of(notify)
-        output = Output.beside(as_json=as_json, verbose=verbose, quiet=quiet, notifiers=notifiers)
-        with notifiers.on_failure(loaded.suite.suite_name, directory):
-            run = SoakRun(loaded, directory, settings=settings, output=output, lock=not no_lock)
-            return run.soak(goal, limit_mib=limit, as_json=as_json)
-
-    measure_suite(
-        place,
-        _repeats(override or [], saves),
-        directory,
-        flags=ClusterFlags(no_cluster=no_cluster, host_wait=host_wait, port_range=port_range),
-        settings=RunSettings(
-            local_directory=local_directory, remove_repeated_dir=True, devices=devices, soak=True
-        ),
-        measure=measure,
-        load=load,
-    )
-
-
-def _repeats(override: list[str], saves: int | None) -> list[str]:
-    """Returns the overrides with as many repeats as there may be: one save each, if not more."""
-    return override if saves is None else [*override, f"num_repeats={saves}"]
-
-
-def _judge_anew(directory: str, limit: float, *, as_json: bool) -> int:
-    from orbax_bench_core.analysis.soak import soak_document
-    from orbax_bench_core.cli.results import published, show_answer
-    from orbax_bench_core.errors import command
-    from orbax_bench_core.steps import publish, publish_soak
-
-    def publish_anew(run: RunDirectory) -> Soak:
-        found = publish_soak(run, limit)
-        publish(run)  # the report has the verdict by the same limit
-        return found
-
-    found = published(
-        directory,
-        publish_anew,
-        otherwise="To soak a suite, say for how long and where: "
-        f"`{command('soak', directory, '--saves', 200, '-o', 'DIR')}`",
-    )
-    show_answer(found, soak_document(found), f"{directory}/soak.html", as_json=as_json)
-    return exit_code(found.outcome)
+    soaking = Soaking(goal=goal, limit_mib=limit)
+    measure_suite(place, output_directory, flags, soaking, give_up=False)

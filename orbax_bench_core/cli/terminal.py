@@ -112,3 +112,8 @@ def _console_class() -> Any:
             )
 
     return PrintableConsole
+
+
+def print_plain(console: Console, line: str) -> None:
+    """Prints a line of any length as it is."""
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -6,31 +6,11 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import (
-    AllowInconclusive,
-    Devices,
-    JUnit,
-    LogFormat,
-    LogFormatOption,
-    NoLock,
-    Notify,
-    Override,
-    PassportFile,
-    Quiet,
-    Verbose,
-)
-from orbax_bench_core.cli.hosts import (
-    HostWait,
-    NoCluster,
-    PortRangeOption,
-    load_for_hosts,
-    measure_on_hosts,
-    outlets_of,
-    place_in_cluster,
-    serve_without_suite,
-)
+from orbax_bench_core.cli.arguments import AllowInconclusive, PassportFile
+from orbax_bench_core.cli.hosts import MeasureFlags, measure_suite, takes_measure_flags
 
 
+@takes_measure_flags(without=("local_directory", "as_json"))
 def upgrade(
     old: Annotated[
         str | None,
@@ -69,17 +49,8 @@ def upgrade(
     ] = None,
     allow_inconclusive: AllowInconclusive = False,
     passport: PassportFile = None,
-    override: Override = None,
-    devices: Devices = None,
-    no_lock: NoLock = False,
-    no_cluster: NoCluster = False,
-    host_wait: HostWait = 120,
-    port_range: PortRangeOption = None,
-    notify: Notify = None,
-    junit: JUnit = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    log_format: LogFormatOption = LogFormat.TEXT,
+    *,
+    flags: MeasureFlags,
 ) -> None:
     """Give a verdict on a release of Orbax, against another one.
 
@@ -94,48 +65,16 @@ def upgrade(
     interrupted.
     """
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.cli.comparison_run import ComparisonRun
-    from orbax_bench_core.cli.output import Output
-    from orbax_bench_core.config import parse_suite
-    from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps.releases import make_both, plan_upgrade
+    from orbax_bench_core.steps.releases import Upgrading
     from orbax_bench_core.suite_files import UPGRADE_SUITE
 
-    cluster = place_in_cluster(no_cluster=no_cluster)
-    path = suite or str(UPGRADE_SUITE)
-    if output_directory is not None:
-        serve_without_suite(cluster, path, output_directory)
-    notifiers = outlets_of(cluster, notify, junit)
     known = passports.find(passport)
-    loaded = load_for_hosts(path, override or (), cluster)
-    if suite is None:  # its folder is ours, and has nothing for a worker to import
-        loaded = parse_suite(loaded.text, UPGRADE_SUITE.name)
-    planned = plan_upgrade(loaded, old, new, also=also or ())
-    root = output_directory or f"upgrade-{planned.old}-{planned.new}"
-
-    def measure(settings: RunSettings) -> int:
-        output = Output.to_stdout(log_format, verbose=verbose, quiet=quiet, notifiers=notifiers)
-        with notifiers.on_failure(planned.suite.suite.suite_name, root):
-            measurement = ComparisonRun(
-                planned.suite, root, settings=settings, output=output, lock=not no_lock
-            )
-            measurement.introduce(known)
-            make_both(planned, output.say)
-            return measurement.compare(passport=known, allow_inconclusive=allow_inconclusive)
-
-    settings = RunSettings(
+    measure_suite(
+        suite or str(UPGRADE_SUITE),
+        output_directory,
+        flags,
+        Upgrading(old=old, new=new, also=also or (), own=suite is not None, passport=known),
+        allow_inconclusive=allow_inconclusive,
         remove_repeated_dir=True,
-        devices=devices,
-        give_up=True,
-        process_noise=None if known is None else passports.processes_of(known),
+        process_noise=known and passports.processes_of(known),
     )
-    code = measure_on_hosts(
-        cluster,
-        planned.suite,
-        root,
-        settings=settings,
-        host_wait=host_wait,
-        port_range=port_range,
-        measure=measure,
-    )
-    raise typer.Exit(code)

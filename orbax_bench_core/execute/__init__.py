@@ -42,6 +42,7 @@ from orbax_bench_core.execute.session import (
     Session,
     Watcher,
     silent,
+    to_stderr,
 )
 from orbax_bench_core.execute.together import on_hosts, refuse_several_hosts, serve
 
@@ -83,6 +84,7 @@ __all__ = [
     "run_until",
     "serve",
     "silent",
+    "to_stderr",
     "unshipped",
     "without_cluster",
 ]

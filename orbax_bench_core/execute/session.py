@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
@@ -154,6 +155,11 @@ class Watcher:
 
 def silent(line: str) -> None:
     """Ignores the line."""
+
+
+def to_stderr(line: str) -> None:
+    """Prints a line on standard error, at once."""
+    print(line, file=sys.stderr, flush=True)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

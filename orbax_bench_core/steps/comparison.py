@@ -1,9 +1,10 @@
-"""Comparison step: blocks of both arms, judged until every pair has its verdict."""
+"""Comparison: blocks of both arms, judged until every pair has its verdict."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from orbax_bench_core.analysis.verdicts import (
     PointVerdict,
@@ -12,13 +13,20 @@ from orbax_bench_core.analysis.verdicts import (
     needs_more,
     report,
     unknown_primary,
+    verdicts_document,
     version_differences,
     write_verdicts,
 )
+from orbax_bench_core.document import count
 from orbax_bench_core.execute import Event, Session, run_pairs
-from orbax_bench_core.records import repeats_of
+from orbax_bench_core.records import RunDirectory, repeats_of
+from orbax_bench_core.steps.conclusions import publish_verdicts
+from orbax_bench_core.steps.experiments import Conclusion, Experiment
 from orbax_bench_core.steps.measuring import measuring
 from orbax_bench_core.sweep import Pair
+
+if TYPE_CHECKING:
+    from orbax_bench_core.analysis.noise import Passport
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,6 +67,59 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
         run_pairs(session, next_look)
     found = [verdicts[pair.id] for pair in pairs]
     return report(info, found, notes, session.directory.strays)
+
+
+@dataclasses.dataclass(kw_only=True)
+class Comparison(Experiment):
+    """Blocks of both arms of every pair until its verdict.
+
+    Attributes:
+        passport: Noise of this machine, which tells how long it will probably take.
+    """
+
+    again: ClassVar = "compare"
+    passport: Passport | None = None
+
+    def announced(self, session: Session) -> Iterable[str]:
+        """Says what will be compared, and about how many minutes that takes."""
+        from orbax_bench_core.analysis import noise
+
+        info, pairs = session.info, session.pairs
+        most = max((info.design(pair).looks(info.gate)[-1] for pair in pairs), default=0)
+        yield f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
+        yield f"  baseline:  {info.baseline}"
+        yield f"  candidate: {info.candidate}"
+        if self.passport is not None:
+            yield noise.forecast(pairs, info.gate, self.passport, str(session.directory.root))
+        elif (usual := usual_minutes(session)) is not None:
+            yield (
+                f"About {usual[0]:.0f} to {usual[1]:.0f} minutes for checkpoints of some MiB; "
+                "`orbax-bench calibrate` learns what it takes here"
+            )
+
+    def measure(self, session: Session, *, lock: bool) -> None:
+        """Measures both arms until every pair has its verdict."""
+        self.verdicts = compare_arms(session, lock=lock)
+
+    def conclude(self, run: RunDirectory) -> Conclusion:
+        """Writes the reports, and shows the verdicts."""
+        from orbax_bench_core.steps.reporting import publish
+
+        verdicts = self.verdicts
+        assert verdicts is not None
+        publish(run)
+        page = publish_verdicts(run, verdicts)
+        self.show(verdicts_document(verdicts))
+        self.show(f"Report: {page}")
+        return Conclusion(outcomes=(verdicts.outcome,), verdicts=verdicts)
+
+
+def usual_minutes(session: Session) -> tuple[float, float] | None:
+    """Returns the fewest and most minutes that arms which need new workers usually take."""
+    from orbax_bench_core.analysis import noise
+
+    usual = noise.usual_minutes(session.pairs, session.info.gate, session.info.designs)
+    return None if usual is None else (max(1, usual[0]), max(1, usual[1]))
 
 
 def _switching(starts: Sequence[float]) -> str:

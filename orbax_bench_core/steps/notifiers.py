@@ -7,12 +7,11 @@ import dataclasses
 import datetime
 import itertools
 import os
-import sys
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE
+from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, to_stderr
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.exports.site import has_site, renew_site, write_site
 from orbax_bench_core.files import read_at_most, write_atomically
@@ -21,7 +20,6 @@ from orbax_bench_core.records import RunDirectory
 if TYPE_CHECKING:
     from etils import epath
 
-    from orbax_bench_core.analysis.summary import RunSummary
     from orbax_bench_core.analysis.verdicts import VerdictReport
     from orbax_bench_core.exports.notifications import State, Webhook
 
@@ -107,25 +105,6 @@ class Notifiers:
             self._announce(state, found.suite, directory, found.judged_at, lines)
         return state
 
-    def run(self, suite: str, summary: RunSummary, code: int, directory: str) -> None:
-        """Tells how a run without verdicts ended.
-
-        Args:
-            suite: Name of the suite.
-            summary: What it measured.
-            code: What the command ends with.
-            directory: The run directory.
-        """
-        from orbax_bench_core.document import count
-
-        failed = [
-            f"{point.point}: {count(point.failed, 'repeat')} failed"
-            for point in summary.points
-            if point.failed
-        ]
-        lines = (*failed, *summary.left_out) if code else ("every repeat passed",)
-        self.ended(suite, code, directory, lines or ("nothing was measured",))
-
     def ended(self, suite: str, code: int, directory: str, lines: tuple[str, ...]) -> State:
         """Tells how something without verdicts ended, and returns its state."""
         state: State = "FAILED" if code in _FAILURES else _STATES.get(code, "PASS")
@@ -199,7 +178,7 @@ class Notifiers:
         folder = None if known is None else _path(self.states or directory)
         if folder is not None and not self.states:
             folder = folder.parent
-        announce(news, self.webhook, folder, say=_say)
+        announce(news, self.webhook, folder, say=to_stderr)
 
 
 _STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
@@ -253,11 +232,7 @@ def _warned(what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ImportError, UserError, ValueError) as failure:
-        _say(f"warning: {what}: {failure}")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+        to_stderr(f"warning: {what}: {failure}")
 
 
 def _now() -> datetime.datetime:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orbax_bench_core.analysis.verdicts import compare_stored
-from orbax_bench_core.baselines import capture_into, check_baseline
 from orbax_bench_core.config import LoadedSuite, load_suite, parse_suite, with_keys
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
-from orbax_bench_core.records import Run
-from orbax_bench_core.steps.comparison import compare_arms
-from orbax_bench_core.steps.conclusions import publish_verdicts
-from orbax_bench_core.steps.measuring import measure_points
-from orbax_bench_core.steps.reporting import load_writers, publish
+from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
+from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.steps.comparison import Comparison
+from orbax_bench_core.steps.experiments import perform
+from orbax_bench_core.steps.sweeping import Sweep
 
 
 def run(
@@ -50,23 +47,8 @@ def run(
             baseline where the suite says.
         CannotRecord: A record could not be written.
     """
-    loaded = load_suite(suite, overrides) if isinstance(suite, str) else suite
-    if loaded.suite.arms is not None:
-        raise UserError(
-            loaded.source.problem("a suite with arms is a comparison: use ab", ("arms",))
-        )
-    baseline = loaded.suite.baseline_path
-    if baseline is not None:
-        check_baseline(baseline)
-    session = Session.begin(loaded, directory, settings=settings, say=say)
-    measure_points(session, limits=limits, meanwhile=load_writers)
-    publish(session.directory)
-    if baseline is not None:
-        found = compare_stored(baseline, str(session.directory.root))
-        publish_verdicts(session.directory, found)
-    if loaded.suite.baseline_capture_path is not None:
-        capture_into(session.directory, loaded.suite.baseline_capture_path)
-    return Run(session.directory)
+    perform(Sweep(limits=limits), suite, directory, overrides=overrides, settings=settings, say=say)
+    return Run(RunDirectory(directory))
 
 
 def ab(
@@ -101,13 +83,9 @@ def ab(
         UserError: The suite is invalid, has no arms or other ones, or the directory cannot be used.
         CannotRecord: A record could not be written.
     """
-    session = Session.begin(
-        _with_arms(load_suite(suite, overrides), arms), directory, settings=settings, say=say
-    )
-    verdicts = compare_arms(session)
-    publish(session.directory)
-    publish_verdicts(session.directory, verdicts)
-    return Run(session.directory)
+    loaded = _with_arms(load_suite(suite, overrides), arms)
+    perform(Comparison(), loaded, directory, settings=settings, say=say)
+    return Run(RunDirectory(directory))
 
 
 def _with_arms(loaded: LoadedSuite, arms: Mapping[str, Mapping[str, Any]] | None) -> LoadedSuite:

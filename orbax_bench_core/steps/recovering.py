@@ -1,47 +1,75 @@
-"""Recovery step: every repeat is killed once while it trains, and goes on in new processes."""
+"""Recovery: every repeat is killed once while it trains, and goes on in new processes."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
-from orbax_bench_core.analysis.recovery import PhaseName, Recovery
-from orbax_bench_core.config import LoadedSuite, load_suite
-from orbax_bench_core.errors import UserError, check_amounts
+from orbax_bench_core.analysis.recovery import PhaseName, Recovery, headline, recovery_document
+from orbax_bench_core.config import Suite
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, Kill, RunSettings, Say, Session, silent
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.comparison import compare_arms
 from orbax_bench_core.steps.conclusions import publish_recovery, publish_verdicts
+from orbax_bench_core.steps.experiments import Conclusion, Experiment, answered, perform
 from orbax_bench_core.steps.measuring import measure_points
-from orbax_bench_core.steps.reporting import publish
 from orbax_bench_core.sweep import sides
 
 
-def load_drilled(
-    suite: str,
-    overrides: Sequence[str] = (),
-    load: Callable[[str, Sequence[str]], LoadedSuite] = load_suite,
-) -> LoadedSuite:
-    """Loads a suite that is to be drilled: with arms, the whole recovery decides.
+@dataclasses.dataclass(kw_only=True)
+class Drills(Experiment):
+    """Repeats that are killed once each; of a suite with arms the whole recovery decides.
 
-    A suite that names `gate.primary` itself keeps its own.
+    Attributes:
+        added: Seconds of what this machine cannot show, by phase.
     """
-    loaded = load(suite, overrides)
-    if loaded.suite.arms is None or loaded.suite.gate.names_primary:
-        return loaded
-    return load(suite, [*overrides, "gate.primary=[recovery]"])
 
+    again: ClassVar = "recovery"
+    changes: ClassVar = {"drill": True, "remove_repeated_dir": True}
+    added: Mapping[PhaseName, float] = dataclasses.field(default_factory=dict)
 
-def check_drilled(session: Session) -> None:
-    """Checks that everything that a session measures can be drilled."""
-    for entry in session.entries:
-        for point in sides(entry).values():
-            if point.is_traced:
-                raise UserError(
-                    f"{point.name} has `enable_trace: true`: what is traced is a warm-up, and a "
-                    "drill has none; leave it out, and trace the suite by `orbax-bench run`"
-                )
-            Kill.of(point, seed="").check(point, session.settings.host)
+    def overrides(self, suite: Suite) -> list[str]:
+        """Has the whole recovery decide, unless a suite with arms names `gate.primary` itself."""
+        return [] if suite.arms is None or suite.gate.names_primary else ["gate.primary=[recovery]"]
+
+    def check(self, session: Session) -> None:
+        """Refuses what cannot be drilled."""
+        for entry in session.entries:
+            for point in sides(entry).values():
+                if point.is_traced:
+                    raise UserError(
+                        f"{point.name} has `enable_trace: true`: what is traced is a warm-up, and "
+                        "a drill has none; leave it out, and trace the suite by `orbax-bench run`"
+                    )
+                Kill.of(point, seed="").check(point, session.settings.host)
+
+    def measure(self, session: Session, *, lock: bool) -> None:
+        """Kills every repeat once."""
+        if session.pairs:
+            self.verdicts = compare_arms(session, lock=lock)
+        else:
+            measure_points(session, limits=False, lock=lock)
+
+    def conclude(self, run: RunDirectory) -> Conclusion:
+        """Shows how every repeat came back."""
+        if self.verdicts is not None:
+            publish_verdicts(run, self.verdicts)
+        found, summary = answered(run, lambda: publish_recovery(run, self.added))
+        outcomes = [found.outcome]
+        if self.verdicts is not None:
+            outcomes.append(self.verdicts.outcome)
+        elif not found.verdicts:
+            outcomes.append(summary.outcome)
+        return Conclusion(
+            outcomes=tuple(outcomes),
+            verdicts=self.verdicts,
+            lines=(headline(found),),
+            answer=found,
+            document=recovery_document(found),
+            page=f"{run.root}/recovery.html",
+        )
 
 
 def recovery(
@@ -69,28 +97,6 @@ def recovery(
         UserError: The suite is invalid or has no trainer, or the directory cannot be used.
         CannotRecord: A record could not be written.
     """
-    return drill_suite(load_drilled(suite, overrides), directory, settings=settings, say=say)
-
-
-def drill_suite(
-    loaded: LoadedSuite,
-    directory: str,
-    *,
-    added: Mapping[PhaseName, float] | None = None,
-    settings: RunSettings = DEFAULTS,
-    say: Say = silent,
-    lock: bool = True,
-) -> Recovery:
-    """Drills a suite that has been read, and writes all reports; see `recovery`."""
-    check_amounts(**{str(phase): seconds for phase, seconds in (added or {}).items()})
-    settings = dataclasses.replace(settings, drill=True, remove_repeated_dir=True)
-    session = Session.begin(loaded, directory, settings=settings, say=say)
-    check_drilled(session)
-    run = RunDirectory(directory)
-    if loaded.suite.arms is None:
-        measure_points(session, limits=False, lock=lock)
-    else:
-        publish_verdicts(run, compare_arms(session, lock=lock))
-    found = publish_recovery(run, added)
-    publish(run)  # it shows them
-    return found
+    found = perform(Drills(), suite, directory, overrides=overrides, settings=settings, say=say)
+    assert isinstance(found.answer, Recovery)
+    return found.answer

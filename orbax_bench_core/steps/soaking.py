@@ -5,16 +5,24 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
-from orbax_bench_core.analysis.soak import FEWEST, LIMIT_MIB, Soak, lives_of, longest
-from orbax_bench_core.config import LoadedSuite, load_suite
+from orbax_bench_core.analysis.soak import (
+    FEWEST,
+    LIMIT_MIB,
+    Soak,
+    headline,
+    lives_of,
+    longest,
+    soak_document,
+)
+from orbax_bench_core.config import LoadedSuite, Suite
 from orbax_bench_core.errors import UserError, check_amounts, shown
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, run_until, silent
 from orbax_bench_core.records import Record, Repeat, RunDirectory
 from orbax_bench_core.steps.conclusions import publish_soak
+from orbax_bench_core.steps.experiments import Conclusion, Experiment, answered, perform
 from orbax_bench_core.steps.measuring import measuring
-from orbax_bench_core.steps.reporting import publish
 from orbax_bench_core.sweep import SweepPoint
 
 _HOUR_S: Final = 3600.0
@@ -77,44 +85,72 @@ def _hours(records: list[Record]) -> float:
     return sum(record.duration_s for record in records) / _HOUR_S
 
 
-def check_soak(suite: LoadedSuite) -> LoadedSuite:
-    """Returns a suite that can be soaked."""
-    if suite.suite.arms is not None:
-        raise UserError(
-            suite.source.problem(
-                "a soak watches one process: leave out `arms`, and soak each side of it", ("arms",)
-            )
-        )
-    memory = suite.suite.execution.host_memory
-    if memory != ("reused",):
-        raise UserError(
-            suite.source.problem(
-                f"a soak needs `host_memory: reused`, got {', '.join(memory)}: other ways of the "
-                "allocator fragment the heap for hundreds of saves, which looks like a leak of "
-                "0.3 MiB a save",
-                ("execution", "host_memory"),
-            )
-        )
-    return suite
-
-
-def soak_points(session: Session, goal: SoakGoal, *, lock: bool = True) -> None:
-    """Makes saves until every point has reached the goal.
+@dataclasses.dataclass(kw_only=True)
+class Soaking(Experiment):
+    """Saves of one process until every point has reached the goal.
 
     What was measured before, by the same command, counts where it was one process.
+
+    Attributes:
+        goal: When it ends.
+        limit_mib: Growth of memory per save that is allowed, in MiB.
     """
-    repeats: dict[str, list[Repeat]] = {}
 
-    def ended(point: SweepPoint, repeat: Repeat) -> bool:
-        made = repeats.setdefault(point.id, [])
-        made.append(repeat)
-        return goal.reached(made)
+    again: ClassVar = "soak"
+    changes: ClassVar = {"soak": True, "remove_repeated_dir": True}
+    goal: SoakGoal = SoakGoal(saves=FEWEST)
+    limit_mib: float = LIMIT_MIB
 
-    with measuring(session, lock=lock):
-        made = run_until(session, ended)
-        # A run is complete when it has all its repeats: how many these are is known only now.
-        info = session.directory.read_info()
-        session.directory.write_info(info.model_copy(update={"num_repeats": made}))
+    def overrides(self, suite: Suite) -> list[str]:  # noqa: ARG002 - any
+        """Has as many repeats as there may be: one save each, if not more."""
+        return [] if self.goal.saves is None else [f"num_repeats={self.goal.saves}"]
+
+    def checked(self, suite: LoadedSuite) -> LoadedSuite:
+        """Refuses arms, and ways of the allocator that look like a leak."""
+        if suite.suite.arms is not None:
+            raise UserError(
+                suite.source.problem(
+                    "a soak watches one process: leave out `arms`, and soak each side of it",
+                    ("arms",),
+                )
+            )
+        memory = suite.suite.execution.host_memory
+        if memory != ("reused",):
+            raise UserError(
+                suite.source.problem(
+                    f"a soak needs `host_memory: reused`, got {', '.join(memory)}: other ways of "
+                    "the allocator fragment the heap for hundreds of saves, which looks like a "
+                    "leak of 0.3 MiB a save",
+                    ("execution", "host_memory"),
+                )
+            )
+        return suite
+
+    def measure(self, session: Session, *, lock: bool) -> None:
+        """Makes saves until every point has reached the goal."""
+        repeats: dict[str, list[Repeat]] = {}
+
+        def ended(point: SweepPoint, repeat: Repeat) -> bool:
+            made = repeats.setdefault(point.id, [])
+            made.append(repeat)
+            return self.goal.reached(made)
+
+        with measuring(session, lock=lock):
+            made = run_until(session, ended)
+            # A run is complete when it has all its repeats: how many these are is known only now.
+            info = session.directory.read_info()
+            session.directory.write_info(info.model_copy(update={"num_repeats": made}))
+
+    def conclude(self, run: RunDirectory) -> Conclusion:
+        """Judges what the longest process keeps of each save."""
+        found, summary = answered(run, lambda: publish_soak(run, self.limit_mib))
+        return Conclusion(
+            outcomes=(found.outcome, summary.outcome),
+            lines=(f"{found.word}: {headline(found)}",),
+            answer=found,
+            document=soak_document(found),
+            page=f"{run.root}/soak.html",
+        )
 
 
 def soak(
@@ -148,30 +184,14 @@ def soak(
         UserError: The suite is invalid or cannot be soaked, or the directory cannot be used.
         CannotRecord: A record could not be written.
     """
-    goal = SoakGoal(saves=saves, hours=hours)
-    loaded = load_suite(suite, overrides)
-    return soak_suite(loaded, directory, goal, limit_mib=limit_mib, settings=settings, say=say)
-
-
-def soak_suite(
-    loaded: LoadedSuite,
-    directory: str,
-    goal: SoakGoal,
-    *,
-    limit_mib: float = LIMIT_MIB,
-    settings: RunSettings = DEFAULTS,
-    say: Say = silent,
-    lock: bool = True,
-) -> Soak:
-    """Soaks a suite that has been read, and writes all reports; see `soak`.
-
-    With `lock` it waits until nothing else of ours measures on this machine.
-    """
     check_amounts(limit_mib=limit_mib)
-    settings = dataclasses.replace(settings, soak=True, remove_repeated_dir=True)
-    session = Session.begin(check_soak(loaded), directory, settings=settings, say=say)
-    soak_points(session, goal, lock=lock)
-    run = RunDirectory(directory)
-    found = publish_soak(run, limit_mib)
-    publish(run)  # it shows the verdict
-    return found
+    found = perform(
+        Soaking(goal=SoakGoal(saves=saves, hours=hours), limit_mib=limit_mib),
+        suite,
+        directory,
+        overrides=overrides,
+        settings=settings,
+        say=say,
+    )
+    assert isinstance(found.answer, Soak)
+    return found.answer

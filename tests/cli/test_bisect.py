@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import types
 
 import pytest
 
@@ -41,26 +42,21 @@ def bisect(monkeypatch, orbax_bench, tmp_path, wheels):
 
     def run(word, extra="", more=()):
         class Known:
-            def __init__(self, suite, directory, **_):
+            def __init__(self, experiment, suite, directory, how):
+                self.experiment = experiment
+                self.session = types.SimpleNamespace(directory=directory)
                 self.suite = suite.suite
                 made.append(self)
                 self.folder = directory.rsplit("/", 1)[-1]
                 names = [environment.name for environment in self.suite.environments]
                 self.pair = tuple(name.rsplit("-")[-1] for name in reversed(names))
 
-            def expected_minutes(self, passport):
-                return 3.0
+            def measure(self):
+                self.experiment.verdicts = report(word(*self.pair))
 
-            def usual_minutes(self):
-                return (2.0, 15.0)
-
-            def verdicts(self):
-                return report(word(*self.pair))
-
-            def publish_verdicts(self, verdicts):
-                return "verdicts.html"
-
-        monkeypatch.setattr(bisect_run, "ComparisonRun", Known)
+        monkeypatch.setattr(bisect_run, "Measurement", Known)
+        monkeypatch.setattr(bisect_run, "usual_minutes", lambda session: (2.0, 15.0))
+        monkeypatch.setattr(bisect_run, "publish_verdicts", lambda run, found: "verdicts.html")
         suite = tmp_path / "suite.yaml"
         suite.write_text(SUITE + extra)
         done = orbax_bench(

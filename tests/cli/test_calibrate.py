@@ -1,6 +1,7 @@
 """`orbax-bench calibrate`."""
 
 import json
+import types
 
 import pytest
 
@@ -62,18 +63,11 @@ def measured(monkeypatch, make_paired_run):
     """Stands in for measurements: each leaves a paired run, and is kept with its suite."""
     made = []
 
-    class Known:
-        def __init__(self, suite, directory, **_):
-            self.suite, self.folder = suite.suite, directory
-            made.append(self)
+    def compare(suite, directory, how):
+        made.append(types.SimpleNamespace(suite=suite.suite, folder=directory))
+        make_paired_run(len(made), folder=directory)
 
-        def verdicts(self):
-            make_paired_run(len(made), folder=self.folder)
-
-        def publish_verdicts(self, verdicts):
-            return ""
-
-    monkeypatch.setattr(calibrate_run, "ComparisonRun", Known)
+    monkeypatch.setattr(calibrate_run, "compare", compare)
     return made
 
 

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from orbax_bench_core.cli.hosts import load_for_hosts, measure_on_hosts, place_in_cluster
+from orbax_bench_core.cli.hosts import load_for_hosts, place_in_cluster
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import Cluster, RunSettings
+from orbax_bench_core.execute import Cluster, RunSettings, on_hosts
+from orbax_bench_core.records import RunDirectory
 
 THREE = Cluster(found="JAX_*", rank=0, size=3, head="10.0.0.1", port=1)
 SUITE = {"suite_name": "s", "benchmarks": [{"generator": "save_restore", "options": {}}]}
@@ -49,14 +50,14 @@ def test_the_place_is_said_in_one_line_unless_it_is_switched_off(monkeypatch, ca
 def measured(suite, cluster=None):
     """Returns what comes of a suite that would be measured at once."""
     loaded = load_for_hosts(suite, [], cluster)
-    return measure_on_hosts(
+    return on_hosts(
         cluster,
-        loaded,
-        "out",
+        RunDirectory("out"),
+        lambda settings: 7,
+        suite=loaded,
+        equal={},
         settings=RunSettings(),
-        host_wait=1,
-        port_range=None,
-        measure=lambda settings: 7,
+        say=print,
     )
 
 

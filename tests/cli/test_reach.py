@@ -5,22 +5,12 @@ import typer.main
 
 import orbax_bench_core
 from orbax_bench_core import execute
-from orbax_bench_core.cli import doctor
-from orbax_bench_core.cli.command_table import REACH
-from orbax_bench_core.cli.hosts import Reach
 from orbax_bench_core.cli.main import app
 from orbax_bench_core.errors import UserError
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.scripted import NAME
 
 ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "recovery", "run", "soak", "upgrade"]
-THIS_HOST = ["doctor", "limits"]
-NONE = [
-    *("baseline", "best", "compare", "expand", "goodput", "history", "init", "inspect", "launch"),
-    *("lineage", "list", "migrate", "plan", "report", "sharding", "site"),
-]
-FROM_OTHER_PACKAGES = ["image", "pipeline"]
-"""They say nothing of their reach: what measures there is refused by what they call."""
 
 
 @pytest.fixture
@@ -34,48 +24,13 @@ def on_three_hosts(monkeypatch):
     monkeypatch.setenv("SLURM_STEP_NODELIST", "node[1-3]")
 
 
-def test_every_command_has_its_reach():
-    found = {reach: sorted(name for name, its in REACH.items() if its is reach) for reach in Reach}
-    assert found == {
-        Reach.ALL_HOSTS: ALL_HOSTS,
-        Reach.THIS_HOST: THIS_HOST,
-        Reach.BY_STEP: ["step"],
-        Reach.NONE: NONE,
-    }
-    group = typer.main.get_command(app)
-    names = [name for name in group.list_commands(None) if name not in FROM_OTHER_PACKAGES]
-    assert sorted(names) == sorted(REACH)
-
-
 def test_what_measures_on_all_hosts_and_nothing_else_has_the_flags_of_a_cluster():
     group = typer.main.get_command(app)
     for name in group.list_commands(None):
         flags = {parameter.name for parameter in group.get_command(None, name).params}
-        measures = REACH.get(name) is Reach.ALL_HOSTS
+        measures = name in ALL_HOSTS
         assert ({"no_cluster", "host_wait"} <= flags) is measures, name
         assert bool({"no_cluster", "host_wait"} & flags) is measures, name
-
-
-@pytest.mark.parametrize("name", THIS_HOST)
-def test_what_works_on_this_host_says_so_in_a_cluster_alone(
-    name, request, orbax_bench, monkeypatch
-):
-    monkeypatch.setattr(doctor, "_devices", lambda: "8 x cpu")
-    # What they are given ends them at once.
-    given = {"doctor": ("--path", "/nowhere"), "limits": ("--path", "/", "--size", "x")}
-    alone = orbax_bench(name, *given.get(name, ()))
-    request.getfixturevalue("on_three_hosts")
-    done = orbax_bench(name, *given.get(name, ()))
-    line = "cluster: JAX_*, host 1 of 3, head 192.0.2.1:9; this command is for this host alone\n"
-    assert (done.code, done.err) == (alone.code, line + alone.err)
-
-
-def test_variables_that_are_wrong_stop_nothing_that_needs_no_cluster(orbax_bench, monkeypatch):
-    monkeypatch.setenv("JAX_COORDINATOR_ADDRESS", "10.0.0.1:9")
-    done = orbax_bench("limits", "--path", "/", "--size", "x")
-    note, error = done.err.splitlines()
-    assert note.startswith("note: JAX_COORDINATOR_ADDRESS is set, and JAX_PROCESS_ID")
-    assert error.startswith("error: --size")
 
 
 @pytest.fixture

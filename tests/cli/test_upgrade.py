@@ -3,9 +3,10 @@
 import pytest
 
 from orbax_bench_core import environments, provenance
-from orbax_bench_core.cli import comparison_run
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.exit_codes import Outcome
+from orbax_bench_core.steps import Comparison, Conclusion
 
 RELEASES = ["0.11.12", "0.11.32", "0.12.7", "0.12.8"]
 
@@ -42,11 +43,14 @@ def compared(monkeypatch):
     """Compares nothing; returns the suites that would be compared, and where."""
     found = []
 
-    def compare(self, *, passport, allow_inconclusive):
-        found.append((self._session.suite.suite, str(self._session.directory.root)))
-        return 3
+    def measure(self, session, *, lock):
+        found.append((session.suite.suite, str(session.directory.root)))
 
-    monkeypatch.setattr(comparison_run.ComparisonRun, "compare", compare)
+    def conclude(self, run):
+        return Conclusion(outcomes=(Outcome(word="REGRESSION"),))
+
+    monkeypatch.setattr(Comparison, "measure", measure)
+    monkeypatch.setattr(Comparison, "conclude", conclude)
     return found
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from orbax_bench_core.analysis.recovery import lacking
-from orbax_bench_core.config import LoadedSuite, parse_suite, with_overrides
+from orbax_bench_core.config import parse_suite, with_overrides
 from orbax_bench_core.errors import check_amounts
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
 from orbax_bench_core.records import RunDirectory, RunFile
+from orbax_bench_core.steps.experiments import perform
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Outputs, conclusion
-from orbax_bench_core.steps.recovering import drill_suite, load_drilled
+from orbax_bench_core.steps.recovering import Drills
 
 
 @tried_again
@@ -50,16 +49,13 @@ def recovery(
     """
     check_amounts(add_notice=add_notice, add_start=add_start)
 
-    def load(text: str, overrides: Sequence[str]) -> LoadedSuite:
-        return parse_suite(with_overrides(text, overrides, file), file)
-
-    found = drill_suite(
-        load_drilled(suite, load=load),
+    found = perform(
+        Drills(added={"notice": add_notice, "start": add_start}),
+        lambda overrides: parse_suite(with_overrides(suite, overrides, file), file),
         output_directory,
-        added={"notice": add_notice, "start": add_start},
         settings=settings,
         say=say,
         lock=lock,
     )
     named = conclusion(RunDirectory(output_directory), RunFile.RECOVERY)
-    return Outputs(value=lacking(found), named=named)
+    return Outputs(value=lacking(found.answer), named=named)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from orbax_bench_core.analysis.soak import LIMIT_MIB, SoakWord
-from orbax_bench_core.config import parse_suite
+from orbax_bench_core.config import parse_suite, with_overrides
+from orbax_bench_core.errors import check_amounts
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, silent
 from orbax_bench_core.records import RunDirectory, RunFile
+from orbax_bench_core.steps.experiments import perform
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Outputs, conclusion
-from orbax_bench_core.steps.soaking import SoakGoal, soak_suite
+from orbax_bench_core.steps.soaking import SoakGoal, Soaking
 
 
 @tried_again
@@ -45,14 +47,16 @@ def soak(
         UserError: The suite cannot be soaked, or the directory cannot be used.
         CannotRecord: A record could not be written.
     """
-    found = soak_suite(
-        parse_suite(suite, file),
+    check_amounts(limit_mib=limit_mib)
+    goal = SoakGoal(saves=saves or None, hours=hours or None)
+    found = perform(
+        Soaking(goal=goal, limit_mib=limit_mib),
+        lambda overrides: parse_suite(with_overrides(suite, overrides, file), file),
         output_directory,
-        SoakGoal(saves=saves or None, hours=hours or None),
-        limit_mib=limit_mib,
         settings=settings,
         say=say,
         lock=lock,
     )
-    named = conclusion(RunDirectory(output_directory), RunFile.SOAK, verdict=found.word)
-    return Outputs(value=found.word, named=named)
+    word: SoakWord = found.answer.word
+    named = conclusion(RunDirectory(output_directory), RunFile.SOAK, verdict=word)
+    return Outputs(value=word, named=named)

@@ -2,21 +2,22 @@
 
 from orbax_bench_core.steps.releases.search import (
     Found,
+    Release,
     comparing_releases,
     expected_comparisons,
     find_releases,
     kept_requirements,
     search_releases,
 )
-from orbax_bench_core.steps.releases.upgrading import make_both, plan_upgrade
+from orbax_bench_core.steps.releases.upgrading import Upgrading
 
 __all__ = [
     "Found",
+    "Release",
+    "Upgrading",
     "comparing_releases",
     "expected_comparisons",
     "find_releases",
     "kept_requirements",
-    "make_both",
-    "plan_upgrade",
     "search_releases",
 ]

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import EnvironmentConfig, LoadedSuite
+from orbax_bench_core.config import EnvironmentConfig, LoadedSuite, parse_suite
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import Say
+from orbax_bench_core.execute import Say, Session
+from orbax_bench_core.steps.comparison import Comparison
 from orbax_bench_core.steps.releases.search import comparing_releases, kept_requirements
+from orbax_bench_core.suite_files import UPGRADE_SUITE
 from orbax_bench_core.sweep import suite_folder
 
 if TYPE_CHECKING:
@@ -20,67 +22,66 @@ if TYPE_CHECKING:
 PACKAGE: Final = "orbax-checkpoint"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Upgrade:
-    """Two releases, and the suite that compares them.
+@dataclasses.dataclass(kw_only=True)
+class Upgrading(Comparison):
+    """Comparison of two releases of Orbax, each in an environment of its own.
 
     Attributes:
-        suite: The suite, whose arms are the releases.
-        old: Version of the baseline.
-        new: Version of the candidate.
+        old: Version of the baseline; None takes the installed one.
+        new: Version of the candidate; None takes the newest one.
+        also: Requirements of both environments beside the release.
+        own: Whether the suite is the user's own.
     """
 
-    suite: LoadedSuite
-    old: str
-    new: str
+    old: str | None = None
+    new: str | None = None
+    also: Sequence[str] = ()
+    own: bool = True
 
-    @property
-    def environments(self) -> tuple[EnvironmentConfig, ...]:
-        """Those of both releases."""
-        return self.suite.suite.environments
+    def checked(self, suite: LoadedSuite) -> LoadedSuite:
+        """Gives a suite the releases as its arms, once it is known that there are such."""
+        from orbax_bench_core.environments import newest_release
+
+        if not self.own:  # its folder is ours, and has nothing for a worker to import
+            suite = parse_suite(suite.text, UPGRADE_SUITE.name)
+        old = _installed() if self.old is None else str(_version(self.old, "--from"))
+        new = str(newest_release(PACKAGE) if self.new is None else _version(self.new, "--to"))
+        if self.new is None and old == new:
+            raise UserError(
+                f"{PACKAGE} {old} is the newest release: there is nothing to upgrade to; --from "
+                "and --to compare any two"
+            )
+        if _version(old, "--from") >= _version(new, "--to"):
+            raise UserError(
+                f"--from {old} is not older than --to {new}: the release in use comes first, and "
+                "the one that may replace it second"
+            )
+        rest = kept_requirements(suite, PACKAGE, self.also)
+        both = [
+            EnvironmentConfig(
+                name=f"{PACKAGE}-{version}", requirements=(f"{PACKAGE}=={version}", *rest)
+            )
+            for version in (old, new)
+        ]
+        self.folder = f"upgrade-{old}-{new}"
+        planned = comparing_releases(suite, both[0], both[1])
+        _check_releases(planned, old, new)
+        return planned
+
+    def measure(self, session: Session, *, lock: bool) -> None:
+        """Makes both environments, and then compares the releases."""
+        _make_both(session.suite, session.say)
+        super().measure(session, lock=lock)
 
 
-def plan_upgrade(
-    loaded: LoadedSuite, old: str | None, new: str | None, *, also: Sequence[str] = ()
-) -> Upgrade:
-    """Plans the comparison of two releases of Orbax."""
-    from orbax_bench_core.environments import newest_release
-
-    old = _installed() if old is None else str(_version(old, "--from"))
-    newest = new is None
-    new = str(newest_release(PACKAGE)) if new is None else str(_version(new, "--to"))
-    if newest and old == new:
-        raise UserError(
-            f"{PACKAGE} {old} is the newest release: there is nothing to upgrade to; --from and "
-            "--to compare any two"
-        )
-    if _version(old, "--from") >= _version(new, "--to"):
-        raise UserError(
-            f"--from {old} is not older than --to {new}: the release in use comes first, and the "
-            "one that may replace it second"
-        )
-    rest = kept_requirements(loaded, PACKAGE, also)
-    both = [
-        EnvironmentConfig(
-            name=f"{PACKAGE}-{version}", requirements=(f"{PACKAGE}=={version}", *rest)
-        )
-        for version in (old, new)
-    ]
-    upgrade = Upgrade(suite=comparing_releases(loaded, both[0], both[1]), old=old, new=new)
-    _check_releases(upgrade)
-    return upgrade
-
-
-def make_both(upgrade: Upgrade, say: Say) -> None:
+def _make_both(suite: LoadedSuite, say: Say) -> None:
     """Makes the environments of both releases, and says first how many are to be made."""
     from orbax_bench_core.environments import EnvironmentFailed, is_made, make_environments
 
-    folder = _folder(upgrade.suite)
-    if unmade := sum(
-        not is_made(environment, folder=folder) for environment in upgrade.environments
-    ):
+    folder, both = _folder(suite), suite.suite.environments
+    if unmade := sum(not is_made(environment, folder=folder) for environment in both):
         say(f"First {count(unmade, 'environment')} to install, once: a minute or two")
-    made = make_environments(upgrade.environments, folder=folder, say=say)
+    made = make_environments(both, folder=folder, say=say)
     problems = [
         f"environment {name} cannot be made: {failure}"
         for name, failure in made.items()
@@ -90,17 +91,17 @@ def make_both(upgrade: Upgrade, say: Say) -> None:
         raise UserError(*problems)
 
 
-def _check_releases(upgrade: Upgrade) -> None:
+def _check_releases(suite: LoadedSuite, old: str, new: str) -> None:
     """Refuses releases that are too old or do not exist; those that are made already do."""
     from orbax_bench_core.environments import OLDEST_ORBAX, check_release, is_made
 
-    if _version(upgrade.old, "--from") < _version(OLDEST_ORBAX, ""):
+    if _version(old, "--from") < _version(OLDEST_ORBAX, ""):
         raise UserError(
-            f"--from {upgrade.old}: {PACKAGE} {OLDEST_ORBAX} is the oldest release with the v1 "
+            f"--from {old}: {PACKAGE} {OLDEST_ORBAX} is the oldest release with the v1 "
             "interface, which is what is measured"
         )
-    folder = _folder(upgrade.suite)
-    for environment, version in zip(upgrade.environments, (upgrade.old, upgrade.new), strict=True):
+    folder, both = _folder(suite), suite.suite.environments
+    for environment, version in zip(both, (old, new), strict=True):
         if not is_made(environment, folder=folder):
             check_release(PACKAGE, version)
 

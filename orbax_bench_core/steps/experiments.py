@@ -1,0 +1,159 @@
+"""Experiments: what a suite is measured for, and what is concluded from its records."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from orbax_bench_core.config import LoadedSuite, Suite, load_suite
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
+from orbax_bench_core.exit_codes import Outcome
+from orbax_bench_core.records import RunDirectory
+
+if TYPE_CHECKING:
+    from orbax_bench_core.analysis.summary import RunSummary
+    from orbax_bench_core.analysis.verdicts import VerdictReport
+    from orbax_bench_core.document import Document
+
+_Found = TypeVar("_Found")
+
+Show = Callable[["Document | str"], object]
+"""Takes a document or a line of the result as soon as it is made."""
+
+
+class NothingFound(UserError):
+    """Of what was measured nothing can be concluded."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Conclusion:
+    """What an experiment found.
+
+    Attributes:
+        outcomes: What its exit code depends on.
+        verdicts: Verdicts on arms, or on a baseline; None without any.
+        lines: What a webhook is told where there are no verdicts.
+        answer: The answer as data; None where documents and lines say everything.
+        document: The answer for people.
+        page: Where the answer is as a page.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    verdicts: VerdictReport | None = None
+    lines: tuple[str, ...] = ()
+    answer: Any = None
+    document: Document | None = None
+    page: str = ""
+
+
+def hidden(what: Document | str) -> None:
+    """Shows nothing."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class Experiment:
+    """One way to measure a suite, and to conclude from its records.
+
+    What it measures depends on what is recorded: the same experiment goes on where it was stopped.
+
+    Attributes:
+        again: The command that concludes from the same records once more.
+        changes: Settings that it needs.
+        show: Takes each part of the result.
+        folder: The run directory where none is given; known once a suite is checked.
+        verdicts: What `measure` found where it compares arms.
+    """
+
+    again: ClassVar[str] = "report"
+    changes: ClassVar[dict[str, Any]] = {}
+    show: Show = hidden
+    folder: str = dataclasses.field(default=".", init=False)
+    verdicts: VerdictReport | None = dataclasses.field(default=None, init=False)
+
+    def overrides(self, suite: Suite) -> list[str]:  # noqa: ARG002 - for those that look
+        """Returns keys of the suite that it changes, as `--override` takes them."""
+        return []
+
+    def checked(self, suite: LoadedSuite) -> LoadedSuite:
+        """Returns the suite that is measured; raises `UserError` where it cannot be."""
+        return suite
+
+    def check(self, session: Session) -> None:
+        """Refuses points that cannot be measured, before anything is."""
+
+    def announced(self, session: Session) -> Iterable[str]:  # noqa: ARG002 - likewise
+        """Returns what is said before it begins."""
+        return ()
+
+    def measure(self, session: Session, *, lock: bool) -> None:
+        """Measures what the records lack."""
+        raise NotImplementedError
+
+    def conclude(self, run: RunDirectory) -> Conclusion:
+        """Writes everything that is made of the records, and returns what was found."""
+        raise NotImplementedError
+
+
+def answered(run: RunDirectory, publish_answer: Callable[[], _Found]) -> tuple[_Found, RunSummary]:
+    """Publishes an answer, and then the report, which shows it."""
+    from orbax_bench_core.steps.reporting import publish
+
+    try:
+        found = publish_answer()
+    except UserError as nothing:
+        raise NothingFound(*nothing.problems) from None
+    return found, publish(run)
+
+
+def load_for(
+    experiment: Experiment,
+    read: Callable[[Sequence[str]], LoadedSuite],
+    overrides: Sequence[str] = (),
+    hosts: int = 1,
+) -> LoadedSuite:
+    """Loads a suite as an experiment needs it; its points run on all hosts, unless it says else."""
+    loaded = read(overrides)
+    more = experiment.overrides(loaded.suite)
+    if hosts > 1 and "processes" not in loaded.suite.execution.model_fields_set:
+        more.append(f"execution.processes={hosts}")
+    return experiment.checked(read([*overrides, *more]) if more else loaded)
+
+
+def begin(
+    experiment: Experiment,
+    suite: LoadedSuite,
+    directory: str,
+    *,
+    settings: RunSettings = DEFAULTS,
+    say: Say = silent,
+) -> Session:
+    """Begins the run directory of an experiment, or goes on with what is there."""
+    settings = dataclasses.replace(settings, **experiment.changes)
+    session = Session.begin(suite, directory, settings=settings, say=say)
+    experiment.check(session)
+    return session
+
+
+def perform(
+    experiment: Experiment,
+    suite: str | LoadedSuite | Callable[[Sequence[str]], LoadedSuite],
+    directory: str,
+    *,
+    overrides: Sequence[str] = (),
+    settings: RunSettings = DEFAULTS,
+    say: Say = silent,
+    lock: bool = True,
+) -> Conclusion:
+    """Makes an experiment from beginning to end, and shows nothing."""
+
+    def read(given: Sequence[str]) -> LoadedSuite:
+        if isinstance(suite, LoadedSuite):
+            return suite
+        return load_suite(suite, given) if isinstance(suite, str) else suite(given)
+
+    loaded = load_for(experiment, read, overrides)
+    session = begin(experiment, loaded, directory, settings=settings, say=say)
+    experiment.measure(session, lock=lock)
+    return experiment.conclude(session.directory)

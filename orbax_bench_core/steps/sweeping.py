@@ -1,0 +1,164 @@
+"""Sweep: every repeat of every point, the report, and a comparison with a baseline."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from orbax_bench_core.config import LoadedSuite
+from orbax_bench_core.document import count, wait
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.execute import Session
+from orbax_bench_core.exit_codes import exit_code
+from orbax_bench_core.files import PASSPORT, user_cache
+from orbax_bench_core.records import Run, RunDirectory, RunFile
+from orbax_bench_core.steps.experiments import Conclusion, Experiment
+from orbax_bench_core.steps.measuring import measure_points
+
+if TYPE_CHECKING:
+    from orbax_bench_core.analysis.summary import RunSummary
+    from orbax_bench_core.analysis.verdicts import MetricsShown
+
+# What shows and writes results is imported while the first worker starts: see `_load_results`.
+
+
+@dataclasses.dataclass(kw_only=True)
+class Sweep(Experiment):
+    """All points of a suite, which may be compared with a baseline, and stored as one.
+
+    Attributes:
+        limits: Whether to measure what the machine and the storage can do, too.
+        compare: A stored baseline or run directory; None takes what the suite says.
+        capture: The folder of the new baseline; None takes what the suite says.
+        metrics: Metrics of the comparison to show; without one, `all` shows those of the sweep.
+    """
+
+    limits: bool = True
+    compare: str | None = None
+    capture: str | None = None
+    metrics: MetricsShown = "changed"
+
+    def checked(self, suite: LoadedSuite) -> LoadedSuite:
+        """Refuses arms, and reads the baseline once: better now than after the measurement."""
+        own = suite.suite
+        if own.arms is not None:
+            raise UserError(
+                suite.source.problem(
+                    "a suite with arms is a comparison: `orbax-bench ab` runs it", ("arms",)
+                )
+            )
+        self.compare = own.baseline_path if self.compare is None else self.compare
+        self.capture = own.baseline_capture_path if self.capture is None else self.capture
+        for key, path in (("baseline_path", self.compare), ("baseline_capture_path", self.capture)):
+            if path == "":
+                raise UserError(f"{key} is empty: give a path, or leave it out")
+        if self.compare is not None:
+            from orbax_bench_core.baselines import check_baseline
+
+            check_baseline(self.compare)
+        return suite
+
+    def announced(self, session: Session) -> Iterable[str]:
+        """Says how much it is, and about how long it will take where the user's passport tells."""
+        info, points, expected = session.info, session.plain, ""
+        if user_cache(PASSPORT).exists():
+            from orbax_bench_core.analysis import noise
+
+            known, root = noise.find(None), str(session.directory.root)
+            if known is not None:  # it may have gone meanwhile
+                minutes = noise.run_minutes(points, info.num_repeats, info.gate, known, root)
+                expected = "" if minutes is None else f", about {wait(minutes)}"
+        size = f"{count(len(points), 'point')} x {count(info.num_repeats, 'repeat')}"
+        return [f"{info.suite_name}: {size}{expected}"]
+
+    def measure(self, session: Session, *, lock: bool) -> None:
+        """Measures every repeat that has no record yet."""
+        measure_points(session, limits=self.limits, lock=lock, meanwhile=_load_results)
+
+    def conclude(self, run: RunDirectory) -> Conclusion:
+        """Writes the reports, and shows the tables and what a comparison found."""
+        from orbax_bench_core.analysis.summary import (
+            metrics_document,
+            summarize,
+            terminal_document,
+        )
+        from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
+        from orbax_bench_core.baselines import capture_into
+        from orbax_bench_core.steps.conclusions import publish_verdicts
+        from orbax_bench_core.steps.reporting import answer_of, limits_of, publish
+
+        summary, info = publish(run), run.read_info()
+        self.show(terminal_document(info, summary, limits_of(run, info, summary), answer_of(run)))
+        if self.compare is not None:
+            self.verdicts = compare_stored(self.compare, str(run.root))
+            publish_verdicts(run, self.verdicts)
+            self.show(verdicts_document(self.verdicts, self.metrics))
+        elif self.metrics == "all":  # of which `summary` keeps what reports show
+            self.show(metrics_document(summarize(Run(run).repeats())))
+        if self.capture is not None:
+            folder, left_out = capture_into(run, self.capture)
+            self.show(f"Baseline: {folder}")
+            for name, reason in left_out.items():
+                self.show(f"not captured: {name}: {reason}")
+        self.show(f"Run directory: {run.root}")
+        self.show(f"Report: {run.root}/report.html")
+        return Conclusion(
+            outcomes=(summary.outcome,), verdicts=self.verdicts, lines=_lines(summary)
+        )
+
+
+@dataclasses.dataclass(kw_only=True)
+class Study(Sweep):
+    """A sweep of saves that block and saves in the background, by the size of the model."""
+
+    limits: bool = False
+
+    def checked(self, suite: LoadedSuite) -> LoadedSuite:
+        """Refuses a suite that makes no study."""
+        from orbax_bench_core.analysis.async_study import check_points
+        from orbax_bench_core.sweep import expand
+
+        check_points(expand(super().checked(suite)).plain, suite)
+        return suite
+
+    def conclude(self, run: RunDirectory) -> Conclusion:
+        """Reports the sweep, and studies it where every repeat passed."""
+        swept = super().conclude(run)
+        return swept if exit_code(*swept.outcomes) else study(run)
+
+
+def study(run: RunDirectory) -> Conclusion:
+    """Concludes what saving in the background saves, from the records of any sweep."""
+    from orbax_bench_core.analysis.async_study import study_document
+    from orbax_bench_core.steps.conclusions import publish_async_study
+    from orbax_bench_core.steps.reporting import publish
+
+    found = publish_async_study(run)
+    publish(run)  # the report links to the study
+    page = f"{run.root}/{RunFile.STUDY.removesuffix('json')}html"
+    return Conclusion(outcomes=(), answer=found, document=study_document(found), page=page)
+
+
+def _load_results() -> None:
+    """Imports all that shows and writes results, for a time when this process only waits.
+
+    It takes as long as all that has to be there before a worker can be started.
+    """
+    from orbax_bench_core.analysis import summary, verdicts  # noqa: F401
+    from orbax_bench_core.steps import conclusions
+    from orbax_bench_core.steps.reporting import load_writers
+
+    del conclusions
+    load_writers()
+
+
+def _lines(summary: RunSummary) -> tuple[str, ...]:
+    """Returns what a webhook is told of a run without verdicts."""
+    failed = [
+        f"{point.point}: {count(point.failed, 'repeat')} failed"
+        for point in summary.points
+        if point.failed
+    ]
+    lines = (*failed, *summary.left_out) if exit_code(summary.outcome) else ("every repeat passed",)
+    return lines or ("nothing was measured",)
