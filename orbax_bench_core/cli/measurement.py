@@ -181,7 +181,7 @@ def conclude_again(
     """
     run = RunDirectory(directory)
     if not run.exists():
-        raise UserError(f"{directory} is no run directory. {otherwise}")
+        raise UserError(f"{directory} is not a run directory. {otherwise}")
     try:
         found = conclude(run)
     except OSError as failure:

@@ -91,7 +91,7 @@ def test_arms_end_in_a_verdict_on_the_recovery(recovery, tmp_path, orbax_bench):
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        ((), "is no run directory"),
+        ((), "is not a run directory"),
         (("--override", "num_repeats=3"), "give --output-directory"),
         (("--notify", "https://example.com"), "--notify tells of a suite that is measured"),
     ],
