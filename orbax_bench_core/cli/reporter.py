@@ -69,9 +69,8 @@ class Reporter:
         if session.suite.suite.arms is None:
             from orbax_bench_core.cli.progress import ProgressReport
 
-            names = [point.name for point in session.plain]
-            total = len(names) * session.info.num_repeats
-            return ProgressReport(self._progress, total=total, verbose=self._verbose, names=names)
+            total = len(session.plain) * session.info.num_repeats
+            return ProgressReport(self._progress, total=total, verbose=self._verbose)
         from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 
         info = session.info
