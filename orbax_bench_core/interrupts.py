@@ -43,7 +43,7 @@ def interrupted_when_told(clear: Callable[[], None] | None = None) -> Iterator[N
     heard = {one: usual for one, usual in _USUAL.items() if signal.getsignal(one) == usual}
     _told.clear()
     for number in heard:
-        signal.signal(number, tell)
+        signal.signal(number, _interrupt)
     try:
         yield
     except Exception as error:
@@ -59,7 +59,7 @@ def interrupted_when_told(clear: Callable[[], None] | None = None) -> Iterator[N
         _told.clear()
 
 
-def tell(number: int, _frame: object = None) -> NoReturn:
+def _interrupt(number: int, _frame: object = None) -> NoReturn:
     """Handles a signal: interrupts what runs, and keeps in mind that it did."""
     _told.append(number)
     raise Terminated(signal.Signals(number).name)

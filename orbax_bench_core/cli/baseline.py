@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import results_console
+from orbax_bench_core.cli.terminal import print_plain
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
@@ -86,15 +87,15 @@ def capture(
         check_revision(label)
     captured = capture_run(directory, place, arm=_arm(arm), revision=label)
     for name, reason in captured.left_out.items():
-        _say(console, f"left out {name}: {reason}")
+        print_plain(console, f"left out {name}: {reason}")
     for line in captured.strays:
-        _say(console, f"left out: {line}")
+        print_plain(console, f"left out: {line}")
     if captured.capture is None:
         raise UserError(f"nothing to capture in {run}: no point has passed in full")
     count = len(captured.capture.points)
-    _say(console, f"captured {count} point{'' if count == 1 else 's'}:")
-    _say(console, f"{place.root}/{captured.capture.reference}")
-    _say(console, f"code under test: {captured.capture.code.words}")
+    print_plain(console, f"captured {count} point{'' if count == 1 else 's'}:")
+    print_plain(console, f"{place.root}/{captured.capture.reference}")
+    print_plain(console, f"code under test: {captured.capture.code.words}")
     if promote:
         _promote(place, captured.capture.id, [], note, console, force=force)
     if captured.strays:
@@ -159,7 +160,7 @@ def show(
         print(json.dumps({"baseline": current, "promotions": log}, indent=2))
         return
     if not promotions:
-        _say(
+        print_plain(
             console,
             "no capture is the baseline yet; choose one: "
             + command("baseline", "promote", registry, "--to", "latest"),
@@ -213,8 +214,8 @@ def _promote(
     done = promote_capture(registry, name, points=points, note=note, force=force)
     for point_id, reference in done.promotion.points.items():
         before = done.replaced[point_id]
-        _say(console, f"{point_id}: {reference or 'none'}, was {before or 'none'}")
-    _say(console, f"promotion {done.promotion.number}. {_afterwards(registry, done)}")
+        print_plain(console, f"{point_id}: {reference or 'none'}, was {before or 'none'}")
+    print_plain(console, f"promotion {done.promotion.number}. {_afterwards(registry, done)}")
 
 
 def _afterwards(registry: Registry, done: Promoted) -> str:
@@ -255,7 +256,3 @@ def _existing(path: str) -> Registry:
 
 def _arm(option: ArmOption) -> Arm:
     return "baseline" if option is ArmOption.BASELINE else "candidate"
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import AllowInconclusive, JUnit, Metrics, Notify, ShownMetrics
-from orbax_bench_core.cli.terminal import new_console
+from orbax_bench_core.cli.terminal import new_console, print_plain
 
 
 def compare(
@@ -84,7 +84,7 @@ def compare(
         except OSError as error:
             raise UserError(f"cannot write {html}: {error}") from None
         if not as_json:
-            console.print(f"Page: {html}", markup=False, highlight=False, soft_wrap=True)
+            print_plain(console, f"Page: {html}")
     if not found.points:
         why = (
             f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "

@@ -50,23 +50,19 @@ def limits(
     """
     from orbax_bench_core.config import canonical
     from orbax_bench_core.errors import UserError
-    from orbax_bench_core.execute import measuring_lock
+    from orbax_bench_core.execute import measuring_lock, to_stderr
     from orbax_bench_core.limits import take_limits
 
     num_bytes, known = parse_size(size), canonical(dtype)
     if known is None:
         raise UserError(f"--dtype: JAX has no dtype {dtype!r}; give one such as bfloat16")
-    lock = contextlib.nullcontext() if no_lock else measuring_lock(_tell)
+    lock = contextlib.nullcontext() if no_lock else measuring_lock(to_stderr)
     with lock:
         found = take_limits(path, num_bytes, parallelism, _TIMEOUT_S, dtype=known)
     if as_json:
         print(found.model_dump_json(indent=2))
     else:
         _print_table(found)
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr)
 
 
 def _print_table(found: Limits) -> None:

@@ -124,12 +124,7 @@ class Measurement:
         return code
 
     def _kept(self) -> str:
-        repeats = [
-            (point.id, index)
-            for point in self.session.plain
-            for index in range(self.session.info.num_repeats)
-        ]
-        again = "Run the same command again to"
+        repeats, again = self.session.wanted, "Run the same command again to"
         with contextlib.suppress(OSError, UserError):  # it may be the disk that has ended it
             if repeats:
                 kept = len(repeats) - len(self.session.directory.lost(repeats))

@@ -69,7 +69,7 @@ class Reporter:
         if session.suite.suite.arms is None:
             from orbax_bench_core.cli.progress import ProgressReport
 
-            total = len(session.plain) * session.info.num_repeats
+            total = len(session.wanted)
             return ProgressReport(self._progress, total=total, verbose=self._verbose)
         from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 

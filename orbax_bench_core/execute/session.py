@@ -286,6 +286,11 @@ class Session:
         """The points that are no pairs."""
         return tuple(entry for entry in self.entries if isinstance(entry, SweepPoint))
 
+    @property
+    def wanted(self) -> list[tuple[str, int]]:
+        """The measured repeats that the points which are no pairs have in the end, by their ids."""
+        return [(point.id, i) for point in self.plain for i in range(self.info.num_repeats)]
+
 
 def _from_json(text: str) -> SweepEntry:
     try:

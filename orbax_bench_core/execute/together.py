@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import signal
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from orbax_bench_core.execute.hosts import HOST_WAIT_S, Agent, ClusterHosts, Loc
 from orbax_bench_core.execute.placement import check_placement
 from orbax_bench_core.execute.session import RunSettings, Say
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.interrupts import tell
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
@@ -59,7 +57,6 @@ def on_hosts(
         host_wait_s=host_wait_s,
         part=part,
     )
-    _hear_notices()
     with hosts.listening(token):
         try:
             hosts.await_all()
@@ -94,7 +91,6 @@ def serve(
         say=say,
         part=part,
     )
-    _hear_notices()
     try:
         return agent.run()
     except KeyboardInterrupt:
@@ -114,12 +110,6 @@ def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ)
             "`soak`, `recovery`, `bisect`, `calibrate --suite` and the step run-sweep-point; on "
             "this host alone it measures with ORBAX_BENCH_CLUSTER=none"
         )
-
-
-def _hear_notices() -> None:
-    """Has SIGTERM interrupt this process: a host that is preempted is told so by it."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, tell)
 
 
 def _local(settings: RunSettings) -> LocalHost:

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
         NothingFound,
         begin,
         load_for,
+        measure_points,
     )
     from orbax_bench_core.steps.launching import point_hosts
-    from orbax_bench_core.steps.measuring import measure_points
     from orbax_bench_core.steps.notifiers import Notifiers
     from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan
     from orbax_bench_core.steps.point import ENDED, SAID, PointFailed, run_batch
     from orbax_bench_core.steps.programs import ab, run
     from orbax_bench_core.steps.recovering import Drills, recovery
-    from orbax_bench_core.steps.reporting import answer_of, limits_of, load_writers, publish
+    from orbax_bench_core.steps.reporting import answer_of, limits_of, publish
     from orbax_bench_core.steps.settling import settle
     from orbax_bench_core.steps.soaking import SoakGoal, Soaking, soak
     from orbax_bench_core.steps.sweeping import Study, Sweep, study
@@ -61,7 +61,6 @@ __all__ = [
     "compare_arms",
     "limits_of",
     "load_for",
-    "load_writers",
     "measure_points",
     "plan",
     "point_hosts",
@@ -80,49 +79,27 @@ __all__ = [
     "usual_minutes",
 ]
 
-_MODULES: Final = {
-    "Comparison": "steps.comparison",
-    "Conclusion": "steps.experiments",
-    "Drills": "steps.recovering",
-    "ENDED": "steps.point",
-    "Experiment": "steps.experiments",
-    "Judged": "steps.comparison",
-    "MOST_STEPS": "steps.planning",
-    "NothingFound": "steps.experiments",
-    "Notifiers": "steps.notifiers",
-    "PointFailed": "steps.point",
-    "RunSettings": "execute",
-    "SAID": "steps.point",
-    "Soaking": "steps.soaking",
-    "Study": "steps.sweeping",
-    "Sweep": "steps.sweeping",
-    "SoakGoal": "steps.soaking",
-    "ab": "steps.programs",
-    "answer_of": "steps.reporting",
-    "batches": "steps.planning",
-    "begin": "steps.experiments",
-    "compare_arms": "steps.comparison",
-    "limits_of": "steps.reporting",
-    "load_for": "steps.experiments",
-    "load_writers": "steps.reporting",
-    "measure_points": "steps.measuring",
-    "plan": "steps.planning",
-    "point_hosts": "steps.launching",
-    "publish": "steps.reporting",
-    "publish_async_study": "steps.conclusions",
-    "publish_recovery": "steps.conclusions",
-    "publish_search": "steps.conclusions",
-    "publish_soak": "steps.conclusions",
-    "publish_verdicts": "steps.conclusions",
-    "recovery": "steps.recovering",
-    "run": "steps.programs",
-    "run_batch": "steps.point",
-    "settle": "steps.settling",
-    "soak": "steps.soaking",
-    "study": "steps.sweeping",
-    "usual_minutes": "steps.comparison",
+_NAMES: Final = {
+    "execute": "RunSettings",
+    "steps.comparison": "Comparison Judged compare_arms usual_minutes",
+    "steps.conclusions": (
+        "publish_async_study publish_recovery publish_search publish_soak publish_verdicts"
+    ),
+    "steps.experiments": "Conclusion Experiment NothingFound begin load_for measure_points",
+    "steps.launching": "point_hosts",
+    "steps.notifiers": "Notifiers",
+    "steps.planning": "MOST_STEPS batches plan",
+    "steps.point": "ENDED PointFailed SAID run_batch",
+    "steps.programs": "ab run",
+    "steps.recovering": "Drills recovery",
+    "steps.reporting": "answer_of limits_of publish",
+    "steps.settling": "settle",
+    "steps.soaking": "SoakGoal Soaking soak",
+    "steps.sweeping": "Study Sweep study",
 }
-"""The module that each name comes from."""
+"""The names that come from each module."""
+
+_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,8 +21,7 @@ from orbax_bench_core.document import count
 from orbax_bench_core.execute import Event, Session, run_pairs
 from orbax_bench_core.records import RunDirectory, repeats_of
 from orbax_bench_core.steps.conclusions import publish_verdicts
-from orbax_bench_core.steps.experiments import Conclusion, Experiment
-from orbax_bench_core.steps.measuring import measuring
+from orbax_bench_core.steps.experiments import Conclusion, Experiment, measuring
 from orbax_bench_core.sweep import Pair
 
 if TYPE_CHECKING:

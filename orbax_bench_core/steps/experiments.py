@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from orbax_bench_core.config import LoadedSuite, Suite, load_suite
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
+from orbax_bench_core.execute import (
+    DEFAULTS,
+    RunSettings,
+    Say,
+    Session,
+    refuse_several_hosts,
+    run_points,
+    silent,
+)
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.space import check_room
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary import RunSummary
@@ -157,3 +167,34 @@ def perform(
     session = begin(experiment, loaded, directory, settings=settings, say=say)
     experiment.measure(session, lock=lock)
     return experiment.conclude(session.directory)
+
+
+@contextlib.contextmanager
+def measuring(session: Session, *, lock: bool) -> Iterator[None]:
+    """Holds the lease of what the session measures, and enters its watcher.
+
+    With `lock`, it first waits until nothing else of ours measures on its hosts.
+    """
+    if not session.settings.placed:
+        refuse_several_hosts("what was started here")
+    check_room(session)
+    turn = session.alone() if lock else contextlib.nullcontext()
+    with session.owned(), turn, session.watch:
+        yield
+
+
+def measure_points(
+    session: Session,
+    *,
+    limits: bool = True,
+    lock: bool = True,
+    meanwhile: Callable[[], object] | None = None,
+) -> None:
+    """Runs every repeat that has no finished record yet."""
+    with measuring(session, lock=lock):
+        run_points(session, meanwhile)
+        if limits:
+            from orbax_bench_core.limits import ensure_limits
+
+            settings = session.settings
+            ensure_limits(session.directory, session.say, settings.host, again=settings.new_limits)

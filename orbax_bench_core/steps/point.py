@@ -24,7 +24,7 @@ from orbax_bench_core.execute import (
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.records import Record, RunInfo
 from orbax_bench_core.steps.comparison import Judged, compare_arms
-from orbax_bench_core.steps.measuring import measure_points
+from orbax_bench_core.steps.experiments import measure_points
 
 SAID: Final = "orbax-bench: "
 """Begins every line that a step prints for people."""

@@ -13,8 +13,13 @@ from orbax_bench_core.execute import DEFAULTS, Kill, RunSettings, Say, Session, 
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.comparison import compare_arms
 from orbax_bench_core.steps.conclusions import publish_recovery, publish_verdicts
-from orbax_bench_core.steps.experiments import Conclusion, Experiment, answered, perform
-from orbax_bench_core.steps.measuring import measure_points
+from orbax_bench_core.steps.experiments import (
+    Conclusion,
+    Experiment,
+    answered,
+    measure_points,
+    perform,
+)
 from orbax_bench_core.sweep import sides
 
 

@@ -21,8 +21,7 @@ from orbax_bench_core.errors import UserError, check_amounts, shown
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, run_until, silent
 from orbax_bench_core.records import Record, Repeat, RunDirectory
 from orbax_bench_core.steps.conclusions import publish_soak
-from orbax_bench_core.steps.experiments import Conclusion, Experiment, answered, perform
-from orbax_bench_core.steps.measuring import measuring
+from orbax_bench_core.steps.experiments import Conclusion, Experiment, answered, measuring, perform
 from orbax_bench_core.sweep import SweepPoint
 
 _HOUR_S: Final = 3600.0

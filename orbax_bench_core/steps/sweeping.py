@@ -13,8 +13,7 @@ from orbax_bench_core.execute import Session
 from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.files import PASSPORT, user_cache
 from orbax_bench_core.records import Run, RunDirectory, RunFile
-from orbax_bench_core.steps.experiments import Conclusion, Experiment
-from orbax_bench_core.steps.measuring import measure_points
+from orbax_bench_core.steps.experiments import Conclusion, Experiment, measure_points
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary import RunSummary

@@ -6,7 +6,6 @@ import datetime
 import difflib
 import io
 import re
-import signal
 import sys
 from pathlib import Path
 
@@ -66,7 +65,6 @@ def orbax_bench(*arguments: object) -> Outcome:
     from orbax_bench_core.cli.main import main
 
     out, err, before = io.StringIO(), io.StringIO(), sys.argv
-    handler = signal.getsignal(signal.SIGTERM)
     sys.argv = ["orbax-bench", *map(str, arguments)]
     code: object = 0
     try:
@@ -76,7 +74,6 @@ def orbax_bench(*arguments: object) -> Outcome:
         code = ended.code or 0
     finally:
         sys.argv = before
-        signal.signal(signal.SIGTERM, handler)
     assert isinstance(code, int)
     return Outcome(code, out.getvalue(), err.getvalue())
 
