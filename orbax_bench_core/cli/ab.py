@@ -78,17 +78,15 @@ def ab(
     4 INCONCLUSIVE, 130 interrupted. The same command finishes what was interrupted.
     """
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.cli.arm_flags import FlaggedComparison, told_by_flags
+    from orbax_bench_core.cli.arm_flags import FlaggedComparison
 
     known = passports.find(passport)
-    arms = (baseline or [], candidate or [])
     measure_suite(
         suite,
         output_directory,
         flags,
-        FlaggedComparison(arms=arms, same=same, passport=known),
+        FlaggedComparison(arms=(baseline or [], candidate or []), same=same, passport=known),
         allow_inconclusive=allow_inconclusive,
-        errors=lambda: told_by_flags(*arms),
         remove_repeated_dir=not keep_data,
         take_turns=take_turns,
         process_noise=known and passports.processes_of(known),

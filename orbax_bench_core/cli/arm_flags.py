@@ -32,6 +32,10 @@ class FlaggedComparison(Comparison):
         """Gives a suite its arms."""
         return with_arms(suite, *self.arms, same=self.same)
 
+    def errors(self) -> contextlib.AbstractContextManager[None]:
+        """Tells what is wrong with an arm by its flag."""
+        return told_by_flags(*self.arms)
+
 
 def with_arms(
     loaded: LoadedSuite, baseline: Sequence[str], candidate: Sequence[str], *, same: bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import inspect
@@ -186,8 +185,7 @@ def measure_suite(
     experiment: Experiment,
     *,
     allow_inconclusive: bool = False,
-    errors: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
-    **settings: Any,
+    **more: Any,
 ) -> NoReturn:
     """Makes an experiment with a suite, shows what it found, and exits.
 
@@ -197,8 +195,7 @@ def measure_suite(
         flags: What the command line says of measuring.
         experiment: What to measure, and to conclude.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
-        errors: Context that has mistakes told in the words of the command line.
-        **settings: Other `RunSettings`, and flags of `measure_by`.
+        **more: As `measure_by` takes it.
 
     Raises:
         UserError: The suite is invalid, or hosts cannot join.
@@ -207,19 +204,10 @@ def measure_suite(
     def measure(loaded: LoadedSuite, directory: str, how: Measuring) -> int:
         from orbax_bench_core.cli.measurement import Measurement
 
-        return Measurement(experiment, loaded, directory, how).run(
-            allow_inconclusive=allow_inconclusive
-        )
+        run = Measurement(experiment, loaded, directory, how)
+        return run.run(allow_inconclusive=allow_inconclusive)
 
-    measure_by(
-        measure,
-        suite,
-        output_directory,
-        flags,
-        experiment,
-        errors=errors,
-        **{"give_up": True, **settings},
-    )
+    measure_by(measure, suite, output_directory, flags, experiment, **{"give_up": True, **more})
 
 
 def measure_by(
@@ -229,16 +217,22 @@ def measure_by(
     flags: MeasureFlags,
     experiment: Experiment | None = None,
     *,
-    errors: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
     tells: bool = True,
     stderr: bool = False,
     **settings: Any,
 ) -> NoReturn:
-    """Measures a suite on this host, or on all where a launcher has started this on several.
+    """Measures a suite on this host, or on all where a launcher has started this on several; exits.
 
-    `measure` gets the suite and the run directory on process 0, and returns the exit code of every
-    host. With `tells` what it found goes to the webhook and its like, and with `stderr` nothing of
-    its progress to standard output.
+    Args:
+        measure: Gets the suite and the run directory on process 0, and returns the exit code of
+            every host.
+        suite: Path of the suite file.
+        output_directory: The run directory; None takes the one that the experiment names.
+        flags: What the command line says of measuring.
+        experiment: What it needs of the suite; None needs nothing.
+        tells: Whether what is found goes to the webhook and its like.
+        stderr: Whether nothing of the progress goes to standard output.
+        **settings: Other `RunSettings`.
     """
     from orbax_bench_core.execute import (
         LocalHost,
@@ -249,25 +243,26 @@ def measure_by(
         to_stderr,
     )
     from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import Notifiers
+    from orbax_bench_core.steps import Experiment, Notifiers
 
     cluster = place_in_cluster(no_cluster=flags.no_cluster)
     if output_directory is not None:
         serve_without_suite(cluster, suite, output_directory)
     tells = tells and (cluster is None or not cluster.rank)
     notifiers = Notifiers.of(flags.notify, flags.junit) if tells else Notifiers()
-    with notifiers.on_failure(name_in(suite), output_directory or "."), errors():
+    experiment = experiment or Experiment()
+    with notifiers.on_failure(name_in(suite), output_directory or "."), experiment.errors():
         loaded = load_for_hosts(suite, flags.override or (), cluster, experiment)
-    directory = output_directory or (experiment.folder if experiment else ".")
-    more = {"local_directory": flags.local_directory, "devices": flags.devices, **settings}
+    directory = output_directory or experiment.folder
+    settings |= {"local_directory": flags.local_directory, "devices": flags.devices}
     if flags.port_range is not None:
-        more["host"] = LocalHost(ports=PortRange.parse(flags.port_range))
+        settings["host"] = LocalHost(ports=PortRange.parse(flags.port_range))
 
     def start(placed: RunSettings) -> int:
         from orbax_bench_core.cli.measurement import Measuring
         from orbax_bench_core.cli.reporter import Reporter
 
-        with notifiers.on_failure(loaded.suite.suite_name, directory), errors():
+        with notifiers.on_failure(loaded.suite.suite_name, directory), experiment.errors():
             how = Measuring(
                 settings=placed,
                 reporter=Reporter.of(flags, stderr=stderr),
@@ -282,7 +277,7 @@ def measure_by(
         start,
         suite=loaded,
         equal=equal_everywhere(),
-        settings=RunSettings(**more),
+        settings=RunSettings(**settings),
         say=to_stderr,
         host_wait_s=flags.host_wait,
     )

@@ -7,10 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from orbax_bench_core.config import Source, parse_suite, with_keys, with_overrides
+from orbax_bench_core.config import LoadedSuite, Source, parse_suite, with_keys, with_overrides
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Session
 from orbax_bench_core.lineage import write_planned
+from orbax_bench_core.steps.experiments import Experiment, load_for
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint
 
 _STEP_S: Final = 300.0
@@ -39,11 +40,11 @@ def plan(
     """Expands a suite, begins its run directory, and notes which step measures which points."""
     if arms:
         suite_text = with_keys(suite_text, {"arms": Source(arms, "arms").data})
-    suite = parse_suite(suite_text, file)
-    if processes and "processes" not in suite.suite.execution.model_fields_set:
-        several = with_overrides(suite_text, [f"execution.processes={processes}"])
-        suite = parse_suite(several, file)
-    session = Session.begin(suite, output_directory)
+
+    def read(overrides: Sequence[str]) -> LoadedSuite:
+        return parse_suite(with_overrides(suite_text, overrides), file)
+
+    session = Session.begin(load_for(Experiment(), read, hosts=processes), output_directory)
     repeats = session.info.num_repeats + session.info.execution.warmups
     steps = batches(session.entries, repeats, points_per_step)
     ids = [[entry.id for entry in step] for step in steps]
