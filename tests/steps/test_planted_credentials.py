@@ -27,7 +27,7 @@ def run(make_run, make_record, make_point):
             "environment": {"TENSORSTORE_GCS_HTTP_URL": PLANTED},
             "storage": {"type": "gs", "mount": PLANTED},
         },
-        "attempts": (Attempt(error=error, started_at=NOON),),
+        "attempts": (Attempt(error=error, started_at=NOON, duration_s=1.0),),
         "effects": (effect,),
     }
     points = [make_point(options={"use_ocdbt": value}) for value in (True, False)]
