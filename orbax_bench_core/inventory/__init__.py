@@ -4,6 +4,7 @@ from orbax_bench_core.inventory.checkpoint import StoredArray, StoredCheckpoint,
 from orbax_bench_core.inventory.inventory import FileCount, Inventory, take_inventory
 from orbax_bench_core.inventory.layout import ROLES, UNFINISHED, kinds_of
 from orbax_bench_core.inventory.saved import SavedTree, read_saved_trees, store_spec
+from orbax_bench_core.inventory.walk import file_size, walk
 
 __all__ = [
     "ROLES",
@@ -13,9 +14,11 @@ __all__ = [
     "SavedTree",
     "StoredArray",
     "StoredCheckpoint",
+    "file_size",
     "kinds_of",
     "read_checkpoint",
     "read_saved_trees",
     "store_spec",
     "take_inventory",
+    "walk",
 ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -12,6 +12,7 @@ import pydantic
 
 from orbax_bench_core.files import opened
 from orbax_bench_core.inventory.layout import ROLES, Kind, Role, holds_only_nodes, kinds_of
+from orbax_bench_core.inventory.walk import file_size, walk
 
 if TYPE_CHECKING:
     from etils import epath
@@ -113,45 +114,21 @@ def plain(directory: Folder) -> Folder:
     return directory if "://" in str(directory) else Path(directory)
 
 
-def _sizes(directory: Folder) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, Folder]]:
+def _sizes(
+    directory: Folder,
+) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, epath.PathLike]]:
     sizes: dict[PurePosixPath, int] = {}
-    paths: dict[PurePosixPath, Folder] = {}
-    if not directory.is_dir() and directory.exists():
-        directory, files = directory.parent, iter([directory])
-    else:
-        files = _files(directory)
-    above = len(directory.parts)
-    for path in files:
-        try:
-            size = _size(path)
-        except FileNotFoundError:
-            continue  # removed since it was listed
-        relative = PurePosixPath(*path.parts[above:])
-        sizes[relative], paths[relative] = size, path
+    paths: dict[PurePosixPath, epath.PathLike] = {}
+    alone = not directory.is_dir() and directory.exists()
+    files = iter([(directory.name, str(directory))]) if alone else walk(str(directory))
+    for name, path in files:
+        with contextlib.suppress(FileNotFoundError):  # removed since it was listed
+            size, relative = file_size(path), PurePosixPath(name)
+            sizes[relative], paths[relative] = size, path
     return sizes, paths
 
 
-def _size(path: Folder) -> int:
-    return path.stat().st_size if isinstance(path, Path) else path.stat().length
-
-
-def _files(directory: Folder) -> Iterator[Folder]:
-    if isinstance(directory, Path):
-        for here, _, names in os.walk(directory):
-            yield from (Path(here, name) for name in names)
-        return
-    from etils import epath
-
-    scheme, is_remote, _ = str(directory).partition("://")
-    for parent, _, names in directory.walk():
-        # On object storage epath gives folders without their scheme, as if they were local.
-        lost = is_remote and "://" not in str(parent)
-        folder = epath.Path(f"{scheme}://{parent}") if lost else parent
-        for name in names:
-            yield folder / name
-
-
-def _is_index(path: Folder, size: int) -> bool:
+def _is_index(path: epath.PathLike, size: int) -> bool:
     try:
         with opened(str(path)) as file:
             return holds_only_nodes(file, size)
