@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated
 
 import pydantic
 
@@ -16,9 +16,6 @@ from orbax_bench_core.inventory.walk import file_size, walk
 
 if TYPE_CHECKING:
     from etils import epath
-
-Folder: TypeAlias = "epath.Path | Path"
-"""A folder or file: a local one by the standard library, or one on gs://."""
 
 SMALL_BYTES = 2**20
 """A data file below this size is small: most storage is far from its best throughput there."""
@@ -94,7 +91,7 @@ class Inventory(pydantic.BaseModel):
 
 def take_inventory(directory: epath.Path) -> Inventory:
     """Counts the files below `directory` and their sizes, by what they are for."""
-    sizes, paths = _sizes(plain(directory))
+    sizes, paths = _sizes(directory)
     kinds = {
         file: "ocdbt_index"
         if kind == "ocdbt_data" and _is_index(paths[file], sizes[file])
@@ -106,16 +103,11 @@ def take_inventory(directory: epath.Path) -> Inventory:
 
 def file_sizes(directory: epath.Path) -> dict[PurePosixPath, int]:
     """Returns the bytes of every file below a directory, by its path in there."""
-    return _sizes(plain(directory))[0]
-
-
-def plain(directory: Folder) -> Folder:
-    """Returns a local folder as the standard library has it, which is several times as fast."""
-    return directory if "://" in str(directory) else Path(directory)
+    return _sizes(directory)[0]
 
 
 def _sizes(
-    directory: Folder,
+    directory: epath.Path,
 ) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, epath.PathLike]]:
     sizes: dict[PurePosixPath, int] = {}
     paths: dict[PurePosixPath, epath.PathLike] = {}
