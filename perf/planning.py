@@ -46,8 +46,8 @@ def figures(setting: Setting) -> list[Figure]:
         return command_figures(
             setting,
             f"orbax-bench plan, 100,000 devices, {ARRAYS:,} arrays",
-            *("plan", str(file), "--mesh", MESH, "--devices-per-host", "4"),
+            *("plan", str(file), "--mesh", MESH, "--devices-per-host", "5"),
             *("--onto", ONTO, "--no-compression"),
             bounds=BOUNDS,
-            is_right=lambda said: "100000 devices on 25000 hosts of 4" in said,
+            is_right=lambda said: "100000 devices on 20000 hosts of 5" in said,
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.lineage import Link
+from orbax_bench_core.lineage import Finding
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_pipelines.targets import Target, require_extras
 
@@ -24,7 +25,7 @@ _SHOWN: Final = {
 }
 
 
-def vertex_chain(name: str, *, endpoint: str | None = None) -> Link:
+def vertex_chain(name: str, *, endpoint: str | None = None) -> tuple[Finding, ...]:
     """Returns the chain of an artifact, as Vertex ML Metadata has it.
 
     The digests are those that the steps noted; nothing is read here, so that nothing is called
@@ -46,7 +47,9 @@ def vertex_chain(name: str, *, endpoint: str | None = None) -> Link:
         raise UserError(f"Vertex ML Metadata knows no {name}")
     parents = _parents(graph)
     notes = {} if whole else {"note": "too many artifacts to ask for all; only the nearest"}
-    return _link(artifacts[name], artifacts, parents, frozenset(), notes)
+    found = list(_findings(artifacts[name], artifacts, parents, ()))
+    first = dataclasses.replace(found[0], details={**found[0].details, **notes})
+    return first, *found[1:]
 
 
 def _client(name: str, endpoint: str | None) -> Any:
@@ -92,38 +95,42 @@ def _parents(graph: types.LineageSubgraph) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _link(
+def _findings(
     artifact: types.Artifact,
     artifacts: Mapping[str, types.Artifact],
     parents: Mapping[str, list[tuple[str, str]]],
-    above: frozenset[str],
-    notes: Mapping[str, str],
-) -> Link:
+    above: tuple[str, ...],
+) -> Iterator[Finding]:
     said = {key: str(value) for key, value in dict(artifact.metadata or {}).items()}
     made = parents.get(artifact.name, [])
     sources = [artifacts[source] for _, source in made if source in artifacts.keys() - above]
     digest = said.get("digest", UNKNOWN)
-    return Link(
+    roots = [] if sources else list(_roots(said, len(above) + 1))
+    yield Finding(
         what=str(said.get("orbax_bench_type") or artifact.schema_title or "artifact"),
-        name=artifact.uri or artifact.display_name or artifact.name,
-        status="not checked",
+        name=_name(artifact),
+        depth=len(above),
         recorded="" if digest == UNKNOWN else digest,
-        details={**_details(said, made), **notes},
-        made_from=(
-            *(_link(each, artifacts, parents, above | {artifact.name}, {}) for each in sources),
-            *([] if sources else _roots(said)),
-        ),
+        details=_details(said, made),
+        inputs=(*map(_name, sources), *(root.name for root in roots)),
     )
+    for each in sources:
+        yield from _findings(each, artifacts, parents, (*above, artifact.name))
+    yield from roots
 
 
-def _roots(said: Mapping[str, str]) -> Iterator[Link]:
+def _name(artifact: types.Artifact) -> str:
+    return str(artifact.uri or artifact.display_name or artifact.name)
+
+
+def _roots(said: Mapping[str, str], depth: int) -> Iterator[Finding]:
     """Yields where a chain begins: the image and the suite that its first artifact names."""
     image, _, digest = said.get("image", UNKNOWN).partition("@")
     if image != UNKNOWN:
-        yield Link(what="image", name=image, status="not checked", recorded=digest or UNKNOWN)
+        yield Finding(what="image", name=image, depth=depth, recorded=digest or UNKNOWN)
     if said.get("config_hash", UNKNOWN) != UNKNOWN:
         suite, identity = said.get("suite", UNKNOWN), said["config_hash"]
-        yield Link(what="config", name=suite, status="not checked", recorded=identity)
+        yield Finding(what="config", name=suite, depth=depth, recorded=identity)
 
 
 def _details(said: Mapping[str, str], made: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -11,10 +13,11 @@ from orbax_bench_core.cli.arguments import results_console
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
-    from rich.text import Text
-    from rich.tree import Tree
+    from collections.abc import Sequence
 
-    from orbax_bench_core.lineage import Link, Status
+    from rich.text import Text
+
+    from orbax_bench_core.lineage import Finding, Status
 
 
 _MARKS: Final[dict[Status, tuple[str, str]]] = {
@@ -34,11 +37,11 @@ def lineage(
         str,
         typer.Argument(
             metavar="ARTIFACT_OR_DIR",
-            help="A run directory or a file in one, a capture of a registry, what a step of a "
-            "local pipeline run wrote, or the name of an artifact in Vertex ML Metadata.",
+            help="A run directory or a file in one, a capture of a registry, or the name of an "
+            "artifact in Vertex ML Metadata.",
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the chain as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     deep: Annotated[
         bool,
         typer.Option(
@@ -53,9 +56,10 @@ def lineage(
 ) -> None:
     """Trace a verdict to what it was made from, and check that none of it has changed.
 
-    Every digest is computed again and compared with the one that was noted when the next thing was
-    made. "Unchanged" is what was read in this call, byte by byte; arrays of a checkpoint are read
-    with --deep. A run directory needs no network.
+    Of a run directory all that was noted is checked, of a file what it was made from. Every digest
+    is computed again and compared with the one that was noted when the next thing was made.
+    "Unchanged" is what was read in this call, byte by byte; arrays of a checkpoint are read with
+    --deep. A run directory needs no network.
 
     orbax-bench lineage results
 
@@ -68,28 +72,34 @@ def lineage(
     Exit codes: 0 all that was read is as it was; 1 something has changed, is missing or was never
     recorded, or a file among the records is not read as one; 2 this has no lineage.
     """
-    from orbax_bench_core.lineage import trace
+    from orbax_bench_core.lineage import BROKEN, is_unchanged, trace
 
-    chain = trace(given, endpoint, deep=deep)
+    findings = trace(given, endpoint, deep=deep)
     if as_json:
-        print(json.dumps(_document(given, chain), indent=2))
+        listed = [dataclasses.asdict(finding) for finding in findings]
+        said = {"given": given, "unchanged": is_unchanged(findings), "findings": listed}
+        print(json.dumps(said, indent=2))
     else:
-        print_chain(chain)
-    raise typer.Exit(Exit.FAILED if chain.broken or chain.lacks_records else Exit.OK)
+        print_findings(findings)
+    broken = any(finding.status in BROKEN or finding.left_out for finding in findings)
+    raise typer.Exit(Exit.FAILED if broken else Exit.OK)
 
 
-def _document(given: str, chain: Link) -> dict[str, object]:
-    return {"given": given, "unchanged": chain.unchanged, "chain": chain.as_json()}
-
-
-def print_chain(chain: Link) -> None:
-    """Prints a chain, and what to do when it is broken."""
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Prints what was found, a line each, and what to do where something was never recorded."""
     console = results_console()
-    console.print(_tree(chain), soft_wrap=False)  # whole branches, on as many lines as they need
-    left_out = dict.fromkeys(line for link in chain.all_links() for line in link.left_out)
-    for line in left_out:
+    shown: collections.Counter[str] = collections.Counter()
+    for finding in findings:
+        shown[finding.what] += 1
+        if shown[finding.what] <= _SHOWN:
+            console.print(_line(finding), soft_wrap=True)
+    for what, count in shown.items():
+        if count > _SHOWN:
+            more = f"and {count - _SHOWN} more of {what}; --json has all"
+            console.print(more, markup=False, highlight=False)
+    for line in dict.fromkeys(line for finding in findings for line in finding.left_out):
         console.print(f"left out {line}", markup=False, highlight=False, soft_wrap=True)
-    if any(link.status == "not recorded" for link in chain.all_links()):
+    if any(finding.status == "not recorded" for finding in findings):
         console.print(
             "What is not recorded was published by an earlier release, or never: `orbax-bench "
             "report DIR` notes what is there now.",
@@ -98,36 +108,22 @@ def print_chain(chain: Link) -> None:
         )
 
 
-def _tree(link: Link, parent: Tree | None = None) -> Tree:
-    from rich.tree import Tree
-
-    tree = Tree(_line(link)) if parent is None else parent.add(_line(link))
-    for each in link.made_from[:_SHOWN]:
-        _tree(each, tree)
-    if len(link.made_from) > _SHOWN:
-        tree.add(f"and {len(link.made_from) - _SHOWN} more; --json has all")
-    return tree
-
-
-def _line(link: Link) -> Text:
+def _line(finding: Finding) -> Text:
     from rich.text import Text
 
-    line = Text(link.what, style="bold")
-    line.append(f" {link.name}", style="not bold")
-    mark, style = _MARKS[link.status]
-    if link.compared:
-        mark = f"{mark.partition(' ')[0]} {link.compared}"
+    line = Text(f"{'  ' * finding.depth}{finding.what}", style="bold")
+    line.append(f" {finding.name}", style="not bold")
+    mark, style = _MARKS[finding.status]
+    if finding.compared:
+        mark = f"{mark.partition(' ')[0]} {finding.compared}"
     if mark:
         line.append(f"  {mark}", style=f"not bold {style}")
-    digest = link.digest or link.recorded
+    digest = finding.digest or finding.recorded
     if digest not in ("", "unknown"):
         line.append(f"  {digest[:_DIGITS]}", style="not bold cyan")
-    if link.status == "changed":
-        line.append(f" was {link.recorded[:_DIGITS]}", style="not bold cyan")
-    for name, value in link.details.items():
-        line.append(f"  {name} {_short(value)}", style="not bold dim")
+    if finding.status == "changed":
+        line.append(f" was {finding.recorded[:_DIGITS]}", style="not bold cyan")
+    for name, value in finding.details.items():
+        short = value[:12] if len(value) == 64 and value.isalnum() else value
+        line.append(f"  {name} {short}", style="not bold dim")
     return line
-
-
-def _short(value: str) -> str:
-    return value[:12] if len(value) == 64 and value.isalnum() else value

@@ -15,7 +15,6 @@ from orbax_bench_core.plan import (
     PlannedArray,
     PlannedTree,
     ReadArray,
-    ReadCost,
     load_bound,
     onto,
     read_cost,
@@ -63,7 +62,7 @@ def inspect_checkpoint(
         inventory=inventory,
         mesh=place,
         unfit=() if place is None or tree is None else tuple(_unfit(tree, place)),
-        replicated_share=None if not reads else _replicated(tree, place, reads[0].reading),
+        replicated_share=None if not reads else _replicated(tree, reads[0]),
         reads=reads,
         problems=stored.problems,
         advice=tuple(_advice(stored, inventory, reads, restore_limit)),
@@ -95,6 +94,8 @@ def _reads(tree: PlannedTree, mesh: PlanMesh, limit: int | None) -> Iterator[Hos
     sizes += [size for size in _powers(mesh.num_devices) if size != mesh.devices_per_host]
     for size in sizes[:_HOST_COUNTS]:
         place = PlanMesh(mesh.axes, mesh.sizes, size)
+        if not place.is_aligned:
+            continue
         reading = read_cost([_read_array(tree, array, place) for array in tree.arrays], place)
         yield HostReads(mesh=place, reading=reading, memory=load_bound(reading, limit))
 
@@ -125,11 +126,9 @@ def _unfit(tree: PlannedTree, mesh: PlanMesh) -> Iterator[str]:
                 break
 
 
-def _replicated(tree: PlannedTree | None, mesh: PlanMesh | None, reading: ReadCost) -> float | None:
-    if tree is None or mesh is None:
-        return None
-    held = reading.held * mesh.num_hosts
-    return 1 - tree.num_bytes / held if held else None
+def _replicated(tree: PlannedTree | None, reads: HostReads) -> float | None:
+    held = reads.reading.held * reads.mesh.num_hosts
+    return 1 - tree.num_bytes / held if tree is not None and held else None
 
 
 def _advice(

@@ -1,10 +1,11 @@
-"""One checkpoint as its files tell it: commit, arrays, chunks and what is missing."""
+"""Checkpoints as their files tell them: commit, arrays, chunks and what is missing."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import dataclasses
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -13,14 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 from orbax_bench_core.files import read_json
 from orbax_bench_core.inventory.inventory import file_sizes
 from orbax_bench_core.inventory.keys import Chunk, StoreError, read_store
-from orbax_bench_core.inventory.layout import TREE, UNFINISHED
-from orbax_bench_core.inventory.location import MARKER_FILE, ROOT_FILE, locate
+from orbax_bench_core.inventory.layout import ARRAY_FILES, ARRAY_METADATA, TREE, UNFINISHED
+from orbax_bench_core.inventory.location import MARKER_FILE, ROOT_FILE, is_item, locate
 from orbax_bench_core.inventory.zarr import ZarrArray, read_zarr
 
 if TYPE_CHECKING:
     from etils import epath
 
 _LISTED: Final = 3
+_MOST_TREES: Final = 4
+_MOST_ARRAYS: Final = 32
+_DEPTH: Final = 4
+_OF_REPLICA: Final = "ocdbt.process_replica_"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,13 @@ class StoredArray:
     def stored_bytes(self) -> int:
         """Bytes of its chunks on storage."""
         return sum(chunk.num_bytes for chunk in self.chunks)
+
+    @property
+    def is_one_chunk(self) -> bool | None:
+        """Whether a chunk is all that one process wrote at a time; None where nothing tells."""
+        if self.zarr is None or self.write_shape is None:
+            return None
+        return self.write_shape == self.zarr.chunk_shape
 
     @property
     def num_missing(self) -> int:
@@ -97,6 +109,16 @@ class StoredCheckpoint:
     siblings: tuple[str, ...]
     problems: tuple[str, ...]
 
+    @property
+    def has_array_metadata(self) -> bool:
+        """Whether Orbax's own metadata of arrays are there."""
+        return any(file.parent.name == ARRAY_METADATA for file in self.sizes)
+
+    @property
+    def has_replica_folders(self) -> bool:
+        """Whether replicas have written databases of their own."""
+        return any(part.startswith(_OF_REPLICA) for file in self.sizes for part in file.parts)
+
 
 def read_checkpoint(path: str) -> StoredCheckpoint:
     """Reads what the files of a checkpoint say, without a value of its arrays."""
@@ -104,11 +126,30 @@ def read_checkpoint(path: str) -> StoredCheckpoint:
     return _Reader(path, root, item).read()
 
 
+def read_saved_trees(directory: epath.Path) -> tuple[StoredCheckpoint, ...]:
+    """Reads up to four trees below a directory, and 32 arrays of each; no unfinished save.
+
+    Options hold for all arrays alike, so that a few of a large tree tell as much as all.
+    """
+    folders = itertools.islice(_tree_folders(directory, _DEPTH), _MOST_TREES)
+    return tuple(_Reader(str(folder), folder, "", _MOST_ARRAYS).read() for folder in folders)
+
+
+def _tree_folders(directory: epath.Path, depth: int) -> Iterator[epath.Path]:
+    if UNFINISHED in directory.name or not directory.is_dir():
+        return
+    if is_item(directory):
+        yield directory
+    elif depth:
+        for child in sorted(directory.iterdir()):
+            yield from _tree_folders(child, depth - 1)
+
+
 class _Reader:
     """Reads one checkpoint, and notes what is wrong with it on the way."""
 
-    def __init__(self, path: str, root: epath.Path, item: str) -> None:
-        self._path, self._root, self._item = path, root, item
+    def __init__(self, path: str, root: epath.Path, item: str, most: int | None = None) -> None:
+        self._path, self._root, self._item, self._most = path, root, item, most
         self._folder = root / item if item else root
         self._sizes = file_sizes(root)
         self._problems: list[str] = []
@@ -206,12 +247,12 @@ class _Reader:
 
     def _write_shapes(self) -> tuple[dict[str, tuple[int, ...]], int | None]:
         found: dict[str, tuple[int, ...]] = {}
-        folder = PurePosixPath(self._below("array_metadatas"))
+        folder = PurePosixPath(self._below(ARRAY_METADATA))
         files = sorted(file for file in self._sizes if file.parent == folder)
         for file in files:
             entries = self._json(self._root / str(file), needed=False)
             try:
-                for entry in (entries or {}).get("array_metadatas", ()):
+                for entry in (entries or {}).get(ARRAY_METADATA, ()):
                     array = entry["array_metadata"]
                     found[array["param_name"]] = tuple(array["write_shape"])
             except (KeyError, TypeError):
@@ -261,10 +302,10 @@ class _Reader:
 
     def _zarrs(self, keys: Mapping[str, Chunk]) -> dict[str, ZarrArray]:
         found = {}
-        for key, chunk in keys.items():
+        described = (key for key in sorted(keys) if key.endswith(ARRAY_FILES))
+        for key in itertools.islice(described, self._most):
             name, _, last = key.rpartition("/")
-            if last not in ("zarr.json", ".zarray"):
-                continue
+            chunk = keys[key]
             try:
                 found[name] = read_zarr(chunk.read())
             except (ValueError, OSError) as error:
@@ -324,7 +365,7 @@ def _chunks(keys: Mapping[str, Chunk], names: set[str]) -> dict[str, list[Chunk]
     found: dict[str, list[Chunk]] = {}
     for key, chunk in keys.items():
         parts = key.split("/")
-        if parts[-1] in ("zarr.json", ".zarray"):
+        if parts[-1] in ARRAY_FILES:
             continue
         for length in range(len(parts) - 1, 0, -1):
             name = "/".join(parts[:length])

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated
 
 import pydantic
 
 from orbax_bench_core.files import opened
 from orbax_bench_core.inventory.layout import ROLES, Kind, Role, holds_only_nodes, kinds_of
+from orbax_bench_core.inventory.walk import file_size, walk
 
 if TYPE_CHECKING:
     from etils import epath
-
-Folder: TypeAlias = "epath.Path | Path"
-"""A folder or file: a local one by the standard library, or one on gs://."""
 
 SMALL_BYTES = 2**20
 """A data file below this size is small: most storage is far from its best throughput there."""
@@ -93,7 +91,7 @@ class Inventory(pydantic.BaseModel):
 
 def take_inventory(directory: epath.Path) -> Inventory:
     """Counts the files below `directory` and their sizes, by what they are for."""
-    sizes, paths = _sizes(plain(directory))
+    sizes, paths = _sizes(directory)
     kinds = {
         file: "ocdbt_index"
         if kind == "ocdbt_data" and _is_index(paths[file], sizes[file])
@@ -105,53 +103,24 @@ def take_inventory(directory: epath.Path) -> Inventory:
 
 def file_sizes(directory: epath.Path) -> dict[PurePosixPath, int]:
     """Returns the bytes of every file below a directory, by its path in there."""
-    return _sizes(plain(directory))[0]
+    return _sizes(directory)[0]
 
 
-def plain(directory: Folder) -> Folder:
-    """Returns a local folder as the standard library has it, which is several times as fast."""
-    return directory if "://" in str(directory) else Path(directory)
-
-
-def _sizes(directory: Folder) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, Folder]]:
+def _sizes(
+    directory: epath.Path,
+) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, epath.PathLike]]:
     sizes: dict[PurePosixPath, int] = {}
-    paths: dict[PurePosixPath, Folder] = {}
-    if not directory.is_dir() and directory.exists():
-        directory, files = directory.parent, iter([directory])
-    else:
-        files = _files(directory)
-    above = len(directory.parts)
-    for path in files:
-        try:
-            size = _size(path)
-        except FileNotFoundError:
-            continue  # removed since it was listed
-        relative = PurePosixPath(*path.parts[above:])
-        sizes[relative], paths[relative] = size, path
+    paths: dict[PurePosixPath, epath.PathLike] = {}
+    alone = not directory.is_dir() and directory.exists()
+    files = iter([(directory.name, str(directory))]) if alone else walk(str(directory))
+    for name, path in files:
+        with contextlib.suppress(FileNotFoundError):  # removed since it was listed
+            size, relative = file_size(path), PurePosixPath(name)
+            sizes[relative], paths[relative] = size, path
     return sizes, paths
 
 
-def _size(path: Folder) -> int:
-    return path.stat().st_size if isinstance(path, Path) else path.stat().length
-
-
-def _files(directory: Folder) -> Iterator[Folder]:
-    if isinstance(directory, Path):
-        for here, _, names in os.walk(directory):
-            yield from (Path(here, name) for name in names)
-        return
-    from etils import epath
-
-    scheme, is_remote, _ = str(directory).partition("://")
-    for parent, _, names in directory.walk():
-        # On object storage epath gives folders without their scheme, as if they were local.
-        lost = is_remote and "://" not in str(parent)
-        folder = epath.Path(f"{scheme}://{parent}") if lost else parent
-        for name in names:
-            yield folder / name
-
-
-def _is_index(path: Folder, size: int) -> bool:
+def _is_index(path: epath.PathLike, size: int) -> bool:
     try:
         with opened(str(path)) as file:
             return holds_only_nodes(file, size)

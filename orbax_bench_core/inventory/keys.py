@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.files import MAX_BYTES, opened, read_at_most
-from orbax_bench_core.inventory.saved import store_spec
+from orbax_bench_core.inventory.layout import ARRAY_FILES
 
 if TYPE_CHECKING:
     from etils import epath
@@ -68,7 +68,7 @@ def _refuse_pipes(folder: epath.Path, files: Iterable[PurePosixPath]) -> None:
 
 
 def _in_folders(folder: epath.Path, sizes: Mapping[PurePosixPath, int]) -> dict[str, Chunk]:
-    arrays = {file.parent for file in sizes if file.name in ("zarr.json", ".zarray")}
+    arrays = {file.parent for file in sizes if file.name in ARRAY_FILES}
     return {
         file.as_posix(): Chunk(
             file.as_posix(), size, file.as_posix(), functools.partial(read_at_most, folder / file)
@@ -121,6 +121,14 @@ def _indirect(folder: epath.Path, key: str, reference: str) -> Chunk:
             return bytes(stream.read(int(length)))
 
     return Chunk(key, int(length), f"{file}@{offset}", read)
+
+
+def store_spec(folder: str) -> dict[str, str]:
+    """Returns a folder, local or gs://, as TensorStore has a key-value store."""
+    if folder.startswith("gs://"):
+        bucket, _, path = folder.removeprefix("gs://").partition("/")
+        return {"driver": "gcs", "bucket": bucket, "path": f"{path}/"}
+    return {"driver": "file", "path": f"{folder}/"}
 
 
 def _lost(keys: Mapping[str, Chunk], sizes: Mapping[PurePosixPath, int]) -> list[str]:

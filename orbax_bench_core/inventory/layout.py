@@ -12,6 +12,10 @@ UNFINISHED: Final = ".orbax-checkpoint-tmp"
 """In the name of a directory that a save is still writing, or was when it ended."""
 TREE: Final = "_METADATA"
 """File of Orbax that says which tree lies in its folder."""
+ARRAY_METADATA: Final = "array_metadatas"
+"""Folder of Orbax's own metadata of arrays, of each process."""
+ARRAY_FILES: Final = ("zarr.json", ".zarray")
+"""Files of Zarr that describe an array."""
 
 Kind = Literal[
     "ocdbt_data",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import absolute
-from orbax_bench_core.inventory.layout import TREE, UNFINISHED
+from orbax_bench_core.inventory.layout import ARRAY_FILES, ARRAY_METADATA, TREE, UNFINISHED
 
 if TYPE_CHECKING:
     from etils import epath
@@ -27,10 +27,10 @@ def locate(path: str) -> tuple[epath.Path, str]:
     if not directory.is_dir():
         raise UserError(f"{path!r} is a file; give the directory of an Orbax checkpoint")
     children = sorted(child for child in directory.iterdir() if child.is_dir())
-    if _is_item(directory):
+    if is_item(directory):
         is_below = (directory.parent / ROOT_FILE).exists()
         return (directory.parent, directory.name) if is_below else (directory, "")
-    items = [child.name for child in children if _is_item(child)]
+    items = [child.name for child in children if is_item(child)]
     if items:
         usual = [name for name in _USUAL if name in items]
         if len(items) > 1 and not usual:
@@ -54,14 +54,15 @@ def locate(path: str) -> tuple[epath.Path, str]:
     )
 
 
-def _is_item(directory: epath.Path) -> bool:
-    names = (TREE, "manifest.ocdbt", "ocdbt.process_0", "array_metadatas")
+def is_item(directory: epath.Path) -> bool:
+    """Returns whether a folder holds the arrays of a tree, or what Orbax writes beside them."""
+    names = (TREE, "manifest.ocdbt", "ocdbt.process_0", ARRAY_METADATA)
     if any((directory / name).exists() for name in names):
         return True
     return any(
         (child / name).exists()
         for child in sorted(directory.iterdir())[:_LOOKED_AT]
-        for name in ("zarr.json", ".zarray")
+        for name in ARRAY_FILES
         if not (directory / ROOT_FILE).exists()
     )
 

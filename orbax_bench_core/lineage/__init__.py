@@ -1,8 +1,7 @@
 """Lineage: from a verdict back to everything that it was made from, by digests.
 
-The manifest of a run directory, `lineage.json`, holds the digest of each file and of its inputs,
-and what each step of a pipeline has measured. A chain is a tree of links from one file back to
-records, checkpoint, environment and suite.
+The manifest of a run directory, `lineage.json`, is a lock file: the digest of each file and of its
+inputs, and what each step of a pipeline has measured. `check` computes each digest again.
 """
 
 from orbax_bench_core.lineage.artifacts import (
@@ -13,8 +12,13 @@ from orbax_bench_core.lineage.artifacts import (
     place_of,
     point_at,
 )
-from orbax_bench_core.lineage.batch_files import read_planned, write_planned
-from orbax_bench_core.lineage.batches import lost_batches, name_batch
+from orbax_bench_core.lineage.batches import (
+    lost_batches,
+    name_batch,
+    read_planned,
+    write_planned,
+)
+from orbax_bench_core.lineage.check import BROKEN, Finding, Status, check, is_unchanged
 from orbax_bench_core.lineage.digests import (
     baseline_digest,
     config_digest,
@@ -24,7 +28,6 @@ from orbax_bench_core.lineage.digests import (
     point_digests,
 )
 from orbax_bench_core.lineage.find import trace
-from orbax_bench_core.lineage.link import Link, Status
 from orbax_bench_core.lineage.manifest import (
     METRICS,
     SAMPLES,
@@ -35,20 +38,23 @@ from orbax_bench_core.lineage.manifest import (
 )
 
 __all__ = [
+    "BROKEN",
     "METRICS",
     "SAMPLES",
     "TENSORBOARD",
-    "Link",
+    "Finding",
     "ManifestWriter",
     "Status",
     "artifact_metadata",
     "baseline_digest",
     "bounded_metrics",
+    "check",
     "checkpoint_metadata",
     "config_digest",
     "content_digest",
     "file_digest",
     "folder_digest",
+    "is_unchanged",
     "lost_batches",
     "made_from_these_records",
     "name_batch",

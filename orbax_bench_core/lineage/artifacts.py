@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.lineage.digests import checkpoint_digest
-from orbax_bench_core.lineage.manifest import Made, current_image, package_versions, read_manifest
-from orbax_bench_core.provenance import UNKNOWN
+from orbax_bench_core.lineage.manifest import Made, package_versions, read_manifest
+from orbax_bench_core.provenance import UNKNOWN, image_that_runs
 from orbax_bench_core.records import SCHEMA_VERSION, RunDirectory
 
 _METRICS_BYTES: Final = 32_000
@@ -43,7 +43,7 @@ def artifact_metadata(
         "run_id": UNKNOWN if info is None else info.run_id,
         "suite": UNKNOWN if info is None else info.suite_name,
         "config_hash": UNKNOWN if info is None else info.suite_identity,
-        "image": current_image(),
+        "image": image_that_runs(),
         **{f"version_{name}": versions[name] for name in _FILTERED},
     }
 

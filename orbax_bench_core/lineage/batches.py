@@ -1,17 +1,50 @@
-"""Batches of a run in its lineage: what each step has named, and which steps left nothing."""
+"""Batches of a pipeline: which points each step is to measure, which it has, and which lack."""
 
 from __future__ import annotations
 
-import concurrent.futures
-from collections.abc import Mapping
-from typing import Final
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.files import ResultModel
-from orbax_bench_core.lineage.batch_files import Batch, newest_batches, read_planned, write_batch
-from orbax_bench_core.lineage.digests import PointRecords, file_digest, point_digests
+import pydantic
+
+from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.files import (
+    ResultModel,
+    create_exclusively,
+    names_in,
+    read_if_there,
+    refuse_links,
+    write_atomically,
+)
+from orbax_bench_core.leases import batch_name
+from orbax_bench_core.lineage.digests import PointRecords, at_once, file_digest, point_digests
 from orbax_bench_core.records import RunDirectory
 
-_AT_ONCE: Final = 16
+if TYPE_CHECKING:
+    from etils import epath
+
+BATCHES: Final = "batches"
+_PLANNED: Final = "planned.json"
+_PLAN: Final = pydantic.TypeAdapter(dict[str, tuple[str, ...]])
+_NAME: Final = re.compile(r"(?P<name>.+)\.(?P<number>[1-9]\d*)\.json")
+
+
+class Batch(ResultModel):
+    """Report of a step that has measured its points.
+
+    Attributes:
+        name: The batch.
+        run_id: The run.
+        status: `failed` when a repeat of any of its points failed, else `passed`.
+        points: Digest of the records of each point, by its id.
+    """
+
+    name: str
+    run_id: str
+    status: str
+    points: dict[str, str]
 
 
 class NotedBatch(ResultModel):
@@ -28,19 +61,51 @@ class NotedBatch(ResultModel):
     digest: str = ""
 
 
+def write_planned(root: epath.Path, batches: Iterable[Sequence[str]]) -> None:
+    """Writes which steps are to measure which points."""
+    refuse_links(root / BATCHES, root)
+    named = {batch_name(ids): list(ids) for ids in batches}
+    write_atomically(root / BATCHES / _PLANNED, json.dumps(named, indent=1).encode())
+
+
+def read_planned(root: epath.Path) -> dict[str, tuple[str, ...]]:
+    """Returns the ids of the points of each planned batch, by its name; empty without a plan."""
+    data = read_if_there(root / BATCHES / _PLANNED)
+    if data is None:
+        return {}
+    try:
+        return _PLAN.validate_json(data)
+    except pydantic.ValidationError:
+        file = str(root / BATCHES / _PLANNED)
+        raise UserError(Problem("not a plan of the steps of a pipeline", file=file)) from None
+
+
 def name_batch(run: RunDirectory, name: str, point_ids: list[str], status: str) -> str:
-    """Names a batch in the run directory, with the digest of the records of each of its points."""
+    """Names a batch in the run directory, in a file that nothing replaces.
+
+    It has the digest of the records of each of its points. A step that is run again, and finds what
+    it found before, leaves the file that is there. If it has measured more, it writes one with the
+    next number.
+    """
+    refuse_links(run.root / BATCHES, run.root)
     digests = point_digests(run.root, point_ids)
     points = {point_id: digests[point_id].digest for point_id in point_ids if point_id in digests}
     batch = Batch(name=name, run_id=run.read_info().run_id, status=status, points=points)
-    return str(write_batch(run.root, batch).relative_to(run.root))
+    data = batch.model_dump_json(indent=1).encode()
+    while True:
+        newest = _newest(run.root).get(name, 0)
+        if newest and read_if_there(_file(run.root, name, newest)) == data:
+            return str(_file(run.root, name, newest).relative_to(run.root))
+        path = _file(run.root, name, newest + 1)
+        if create_exclusively(path, data):
+            return str(path.relative_to(run.root))
 
 
 def note_batches(run: RunDirectory) -> dict[str, NotedBatch]:
     """Returns every batch that was planned or named, by its name."""
-    planned, files = read_planned(run.root), newest_batches(run.root)
-    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        digests = dict(zip(files, pool.map(file_digest, files.values()), strict=True))
+    planned, newest = read_planned(run.root), _newest(run.root)
+    files = {name: _file(run.root, name, number) for name, number in newest.items()}
+    digests = dict(zip(files, at_once(file_digest, files.values()), strict=True))
     return {
         name: NotedBatch(
             points=len(planned.get(name, ())),
@@ -55,10 +120,31 @@ def lost_batches(
     run: RunDirectory, points: Mapping[str, PointRecords]
 ) -> dict[str, tuple[str, ...]]:
     """Returns the planned batches that no step has named and whose points lack records."""
-    planned, files = read_planned(run.root), newest_batches(run.root)
+    named = _newest(run.root)
     lost = {
         name: tuple(point_id for point_id in ids if point_id not in points)
-        for name, ids in planned.items()
-        if name not in files
+        for name, ids in read_planned(run.root).items()
+        if name not in named
     }
     return {name: ids for name, ids in lost.items() if ids}
+
+
+def read_batch(path: epath.Path) -> Batch | None:
+    """Returns what a step said of its batch; None where the file is torn or not there."""
+    try:
+        return Batch.model_validate_json(read_if_there(path) or b"")
+    except pydantic.ValidationError:
+        return None
+
+
+def _file(root: epath.Path, name: str, number: int) -> epath.Path:
+    return root / BATCHES / f"{name}.{number}.json"
+
+
+def _newest(root: epath.Path) -> dict[str, int]:
+    """Returns the number of the newest file of each batch that a step has named."""
+    numbers: dict[str, int] = {}
+    for match in filter(None, map(_NAME.fullmatch, names_in(root / BATCHES))):
+        name = match["name"]
+        numbers[name] = max(int(match["number"]), numbers.get(name, 0))
+    return dict(sorted(numbers.items()))

@@ -7,17 +7,15 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
-from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Final, TypeVar
 
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline, read_summary
 from orbax_bench_core.files import MAX_BYTES, matching, opened, read_json
-from orbax_bench_core.inventory import ROLES, kinds_of
-from orbax_bench_core.lineage.trees import files_below
+from orbax_bench_core.inventory import ROLES, file_size, kinds_of, walk
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunDirectory, unreadable
 
@@ -29,10 +27,20 @@ _AT_ONCE: Final = 16
 _CHUNK: Final = 2**16
 _METADATA_BYTES: Final = 2**24
 """Of a metadata file beyond this only name and size count."""
-
-
-MOST_OF_A_RUN: Final = 2 * 2**30
+_MOST_FILES: Final = 1_000_000
+"""Files of a folder that is digested: a manifest names any path, such as that of the root."""
+_MOST_OF_A_RUN: Final = 2 * 2**30
 """Bytes of a file or folder that a run has made of its records: none needs a tenth of it."""
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+_MADE_UP: Final = (
+    *("proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs"),
+    *("devpts", "mqueue", "bpf", "pstore", "efivarfs", "fusectl", "nsfs", "selinuxfs"),
+    "binfmt_misc",
+)
+"""File systems whose files the kernel makes as one reads."""
+
+Given = TypeVar("Given")
+Done = TypeVar("Done")
 
 
 class PointRecords(pydantic.BaseModel):
@@ -57,7 +65,7 @@ def content_digest(data: bytes | str) -> str:
 
 def file_digest(path: epath.PathLike, most: int | None = None) -> str:
     """Returns the digest of a file, read in pieces."""
-    if most is not None and _size(path) > most:
+    if most is not None and file_size(path) > most:
         raise OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", os.fspath(path))
     digest = hashlib.sha256()
     with opened(os.fspath(path)) as file:
@@ -79,47 +87,6 @@ def _is_empty(file: IO[bytes]) -> bool:
         return False
 
 
-class RecordDigests:
-    """Digests of the records of sweep points, whose files are read for something else as well."""
-
-    def __init__(self, root: epath.Path, point_ids: Iterable[str]) -> None:
-        """Has read nothing yet."""
-        self._root, self._ids = root, tuple(point_ids)
-        self._point, self._digests = "", dict[str, str]()
-        self._unread: set[str] = set()
-        self._found: dict[str, PointRecords] = {}
-
-    def add(self, path: str, data: bytes | None) -> None:
-        """Takes a file of a point, after those of the points before it."""
-        _, point_id, name = path.split("/", 2)
-        if point_id != self._point:
-            self._end_point()
-            self._point = point_id
-        if data is None:
-            self._unread.add(point_id)
-        else:
-            self._digests[name] = hashlib.sha256(data).hexdigest()
-
-    def found(self) -> dict[str, PointRecords]:
-        """Returns a digest per point that has records; files that were not added are read."""
-        self._end_point()
-        rest = (id_ for id_ in self._ids if id_ not in self._found or id_ in self._unread)
-        every = {**self._found, **point_digests(self._root, rest)}
-        return {id_: every[id_] for id_ in self._ids if id_ in every}
-
-    def _end_point(self) -> None:
-        if self._digests:
-            self._found[self._point] = _point_records(self._digests)
-            self._digests = {}
-
-
-def _point_records(digests: Mapping[str, str]) -> PointRecords:
-    """Returns the digest of a point from those of its files, by `<repeat>/<file>`."""
-    names = _in_order(digests)
-    lines = "\n".join(f"{name} {digests[name]}" for name in names)
-    return PointRecords(files=len(names), digest=content_digest(lines))
-
-
 def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, PointRecords]:
     """Returns a digest per sweep point that has records, in the order of `point_ids`."""
 
@@ -128,17 +95,16 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
         return list(matching(root / "records" / point_id, "*/host_*.json"))
 
     ids = list(point_ids)
-    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        listed = zip(ids, pool.map(files, ids), strict=True)
-        wanted = {point_id: paths for point_id, paths in listed if paths}
-        # One call for all, since most points have but a few; only digests are held.
-        digests = pool.map(_record_digest, (path for paths in wanted.values() for path in paths))
-        return {
-            point_id: _point_records(
-                {f"{path.parent.name}/{path.name}": next(digests) for path in paths}
-            )
-            for point_id, paths in wanted.items()
-        }
+    wanted = {id_: paths for id_, paths in zip(ids, at_once(files, ids), strict=True) if paths}
+    # One call for all, since most points have but a few; only digests are held.
+    found = iter(at_once(_record_digest, (path for paths in wanted.values() for path in paths)))
+    return {id_: _of_point(paths, found) for id_, paths in wanted.items()}
+
+
+def _of_point(paths: Sequence[epath.Path], found: Iterator[str]) -> PointRecords:
+    digests = {f"{path.parent.name}/{path.name}": next(found) for path in paths}
+    lines = "\n".join(f"{name} {digests[name]}" for name in _in_order(digests))
+    return PointRecords(files=len(digests), digest=content_digest(lines))
 
 
 def records_digest(points: Mapping[str, PointRecords]) -> str:
@@ -167,53 +133,45 @@ def checkpoint_digest(path: str) -> str:
     keeps every name and size, as in Zarr without OCDBT, is not seen; OCDBT renames its data.
     """
     try:
-        files = files_below(path, checkpoint=True)
-        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            sizes = dict(zip(files, pool.map(_size, files.values()), strict=True))
-            kinds = kinds_of(map(PurePosixPath, sizes)).values()
-            metadata = [
-                name
-                for name, kind in zip(sizes, kinds, strict=True)
-                if ROLES[kind] == "metadata" and sizes[name] <= _METADATA_BYTES
-            ]
-            digests = pool.map(file_digest, (files[name] for name in metadata))
-            contents = dict(zip(metadata, digests, strict=True))
+        files = _files_below(path)
+        sizes = dict(zip(files, at_once(_size, files.values()), strict=True))
+        kinds = zip(sizes, kinds_of(map(PurePosixPath, sizes)).values(), strict=True)
+        metadata = [
+            name
+            for name, kind in kinds
+            if ROLES[kind] == "metadata" and sizes[name] <= _METADATA_BYTES
+        ]
+        digests = at_once(file_digest, (files[name] for name in metadata))
+        contents = dict(zip(metadata, digests, strict=True))
     except OSError:
         return UNKNOWN
     lines = (f"{name} {sizes[name]} {contents.get(name, '')}\n" for name in _in_order(files))
     return content_digest("".join(lines)) if files else UNKNOWN
 
 
-def bytes_digest(
-    path: str, most: int | None = None, known: Mapping[str, str] = MappingProxyType({})
-) -> str:
+def bytes_digest(path: str, most: int | None = None) -> str:
     """Returns a digest over all bytes of a folder, such as a checkpoint."""
     try:
-        files = files_below(path)
-        contents = {name: known.get(str(file), "") for name, file in files.items()}
-        unread = {name: files[name] for name, digest in contents.items() if not digest}
-        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            if most is not None and sum(pool.map(_size, unread.values())) > most:
-                return UNKNOWN
-            contents |= zip(unread, pool.map(file_digest, unread.values()), strict=True)
+        files = _files_below(path)
+        if most is not None and sum(at_once(_size, files.values())) > most:
+            return UNKNOWN
+        contents = dict(zip(files, at_once(file_digest, files.values()), strict=True))
     except OSError:
         return UNKNOWN
     return folder_digest(contents) if files else UNKNOWN
 
 
 def folder_digest(contents: Mapping[str, str]) -> str:
-    """Returns the digest of a folder, as `bytes_digest` does."""
+    """Returns the digest of a folder from those of its files, by their path in there."""
     return content_digest("".join(f"{name} {contents[name]}\n" for name in _in_order(contents)))
 
 
-def output_digest(path: epath.Path, known: Mapping[str, str] = MappingProxyType({})) -> str:
+def output_digest(path: epath.Path) -> str:
     """Returns the digest of a file or folder that a run has made of its records."""
-    if str(path) in known:
-        return known[str(path)]
     try:
         if path.is_dir():
-            return bytes_digest(str(path), MOST_OF_A_RUN, known)
-        return file_digest(path, MOST_OF_A_RUN)
+            return bytes_digest(str(path), _MOST_OF_A_RUN)
+        return file_digest(path, _MOST_OF_A_RUN)
     except OSError:
         return UNKNOWN
 
@@ -236,9 +194,39 @@ def _in_order(names: Iterable[str]) -> list[str]:
 
 
 def _size(path: epath.PathLike) -> int:
-    from etils import epath
+    if isinstance(path, str) and not Path(path).is_file():
+        raise OSError(errno.EINVAL, "Neither a file nor a folder", path)
+    return file_size(path)
 
-    return int(epath.Path(path).stat().length)
+
+def _files_below(path: str) -> dict[str, epath.PathLike]:
+    """Returns the files below a folder, by their path in there."""
+    if "://" not in path and _is_made_up(os.path.realpath(path)):
+        raise OSError(errno.EINVAL, "Files that the kernel makes as one reads", path)
+    found = {}
+    for name, file in walk(path, strict=True):
+        found[name] = file
+        if len(found) > _MOST_FILES:
+            said = f"More than {_MOST_FILES:,} files, which are not digested"
+            raise OSError(errno.EFBIG, said, path)
+    return found
+
+
+def _is_made_up(folder: str) -> bool:
+    """Returns whether a folder lies on a file system of the kernel's own, or has one below it."""
+    try:
+        lines = _MOUNTS.read_text(errors="surrogateescape").splitlines()
+    except OSError:  # no Linux
+        return False
+    mounts: dict[str, bool] = {}
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        mount = before.split()[4].rstrip("/")
+        mounts[f"{mount}/"] = after.split()[0] in _MADE_UP
+    inside = f"{folder.rstrip('/')}/"
+    around = max((mount for mount in mounts if inside.startswith(mount)), key=len, default="/")
+    below = (mounts[mount] for mount in mounts if mount.startswith(inside))
+    return mounts.get(around, False) or any(below)
 
 
 def _record_digest(path: epath.Path) -> str:
@@ -247,3 +235,9 @@ def _record_digest(path: epath.Path) -> str:
         return file_digest(path, MAX_BYTES).removeprefix("sha256:")
     except OSError as error:
         raise unreadable(path, error) from None
+
+
+def at_once(do: Callable[[Given], Done], given: Iterable[Given]) -> list[Done]:
+    """Returns what `do` returns for each of `given`, in their order."""
+    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(do, given))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, Literal, Self
+from typing import Final, Literal, Self
 
 import pydantic
 
@@ -15,7 +14,6 @@ from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
     PointRecords,
-    RecordDigests,
     baseline_digest,
     bytes_digest,
     checkpoint_digest,
@@ -29,7 +27,6 @@ from orbax_bench_core.records import Record, RunDirectory, RunFile, RunInfo
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, is_builtin, sides
 
 LINEAGE_FILE: Final = "lineage.json"
-LINEAGE_VERSION: Final = 2
 SMALL: Final = 2**28
 """Bytes of a checkpoint up to which all of them are read for its digest, without being asked."""
 RECORDS: Final = "records"
@@ -122,7 +119,7 @@ class Manifest(ResultModel):
         batches: What each step of a pipeline measured, by name; a step that was lost has no file.
     """
 
-    schema_version: Literal[1, 2] = LINEAGE_VERSION
+    schema_version: Literal[2] = 2
     run_id: str
     config_hash: str
     points: dict[str, PointRecords] = {}
@@ -132,64 +129,50 @@ class Manifest(ResultModel):
     all_bytes: dict[str, str] = {}
     batches: dict[str, NotedBatch] = {}
 
-    @pydantic.model_serializer(mode="wrap")
-    def _as_before(self, dump: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Writes a run without steps as it was written before there were any."""
-        fields: dict[str, Any] = dump(self)
-        if not self.batches:
-            del fields["batches"]
-        return fields
-
 
 class ManifestWriter:
     """The next manifest of a run: create it, make files from the records, then note these.
 
     Digests of the records and of what they were made from are taken as it is created, so that a
-    record which is written meanwhile shows as a change. Of records that are read anyway, whoever
-    reads them tells what they hold.
+    record which is written meanwhile shows as a change.
     """
 
     def __init__(
         self, run: RunDirectory, info: RunInfo | None = None, *, deep: bool = False
     ) -> None:
-        """Takes the digests of a run's suite, checkpoints and records."""
+        """Takes the digests of a run's suite, checkpoints and records; `deep` reads all bytes."""
         self._run, self._info = run, info or run.read_info()
+        self._earlier = read_manifest(run)
         entries = self._info.expansion.points
-        self._read = RecordDigests(run.root, (entry.id for entry in entries))
-        self._told = info is not None
-        self._points = {} if self._told else self._read.found()
-        self._inputs = {CONFIG: config_digest(run), **checkpoint_digests(entries)}
-        self._version: Literal[1, 2] = LINEAGE_VERSION
-        self._all_bytes = self._read_checkpoints(deep=deep)
+        self._points = point_digests(run.root, (entry.id for entry in entries))
+        paths = {checkpoint_name(path): path for path in checkpoint_paths(entries)}
+        checkpoints = {name: checkpoint_digest(path) for name, path in paths.items()}
+        self._made = {
+            RECORDS: Made(
+                digest=records_digest(self._points),
+                inputs={CONFIG: config_digest(run), **checkpoints},
+            )
+        }
+        of_all = {name: self._all_bytes(name, path, deep=deep) for name, path in paths.items()}
+        self._of_all = {name: digest for name, digest in of_all.items() if digest != UNKNOWN}
         self._batches = note_batches(run)
-        self._made: dict[str, Made] = {}
         self._ran: dict[str, MeasuredWith] = {}
         self._contents: dict[str, int] = {}
         self._last: tuple[str, Arm | None] | None = None
         self._said: object = None
 
-    def _read_checkpoints(self, *, deep: bool) -> dict[str, str]:
-        """Returns the digest over all bytes of each checkpoint.
+    def _all_bytes(self, name: str, path: str, *, deep: bool) -> str:
+        """Returns the digest over all bytes of a checkpoint.
 
         One that is too large to be read keeps what was noted before, if its names and sizes are
         still the same.
         """
-        earlier = read_manifest(self._run)
-        found = {}
-        for path in checkpoint_paths(self._info.expansion.points):
-            name = checkpoint_name(path)
-            there = self._inputs[name] != UNKNOWN
-            digest = bytes_digest(path, None if deep else SMALL) if there else UNKNOWN
-            if digest == UNKNOWN and earlier is not None and RECORDS in earlier.made:
-                same = earlier.made[RECORDS].inputs.get(name) == self._inputs[name]
-                digest = earlier.all_bytes.get(name, UNKNOWN) if same else UNKNOWN
-            if digest != UNKNOWN:
-                found[name] = digest
-        return found
-
-    def saw(self, path: str, data: bytes | None) -> None:
-        """Takes a file among the records, as `Run.by_entry` tells of it."""
-        self._read.add(path, data)
+        now = self._made[RECORDS].inputs[name]
+        digest = bytes_digest(path, None if deep else SMALL) if now != UNKNOWN else UNKNOWN
+        if digest != UNKNOWN or self._earlier is None or RECORDS not in self._earlier.made:
+            return digest
+        same = self._earlier.made[RECORDS].inputs.get(name) == now
+        return self._earlier.all_bytes.get(name, UNKNOWN) if same else UNKNOWN
 
     def add(self, record: Record) -> None:
         """Notes what a record was measured with."""
@@ -204,36 +187,26 @@ class ManifestWriter:
             if record.state.digest and len(self._contents) < _MOST:
                 self._contents[f"sha256:{record.state.fingerprint}"] = record.state.num_bytes
 
-    def note_report(self, known: Mapping[str, str] = MappingProxyType({})) -> None:
+    def note_report(self) -> None:
         """Writes what tables and pages were just made from; all records have been added."""
-        self._made = {RECORDS: self._records()}
         self._add([RunFile.LIMITS, RunFile.HOST_LIMITS], {})
-        self._add(_TABLES, self._digests(RECORDS))
-        self._add([RunFile.BEST], self._digests(RECORDS))
-        self._add([TENSORBOARD], self._digests(RECORDS), known)
+        self._add([*_TABLES, RunFile.BEST, TENSORBOARD], self._digests(RECORDS))
         self._add(_PAGES, self._digests(RECORDS, RunFile.LIMITS, RunFile.HOST_LIMITS))
-        earlier = read_manifest(self._run)
+        earlier = {} if self._earlier is None else self._earlier.made
         # A conclusion keeps what it was made from, so that it shows when there are other records.
-        for name in (name for data, pages in _CONCLUSIONS.items() for name in (data, *pages)):
-            if earlier is not None and name in earlier.made:
-                self._made[name] = earlier.made[name]
-                # The digests of its baseline are still those of that version.
-                self._version = earlier.schema_version
+        kept = (name for data, pages in _CONCLUSIONS.items() for name in (data, *pages))
+        self._made |= {name: earlier[name] for name in kept if name in earlier}
         self._write()
 
     def note_conclusion(self, file: str, *, baseline: str | None = None) -> None:
         """Writes what a verdict or a study was just made from."""
-        earlier = read_manifest(self._run)
-        if earlier is None:
+        if self._earlier is None:
             for record in self._run.records():
                 self.add(record)
         else:
-            self._made = dict(earlier.made)
-            self._ran = {with_.model_dump_json(): with_ for with_ in earlier.ran}
-            self._contents = earlier.contents
-            if file != RunFile.VERDICTS and RunFile.VERDICTS in earlier.made:
-                self._version = earlier.schema_version
-        self._made[RECORDS] = self._records()
+            self._made = {**self._earlier.made, RECORDS: self._made[RECORDS]}
+            self._ran = {with_.model_dump_json(): with_ for with_ in self._earlier.ran}
+            self._contents = self._earlier.contents
         inputs = self._digests(RECORDS)
         if SAMPLES in self._made and self._made[SAMPLES].inputs == inputs:
             inputs = self._digests(RECORDS, SAMPLES)
@@ -243,26 +216,16 @@ class ManifestWriter:
         self._add(_CONCLUSIONS[file], self._digests(file))
         self._write()
 
-    def _records(self) -> Made:
-        if self._told:
-            self._points = self._read.found()
-        return Made(digest=records_digest(self._points), inputs=self._inputs)
-
-    def _add(
-        self,
-        names: Sequence[str],
-        inputs: dict[str, str],
-        known: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
+    def _add(self, names: Sequence[str], inputs: dict[str, str]) -> None:
         """Notes files that this process has just made; one that is not there is left out."""
         for name in names:
             path = self._run.root / name
             if path.exists():
                 self._made[name] = Made(
-                    digest=output_digest(path, known),
+                    digest=output_digest(path),
                     inputs=inputs,
                     versions=package_versions(),
-                    image=current_image(),
+                    image=image_that_runs(),
                 )
 
     def _digests(self, *names: str) -> dict[str, str]:
@@ -270,14 +233,13 @@ class ManifestWriter:
 
     def _write(self) -> None:
         manifest = Manifest(
-            schema_version=self._version,
             run_id=self._info.run_id,
             config_hash=self._info.suite_identity,
             points=self._points,
             made=self._made,
             ran=tuple(self._ran.values()),
             contents=self._contents,
-            all_bytes=self._all_bytes,
+            all_bytes=self._of_all,
             batches=self._batches,
         )
         content = manifest.model_dump_json(indent=1).encode()
@@ -321,11 +283,6 @@ def _option_paths(point: SweepPoint) -> Iterator[str | None]:
         yield from (point.options.get(name) for name in _PATH_OPTIONS)
 
 
-def checkpoint_digests(entries: Iterable[SweepEntry]) -> dict[str, str]:
-    """Returns the digest of each existing checkpoint that points and pairs load, by its name."""
-    return {checkpoint_name(path): checkpoint_digest(path) for path in checkpoint_paths(entries)}
-
-
 def checkpoint_name(path: str) -> str:
     """Returns the name of a checkpoint among the inputs of records."""
     return f"{CHECKPOINT}{_absolute(path)}"
@@ -334,11 +291,6 @@ def checkpoint_name(path: str) -> str:
 def package_versions() -> dict[str, str]:
     """Returns the versions of the packages in this process."""
     return {name: package_version(name) for name in PACKAGES}
-
-
-def current_image() -> str:
-    """Returns the image that this process runs in, by digest, or `unknown`."""
-    return image_that_runs()
 
 
 def _absolute(path: str) -> str:

@@ -4,7 +4,6 @@ A **plan** is arithmetic: it reads no value and starts no device. What a rule ca
 range (`Amount`), with the reason.
 """
 
-from orbax_bench_core.plan.checkpoints import saved_mesh, tree_of_stored
 from orbax_bench_core.plan.layout import Amount, ArrayLayout, Layout
 from orbax_bench_core.plan.memory import MemoryBounds, Speeds, TimeBounds, load_bound
 from orbax_bench_core.plan.meshes import PlanMesh, read_mesh
@@ -17,8 +16,10 @@ from orbax_bench_core.plan.trees import (
     PlannedArray,
     PlannedTree,
     onto,
+    saved_mesh,
     tree_of_config,
     tree_of_model,
+    tree_of_stored,
 )
 from orbax_bench_core.plan.view import plan_document, plans_document
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.config import ShardingEntry
-from orbax_bench_core.plan import metadata
 from orbax_bench_core.plan.chunks import chunk_shape
 from orbax_bench_core.plan.meshes import PlanMesh
 from orbax_bench_core.plan.options import StorageOptions
@@ -29,6 +28,10 @@ _INLINE_OVERHEAD: Final = 3
 
 _COMMITS_PER_NUMBER: Final = 4
 """Most files that OCDBT leaves for a Python number beside the data: each has commits of its own."""
+
+
+_FIXED_FILES: Final = 5
+"""`_CHECKPOINT_METADATA`, `commit_success.txt`, `orbax.checkpoint`, `_METADATA` and `_sharding`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ class Layout:
         arrays: How each array is saved.
         files: Number of files.
         num_bytes: Bytes of all files without compression, metadata included.
-        metadata_bytes: Of these, the bytes of metadata.
+        metadata_bytes: Of these, about the bytes of metadata.
         host_bytes: Array bytes that each host writes, of shape (hosts,).
         host_chunks: Chunks that each host writes, of shape (hosts,).
         reasons: Why files or bytes are not exact.
@@ -123,7 +126,7 @@ def predict(tree: PlannedTree, mesh: PlanMesh, options: StorageOptions) -> Layou
     """Predicts files, chunks and bytes of a save."""
     arrays = tuple(_array(tree, index, mesh, options) for index in range(len(tree.arrays)))
     host_bytes, host_chunks = _per_host(arrays, mesh)
-    described = metadata.sizes(tree, arrays, mesh, options)
+    described = _metadata_bytes(tree, arrays, mesh, options)
     files, reasons = _files(tree, arrays, mesh, options)
     return Layout(
         arrays=arrays,
@@ -234,10 +237,26 @@ def _stored_bytes(arrays: Sequence[ArrayLayout], options: StorageOptions) -> int
     return found
 
 
+def _metadata_bytes(
+    tree: PlannedTree, arrays: Sequence[ArrayLayout], mesh: PlanMesh, options: StorageOptions
+) -> int:
+    """Estimates the bytes of metadata from those of real saves, whose texts differ by little."""
+    paths = [*(array.path for array in tree.arrays), *tree.numbers, *tree.strings]
+    # `_METADATA` has each key of each leaf twice, and `_sharding` each device for each array.
+    found = 480 + sum(120 + sum(35 + 2 * len(str(key)) for key in path) for path in paths)
+    found += len(arrays) * (240 + mesh.num_devices * (12 + len(str(mesh.num_devices))))
+    found += mesh.num_hosts * sum(90 + len(array.name) + 9 * len(array.shape) for array in arrays)
+    stored = len(arrays) + len(tree.numbers)
+    if not options.use_ocdbt:
+        return found + stored * (440 if options.use_zarr3 else 150)
+    keys = sum(array.num_chunks for array in arrays) + len(tree.numbers)
+    return found + 480 * (min(mesh.num_hosts, keys) + 1) + 7 * keys + 8 * stored
+
+
 def _files(
     tree: PlannedTree, arrays: Sequence[ArrayLayout], mesh: PlanMesh, options: StorageOptions
 ) -> tuple[Amount, tuple[str, ...]]:
-    fixed = metadata.FIXED_FILES + mesh.num_hosts + bool(tree.strings)
+    fixed = _FIXED_FILES + mesh.num_hosts + bool(tree.strings)
     if not options.use_ocdbt:
         number = len(arrays) + sum(array.num_chunks for array in arrays if array.num_bytes)
         number += fixed + 2 * len(tree.numbers)

@@ -10,6 +10,7 @@ import pydantic
 
 from orbax_bench_core.config import CheckpointConfig, MeshConfig, Spec, explain
 from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.inventory import read_checkpoint
 from orbax_bench_core.limits import read
 from orbax_bench_core.plan.layout import Amount, Layout, predict
 from orbax_bench_core.plan.memory import (
@@ -23,7 +24,14 @@ from orbax_bench_core.plan.memory import (
 from orbax_bench_core.plan.meshes import PlanMesh, make_mesh, read_mesh
 from orbax_bench_core.plan.options import StorageOptions
 from orbax_bench_core.plan.reading import ReadArray, ReadCost, read_cost
-from orbax_bench_core.plan.trees import PlannedTree, onto, tree_of_config, unknown_axes
+from orbax_bench_core.plan.trees import (
+    PlannedTree,
+    onto,
+    saved_mesh,
+    tree_of_config,
+    tree_of_stored,
+    unknown_axes,
+)
 from orbax_bench_core.records import RunDirectory, RunFile
 
 if TYPE_CHECKING:
@@ -210,9 +218,6 @@ def plan_checkpoint(
     found = _mesh(mesh, devices_per_host, "--mesh")
     stored = None
     if config.path is not None:
-        from orbax_bench_core.inventory import read_checkpoint
-        from orbax_bench_core.plan.checkpoints import saved_mesh, tree_of_stored
-
         stored = read_checkpoint(config.path)
         found = found or saved_mesh(stored)
         tree = tree_of_stored(stored)

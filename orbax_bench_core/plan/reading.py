@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import ShardingEntry
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.plan.meshes import PlanMesh, named
 
 if TYPE_CHECKING:
     import numpy as np
-
-_MOST_ODD: Final = 4096
-"""Devices of a mesh whose hosts are no boxes, up to which chunks are counted one by one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,9 +71,19 @@ class ReadCost:
 
 
 def read_cost(arrays: Sequence[ReadArray], mesh: PlanMesh) -> ReadCost:
-    """Returns what each host reads to load arrays onto a mesh."""
+    """Returns what each host reads to load arrays onto a mesh.
+
+    Raises:
+        UserError: The devices of a host are no box in the mesh.
+    """
     import numpy as np
 
+    if not mesh.is_aligned:
+        message = (
+            f"the {mesh.devices_per_host} devices of a host are no box in the mesh {mesh.label}, "
+            "where its reads are not counted: give a number that makes whole rows of the last axes"
+        )
+        raise UserError(Problem(message, key="--devices-per-host"))
     need, least, most = (np.zeros(mesh.num_hosts, dtype=np.int64) for _ in range(3))
     held, largest = 0, ("", 0)
     for array in arrays:
@@ -86,7 +93,7 @@ def read_cost(arrays: Sequence[ReadArray], mesh: PlanMesh) -> ReadCost:
         shard = _shard(array, mesh)
         shard_bytes = math.prod(shard) * array.itemsize
         held += shard_bytes * mesh.devices_per_host
-        count = _aligned(array, shard, mesh) if mesh.is_aligned else _odd(array, shard, mesh)
+        count = _count(array, shard, mesh)
         need += count.shards * shard_bytes
         least += count.union * chunk_bytes
         most += count.total * chunk_bytes
@@ -126,7 +133,7 @@ def _shard(array: ReadArray, mesh: PlanMesh) -> tuple[int, ...]:
     return tuple(size // mesh.size(axes) for size, axes in pairs)
 
 
-def _aligned(array: ReadArray, shard: Sequence[int], mesh: PlanMesh) -> _Count:
+def _count(array: ReadArray, shard: Sequence[int], mesh: PlanMesh) -> _Count:
     """Counts dimension by dimension: the shards of a host are a product over dimensions."""
     shards: np.ndarray | int = 1
     union: np.ndarray | int = 1
@@ -178,86 +185,3 @@ def _along(mesh: PlanMesh, axes: tuple[str, ...], part: int, chunk: int) -> _Cou
     union = np.maximum(0, end - np.maximum(begin, before)).sum(axis=1)
     total = (end - begin).sum(axis=1)
     return _Count(sets.shape[1], union, total, int((end - begin).max()))
-
-
-def _odd(array: ReadArray, shard: Sequence[int], mesh: PlanMesh) -> _Count:
-    """Counts device by device, where the devices of a host are no box in the mesh.
-
-    Above 4,096 devices the chunks that several shards of a host touch are not told apart unless
-    chunks end where shards do: `union` is then that of its largest shard, or what it needs, which
-    is too little rather than too much.
-    """
-    import numpy as np
-
-    entries = _entries(array)
-    first, shards = _first(mesh, tuple(entries))
-    dimensions = list(zip(entries, shard, array.chunk_shape, strict=True))
-    if all(part % chunk == 0 for _, part, chunk in dimensions):
-        one = math.prod(part // chunk for _, part, chunk in dimensions)
-        return _Count(shards, shards * one, shards * one, one)
-    touched = np.ones(first.shape, dtype=np.int64)  # devices of a host by hosts: fast to add up
-    for axes, part, chunk in dimensions:
-        if part % chunk == 0:
-            touched *= part // chunk
-        else:
-            touched *= _touched(mesh.size(axes), part, chunk)[_by_host(mesh, axes)]
-    if mesh.num_devices <= _MOST_ODD:
-        union = _union(dimensions, mesh)
-    else:
-        needed = shards * math.prod(shard) // math.prod(array.chunk_shape)
-        union = np.maximum(touched.max(axis=0), needed)
-    return _Count(shards, union, (touched * first).sum(axis=0), int(touched.max()))
-
-
-def _touched(parts: int, part: int, chunk: int) -> np.ndarray:
-    """Returns how many chunks each part of a dimension touches, of shape (parts,)."""
-    import numpy as np
-
-    bounds = np.arange(parts + 1, dtype=np.int64) * part
-    return -(-bounds[1:] // chunk) - bounds[:-1] // chunk
-
-
-@functools.lru_cache(maxsize=64)
-def _by_host(mesh: PlanMesh, axes: tuple[str, ...]) -> np.ndarray:
-    """Returns the part of a dimension that each device holds, of shape (devices of one, hosts)."""
-    import numpy as np
-
-    place = mesh.coordinate(axes).reshape(mesh.num_hosts, mesh.devices_per_host)
-    return np.ascontiguousarray(place.T)
-
-
-@functools.lru_cache(maxsize=64)
-def _first(mesh: PlanMesh, entries: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns whether each device of a host is the first there to hold its shard.
-
-    Returns:
-        Booleans of shape (devices of one, hosts), and their number of each host.
-    """
-    import numpy as np
-
-    place = _by_host(mesh, tuple(axis for axes in entries for axis in axes))
-    order = np.argsort(place, axis=0, kind="stable")
-    ordered = np.take_along_axis(place, order, axis=0)
-    is_first = np.ones(place.shape, dtype=bool)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    found = np.empty(place.shape, dtype=bool)
-    np.put_along_axis(found, order, is_first, axis=0)
-    return found, found.sum(axis=0)
-
-
-def _union(dimensions: Sequence[tuple[tuple[str, ...], int, int]], mesh: PlanMesh) -> np.ndarray:
-    """Returns the distinct chunks that the shards of each host touch, one by one."""
-    import numpy as np
-
-    held = [mesh.coordinate(axes).reshape(mesh.num_hosts, -1) for axes, _, _ in dimensions]
-    found = np.zeros(mesh.num_hosts, dtype=np.int64)
-    for host in range(mesh.num_hosts):
-        touched: set[tuple[int, ...]] = set()
-        for place in set(zip(*(part[host].tolist() for part in held), strict=True)):
-            ranges = (
-                range(index * part // chunk, -(-(index + 1) * part // chunk))
-                for index, (_, part, chunk) in zip(place, dimensions, strict=True)
-            )
-            touched.update(itertools.product(*ranges))
-        found[host] = len(touched)
-    return found

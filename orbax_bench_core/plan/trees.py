@@ -21,6 +21,7 @@ from orbax_bench_core.config import (
     leaves,
 )
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.inventory import StoredCheckpoint, read_checkpoint
 from orbax_bench_core.plan.meshes import PlanMesh, named
 from orbax_bench_core.sweep import benchmark_environment
 
@@ -102,9 +103,7 @@ def tree_of_config(
         UserError: There is no tree in it, or it cannot be read.
     """
     if checkpoint.path is not None:
-        from orbax_bench_core.plan.checkpoints import tree_of_checkpoint
-
-        return tree_of_checkpoint(checkpoint.path)
+        return tree_of_stored(read_checkpoint(checkpoint.path))
     if checkpoint.nnx is not None:
         return _tree_of_factory(checkpoint.nnx, mesh, suite_file)
     spec = expanded(checkpoint, mesh_config(mesh)).spec
@@ -113,6 +112,48 @@ def tree_of_config(
             "there is no tree to plan for: checkpoint_config needs `spec`, `model`, `nnx` or `path`"
         )
     return tree_of_spec(spec, label=checkpoint.label)
+
+
+def tree_of_stored(stored: StoredCheckpoint) -> PlannedTree:
+    """Returns the tree of a checkpoint that was read.
+
+    Raises:
+        UserError: It has no array that can be told.
+    """
+    known = [array for array in stored.arrays if array.zarr is not None and not array.is_scalar]
+    if not known:
+        reason = stored.problems[0] if stored.problems else "it holds none"
+        raise UserError(f"no array of checkpoint {stored.path!r} can be told: {reason}")
+    paths = {array.name: array.path or (array.name,) for array in stored.arrays}
+    known.sort(key=lambda array: [str(key) for key in paths[array.name]])
+    arrays = tuple(
+        PlannedArray(paths[array.name], array.zarr.shape, array.zarr.dtype, array.spec or ())
+        for array in known
+        if array.zarr is not None
+    )
+    return PlannedTree(
+        stored.path.rstrip("/").rpartition("/")[2],
+        arrays,
+        numbers=tuple(paths[array.name] for array in stored.arrays if array.is_scalar),
+        strings=tuple(tuple(name.split(".")) for name in stored.strings),
+        saved={array.name: array.zarr.chunk_shape for array in known if array.zarr is not None},
+    )
+
+
+def saved_mesh(stored: StoredCheckpoint) -> PlanMesh | None:
+    """Returns the mesh that a checkpoint was saved from; None where nothing tells.
+
+    Its hosts are as many as the processes that wrote it.
+    """
+    meshes = [array.mesh for array in stored.arrays if array.mesh]
+    if not meshes:
+        return None
+    mesh = max(meshes, key=len)
+    found = PlanMesh(tuple(mesh), tuple(mesh.values()), 1)
+    processes = stored.processes or 1
+    if found.num_devices % processes:
+        return None
+    return PlanMesh(found.axes, found.sizes, found.num_devices // processes)
 
 
 def tree_of_spec(spec: Spec, *, label: str) -> PlannedTree:

@@ -140,7 +140,7 @@ def _storage(plan: Plan) -> tuple[tuple[str, Text], ...]:
         ("options", options.label),
         ("files", files_text(plan.files)),
         ("bytes", stored_text(plan) + note),
-        ("metadata", f"{num_bytes(layout.metadata_bytes)} of it"),
+        ("metadata", f"about {num_bytes(layout.metadata_bytes)} of it"),
         (
             "chunks",
             f"{chunks:,}, of {num_bytes(sizes[0])} to {num_bytes(sizes[-1])} before compression",

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from etils import epath
 from jax.experimental import multihost_utils
 
+from orbax_bench_core import inventory
 from orbax_bench_core.config import CheckpointConfig
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import absolute, matching
+from orbax_bench_core.inventory import ROOT_FILE, TREE, UNFINISHED
 from orbax_bench_core.state import layout, orbax_api, pathways, sharding_file
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.recorded import record_digest
 from orbax_bench_core.state.tree import StateError, named_leaves
 
 PyTree = Any
-
-
-TREE_MARK: Final = "_METADATA"
-"""File that Orbax writes beside the arrays of a pytree."""
-
-ROOT_MARK: Final = "_CHECKPOINT_METADATA"
-"""File that Orbax writes into the root of a checkpoint."""
-
-_UNFINISHED: Final = ".orbax-checkpoint-tmp"
-"""Mark of a directory that a save is still writing, or was when it ended."""
-
-_USUAL_NAMES: Final = ("state", "pytree", "default", "items")
 
 
 def load_checkpoint(config: CheckpointConfig) -> PyTree:
@@ -108,51 +99,26 @@ class Location:
 
 
 def locate(path: str) -> Location:
-    """Finds the pytree that a path names."""
-    directory = absolute(path)
-    if not directory.exists():
-        raise StateError(f"checkpoint path {path!r} does not exist; give an Orbax checkpoint")
-    if not directory.is_dir():
-        raise StateError(f"checkpoint path {path!r} is a file; give the checkpoint's directory")
-    if _UNFINISHED in str(directory):
+    """Finds the pytree that a path names, of a save that has finished."""
+    if UNFINISHED in str(absolute(path)):
         raise StateError(
             f"checkpoint path {path!r} is of a save that has not finished; give one that has"
         )
-    if (directory / TREE_MARK).exists():
-        if (directory.parent / ROOT_MARK).exists():
-            return Location(directory.parent, directory.name)
-        return Location(directory, None)
-    children = sorted(child for child in directory.iterdir() if child.is_dir())
-    items = [child.name for child in children if (child / TREE_MARK).exists()]
-    usual = [name for name in _USUAL_NAMES if name in items] or items
-    if usual and (len(items) == 1 or usual is not items):
-        return Location(directory, usual[0])
-    if items:
+    try:
+        root, item = inventory.locate(path)
+    except UserError as error:
+        if any(matching(absolute(path), "*.safetensors")):
+            raise StateError(
+                f"path {path!r} is not an Orbax checkpoint: it holds safetensors files, which the "
+                "benchmark safetensors_load loads"
+            ) from None
+        raise StateError(str(error)) from None
+    if not (root / item / TREE).exists():
         raise StateError(
-            f"checkpoint path {path!r} holds the items {items}; give the path of one, for example "
-            f"{str(directory / items[0])!r}"
+            f"path {path!r} is not an Orbax checkpoint: there is no {TREE} in it or one level "
+            "below; give the root of a checkpoint or the directory of one item"
         )
-    steps = sorted((child for child in children if (child / ROOT_MARK).exists()), key=_by_step)
-    if steps:
-        raise StateError(
-            f"path {path!r} holds {len(steps)} checkpoint{'s' * (len(steps) > 1)}; give the path "
-            f"of one, for example {str(steps[-1])!r}"
-        )
-    if any(matching(directory, "*.safetensors")):
-        raise StateError(
-            f"path {path!r} is not an Orbax checkpoint: it holds safetensors files, which the "
-            "benchmark safetensors_load loads"
-        )
-    raise StateError(
-        f"path {path!r} is not an Orbax checkpoint: there is no {TREE_MARK} in it or one level "
-        "below; give the root of a checkpoint or the directory of one item"
-    )
-
-
-def _by_step(directory: epath.Path) -> tuple[int, str]:
-    """Sorts step 10 behind step 9."""
-    name = str(directory.name)
-    return int(name) if name.isdecimal() else -1, name
+    return Location(root, item or None)
 
 
 def save_fixture(tree: Any, path: str) -> None:
@@ -163,7 +129,7 @@ def save_fixture(tree: Any, path: str) -> None:
     """
     root = absolute(path)
     is_free = not root.exists() or (root.is_dir() and not any(root.iterdir()))
-    if not is_free and not (root / ROOT_MARK).exists():
+    if not is_free and not (root / ROOT_FILE).exists():
         raise StateError(
             f"{path!r} exists and is not a checkpoint, so it is not overwritten; give an empty "
             "or new directory"

@@ -128,7 +128,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
-    manifest.note_report(event_files.digests)
+    manifest.note_report()
     return summary
 
 
@@ -140,7 +140,7 @@ def _publish_tables(
 
     def read_once(samples: SamplesFile) -> Iterator[Repeat]:
         """Yields all repeats, and shows each to all that is made of them but the summary."""
-        for entry, repeats in run.by_entry(manifest.saw):
+        for entry, repeats in run.by_entry():
             for repeat in sorted(repeats, key=lambda each: (not each.warmup, each.index)):
                 observer.add(repeat)
                 for host, record in repeat.records.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -14,9 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from orbax_bench_core.config import BITS
 from orbax_bench_core.files import absolute, matching
-from orbax_bench_core.inventory import SavedTree, read_saved_trees
+from orbax_bench_core.inventory import StoredCheckpoint, ZarrArray, read_saved_trees
 from orbax_bench_core.measure import STEPS, TIME, Heard, Sample
 from orbax_bench_core.records import Effect
 
@@ -78,7 +76,7 @@ class Evidence:
     lines: tuple[str, ...]
 
     @cached_property
-    def trees(self) -> tuple[SavedTree, ...]:
+    def trees(self) -> tuple[StoredCheckpoint, ...]:
         """What it left on storage."""
         try:
             return read_saved_trees(self.directory)
@@ -124,7 +122,7 @@ class Evidence:
 
 
 Rule = Callable[[Any, Evidence], Finding]
-_Read = Callable[[SavedTree], bool | None]
+_Read = Callable[[StoredCheckpoint], bool | None]
 
 
 def unproved(why: str) -> Finding:
@@ -147,6 +145,11 @@ def _by_trees(asked: Any, evidence: Evidence, read: _Read, proofs: tuple[str, st
     return _judged(value == bool(asked), proofs[0] if value else proofs[1])
 
 
+def _described(tree: StoredCheckpoint) -> list[ZarrArray]:
+    """Returns what Zarr's metadata say of the first arrays of a tree."""
+    return [array.zarr for array in tree.arrays if array.zarr is not None]
+
+
 def _all_alike(values: Iterable[bool]) -> bool | None:
     found = set(values)
     return found.pop() if len(found) == 1 else None
@@ -158,17 +161,17 @@ def _ocdbt(asked: Any, evidence: Evidence) -> Finding:
 
 
 def _zarr3(asked: Any, evidence: Evidence) -> Finding:
-    def read(tree: SavedTree) -> bool | None:
-        return _all_alike(array.zarr_format == 3 for array in tree.arrays)
+    def read(tree: StoredCheckpoint) -> bool | None:
+        return _all_alike(array.zarr_format == 3 for array in _described(tree))
 
     return _by_trees(asked, evidence, read, ("every array has a zarr.json", "arrays have .zarray"))
 
 
 def _compression(asked: Any, evidence: Evidence) -> Finding:
-    def read(tree: SavedTree) -> bool | None:
-        return _all_alike(array.compressor is not None for array in tree.arrays)
+    def read(tree: StoredCheckpoint) -> bool | None:
+        return _all_alike(array.compressor is not None for array in _described(tree))
 
-    codecs = {array.compressor for tree in evidence.trees for array in tree.arrays} - {None}
+    codecs = {array.compressor for tree in evidence.trees for array in _described(tree)} - {None}
     proofs = (
         f"codec of the arrays: {', '.join(map(str, codecs))}",
         "the arrays have no compressor",
@@ -178,7 +181,7 @@ def _compression(asked: Any, evidence: Evidence) -> Finding:
 
 def _array_metadata(asked: Any, evidence: Evidence) -> Finding:
     proofs = ("there are array_metadatas", "there are no array_metadatas")
-    return _by_trees(asked, evidence, lambda tree: tree.array_metadata, proofs)
+    return _by_trees(asked, evidence, lambda tree: tree.has_array_metadata, proofs)
 
 
 def _dtype(asked: Any, evidence: Evidence) -> Finding:
@@ -188,7 +191,7 @@ def _dtype(asked: Any, evidence: Evidence) -> Finding:
     found = {
         array.dtype
         for tree in evidence.trees
-        for array in tree.arrays
+        for array in _described(tree)
         if array.shape and array.dtype.startswith(_FLOATING)
     }
     if not found:
@@ -200,18 +203,18 @@ def _dtype(asked: Any, evidence: Evidence) -> Finding:
 
 def _chunks(asked: Any, evidence: Evidence) -> Finding:
     saved = [array for tree in evidence.trees for array in tree.arrays]
-    arrays = [array for array in saved if array.whole is not None]  # of scalars nobody says it
-    whole = [array.whole for array in arrays]
-    if not arrays:
+    # Of scalars nobody says it.
+    whole = {array.zarr: one for array in saved if (one := array.is_one_chunk) is not None}
+    if not whole:
         return unproved("the repeat left no array whose chunks and shards are known")
-    largest = max(array.chunk_bytes for array in arrays)
+    largest = max(zarr.chunk_bytes for zarr in whole if zarr is not None)
     if asked is None:
-        if all(whole):
+        if all(whole.values()):
             return Finding("in effect", "every array has one chunk per shard")
         return unproved("some arrays have several chunks per shard, by Orbax's own limit")
     if largest > asked:
         return Finding("not in effect", f"the largest chunk has {largest} bytes")
-    if all(whole):
+    if all(whole.values()):
         return unproved(f"no shard is larger than its one chunk, of at most {largest} bytes")
     return Finding("in effect", f"the largest chunk has {largest} bytes")
 
@@ -219,10 +222,10 @@ def _chunks(asked: Any, evidence: Evidence) -> Finding:
 def _shards(asked: Any, evidence: Evidence) -> Finding:
     """Tells on how many devices a model lay that was saved, by the array with most shards."""
     parts = [
-        math.prod(array.shape) * BITS[array.dtype] // 8 // array.chunk_bytes
+        array.num_bytes // array.zarr.chunk_bytes
         for tree in evidence.trees
         for array in tree.arrays
-        if array.whole and array.chunk_bytes and array.dtype in BITS
+        if array.is_one_chunk and array.zarr and array.zarr.chunk_bytes
     ]
     if asked is None or not parts:
         return unproved("null takes all devices of the mesh, or no array tells its shards")
@@ -250,7 +253,7 @@ def _by_label(asked: Any, evidence: Evidence, name: str) -> Finding:
 
 
 def _separate_folder(asked: Any, evidence: Evidence) -> Finding:
-    if any(tree.replica_folders for tree in evidence.trees):
+    if any(tree.has_replica_folders for tree in evidence.trees):
         return _judged(bool(asked), "there are directories ocdbt.process_replica_*")
     found = _by_label(asked, evidence, "enable_replica_parallel_separate_folder")
     if asked and found.state == "in effect":

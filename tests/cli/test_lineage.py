@@ -17,22 +17,15 @@ from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa
 STORED = "projects/p-1/locations/us-central1/metadataStores/default/artifacts/7"
 
 
-def links(chain):
-    """Yields every link of a chain that was printed as JSON."""
-    yield chain
-    for each in chain["made_from"]:
-        yield from links(each)
-
-
 @pytest.fixture
 def walk(orbax_bench):
-    """Asks for the lineage of something; returns the exit code and the links by what they are."""
+    """Asks for the lineage of something; returns the exit code and what was found by its name."""
 
     def ask(given, *flags):
         outcome = orbax_bench("lineage", given, "--json", *flags)
-        found = json.loads(outcome.out)
-        assert (found["unchanged"] is False) is (outcome.code == 1)
-        return outcome.code, {link["what"]: link for link in links(found["chain"])}
+        said = json.loads(outcome.out)
+        assert (said["unchanged"] is False) is (outcome.code == 1)
+        return outcome.code, {finding["what"]: finding for finding in said["findings"]}
 
     return ask
 
@@ -80,10 +73,12 @@ def warned(make_separate_run):
 
 
 def test_a_verdict_leads_to_samples_records_and_suite(walk, judged):
-    code, found = walk(judged.root)
+    code, found = walk(judged.root / "verdicts.json")
     assert code == 0
-    order = "verdicts samples records checkpoint environment image config"
-    assert list(found) == order.split()
+    order = "verdicts samples records checkpoint environment config image"
+    assert sorted(found) == sorted(order.split())
+    assert [found[what]["depth"] for what in order.split()] == [0, 1, 2, 3, 3, 3, 4]
+    assert found["verdicts"]["inputs"] == ["records", "samples.parquet"]
     assert {found[what]["status"] for what in ("verdicts", "samples", "records", "config")} == {
         "unchanged"
     }
@@ -110,7 +105,7 @@ def test_arrays_that_were_not_read_are_not_called_unchanged(orbax_bench, run, ch
     flip(checkpoint / "arrays")
     outcome = orbax_bench("lineage", run.root)
     line = next(line for line in outcome.out.splitlines() if f"checkpoint {checkpoint}" in line)
-    assert "? " + NOT_READ in " ".join(outcome.out.replace("│", " ").split())
+    assert "? " + NOT_READ in line
     assert "✓" not in line
     found = json.loads(orbax_bench("lineage", run.root, "--json").out)
     assert (outcome.code, found["unchanged"]) == (0, "unknown")
@@ -146,18 +141,6 @@ def test_a_file_among_records_that_is_none_is_refused(orbax_bench, run):
     assert (outcome.code, "it is no record" in outcome.err) == (2, True)
 
 
-def test_a_baseline_that_an_earlier_release_noted_is_unknown(walk, warned):
-    _, after = warned
-    path = after.root / "lineage.json"
-    content = json.loads(path.read_text())
-    content["schema_version"] = 1
-    [name] = [each for each in content["made"]["verdicts.json"]["inputs"] if "baseline:" in each]
-    content["made"]["verdicts.json"]["inputs"][name] = f"sha256:{'0' * 64}"
-    path.write_text(json.dumps(content))
-    code, found = walk(after.root)
-    assert (code, found["baseline"]["status"]) == (0, "unknown")
-
-
 def test_the_environment_is_that_of_the_records(walk, run):
     _, found = walk(run.root)
     assert found["environment"]["details"]["jax"] == "0.10.2"
@@ -170,7 +153,7 @@ def test_the_environment_is_that_of_the_records(walk, run):
 def test_a_file_of_a_run_has_its_own_lineage(orbax_bench, judged, name):
     outcome = orbax_bench("lineage", judged.root / name, "--json")
     assert outcome.code == 0
-    names = [link["name"] for link in links(json.loads(outcome.out)["chain"])]
+    names = [finding["name"] for finding in json.loads(outcome.out)["findings"]]
     assert names[0] == name
     assert "records" in names
 
@@ -183,14 +166,26 @@ def test_a_record_has_one_too(walk, run):
     assert {"checkpoint", "config", "environment"} <= set(found)
 
 
-@pytest.mark.parametrize("name", ["verdicts.json", "samples.parquet"])
-def test_a_file_that_was_edited_has_changed(walk, judged, name):
-    path = judged.root / name
-    path.write_bytes(path.read_bytes() + b" ")
-    code, found = walk(judged.root)
-    assert code == 1
-    [changed] = [link for link in found.values() if link["status"] == "changed"]
-    assert changed["name"] == name
+def changed(orbax_bench, given):
+    """Returns the exit code, and the names of what was found to be no more as it was."""
+    outcome = orbax_bench("lineage", given, "--json")
+    found = json.loads(outcome.out)["findings"]
+    return outcome.code, [one["name"] for one in found if one["status"] in ("changed", "missing")]
+
+
+def test_any_file_that_was_edited_or_is_gone_is_named(orbax_bench, judged):
+    noted = set(json.loads((judged.root / "lineage.json").read_text())["made"]) - {"records"}
+    assert {"verdicts.json", "verdicts.md", "junit.xml", "summary.csv", "tensorboard"} <= noted
+    assert changed(orbax_bench, judged.root) == (0, [])
+    for name in noted:
+        path = Path(judged.root / name)
+        file = next(path.rglob("events*")) if path.is_dir() else path
+        content = file.read_bytes()
+        file.write_bytes(content + b" ")
+        assert changed(orbax_bench, judged.root) == (1, [name])
+        file.unlink()
+        assert changed(orbax_bench, judged.root) == (1, [name])
+        file.write_bytes(content)
 
 
 def test_a_record_that_was_edited_has_changed_and_its_point_is_named(walk, judged):
@@ -225,12 +220,6 @@ def test_a_checkpoint_that_is_gone_is_missing(walk, run, checkpoint):
     shutil.rmtree(checkpoint)
     code, found = walk(run.root)
     assert (code, found["checkpoint"]["status"]) == (1, "missing")
-
-
-def test_a_file_that_is_gone_is_missing(walk, judged):
-    (judged.root / "samples.parquet").unlink()
-    code, found = walk(judged.root)
-    assert (code, found["samples"]["status"]) == (1, "missing")
 
 
 def test_a_verdict_of_other_records_than_those_of_now_shows(walk, judged, make_record):
@@ -294,40 +283,12 @@ def test_a_capture_leads_to_the_records_inside(walk, run, tmp_path, given):
     assert found["records"]["details"]["points"] == "1"
 
 
-@pytest.fixture
-def step_output(run, tmp_path):
-    """What a step of a local pipeline run leaves: a file, and beside it what is said of it."""
-    from orbax_bench_core.lineage import output_metadata
-
-    folder = tmp_path / "outputs" / "aggregate"
-    folder.mkdir(parents=True)
-    shutil.copy(run.root / "samples.parquet", folder / "samples")
-    metadata = output_metadata(run, "samples.parquet", "samples")
-    said = {"name": "samples", "uri": str(folder / "samples"), "metadata": metadata}
-    document = {"artifacts": {"samples": {"artifacts": [said]}}}
-    (folder / "executor_output.json").write_text(json.dumps(document))
-    return folder / "samples"
-
-
-def test_an_artifact_of_a_step_leads_to_its_run_directory(orbax_bench, step_output, run):
-    outcome = orbax_bench("lineage", step_output, "--json")
-    assert outcome.code == 0
-    names = [link["name"] for link in links(json.loads(outcome.out)["chain"])]
-    assert names[:3] == [str(step_output), "samples.parquet", "records"]
-
-
-def test_an_artifact_of_a_step_whose_run_is_gone(walk, step_output, run):
-    shutil.rmtree(run.root)
-    code, found = walk(step_output)
-    assert (code, found["run"]["status"]) == (1, "missing")
-
-
-def test_the_tree_says_what_has_changed(orbax_bench, run, checkpoint):
+def test_a_line_says_what_has_changed(orbax_bench, run, checkpoint):
     (checkpoint / "_METADATA").write_text('{"other": 1}')
-    out = orbax_bench("lineage", run.root).out.splitlines()
+    out = orbax_bench("lineage", run.root / "samples.parquet").out.splitlines()
     assert out[0].startswith("samples samples.parquet  ✓ unchanged  sha256:")
-    assert out[1].startswith("└── records records  ✓ unchanged")
-    assert out[2].startswith(f"    ├── checkpoint {checkpoint}  ✗ changed since  sha256:")
+    assert out[1].startswith("  records records  ✓ unchanged")
+    assert out[2].startswith(f"    checkpoint {checkpoint}  ✗ changed since  sha256:")
 
 
 @pytest.mark.parametrize("name", ["suite.yaml", "notes.txt"])
@@ -388,7 +349,7 @@ def test_records_that_were_left_out_are_not_called_unchanged(orbax_bench, judged
     outcome = orbax_bench("lineage", judged.root / "samples.parquet", "--json")
     assert outcome.code == 1
     said = json.loads(outcome.out)
-    found = {link["what"]: link for link in links(said["chain"])}
+    found = {finding["what"]: finding for finding in said["findings"]}
     assert said["unchanged"] == "unknown"
     assert found["samples"]["status"] == "unchanged"
     assert found["records"]["status"] == "unknown"
@@ -403,7 +364,7 @@ def test_one_record_is_traced_as_well(orbax_bench, judged, newer, of):
     orbax_bench("report", judged.root)
     outcome = orbax_bench("lineage", given, "--json")
     assert outcome.code == 1
-    assert json.loads(outcome.out)["chain"]["status"] == "unknown"
+    assert json.loads(outcome.out)["findings"][0]["status"] == "unknown"
 
 
 @pytest.fixture

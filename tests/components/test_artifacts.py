@@ -191,11 +191,10 @@ def test_the_digests_of_metrics_and_tensorboard_are_known(aggregated):
     made = json.loads((run.root / "lineage.json").read_text())["made"]
     assert made["tensorboard"]["digest"] == outputs["tensorboard"].metadata["digest"]
     assert made["metrics.json"]["digest"] == file_digest(outputs["metrics"].path)
-    chain = trace(str(run.root / "tensorboard"))
-    assert chain.status == "unchanged"
+    assert trace(str(run.root / "tensorboard"))[0].status == "unchanged"
     events = next(Path(run.root / "tensorboard").rglob("events.out.tfevents.*"))
     events.write_bytes(events.read_bytes() + b"x")
-    assert trace(str(run.root / "tensorboard")).status == "changed"
+    assert trace(str(run.root / "tensorboard"))[0].status == "changed"
 
 
 def test_the_tensorboard_artifact_points_at_the_run_directory(aggregated):
@@ -253,7 +252,7 @@ def test_a_suite_is_an_artifact_that_points_at_its_run(call, tmp_path):
     planned = outputs["planned"]
     assert planned.uri == str(tmp_path / "out" / "run.json")
     assert planned.metadata["suite"] == "s"
-    assert trace(planned.uri).digest == planned.metadata["digest"]
+    assert trace(planned.uri)[0].digest == planned.metadata["digest"]
     assert outputs["Output"] == [
         RunDirectory(str(tmp_path / "out")).read_info().expansion.points[0].id
     ]

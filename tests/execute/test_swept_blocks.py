@@ -39,9 +39,10 @@ def arrays(record, folder):
     """Shapes, dtypes and bytes of a chunk of the arrays that a repeat left, by name."""
     trees = read_saved_trees(epath.Path(folder) / "repeat_0")
     return {
-        array.name: (array.shape, array.dtype, array.chunk_bytes)
+        array.name: (array.zarr.shape, array.zarr.dtype, array.zarr.chunk_bytes)
         for tree in trees
         for array in tree.arrays
+        if array.zarr is not None
     }
 
 

@@ -56,7 +56,10 @@ MASKS = {
     "time that is left": (r"(?<=\d), (?:up to )?[\d.]+ (?:s|min|h) left(?= )", ""),
     # Whether somebody else measures on this machine just now.
     "wait for another run": (r"(stderr: )?waiting: process \d+ is measuring on this.*\n", ""),
-    "digest of a table": (r"(samples\.parquet .*?sha256:)[0-9a-f]{12}", r"\1DIGEST"),
+    "digest of an output": (
+        r"((?:samples|summary|metrics|tensorboard|page) .*?sha256:)[0-9a-f]{12}",
+        r"\1DIGEST",
+    ),
 }
 MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(:\d\d(?:\.\d+)?Z?)?")
 

@@ -57,6 +57,17 @@ def test_reads_are_those_of_the_plan(saved):
     assert found.arrays().set_index("name").chunks["params.w"] == 4
 
 
+def test_numbers_of_hosts_that_are_no_box_of_the_mesh_are_left_out(saved):
+    found = inspect_checkpoint(str(saved("ocdbt")), mesh="fsdp=4,x=3", devices_per_host=4)
+    assert sorted(found.hosts().hosts) == [1, 2, 4]
+    assert (
+        found.replicated_share
+        == inspect_checkpoint(
+            str(saved("ocdbt")), mesh="fsdp=4,x=3", devices_per_host=12
+        ).replicated_share
+    )
+
+
 def test_without_a_mesh_it_is_that_which_was_saved_from(saved):
     found = inspect_checkpoint(str(saved("folders")))
     assert found.mesh.label == "data=2,fsdp=4"

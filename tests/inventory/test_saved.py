@@ -45,20 +45,22 @@ def write(tmp_path):
 def test_zarr_3_has_the_chunks_of_its_inner_codec(write):
     (tree,) = write("zarr.json", ZARR3)
     (array,) = tree.arrays
-    assert (array.zarr_format, array.compressor, array.chunk_bytes) == (3, None, 4 * 64 * 2)
-    assert (tree.ocdbt, tree.replica_folders, array.whole) == (False, False, None)
+    found = array.zarr
+    assert (found.zarr_format, found.compressor, found.chunk_bytes) == (3, None, 4 * 64 * 2)
+    assert (tree.ocdbt, tree.has_replica_folders, array.is_one_chunk) == (False, False, None)
 
 
 def test_zarr_2_names_its_compressor(write):
     (tree,) = write(".zarray", ZARR2)
     (array,) = tree.arrays
-    assert (array.zarr_format, array.compressor, array.chunk_bytes) == (2, "zstd", 32)
+    found = array.zarr
+    assert (found.zarr_format, found.compressor, found.chunk_bytes) == (2, "zstd", 32)
 
 
 @pytest.mark.parametrize("metadata", ["{", "{}", '{"dtype": 3}'])
 def test_damaged_metadata_are_left_out(write, metadata):
     (tree,) = write(".zarray", metadata)
-    assert tree.arrays == ()
+    assert [array.zarr for array in tree.arrays if array.zarr] == []
 
 
 def test_an_unfinished_save_is_no_tree(write):

@@ -1,19 +1,18 @@
 """Batches of steps in the lineage of a run: named, torn, lost."""
 
-import json
-
 import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.lineage import (
     ManifestWriter,
+    check,
     name_batch,
     read_manifest,
-    trace,
+    read_planned,
     write_planned,
 )
-from orbax_bench_core.lineage.batch_files import read_batch, read_planned
+from orbax_bench_core.lineage.batches import read_batch
 
 
 @pytest.fixture
@@ -36,10 +35,9 @@ def ids(run):
 
 
 def steps(run):
-    """Returns the link of each batch by the name of its batch or file."""
+    """Returns what is found of each batch by the name of its batch or file."""
     ManifestWriter(run).note_report()
-    [link] = [each for each in trace(str(run.root)).all_links() if each.what == "steps"]
-    return link, {each.name: each for each in link.made_from}
+    return {each.name: each for each in check(run) if each.what == "batch"}
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "[]", '{"batch": 3}', '{"batch": [NaN]}'])
@@ -50,13 +48,12 @@ def test_a_plan_of_steps_that_is_none_is_one_message(run, text):
 
 
 def test_a_step_that_was_lost_is_missing_in_the_lineage(run):
-    link, found = steps(run)
-    assert link.details == {"left nothing": "1"}
+    found = steps(run)
     (first, second, lost) = ids(run)
     assert found[lost].status == "missing"
     assert found[lost].details["its step left nothing"] == f"no record of {lost}"
     assert found[f"batches/{batch_name([first, second])}.1.json"].status == "unchanged"
-    assert trace(str(run.root)).broken
+    assert next(iter(found)) == lost  # what is not as it was stands first
 
 
 def test_the_manifest_lists_every_step(run):
@@ -73,7 +70,7 @@ def test_the_manifest_lists_every_step(run):
 def test_points_that_another_command_measured_are_not_missing(run, make_record):
     lost = run.read_info().expansion.points[-1]
     run.write_record(make_record(lost))
-    _, found = steps(run)
+    found = steps(run)
     assert found[lost.id].status == "not checked"
     assert found[lost.id].details["its step named nothing"] == "its points have records"
 
@@ -83,7 +80,7 @@ def test_a_record_that_changed_after_its_step_shows(run):
     first = ids(run)[0]
     [path] = (run.root / "records" / first).glob("*/host_0.json")
     path.write_text(path.read_text().replace('"duration_s": ', '"duration_s":  '))
-    _, found = steps(run)
+    found = steps(run)
     [changed] = [link for link in found.values() if link.status == "changed"]
     assert changed.details["differs"] == f"its records of {first}"
 
@@ -99,15 +96,9 @@ def test_a_step_that_is_run_again_keeps_its_file_or_adds_the_next(run, make_reco
     assert read_manifest(run).batches[name].file == f"batches/{name}.2.json"
 
 
-def test_the_file_of_a_step_has_a_chain_of_its_own(run):
+def test_the_file_of_a_step_leads_to_the_records(run):
     ManifestWriter(run).note_report()
     name = batch_name(ids(run)[:2])
-    link = trace(str(run.root / "batches" / f"{name}.1.json"))
-    assert (link.what, link.status) == ("batch", "unchanged")
-    assert [each.what for each in link.made_from] == ["records"]
-
-
-def test_a_run_without_steps_says_nothing_of_batches(make_run, make_record):
-    run = make_run([make_record()])
-    ManifestWriter(run).note_report()
-    assert "batches" not in json.loads((run.root / "lineage.json").read_text())
+    batch, records, *_ = check(run, f"batches/{name}.1.json")
+    assert (batch.what, batch.status, batch.depth) == ("batch", "unchanged", 0)
+    assert (records.what, records.depth) == ("records", 1)

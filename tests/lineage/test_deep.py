@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.lineage import manifest, trace
+from orbax_bench_core.lineage import check, manifest
 from orbax_bench_core.steps import publish
 
 
@@ -16,8 +16,8 @@ def run(make_run, make_record, make_point, tmp_path):
 
 
 def status(run):
-    links = trace(str(run.root), deep=True).all_links()
-    return next(link.status for link in links if link.what == "checkpoint")
+    found = check(run, deep=True)
+    return next(each.status for each in found if each.what == "checkpoint")
 
 
 def test_a_large_checkpoint_is_read_when_asked_and_remembered(run, monkeypatch):

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.errors import UserError
-from orbax_bench_core.lineage import digests, trees
+from orbax_bench_core.lineage import check, digests
 from orbax_bench_core.lineage.manifest import SAMPLES, TENSORBOARD, ManifestWriter, read_manifest
-from orbax_bench_core.lineage.verify import Verifier
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunFile
 
@@ -22,7 +20,7 @@ def test_a_record_that_is_written_while_tables_are_made_is_a_change(make_run, ma
     for each in run.records():
         writer.add(each)
     writer.note_report()
-    assert Verifier(run).chain("records").status == "changed"
+    assert check(run, "records")[0].status == "changed"
 
 
 def test_only_files_that_are_there_are_noted(make_run, make_record):
@@ -40,7 +38,7 @@ def test_a_file_larger_than_any_is_not_read_for_its_digest(make_run, make_record
         file.truncate(2**40)
     ManifestWriter(run).note_report()
     assert read_manifest(run).made[RunFile.LIMITS].digest == UNKNOWN
-    assert Verifier(run).chain(RunFile.LIMITS).digest == ""
+    assert check(run, RunFile.LIMITS)[0].digest == ""
 
 
 def test_a_name_that_is_no_text_counts_for_a_digest(make_run, make_record):
@@ -64,7 +62,7 @@ def test_nothing_outside_of_a_run_directory_is_read_for_it(make_run, make_record
     content = json.loads((run.root / "lineage.json").read_text())
     content["made"][name] = made
     (run.root / "lineage.json").write_text(json.dumps(content))
-    assert Verifier(run).chain(name).digest == ""
+    assert check(run, name)[0].digest == ""
 
 
 def planted(run, **inputs):
@@ -77,29 +75,26 @@ def planted(run, **inputs):
     (run.root / "lineage.json").write_text(json.dumps(content))
 
 
-LADDER = {f"a{level}": (f"a{level + 1}", f"b{level + 1}") for level in range(30)}
-LADDER |= {f"b{level}": LADDER[f"a{level}"] for level in range(30)}
-
-
 @pytest.mark.parametrize(
-    ("inputs", "said"),
+    "inputs",
     [
-        ({"records": ("records",)}, "itself"),
-        ({"a0": ("records",), "records": ("a0",)}, "itself"),
-        ({f"a{level}": (f"a{level + 1}",) for level in range(2000)}, "more than one can follow"),
-        (LADDER, "more than one can follow"),
+        {"records": ("records",)},
+        {"a0": ("records",), "records": ("a0",)},
+        {"a0": ("b0",), "b0": ("a0",)},
+        {f"a{level}": (f"a{level + 1}",) for level in range(2000)},
     ],
-    ids=["records", "each other", "chain", "ladder"],
+    ids=["records", "records of a file", "each other", "chain"],
 )
-def test_a_manifest_that_leads_nowhere_is_one_message(make_run, make_record, inputs, said):
+def test_a_manifest_that_leads_nowhere_is_checked_all_the_same(make_run, make_record, inputs):
     run = make_run([make_record()])
     planted(run, **inputs)
-    with pytest.raises(UserError, match=rf"lineage\.json: damaged: it says .* from {said}"):
-        Verifier(run).chain(next(iter(inputs)))
+    found = check(run)
+    assert len({each.name for each in found}) == len(found)
+    assert not {each.what for each in check(run, next(iter(inputs)))}.isdisjoint({"a0", "records"})
 
 
 def test_a_walk_below_what_is_no_checkpoint_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(trees, "_MOST_FILES", 10)
+    monkeypatch.setattr(digests, "_MOST_FILES", 10)
     for index in range(11):
         (tmp_path / f"{index}").touch()
     assert digests.checkpoint_digest(str(tmp_path)) == UNKNOWN

@@ -96,21 +96,19 @@ def whole(**of_samples):
 
 def test_a_verdict_leads_to_its_samples_and_names_the_directory_with_the_rest(chain_from):
     chain = chain_from(whole())
-    assert [link.what for link in chain.all_links()] == [*MADE, "image"]
-    assert [link.details.get("step") for link in chain.all_links()][:2] == [
-        "compare-baseline",
-        "aggregate",
-    ]
-    samples = chain.made_from[0]
+    assert [found.what for found in chain] == [*MADE, "image"]
+    assert [found.depth for found in chain] == list(range(len(chain)))
+    assert [found.details.get("step") for found in chain][:2] == ["compare-baseline", "aggregate"]
+    samples = chain[1]
     assert samples.details["run directory"] == "gs://b/out"
     assert (samples.recorded, samples.status) == ("sha256:samples", "not checked")
-    assert samples.made_from[0].recorded == "sha256:0"
+    assert chain[2].recorded == "sha256:0"
 
 
 def test_a_graph_that_is_too_large_is_asked_for_what_is_near(chain_from):
     chain = chain_from(graph(artifact("verdicts"), artifact("samples")), limited=True)
-    assert "only the nearest" in chain.details["note"]
-    assert [link.what for link in chain.made_from] == ["samples"]
+    assert "only the nearest" in chain[0].details["note"]
+    assert [found.what for found in chain] == ["verdicts", "samples", "image"]
 
 
 def test_an_artifact_that_is_not_there_is_one_message():
@@ -140,4 +138,4 @@ def test_the_command_shows_it(monkeypatch, capsys):
         with pytest.raises(SystemExit) as ended:
             main()
     assert not ended.value.code
-    assert json.loads(capsys.readouterr().out)["chain"]["name"] == "gs://b/root/verdicts"
+    assert json.loads(capsys.readouterr().out)["findings"][0]["name"] == "gs://b/root/verdicts"

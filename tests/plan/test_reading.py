@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.plan import PlanMesh, ReadArray, read_cost
 
 
@@ -39,7 +40,7 @@ def counted(array, mesh):
     return found
 
 
-@pytest.mark.parametrize("per_host", [1, 2, 3, 4, 6, 12])
+@pytest.mark.parametrize("per_host", [1, 2, 6, 12])
 @pytest.mark.parametrize("spec", [(), ("x",), ("y", "x"), (None, ("y", "x")), (("x", "z"), "y")])
 @pytest.mark.parametrize("chunk", [(24, 24), (8, 24), (5, 7), (2, 3), (24, 1)])
 def test_hosts_read_what_counting_says(per_host, spec, chunk):
@@ -61,3 +62,13 @@ def test_columns_of_rows_read_each_chunk_once_per_shard():
     cost = read_cost([ReadArray("w", (64, 64), 4, (8, 64), (None, "x"))], mesh)
     assert (cost.least_ratio, cost.most_ratio) == (2.0, 8.0)
     assert cost.largest == ("w", 64 * 64 * 4)
+
+
+@pytest.mark.parametrize("per_host", [3, 4])
+def test_hosts_that_are_no_box_of_the_mesh_are_refused(per_host):
+    mesh = PlanMesh(("z", "x", "y"), (2, 3, 2), per_host)
+    said = (
+        f"--devices-per-host: the {per_host} devices of a host are no box in the mesh z=2,x=3,y=2"
+    )
+    with pytest.raises(UserError, match=said):
+        read_cost([ReadArray("w", (24, 24), 4, (8, 24), ("x",))], mesh)

@@ -69,13 +69,15 @@ def test_an_empty_directory_is_not_a_checkpoint(tmp_path: Path) -> None:
 
 
 def test_a_missing_path_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="does not exist; give an Orbax checkpoint"):
+    with pytest.raises(
+        StateError, match="does not exist; give the directory of an Orbax checkpoint"
+    ):
         locate(str(tmp_path / "nothing"))
 
 
 def test_a_file_is_not_a_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StateError, match="is a file; give the checkpoint's directory"):
+    with pytest.raises(StateError, match="is a file; give the directory of an Orbax checkpoint"):
         locate(str(tmp_path / "file"))
 
 

@@ -53,9 +53,6 @@ def test_a_checkpoint_in_an_object_store_loads_by_its_root_and_by_its_item(
     )
     assert process.returncode == 0, process.stderr
     assert process.stdout.splitlines() == [
-        (
-            "path 'gs://bench-bucket/run' holds 1 checkpoint; give the path of one, for example "
-            "'gs://bench-bucket/run/5'"
-        ),
-        "checkpoint path 'gs://bench-bucket/absent' does not exist; give an Orbax checkpoint",
+        ("'gs://bench-bucket/run' holds 1 checkpoint; give one, such as 'gs://bench-bucket/run/5'"),
+        "'gs://bench-bucket/absent' does not exist; give the directory of an Orbax checkpoint",
     ]

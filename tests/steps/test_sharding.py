@@ -134,4 +134,4 @@ def test_a_folder_that_is_no_checkpoint_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sharding.main([str(tmp_path), "fsdp=8"]) == Exit.INVALID
-    assert "is not an Orbax checkpoint: there is no _METADATA" in capsys.readouterr().err
+    assert "is not an Orbax checkpoint: neither it nor" in capsys.readouterr().err

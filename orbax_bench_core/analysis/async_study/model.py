@@ -145,17 +145,13 @@ class Fit(ResultModel):
         background: That of saves in the background: what is done before the caller goes on.
         limit: Share saved that very large checkpoints would come to; None where the blocking saves
             did not grow with the bytes.
-        holds: Whether both lines grow, and are near enough to the medians to be drawn beyond them.
+        holds: Whether both lines grow, and miss no median by more than 30 %.
     """
 
     blocking: Line
     background: Line
     limit: float | None
     holds: bool
-
-    def saved(self, num_bytes: float) -> float:
-        """Returns the share saved that the lines give for a checkpoint of that size."""
-        return 1 - self.background.seconds(num_bytes) / self.blocking.seconds(num_bytes)
 
 
 class SizeSeries(ResultModel):

@@ -1,4 +1,4 @@
-"""Document of an async study: tables, figures, and the lines through the sizes."""
+"""Document of an async study: a table and a figure per series, and the lines through its sizes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from typing import Final
 
 from orbax_bench_core.analysis.async_study import words
-from orbax_bench_core.analysis.async_study.figures import shares_figure, times_figure
+from orbax_bench_core.analysis.async_study.figures import times_figure
 from orbax_bench_core.analysis.async_study.model import AsyncStudy, SizeSeries
 from orbax_bench_core.document import (
     ByWidth,
@@ -25,7 +25,7 @@ from orbax_bench_core.document import (
 )
 
 MOST_FIGURES: Final = 20
-"""Series that have figures: a page of hundreds could not be opened."""
+"""Series that have a figure: a page of hundreds could not be opened."""
 
 WIDE: Final = 140
 """Columns from which on a console has room for total times beside blocked ones."""
@@ -50,12 +50,13 @@ def _page(study: AsyncStudy) -> tuple[Element, ...]:
     for index, series in enumerate(study.series):
         elements.append(Heading(Span(series.name)))
         if index < MOST_FIGURES:
-            elements += _figures(study, series)
+            draw = functools.partial(times_figure, series)
+            elements.append(Figure(f"Blocked and total time by size: {series.name}", draw))
         elements.append(_table(series, words.HEADINGS))
         elements += [Paragraph(line, "dim") for line in words.fit_lines(series)]
     notes: list[Element] = [Items(study.notes)] if study.notes else []
     if len(study.series) > MOST_FIGURES:
-        told = Items((f"The first {MOST_FIGURES} series have figures.",))
+        told = Items((f"The first {MOST_FIGURES} series have a figure.",))
         notes.append(Only("html", (told,)))
     run = f"Run {study.run_id}."
     linked = f"{run} Figures are in `async_study.html`, every number in `async_study.json`."
@@ -79,19 +80,6 @@ def _brief(study: AsyncStudy) -> tuple[Element, ...]:
         *(Paragraph(note, mark=Span("note:", "unsure")) for note in study.notes),
         Paragraph(Span(words.headline(study), strong=True)),
         Paragraph(words.documented(study.documented), "dim"),
-    )
-
-
-def _figures(study: AsyncStudy, series: SizeSeries) -> tuple[Figure, Figure]:
-    return (
-        Figure(
-            f"Share of blocked time saved by size: {series.name}",
-            functools.partial(shares_figure, series, study.documented),
-        ),
-        Figure(
-            f"Blocked and total time by size: {series.name}",
-            functools.partial(times_figure, series),
-        ),
     )
 
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.plan.checkpoints import saved_mesh, tree_of_stored
+from orbax_bench_core.inventory import read_checkpoint
 from orbax_bench_core.plan.goodput.job import Job, LocalTier
 from orbax_bench_core.plan.goodput.log import JobLog
+from orbax_bench_core.plan.trees import saved_mesh, tree_of_stored
 
 _FLAGS: Final = {
     "mtbf_s": "--mtbf",
@@ -41,8 +42,6 @@ class CheckpointFacts:
 
 def checkpoint_facts(path: str) -> CheckpointFacts:
     """Reads what a checkpoint says of the job that saved it, from its metadata."""
-    from orbax_bench_core.inventory import read_checkpoint
-
     stored = read_checkpoint(path)
     mesh, tree = saved_mesh(stored), tree_of_stored(stored)
     devices = None if mesh is None else mesh.num_devices

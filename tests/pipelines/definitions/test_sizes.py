@@ -65,8 +65,8 @@ def test_a_step_that_is_killed_loses_its_own_points_alone(tmp_path):
     assert "Noop[number=0,kills=false]" in said
     assert "left nothing, and 1 of its points have no record" in said
     assert ": incomplete" in said
-    links = [link for link in trace(str(out)).all_links() if link.what == "batch"]
-    assert sorted(link.status for link in links) == ["missing", "missing", "unchanged", "unchanged"]
+    statuses = [found.status for found in trace(str(out)) if found.what == "batch"]
+    assert sorted(statuses) == ["missing", "missing", "unchanged", "unchanged"]
 
 
 def comparison(options):

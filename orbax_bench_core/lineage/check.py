@@ -1,0 +1,449 @@
+"""Check of a run directory against its manifest: every digest computed again and compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, Self
+
+from orbax_bench_core.errors import UserError, did_you_mean
+from orbax_bench_core.files import read_at_most
+from orbax_bench_core.lineage.batches import BATCHES, NotedBatch, lost_batches, read_batch
+from orbax_bench_core.lineage.digests import (
+    PointRecords,
+    baseline_digest,
+    bytes_digest,
+    checkpoint_digest,
+    config_digest,
+    output_digest,
+    point_digests,
+    records_digest,
+)
+from orbax_bench_core.lineage.manifest import (
+    BASELINE,
+    CHECKPOINT,
+    CONFIG,
+    RECORDS,
+    Made,
+    Manifest,
+    MeasuredWith,
+    checkpoint_name,
+    checkpoint_paths,
+    read_manifest,
+)
+from orbax_bench_core.provenance import UNKNOWN
+from orbax_bench_core.records import Run, RunDirectory
+
+Status = Literal["unchanged", "changed", "missing", "not recorded", "not checked", "unknown"]
+BROKEN: tuple[Status, ...] = ("changed", "missing", "not recorded")
+"""Statuses that break a chain: a verdict cannot be traced along it."""
+
+_SHOWN: Final = 3
+_MOST_DEEP: Final = 6
+"""Things that are made from each other; a page is the fourth."""
+_RECORD: Final = re.compile(r"records/[^/]+/[^/]+/host_\d+\.json")
+_NOT_READ: Final = "names and sizes unchanged; contents not read: --deep"
+_NEVER_NOTED: Final = (
+    "names and sizes unchanged; contents unknown, for nobody noted a digest of all bytes"
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was checked.
+
+    Attributes:
+        what: What it is: `verdicts`, `samples`, `records`, `checkpoint`.
+        name: Its name or path.
+        status: `unchanged` only when all its bytes were read in this call and have the digest that
+            was noted; `changed` when a digest differs; `missing` when it is not where it was; `not
+            recorded` when nobody noted its digest; `not checked` when it has none to compare, such
+            as an image; `unknown` when nothing differs, but not all bytes were compared.
+        depth: How many things were made from it, one of the other, up to what was asked for.
+        compared: What was compared, in words, where that is not all bytes.
+        digest: Digest of what is there now; empty where there is none.
+        recorded: The digest that it had when the next thing was made of it.
+        details: What else is known of it, in words.
+        left_out: Files among the records that are not read as records of the run, a line each:
+            nothing was made of them.
+        inputs: Names of what it was made from.
+    """
+
+    what: str
+    name: str
+    status: Status = "not checked"
+    depth: int = 0
+    digest: str = ""
+    recorded: str = ""
+    details: dict[str, str] = dataclasses.field(default_factory=dict)
+    compared: str = ""
+    left_out: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+
+    @classmethod
+    def checked(cls, what: str, name: str, *, recorded: str, digest: str, **more: Any) -> Self:
+        """Returns a finding whose status follows from its digests."""
+        status = _status_of(recorded, digest)
+        return cls(what=what, name=name, status=status, digest=digest, recorded=recorded, **more)
+
+    def without(self, left_out: Sequence[str]) -> Finding:
+        """Returns the finding on records, among which some files are not read as records.
+
+        Although all bytes may be what they were, nobody here knows what those files say.
+        """
+        if not left_out:
+            return self
+        agree = self.status == "unchanged"
+        count = f"{len(left_out)} files are" if len(left_out) > 1 else "1 file is"
+        return dataclasses.replace(
+            self,
+            status="unknown" if agree else self.status,
+            compared=f"digests agree; {count} not read as a record" if agree else self.compared,
+            left_out=tuple(left_out),
+        )
+
+
+def is_unchanged(findings: Sequence[Finding]) -> bool | Literal["unknown"]:
+    """Returns whether all is as it was; unknown when not all bytes were compared."""
+    statuses = {finding.status for finding in findings}
+    if not statuses.isdisjoint(BROKEN):
+        return False
+    return "unknown" if "unknown" in statuses or "unchanged" not in statuses else True
+
+
+def check(run: RunDirectory, name: str = "", *, deep: bool = False) -> tuple[Finding, ...]:
+    """Compares what a run directory holds with what was noted of it.
+
+    Args:
+        run: The run directory.
+        name: A file in it, with which the findings begin; empty for all that was noted.
+        deep: Whether all bytes of checkpoints are read.
+
+    Raises:
+        UserError: There is no run here, a record cannot be read, or nothing was noted of `name`.
+    """
+    return tuple(_Check(run, deep=deep).findings(name))
+
+
+def environment_findings(ran: Iterable[MeasuredWith], depth: int) -> Iterator[Finding]:
+    """Yields what records were measured with, each combination once, with its image."""
+    for each in {each.model_dump_json(): each for each in ran}.values():
+        image, _, digest = each.image.partition("@")
+        versions = {name: value for name, value in each.versions.items() if value != UNKNOWN}
+        yield Finding(
+            what="environment",
+            name=each.environment or "of the command",
+            depth=depth,
+            details={"python": each.python, **versions, "commit": each.commit},
+            inputs=(image,),
+        )
+        yield Finding(what="image", name=image, depth=depth + 1, recorded=digest or UNKNOWN)
+
+
+class _Check:
+    """One check. Each digest is computed once, when it is first needed."""
+
+    def __init__(self, run: RunDirectory, *, deep: bool) -> None:
+        self._run, self._info, self._deep = run, run.read_info(), deep
+        self._noted = read_manifest(run)
+        self._manifest = self._noted or Manifest(
+            run_id=self._info.run_id, config_hash=self._info.suite_identity
+        )
+
+    def findings(self, name: str) -> Iterator[Finding]:
+        if name.startswith(f"{RECORDS}/"):
+            yield self._record(name)
+            yield from self._origins(1)
+            return
+        if name.startswith(f"{BATCHES}/"):
+            yield self._batch(*self._noted_batch(name))
+            name, above = RECORDS, 1
+        else:
+            above = 0
+        made = self._manifest.made
+        if name and self._noted is not None and name not in (*made, CONFIG):
+            hint = did_you_mean(name, list(made))
+            raise UserError(f"{self._run.root} says nothing of {name}: {hint}")
+        depths = self._depths([name] if name else [*made] or [RECORDS])
+        consumers = self._consumers(depths)
+        for each, depth in sorted(depths.items(), key=lambda item: item[1]):
+            if each == CONFIG and RECORDS in depths:
+                continue  # it stands below the records, with all else that they were made from
+            yield from self._of(each, depth + above, consumers.get(each, []))
+
+    def _depths(self, roots: Sequence[str]) -> dict[str, int]:
+        """Returns all that some things were made from, by how far it is from them at most."""
+        depths = dict.fromkeys(roots, 0)
+        waiting = list(roots)
+        while waiting:
+            name = waiting.pop()
+            below = depths[name] + 1
+            for each in self._inputs(name) if name != RECORDS and below <= _MOST_DEEP else ():
+                if depths.get(each, -1) < below:
+                    depths[each] = below
+                    waiting.append(each)
+        return depths
+
+    def _consumers(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Returns the digests that things had when others of `names` were made from them."""
+        found: dict[str, list[str]] = {}
+        for name in names:
+            for each, digest in self._inputs(name).items():
+                found.setdefault(each, []).append(digest)
+        return found
+
+    def _inputs(self, name: str) -> Mapping[str, str]:
+        made = self._made(name)
+        return made.inputs or ({} if self._noted or name in (RECORDS, CONFIG) else {RECORDS: ""})
+
+    def _of(self, name: str, depth: int, recorded: Sequence[str]) -> Iterator[Finding]:
+        if name == RECORDS:
+            yield dataclasses.replace(self._records(recorded), depth=depth)
+            yield from self._steps(depth + 1)
+            yield from self._origins(depth + 1)
+        elif name == CONFIG:
+            yield self._config(depth, UNKNOWN)
+        elif name.startswith(BASELINE):
+            for digest in recorded or [UNKNOWN]:
+                yield _baseline(name.removeprefix(BASELINE), digest, depth)
+        else:
+            yield self._file(name, depth, recorded)
+
+    def _file(self, name: str, depth: int, recorded: Sequence[str]) -> Finding:
+        made = self._made(name)
+        version = made.versions.get("orbax-bench")
+        details = {} if version is None else {"made by": f"orbax-bench {version}"}
+        if made.image != UNKNOWN:
+            details["in image"] = made.image
+        digest = self._digest(name)
+        return Finding.checked(
+            "page" if name.endswith((".html", ".md")) else name.partition(".")[0],
+            name,
+            recorded=_other_than(digest, [*recorded, made.digest]),
+            digest=digest,
+            depth=depth,
+            details=details,
+            inputs=tuple(self._inputs(name)),
+        )
+
+    def _record(self, path: str) -> Finding:
+        """Returns the finding on one record.
+
+        Its own digest is part of that of its point, so that the point's says whether it changed.
+        """
+        point_id = path.split("/")[1]
+        if not _RECORD.fullmatch(path) and "." in path.rpartition("/")[2]:
+            raise UserError(f"{self._run.root} says nothing of {path}: it is no record")
+        before, now = self._manifest.points.get(point_id), self._points.get(point_id)
+        finding = Finding(
+            what="record",
+            name=path,
+            status=_status_of(
+                "" if before is None else before.digest, "" if now is None else now.digest
+            ),
+            digest=self._digest(path),
+            recorded=UNKNOWN,
+            details={
+                "point": self._point_names.get(point_id, point_id),
+                "checked by": "all of its point",
+            },
+        )
+        folder = f"{self._run.root}/records/{point_id}/"
+        return finding.without([line for line in self._left_out if line.startswith(folder)])
+
+    def _records(self, recorded: Sequence[str]) -> Finding:
+        noted, now = self._made(RECORDS), self._points
+        digest = records_digest(now) if now else ""
+        finding = Finding.checked(
+            RECORDS,
+            RECORDS,
+            recorded=_other_than(digest, [*recorded, noted.digest]),
+            digest=digest,
+            details={
+                "files": str(sum(point.files for point in now.values())),
+                "points": str(len(now)),
+            },
+            inputs=tuple(noted.inputs),
+        )
+        if finding.status == "changed":
+            latest = finding.recorded == noted.digest
+            other = "these records are not those that it was made from"
+            finding.details["differs"] = self._difference() if latest else other
+        return finding.without(self._left_out)
+
+    def _difference(self) -> str:
+        """Returns the points whose records are not those of the manifest."""
+        before, now = self._manifest.points, self._points
+        return _some(
+            [
+                f"{self._point_names.get(point_id, point_id)} {point_id}"
+                for point_id in {**before, **now}
+                if before.get(point_id) != now.get(point_id)
+            ]
+        )
+
+    def _steps(self, depth: int) -> Iterator[Finding]:
+        """Yields the batches of a pipeline, those that are not as they were first."""
+        found = [self._batch(name, noted) for name, noted in self._manifest.batches.items()]
+        for finding in sorted(found, key=lambda finding: finding.status not in BROKEN):
+            yield dataclasses.replace(finding, depth=depth)
+
+    def _noted_batch(self, path: str) -> tuple[str, NotedBatch]:
+        for name, noted in self._manifest.batches.items():
+            if noted.file == path:
+                return name, noted
+        raise UserError(f"{self._run.root} says nothing of {path}")
+
+    def _batch(self, name: str, noted: NotedBatch) -> Finding:
+        details = {"points": str(noted.points)} if noted.points else {}
+        if not noted.file:
+            lacking = lost_batches(self._run, self._points).get(name, ())
+            if not lacking:
+                details["its step named nothing"] = "its points have records"
+                return Finding(what="batch", name=name, details=details)
+            details["its step left nothing"] = f"no record of {_some(lacking)}"
+            return Finding(what="batch", name=name, status="missing", details=details)
+        digest = self._digest(noted.file)
+        finding = Finding.checked(
+            "batch", noted.file, recorded=noted.digest, digest=digest, details=details
+        )
+        said = read_batch(self._run.root / noted.file) if finding.status == "unchanged" else None
+        others = [
+            point_id
+            for point_id, digest in ({} if said is None else said.points).items()
+            if point_id not in self._points or self._points[point_id].digest != digest
+        ]
+        if not others:
+            return finding
+        details["differs"] = f"its records of {_some(others)}"
+        return dataclasses.replace(finding, status="changed", details=details)
+
+    def _origins(self, depth: int) -> Iterator[Finding]:
+        """Yields what the records were made from."""
+        inputs = self._made(RECORDS).inputs
+        loaded = dict.fromkeys(map(checkpoint_name, self._loaded), UNKNOWN)
+        if not loaded:  # what was saved, where no checkpoint was there before
+            contents = self._manifest.contents
+            for digest in contents or [""]:
+                details = {"bytes": str(contents[digest])} if contents else {}
+                yield Finding(
+                    what="checkpoint",
+                    name="generated from the suite",
+                    depth=depth,
+                    recorded=digest,
+                    details=details,
+                )
+        for name, digest in {**loaded, **inputs}.items():
+            if name.startswith(CHECKPOINT):
+                yield dataclasses.replace(self._checkpoint(name, digest), depth=depth)
+        yield from environment_findings(self._manifest.ran, depth)
+        yield self._config(depth, inputs.get(CONFIG, UNKNOWN))
+
+    def _checkpoint(self, name: str, recorded: str) -> Finding:
+        path, noted = name.removeprefix(CHECKPOINT), self._manifest.all_bytes.get(name, UNKNOWN)
+        digest = checkpoint_digest(path)
+        finding = Finding.checked(
+            "checkpoint",
+            path,
+            recorded=recorded,
+            digest="" if digest == UNKNOWN else digest,
+            details={"digest of": "names, sizes and metadata files"},
+        )
+        # Where samples were put together, the checkpoint may have been out of reach.
+        if recorded == UNKNOWN:
+            return dataclasses.replace(finding, status="not checked")
+        if finding.status != "unchanged":
+            return finding
+        if not self._deep or noted == UNKNOWN:
+            said = _NEVER_NOTED if self._deep else _NOT_READ
+            return dataclasses.replace(finding, status="unknown", compared=said)
+        now = bytes_digest(path)
+        return Finding.checked(
+            "checkpoint",
+            path,
+            recorded=noted,
+            digest="" if now == UNKNOWN else now,  # it went away, or cannot be read
+            details={"digest of": "all bytes"},
+        )
+
+    def _config(self, depth: int, recorded: str) -> Finding:
+        info = self._info
+        details = {"hash": info.suite_identity, "run": info.run_id}
+        if info.suite_file:
+            details["file"] = self._suite_file(info.suite_file)
+        return Finding.checked(
+            CONFIG,
+            f"{info.suite_name} in run.json",
+            recorded=recorded,
+            digest=config_digest(self._run),
+            depth=depth,
+            details=details,
+        )
+
+    def _suite_file(self, file: str) -> str:
+        try:
+            same = read_at_most(file).decode() == self._info.suite_text
+        except (OSError, ValueError):
+            return f"{file} (not here; run.json holds its text)"
+        return f"{file} ({'still the same' if same else 'edited since; run.json holds what ran'})"
+
+    def _made(self, name: str) -> Made:
+        return self._manifest.made.get(name, Made(digest=UNKNOWN))
+
+    def _digest(self, name: str) -> str:
+        if ".." in name.split("/") or name.startswith("/"):
+            return ""  # nothing that a run has made lies outside of it
+        digest = output_digest(self._run.root / name)
+        return "" if digest == UNKNOWN else digest
+
+    @functools.cached_property
+    def _loaded(self) -> list[str]:
+        """The checkpoints that were there before."""
+        return checkpoint_paths(self._info.expansion.points)
+
+    @functools.cached_property
+    def _left_out(self) -> tuple[str, ...]:
+        """Files among the records that are not read as records of the run, a line each."""
+        return Run(self._run).strays()
+
+    @functools.cached_property
+    def _points(self) -> dict[str, PointRecords]:
+        """The records that are there now, by point."""
+        return point_digests(self._run.root, self._point_names)
+
+    @functools.cached_property
+    def _point_names(self) -> dict[str, str]:
+        return {point.id: point.name for point in self._info.expansion.points}
+
+
+def _baseline(path: str, recorded: str, depth: int) -> Finding:
+    digest, details = "", {"digest of": "the records that it means"}
+    try:
+        digest = baseline_digest(path)
+    except UserError as error:
+        details = {"reason": str(error)}
+    return Finding.checked(
+        "baseline", path, recorded=recorded, digest=digest, depth=depth, details=details
+    )
+
+
+def _status_of(recorded: str, digest: str) -> Status:
+    """Returns what the noted digest and that of now, empty where nothing is there, say."""
+    if not digest:
+        return "missing"
+    if recorded in ("", UNKNOWN):
+        return "not recorded"
+    return "unchanged" if recorded == digest else "changed"
+
+
+def _other_than(digest: str, recorded: Iterable[str]) -> str:
+    """Returns a digest that was noted and is not that of now, or one that is; empty for none."""
+    known = [each for each in recorded if each not in ("", UNKNOWN)]
+    return next((each for each in known if each != digest), known[0] if known else "")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
