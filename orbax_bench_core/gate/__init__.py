@@ -5,6 +5,7 @@ Plain arrays in, verdicts out; nothing here knows of files, runs or JAX.
 
 from orbax_bench_core.gate.blocks import random_labels, read_blocks
 from orbax_bench_core.gate.calibration import reject_rate
+from orbax_bench_core.gate.decide import Decision, Doubt, decide, together
 from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.health import health
 from orbax_bench_core.gate.interval import log_ratio
@@ -26,6 +27,8 @@ from orbax_bench_core.gate.verdict import (
 
 __all__ = [
     "NORMAL_MAD",
+    "Decision",
+    "Doubt",
     "Endpoint",
     "Excess",
     "FailureVerdict",
@@ -35,6 +38,7 @@ __all__ = [
     "StallVerdict",
     "Verdict",
     "Word",
+    "decide",
     "decide_unpaired",
     "detectable",
     "false_discovery",
@@ -48,4 +52,5 @@ __all__ = [
     "read_blocks",
     "reject_rate",
     "run_log_ratio",
+    "together",
 ]

