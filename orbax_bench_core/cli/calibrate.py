@@ -18,6 +18,7 @@ from orbax_bench_core.cli.hosts import (
     measure_suite,
 )
 from orbax_bench_core.cli.terminal import new_console
+from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
     from orbax_bench_core.cli.output import Output
@@ -123,6 +124,7 @@ def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
     from orbax_bench_core.analysis.noise import calibration_of
 
     found = calibration_of(places)
+    code = exit_code(incomplete=bool(found.left_out))
     if save is not None:
         passports.save(found.passport, save)
     if as_json:
@@ -132,12 +134,12 @@ def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
             "left_out": found.left_out,
         }
         print(json.dumps(plain, indent=2))
-        return 1 if found.left_out else 0
+        return code
     console = results_console()
     found.show(console)
     if save is not None:
         console.print(f"Passport: {save}", markup=False, highlight=False, soft_wrap=True)
-    return 1 if found.left_out else 0
+    return code
 
 
 def _progress(*, quiet: bool) -> Output:

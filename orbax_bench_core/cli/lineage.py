@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orbax_bench_core.cli.arguments import results_console
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -75,7 +75,7 @@ def lineage(
         print(json.dumps(_document(given, chain), indent=2))
     else:
         print_chain(chain)
-    raise typer.Exit(Exit.FAILED if chain.broken or chain.lacks_records else Exit.OK)
+    raise typer.Exit(exit_code(incomplete=chain.broken or chain.lacks_records))
 
 
 def _document(given: str, chain: Link) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import ResultModel
 
 
@@ -195,3 +196,11 @@ class AsyncStudy(ResultModel):
     series: tuple[SizeSeries, ...]
     notes: tuple[str, ...] = ()
     documented: tuple[Documented, ...] = DOCUMENTED
+
+    @property
+    def outcome(self) -> Ending:
+        """What an exit code is made of."""
+        sizes = [size for series in self.series for size in series.sizes]
+        return Ending(
+            incomplete=any(each.blocking.failed or each.background.failed for each in sizes)
+        )
