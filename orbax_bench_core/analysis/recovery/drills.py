@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from orbax_bench_core.analysis.intervals import median_interval
 from orbax_bench_core.analysis.recovery.model import (
     PairVerdict,
     Phase,
@@ -22,7 +23,6 @@ from orbax_bench_core.sweep import Pair
 
 PHASES: Final[tuple[PhaseName, ...]] = ("notice", "start", "restore", "first_step")
 TOTAL: Final = "recovery"
-_ALPHA: Final = 0.05
 
 
 def recovery_of(run: Run, added: Mapping[PhaseName, float] | None = None) -> Recovery:
@@ -42,18 +42,6 @@ def recovery_of(run: Run, added: Mapping[PhaseName, float] | None = None) -> Rec
             _verdict(run, entry) for entry in run.info.expansion.points if isinstance(entry, Pair)
         ),
     )
-
-
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Returns order statistics that hold the median in 95 % of cases, from 6 values on.
-
-    With fewer values these are the smallest and the largest.
-    """
-    from scipy.stats import binom
-
-    ordered = sorted(values)
-    below = max(0, int(binom.ppf(_ALPHA / 2, len(ordered), 0.5)) - 1)
-    return ordered[below], ordered[-1 - below]
 
 
 def _reason(run: Run, series: Series) -> str:
@@ -102,9 +90,10 @@ def _phases(drilled: list[Repeat], added: Mapping[PhaseName, float]) -> tuple[Ph
 
 
 def _phase(name: PhaseName, values: list[float], added: float) -> Phase:
-    low, high = median_interval(values)
-    median = statistics.median(values)
-    return Phase(phase=name, n=len(values), median=median, low=low, high=high, added=added)
+    found, median = median_interval(values), statistics.median(values)
+    return Phase(
+        phase=name, n=len(values), median=median, low=found.low, high=found.high, added=added
+    )
 
 
 def _counts(drilled: Iterable[Repeat], metric: str) -> tuple[int, ...]:
