@@ -15,11 +15,10 @@ from orbax_bench_core.analysis.recovery.model import (
     Recovery,
     RecoverySeries,
 )
-from orbax_bench_core.analysis.verdicts import judge_point
+from orbax_bench_core.analysis.verdicts import PointVerdict, judge_run
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME, UNCOMMITTED
 from orbax_bench_core.records import Repeat, Run, Series
-from orbax_bench_core.sweep import Pair
 
 PHASES: Final[tuple[PhaseName, ...]] = ("notice", "start", "restore", "first_step")
 TOTAL: Final = "recovery"
@@ -38,9 +37,7 @@ def recovery_of(run: Run, added: Mapping[PhaseName, float] | None = None) -> Rec
         run_id=run.info.run_id,
         suite=run.info.suite_name,
         series=tuple(found),
-        verdicts=tuple(
-            _verdict(run, entry) for entry in run.info.expansion.points if isinstance(entry, Pair)
-        ),
+        verdicts=tuple(map(_verdict, judge_run(run.directory).points)) if run.info.paired else (),
     )
 
 
@@ -105,9 +102,7 @@ def _values(repeat: Repeat, operation: str, metric: str) -> list[float]:
     return list(repeat.values(metric).get((operation, 0), {}).values())
 
 
-def _verdict(run: Run, pair: Pair) -> PairVerdict:
-    repeats = [repeat for series in Series.all_of(pair) for repeat in run.repeats(series)]
-    verdict = judge_point(pair, repeats, run.info)
+def _verdict(verdict: PointVerdict) -> PairVerdict:
     return PairVerdict(
         point=verdict.point,
         word=verdict.word,

@@ -17,6 +17,7 @@ from orbax_bench_core.analysis.verdicts.model import (
 from orbax_bench_core.analysis.verdicts.paired import (
     evidence_of,
     judge_point,
+    judge_run,
     needs_more,
     report,
     version_differences,
@@ -41,6 +42,7 @@ __all__ = [
     "headline",
     "interval",
     "judge_point",
+    "judge_run",
     "nearest_to_trouble",
     "needs_more",
     "ratio",
