@@ -1,6 +1,5 @@
 """Noise of the blocks."""
 
-
 import numpy as np
 import pytest
 
