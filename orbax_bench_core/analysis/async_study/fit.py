@@ -19,7 +19,7 @@ FEWEST_SIZES: Final = 3
 """Two sizes lie on a line whatever they are."""
 
 NEAR: Final = 0.3
-"""Relative distance of a median from its line up to which the line is drawn beyond the data."""
+"""Relative distance of a median from its line up to which the speed of that is to be trusted."""
 
 
 def fit_of(sizes: Sequence[Size]) -> Fit | None:

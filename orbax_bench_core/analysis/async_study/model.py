@@ -128,10 +128,6 @@ class Line(ResultModel):
     worst: float
     flat: bool
 
-    def seconds(self, num_bytes: float) -> float:
-        """Returns the blocked time of a checkpoint of that size."""
-        return self.fixed_s + self.s_per_byte * num_bytes
-
     @property
     def bytes_per_s(self) -> float | None:
         """Bytes per second of the part that grows; None where no growth was found."""
@@ -146,17 +142,13 @@ class Fit(ResultModel):
         background: That of saves in the background: what is done before the caller goes on.
         limit: Share saved that very large checkpoints would come to; None where the blocking saves
             did not grow with the bytes.
-        holds: Whether both lines grow, and are near enough to the medians to be drawn beyond them.
+        holds: Whether both lines grow, and are near enough to the medians to be trusted.
     """
 
     blocking: Line
     background: Line
     limit: float | None
     holds: bool
-
-    def saved(self, num_bytes: float) -> float:
-        """Returns the share saved that the lines give for a checkpoint of that size."""
-        return 1 - self.background.seconds(num_bytes) / self.blocking.seconds(num_bytes)
 
 
 class SizeSeries(ResultModel):

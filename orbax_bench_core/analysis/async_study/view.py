@@ -1,13 +1,13 @@
-"""Document of an async study: tables, figures, and the lines through the sizes."""
+"""Document of an async study: a table and a figure per series, and the lines through the sizes."""
 
 from __future__ import annotations
 
 import functools
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.async_study import words
-from orbax_bench_core.analysis.async_study.figures import shares_figure, times_figure
-from orbax_bench_core.analysis.async_study.model import AsyncStudy, SizeSeries
+from orbax_bench_core.analysis.async_study.model import AsyncStudy, Documented, SizeSeries
 from orbax_bench_core.document import (
     ByWidth,
     Column,
@@ -22,10 +22,18 @@ from orbax_bench_core.document import (
     Section,
     Span,
     Table,
+    figures,
+    num_bytes,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 MOST_FIGURES: Final = 20
 """Series that have figures: a page of hundreds could not be opened."""
+
+_BEYOND: Final = 3.0
+"""Factor by which the axis goes beyond the sizes on it."""
 
 WIDE: Final = 140
 """Columns from which on a console has room for total times beside blocked ones."""
@@ -50,7 +58,8 @@ def _page(study: AsyncStudy) -> tuple[Element, ...]:
     for index, series in enumerate(study.series):
         elements.append(Heading(Span(series.name)))
         if index < MOST_FIGURES:
-            elements += _figures(study, series)
+            drawn = functools.partial(shares_figure, series, study.documented)
+            elements.append(Figure(f"Share of blocked time saved by size: {series.name}", drawn))
         elements.append(_table(series, words.HEADINGS))
         elements += [Paragraph(line, "dim") for line in words.fit_lines(series)]
     notes: list[Element] = [Items(study.notes)] if study.notes else []
@@ -82,17 +91,56 @@ def _brief(study: AsyncStudy) -> tuple[Element, ...]:
     )
 
 
-def _figures(study: AsyncStudy, series: SizeSeries) -> tuple[Figure, Figure]:
-    return (
-        Figure(
-            f"Share of blocked time saved by size: {series.name}",
-            functools.partial(shares_figure, series, study.documented),
-        ),
-        Figure(
-            f"Blocked and total time by size: {series.name}",
-            functools.partial(times_figure, series),
-        ),
+def shares_figure(series: SizeSeries, documented: Sequence[Documented]) -> Drawing:
+    """Returns the drawing of the share of the blocked time that is saved, size by size.
+
+    Documented figures go by parameters, and are left out where the sizes are in bytes.
+    """
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    figure = figures.new_figure(9.6, 4.2)
+    axes = figure.subplots()
+    axes.set_xscale("log")
+    counts = [size.num_parameters for size in series.sizes]
+    places = [
+        float(number if series.by_parameters and number else size.num_bytes)
+        for number, size in zip(counts, series.sizes, strict=True)
+    ]
+    saved = [size.saved for size in series.sizes]
+    lows = [each.value if each.low is None else each.low for each in saved]
+    highs = [each.value if each.high is None else each.high for each in saved]
+    axes.vlines(places, lows, highs, color=figures.CANDIDATE, linewidth=1.4)
+    axes.plot(
+        places,
+        [each.value for each in saved],
+        "s",
+        color=figures.CANDIDATE,
+        label="measured here, 95 % interval",
     )
+    if series.by_parameters:
+        told = [(each.num_parameters, each.saved) for each in documented]
+        axes.plot(
+            *zip(*told, strict=True),
+            "D",
+            color=figures.INCONCLUSIVE,
+            markerfacecolor="none",
+            label="documented, on machines not named",
+        )
+        places += [float(number) for number, _ in told]
+        axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 3)))
+        axes.xaxis.set_major_formatter(lambda value, _: words.count(value))
+        axes.set_xlabel("parameters")
+    else:
+        axes.xaxis.set_major_locator(LogLocator(base=4))
+        axes.xaxis.set_major_formatter(lambda value, _: num_bytes(value))
+        axes.set_xlabel("bytes")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlim(min(places) / _BEYOND, max(places) * _BEYOND)
+    axes.set_ylim(max(-1.0, min(0.0, *lows) - 0.05), 1.04)
+    axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.figure.legend(loc="outside lower center", ncols=2)
+    return figure
 
 
 def _table(series: SizeSeries, headings: tuple[str, ...]) -> Table:

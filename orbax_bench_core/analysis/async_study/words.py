@@ -92,8 +92,7 @@ def fit_lines(series: SizeSeries) -> list[str]:
     if fit.background.flat:
         said.append(
             "Async saves block as long at every size, as far as the noise lets see. So the share "
-            "saved grows because blocking saves do; where it ends is not measured, and nothing is "
-            "drawn beyond the measured sizes."
+            "saved grows because blocking saves do; where it ends is not measured."
         )
     else:
         said.append(
@@ -101,8 +100,7 @@ def fit_lines(series: SizeSeries) -> list[str]:
         )
     if max(fit.blocking.worst, fit.background.worst) > NEAR:
         said.append(
-            f"A line misses a median by more than {percent(NEAR)}: it is not drawn beyond the "
-            "measured sizes, and its speed is not to be trusted."
+            f"A line misses a median by more than {percent(NEAR)}: its speed is not to be trusted."
         )
     said.append(
         f"They are straight lines through {len(series.sizes)} medians of this place: a "

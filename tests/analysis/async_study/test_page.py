@@ -1,4 +1,4 @@
-"""A study as pages: self-contained, escaped, with its figures."""
+"""A study as pages: self-contained, escaped, with its figure."""
 
 import re
 
@@ -31,40 +31,19 @@ def test_a_name_cannot_break_the_page(eventful_page):
     assert "&lt;script&gt;alert(1)" in eventful_page
 
 
-def test_both_figures_name_what_is_measured_documented_and_extrapolated(page):
-    assert page.count("<svg") == 2
+def test_the_figure_names_what_is_measured_and_what_is_documented(page):
+    assert page.count("<svg") == 1
     for label in (
-        "documented: 40 % at 300M",
-        "documented: 97 % at 340B",
-        "extrapolated, not measured",
-        "sync, blocked",
-        "async, total",
+        "measured here, 95 % interval",
+        "documented, on machines not named",
     ):
         assert label in page
-
-
-@pytest.mark.slow
-def test_lines_that_miss_are_not_extrapolated(study):
-    series = study.series[0]
-    missing = series.fit.model_copy(update={"holds": False})
-    wild = study.model_copy(update={"series": (series.model_copy(update={"fit": missing}),)})
-    assert "extrapolated, not measured" not in to_html(study_document(wild))
-
-
-@pytest.mark.slow
-def test_no_curve_where_more_parameters_are_fewer_bytes(study):
-    series = study.series[0]
-    lighter = series.sizes[-1].model_copy(update={"num_bytes": 1})
-    mixed = series.model_copy(update={"sizes": (*series.sizes[:-1], lighter)})
-    text = to_html(study_document(study.model_copy(update={"series": (mixed,)})))
-    assert "two lines fitted" not in text
-    assert text.count("<svg") == 2
 
 
 def test_sizes_in_bytes_have_no_documented_marks(eventful_page):
     drawings = re.findall(r"<svg.*?</svg>", eventful_page, re.DOTALL)
     in_bytes = [drawing for drawing in drawings if ">bytes<" in drawing]
-    assert len(in_bytes) == 2
+    assert len(in_bytes) == 1
     assert not any("documented" in drawing for drawing in in_bytes)
 
 
@@ -72,7 +51,7 @@ def test_sizes_in_bytes_have_no_documented_marks(eventful_page):
 def test_very_many_series_have_figures_only_of_the_first(eventful, monkeypatch):
     monkeypatch.setattr(view, "MOST_FIGURES", 1)
     text = to_html(study_document(eventful))
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 1
     assert "The first 1 series have figures" in text
 
 
