@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from orbax_bench_core.analysis.async_study.fit import ratio_of, seconds_of
+from orbax_bench_core.analysis.async_study.study import ratio_of, seconds_of
 from orbax_bench_core.gate import arrangements
 
 
