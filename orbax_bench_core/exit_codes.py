@@ -52,8 +52,8 @@ _RANKED: Final = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What was found, as far as an exit code depends on it.
+class Ending:
+    """How something ended, as far as an exit code depends on it.
 
     Attributes:
         word: The verdict, or LEAK of a soak; empty where nothing was judged.
@@ -70,9 +70,9 @@ class Outcome:
     lacks_operations: bool = False
 
 
-def exit_code(*found: Outcome, allow_inconclusive: bool = False) -> int:
+def exit_code(*found: Ending, incomplete: bool = False, allow_inconclusive: bool = False) -> int:
     """Returns the exit code of what was found, by every command and step."""
-    codes = set()
+    codes = {Exit.FAILED} if incomplete else set()
     for one in found:
         if one.incomplete:
             codes.add(Exit.FAILED)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import parse_size, results_console
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import exit_code
 
 
 def best(
@@ -69,4 +69,5 @@ def best(
         print_document(document, console)
         if target is not None:
             console.print(f"Page: {target}", markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(Exit.OK if all(case.recommendation for case in found.cases) else Exit.FAILED)
+    answered = all(case.recommendation for case in found.cases)
+    raise typer.Exit(exit_code(incomplete=not answered))

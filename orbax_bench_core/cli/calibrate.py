@@ -11,6 +11,7 @@ import typer
 from orbax_bench_core.cli.arguments import results_console
 from orbax_bench_core.cli.hosts import MeasureFlags, measure_by, takes_measure_flags
 from orbax_bench_core.cli.terminal import print_plain
+from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
     from orbax_bench_core.cli.measurement import Measuring
@@ -104,6 +105,7 @@ def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
     from orbax_bench_core.analysis.noise import calibration_of
 
     found = calibration_of(places)
+    code = exit_code(incomplete=bool(found.left_out))
     if save is not None:
         passports.save(found.passport, save)
     if as_json:
@@ -113,9 +115,9 @@ def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
             "left_out": found.left_out,
         }
         print(json.dumps(plain, indent=2))
-        return 1 if found.left_out else 0
+        return code
     console = results_console()
     found.show(console)
     if save is not None:
         print_plain(console, f"Passport: {save}")
-    return 1 if found.left_out else 0
+    return code

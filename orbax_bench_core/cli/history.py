@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import results_console
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import exit_code
 
 
 def history(
@@ -68,7 +68,7 @@ def history(
             write_atomically(target, to_html(document).encode())
         except OSError as failure:
             raise UserError(f"--html: cannot write {target}: {failure}") from None
-    code = Exit.FAILED if found.left_out else Exit.OK
+    code = exit_code(incomplete=bool(found.left_out))
     if as_json:
         print(found.model_dump_json(indent=2))
         raise typer.Exit(code)

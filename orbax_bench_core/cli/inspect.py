@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.plan import publish
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import exit_code
 
 _GIB = 2**30
 
@@ -65,5 +65,4 @@ def inspect(
         restore_limit=None if limit is None else int(limit * _GIB),
     )
     publish(inspection_document(found), found.numbers(), html, markdown, as_json=as_json)
-    if found.problems:
-        raise typer.Exit(Exit.FAILED)
+    raise typer.Exit(exit_code(incomplete=bool(found.problems)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orbax_bench_core.cli.arguments import results_console
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def lineage(
     else:
         print_findings(findings)
     broken = any(finding.status in BROKEN or finding.left_out for finding in findings)
-    raise typer.Exit(Exit.FAILED if broken else Exit.OK)
+    raise typer.Exit(exit_code(incomplete=broken))
 
 
 def print_findings(findings: Sequence[Finding]) -> None:

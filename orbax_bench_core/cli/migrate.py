@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import exit_code
 
 
 def migrate(
@@ -62,4 +62,5 @@ def migrate(
             print(f"left: {problem}", file=sys.stderr)
     if not write and any(migration.after != migration.before for migration in found):
         print("Nothing is written yet: --write does it.", file=sys.stderr)
-    raise typer.Exit(Exit.FAILED if any(migration.left for migration in found) else Exit.OK)
+    left = any(migration.left for migration in found)
+    raise typer.Exit(exit_code(incomplete=left))

@@ -10,7 +10,7 @@ import typer
 
 from orbax_bench_core.cli import save_options as saves
 from orbax_bench_core.cli.arguments import Override, results_console
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
     from orbax_bench_core.document import Document
@@ -88,8 +88,7 @@ def plan(
     )
     document = plans_document(plans, f"Plans of {source}")
     publish(document, [plan.numbers() for plan in plans], html, markdown, as_json=as_json)
-    if any(plan.failures for plan in plans):
-        raise typer.Exit(Exit.FAILED)
+    raise typer.Exit(exit_code(incomplete=any(plan.failures for plan in plans)))
 
 
 def publish(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.terminal import new_console
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import Exit, exit_code
 
 
 def report(
@@ -44,4 +44,4 @@ def report(
     print_document(notes_document(info), console)
     extra = limits_of(run, info, summary)
     print_document(terminal_document(info, summary, extra, answer_of(run)), console)
-    raise typer.Exit(Exit.FAILED if summary.left_out else Exit.OK)
+    raise typer.Exit(exit_code(incomplete=bool(summary.left_out)))

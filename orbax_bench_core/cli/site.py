@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orbax_bench_core.cli.arguments import results_console
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import exit_code
 
 
 def site(
@@ -54,4 +54,4 @@ def site(
     print_document(site_document(found, RunDirectory(folder).root), console)
     page = f"Page: {folder.rstrip('/')}/{PAGE}"
     console.print(page, markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(Exit.FAILED if found.unread else Exit.OK)
+    raise typer.Exit(exit_code(incomplete=bool(found.unread)))

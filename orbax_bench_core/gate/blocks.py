@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from orbax_bench_core.config import PER_ARM
-from orbax_bench_core.gate.medians import median
 
 Better = Literal["lower", "higher"]
 Floats = npt.NDArray[np.float64]
@@ -83,7 +82,7 @@ class Blocks:
 
     def median(self) -> float:
         """Returns the median of what an operation of the baseline cost that worked."""
-        return math.exp(median(self.logs[~self.labels & ~self.failed]))
+        return math.exp(np.median(self.logs[~self.labels & ~self.failed]))
 
     def as_baseline(self, shift: float, floor: float = 0.0) -> Floats:
         """Returns all logs as they would be without the slow-down that is supposed.

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from orbax_bench_core.gate.blocks import Floats
-from orbax_bench_core.gate.medians import median
 from orbax_bench_core.gate.noise import robust_sigma
 
 _FEWEST: Final = 6
@@ -43,7 +42,7 @@ def drift_p_value(logs: Floats) -> float | None:
         return None
     if np.ptp(logs) == 0:
         return 1.0
-    middle, spread = median(logs), robust_sigma(logs) or 0.0
+    middle, spread = float(np.median(logs)), robust_sigma(logs) or 0.0
     reach = _FAR * spread if spread else math.inf
     values: Floats = np.clip(logs, middle - reach, middle + reach)
     order: Floats = np.arange(count, dtype=np.float64) - (count - 1) / 2

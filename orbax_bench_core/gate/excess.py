@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Final
 
 from orbax_bench_core.gate.blocks import Bools
-from orbax_bench_core.gate.medians import upper_bound
 from orbax_bench_core.gate.randomisation import DRAWS, tails
+
+_CONFIDENCE: Final = 0.95
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +61,12 @@ class Excess:
     def bound(self) -> float:
         """Largest share in the candidate that its count does not exclude."""
         return upper_bound(self.candidate, self.operations)
+
+
+def upper_bound(count: int, of: int) -> float:
+    """Returns the upper 95 % limit of the share behind a count: 1 where all or none were tried."""
+    if count >= of:
+        return 1.0
+    from scipy.special import betaincinv
+
+    return float(betaincinv(count + 1, of - count, _CONFIDENCE))

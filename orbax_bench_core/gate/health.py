@@ -10,7 +10,6 @@ import numpy as np
 
 from orbax_bench_core.gate.blocks import Floats
 from orbax_bench_core.gate.drift import drift_p_value
-from orbax_bench_core.gate.medians import median
 from orbax_bench_core.gate.noise import robust_sigma
 from orbax_bench_core.gate.regimes import Regimes, find_regimes, slow_start
 from orbax_bench_core.gate.verdict import SeriesHealth, is_drift
@@ -60,7 +59,7 @@ def health(times: Any, *, resident: Sequence[float | bool] | None = None) -> Ser
         flags += _slow_start_flag(logs)
     several = len(values) > 1
     lower, upper = np.percentile(values, (25, 75)).tolist()
-    middle = median(values)
+    middle = float(np.median(values))
     return SeriesHealth(
         n=len(values),
         median=middle,
@@ -84,7 +83,7 @@ def _drift(logs: Floats) -> tuple[float | None, float | None]:
     step = math.ceil(len(logs) / _LONGEST_FOR_PAIRS)
     some = logs[::step]
     first, second = np.triu_indices(len(some), 1)
-    slope = median((some[second] - some[first]) / ((second - first) * step))
+    slope = float(np.median((some[second] - some[first]) / ((second - first) * step)))
     return p_value, math.expm1(slope * (len(logs) - 1))
 
 
@@ -94,7 +93,7 @@ def _outliers(logs: Floats, regimes: Regimes | None) -> float:
     far = 0
     for group in groups:
         limit = _FAR * max(robust_sigma(group) or 0.0, _LEAST_SIGMA)
-        far += int(np.count_nonzero(np.abs(group - median(group)) > limit))
+        far += int(np.count_nonzero(np.abs(group - np.median(group)) > limit))
     return far / len(logs)
 
 
@@ -140,7 +139,7 @@ def _slow_start_flag(logs: Floats) -> list[str]:
     first = slow_start(logs)
     if not first:
         return []
-    ratio = math.exp(median(logs[:first]) - median(logs[first:]))
+    ratio = math.exp(np.median(logs[:first]) - np.median(logs[first:]))
     which = "the first value is" if first == 1 else f"the first {first} values are"
     flag = (
         f"{which} {ratio:.1f}x as slow as the rest: probably cold among warm, so drop them or "

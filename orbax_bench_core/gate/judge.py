@@ -19,50 +19,33 @@ from orbax_bench_core.gate.blocks import (
     read_blocks,
     read_labels,
 )
+from orbax_bench_core.gate.decide import Decision, word_of_parts
 from orbax_bench_core.gate.failures import nothing_worked, settle_failures
 from orbax_bench_core.gate.location import settle
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.operation import cannot_judge, describe
 from orbax_bench_core.gate.rank_test import p_values
-from orbax_bench_core.gate.verdict import Endpoint, FailureVerdict, Verdict, Word
+from orbax_bench_core.gate.verdict import FailureVerdict, Verdict
 
 _NOTHING_WORKED: Final = (
     "every attempt of both arms failed in the first block: this is the place or the suite, and "
     "says nothing of the candidate"
 )
 
-_ORDER: Final[Mapping[Word, tuple[Endpoint, ...]]] = {
-    "REGRESSION": ("failures", "time", "stalls"),
-    # What is missing is told first: no number of operations mends it.
-    "INCONCLUSIVE": ("missing", "failures", "stalls", "time"),
-}
-"""Which of several reasons for a word is told."""
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """Verdict on one point.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Judged(Decision):
+    """What statistics decide of one point.
 
     Attributes:
-        word: REGRESSION if times, stalls or failures regressed; PASS if all three pass for every
-            primary operation; otherwise INCONCLUSIVE.
-        endpoint: Which of them decided.
-        reason: Why it could not be judged, or what keeps it from passing; empty otherwise.
         operations: One verdict per operation, in the order of the times.
         primary: The operations that decide.
         failures: What the failed attempts say.
-        settled: Whether more blocks could change nothing, so that a live run can stop.
-        next_look: Operations per arm at the next look; None when settled.
     """
 
-    word: Word
-    endpoint: Endpoint
-    reason: str = ""
     operations: dict[str, Verdict]
     primary: tuple[str, ...]
     failures: FailureVerdict
-    settled: bool
-    next_look: int | None
 
 
 def judge(
@@ -137,7 +120,9 @@ def judge(
         attempts.failed, attempts.labels, config, end=end, alpha_scale=alpha_scale, seed=seed
     )
     broken = nothing_worked(attempts.failed)
-    word, endpoint, reason = _point_word(found, primary, failures, broken)
+    word, endpoint, reason = word_of_parts(found, primary, failures)
+    if broken:
+        word, endpoint, reason = "INCONCLUSIVE", "failures", _NOTHING_WORKED
     settled = broken or word == "REGRESSION" or (end is not None and known)
     looks = Schedule.of(config, attempts.per_life).looks
     ahead = [look for look in looks if look > attempts.operations]
@@ -210,23 +195,6 @@ def _look(verdict: Verdict) -> int:
     if verdict.endpoint == "stalls" and verdict.word == "REGRESSION":
         looks = looks[1:]
     return max((look for look in looks if look is not None), default=0)
-
-
-def _point_word(
-    found: Mapping[str, Verdict], primary: Sequence[str], failures: FailureVerdict, broken: bool
-) -> tuple[Word, Endpoint, str]:
-    """Returns the word of a point, which endpoint decided it, and why it is no PASS."""
-    if broken:
-        return "INCONCLUSIVE", "failures", _NOTHING_WORKED
-    for word, order in _ORDER.items():
-        for endpoint in order:
-            if endpoint == "failures" and failures.word == word and failures.look is not None:
-                return word, endpoint, failures.reason
-            for name in primary:
-                verdict = found[name]
-                if (verdict.word, verdict.endpoint) == (word, endpoint):
-                    return word, endpoint, f"{name}: {verdict.reason}" if verdict.reason else ""
-    return ("PASS" if primary else "INCONCLUSIVE"), "time", ""
 
 
 def _with_faster(

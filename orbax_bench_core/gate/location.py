@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
 
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.rank_test import p_values
 from orbax_bench_core.gate.verdict import Word
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +74,7 @@ def settle(
             found[name] = _look(series[name].first(blocks), rules[name], index, seed)
         regressed = sum(outcome.word == "REGRESSION" for outcome in found.values())
         alpha = common.alpha * share * alpha_scale
-        levels = _holm({n: found[n].p_regression for n in open_}, family - regressed, alpha)
+        levels = holm_levels({n: found[n].p_regression for n in open_}, family - regressed, alpha)
         for name in open_:
             outcome, pass_alpha = found[name], common.pass_alpha * share
             word: Word = "INCONCLUSIVE"
@@ -94,12 +97,12 @@ def _look(blocks: Blocks, rule: GateRule, index: int, seed: int) -> TimeTest:
     return TimeTest(look=index, p_regression=slow, p_pass=fast)
 
 
-def _holm(found: Mapping[str, float | None], family: int, alpha: float) -> dict[str, float]:
+def holm_levels(found: Mapping[_Key, float | None], family: int, alpha: float) -> dict[_Key, float]:
     """Returns the level of each hypothesis under Holm's step-down procedure among `family`.
 
     A hypothesis is rejected exactly when its p-value is within its level.
     """
-    order: Sequence[str] = sorted(found, key=lambda name: _or_one(found[name]))
+    order = sorted(found, key=lambda name: _or_one(found[name]))
     rejected, levels = 0, {}
     for name in order:
         levels[name] = alpha / (family - rejected)

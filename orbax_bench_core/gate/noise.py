@@ -9,7 +9,6 @@ import numpy as np
 
 from orbax_bench_core.config import PER_ARM
 from orbax_bench_core.gate.blocks import Blocks, Floats
-from orbax_bench_core.gate.medians import median
 
 NORMAL_MAD: Final = 0.6744897501960817
 """Median absolute deviation of a standard normal."""
@@ -19,7 +18,7 @@ def robust_sigma(logs: Floats) -> float | None:
     """Returns the standard deviation that the middle half of the logs implies; None below two."""
     if len(logs) < 2:
         return None
-    return median(np.abs(logs - median(logs))) / NORMAL_MAD
+    return float(np.median(np.abs(logs - np.median(logs)))) / NORMAL_MAD
 
 
 def within_block_sigma(blocks: Blocks) -> float:
@@ -33,4 +32,4 @@ def within_block_sigma(blocks: Blocks) -> float:
     arms = [means[blocks.candidate], means[~blocks.candidate]]
     pairs = np.concatenate([arm.reshape(-1, PER_ARM) for arm in arms])
     differences = np.abs(pairs[:, 1] - pairs[:, 0]) * math.sqrt(blocks.per_life / 2)
-    return median(differences) / NORMAL_MAD
+    return float(np.median(differences)) / NORMAL_MAD

@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from orbax_bench_core.gate.blocks import Bools, Floats
-from orbax_bench_core.gate.medians import median
 from orbax_bench_core.gate.noise import robust_sigma
 
 FEWEST: Final = 10
@@ -57,7 +56,7 @@ def find_regimes(logs: Floats) -> Regimes | None:
     split = int(gaps.argmax()) + smallest
     gap = float(ordered[split] - ordered[split - 1])
     fast, slow = ordered[:split], ordered[split:]
-    ratio = math.exp(median(slow) - median(fast))
+    ratio = math.exp(np.median(slow) - np.median(fast))
     clear = (_CLEAR_GAP + _CLEARER_GAP_OF_FEW / count) * _spread_within(fast, slow)
     if gap <= clear or ratio < _LARGE_RATIO:
         return None
@@ -81,7 +80,7 @@ def slow_start(logs: Floats) -> int:
         if gap <= widest:
             continue
         clear = gap > _START_GAP * (robust_sigma(rest) or 0.0)
-        large = median(start) - median(rest) > math.log(_START_RATIO)
+        large = bool(np.median(start) - np.median(rest) > math.log(_START_RATIO))
         if clear and large:
             best, widest = first, gap
     return best

@@ -14,10 +14,9 @@ import numpy as np
 
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks, Bools
-from orbax_bench_core.gate.excess import Excess
+from orbax_bench_core.gate.excess import Excess, upper_bound
 from orbax_bench_core.gate.location import TimeTest
 from orbax_bench_core.gate.looks import Schedule, within
-from orbax_bench_core.gate.medians import median, upper_bound
 from orbax_bench_core.gate.noise import robust_sigma
 from orbax_bench_core.gate.verdict import StallCount, StallVerdict, Word
 
@@ -35,7 +34,7 @@ def find_stalls(blocks: Blocks) -> tuple[Bools, float]:
     """Returns which operations stalled, and from which multiple of the median on."""
     logs = blocks.logs
     above = max(math.log(RATIO), SIGMAS * (robust_sigma(logs.ravel()) or 0.0))
-    return np.asarray(logs > median(logs) + above), math.exp(above)
+    return np.asarray(logs > np.median(logs) + above), math.exp(above)
 
 
 def count_stalls(blocks: Blocks) -> StallCount:

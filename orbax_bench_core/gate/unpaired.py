@@ -206,16 +206,24 @@ def _tail(before: int, now: int, slower: int) -> float:
 
 @functools.lru_cache
 def _tails(before: int, now: int) -> tuple[float, ...]:
-    """Returns `_tail` for each number of pairs: sums of the coefficients of a Gaussian binomial."""
-    pairs = before * now
-    counts = [1] + [0] * pairs
-    for factor in range(1, before + 1):
-        for place in range(pairs, now + factor - 1, -1):
-            counts[place] -= counts[place - now - factor]
-        for place in range(factor, pairs + 1):
-            counts[place] += counts[place - factor]
-    above = list(itertools.accumulate(reversed(counts)))[::-1]
+    """Returns `_tail` for each number of pairs."""
+    above = list(itertools.accumulate(reversed(arrangements(before, now))))[::-1]
     return tuple(count / above[0] for count in above)
+
+
+def arrangements(m: int, n: int) -> list[int]:
+    """Returns how many orders of m and n values give each number of pairs in which one is larger.
+
+    They are the coefficients of the Gaussian binomial: the product over i of
+    (1 - x^(n + i)) / (1 - x^i), i from 1 to m.
+    """
+    counts = [1] + [0] * (m * n)
+    for i in range(1, m + 1):
+        for place in range(m * n, n + i - 1, -1):
+            counts[place] -= counts[place - n - i]
+        for place in range(i, m * n + 1):
+            counts[place] += counts[place - i]
+    return counts
 
 
 def _percent(share: float) -> str:

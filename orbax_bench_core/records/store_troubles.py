@@ -93,7 +93,7 @@ class StoreFlagCounter:
 
     def add(self, repeat: Repeat) -> None:
         """Takes one repeat."""
-        for operation in {operation for operation, _ in repeat.seconds()}:
+        for operation in dict.fromkeys(operation for operation, _ in repeat.seconds()):
             self._total[operation] += 1
         for operation in repeat.flagged:
             self._flagged[operation] += 1

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from orbax_bench_core.analysis.verdicts import (
+    Evidence,
     PointVerdict,
     VerdictReport,
-    judge_point,
+    evidence_of,
     needs_more,
     report,
-    unknown_primary,
     verdicts_document,
     version_differences,
     write_verdicts,
@@ -45,27 +45,26 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
     After each look at a whole run, the verdicts so far are in `verdicts.json`.
     """
     info, pairs = session.info, session.pairs
-    verdicts: dict[str, PointVerdict] = {}
+    found: dict[str, Evidence] = {}
     notes: list[str] = []
     starts: dict[str, list[float]] = {pair.id: [] for pair in pairs}
 
     def next_look(pair: Pair, seconds: Sequence[float]) -> int | None:
         starts[pair.id] += seconds
         records = session.directory.point_records(pair)
-        verdict = judge_point(pair, repeats_of(records), info, _switching(starts[pair.id]))
+        switching = _switching(starts[pair.id])
+        found[pair.id] = evidence_of(pair, repeats_of(records), info, switching)
         notes.extend(version_differences(records))
-        verdicts[pair.id] = verdict
+        so_far = report(info, found.values(), notes)
         if session.whole:  # several steps would overwrite each other
-            write_verdicts(session.directory, report(info, list(verdicts.values()), notes))
+            write_verdicts(session.directory, so_far)
+        verdict = next(point for point in so_far.points if point.point_id == pair.id)
         session.watch(Judged(verdict=verdict))
-        if unknown_primary(info, list(verdicts.values())):
-            return None  # nothing of a name that was mistaken could ever pass
         return verdict.next_look if needs_more(verdict) else None
 
     with measuring(session, lock=lock):
         run_pairs(session, next_look)
-    found = [verdicts[pair.id] for pair in pairs]
-    return report(info, found, notes, session.directory.strays)
+    return report(info, [found[pair.id] for pair in pairs], notes, session.directory.strays)
 
 
 @dataclasses.dataclass(kw_only=True)

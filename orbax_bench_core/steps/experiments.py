@@ -18,7 +18,7 @@ from orbax_bench_core.execute import (
     run_points,
     silent,
 )
-from orbax_bench_core.exit_codes import Outcome
+from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.space import check_room
 
@@ -50,7 +50,7 @@ class Conclusion:
         page: Where the answer is as a page.
     """
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[Ending, ...]
     verdicts: VerdictReport | None = None
     lines: tuple[str, ...] = ()
     answer: Any = None

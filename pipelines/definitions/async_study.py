@@ -23,7 +23,7 @@ def conclude(finished: Finished, console: "Console") -> int:
 
     from orbax_bench_core.analysis.async_study import AsyncStudy, study_document
     from orbax_bench_core.document import print_document
-    from orbax_bench_core.exit_codes import Exit
+    from orbax_bench_core.exit_codes import Exit, exit_code
     from orbax_bench_core.files import read_at_most
     from orbax_bench_core.records import RunDirectory, RunFile
 
@@ -33,9 +33,7 @@ def conclude(finished: Finished, console: "Console") -> int:
     except (OSError, pydantic.ValidationError):
         return Exit.FAILED
     print_document(study_document(study), console)
-    sizes = [size for series in study.series for size in series.sizes]
-    failed = sum(size.blocking.failed + size.background.failed for size in sizes)
-    return Exit.FAILED if failed else Exit.OK
+    return exit_code(study.outcome)
 
 
 ASYNC_STUDY = Pipeline(

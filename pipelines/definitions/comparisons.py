@@ -93,11 +93,11 @@ def conclude_regression(finished: Finished, console: "Console") -> int:
 
 def conclude_comparison(finished: Finished, console: "Console") -> int:
     """Shows how many times as long the candidate takes; only what could not be measured fails."""
-    from orbax_bench_core.exit_codes import Exit
+    from orbax_bench_core.exit_codes import exit_code
 
     verdicts = _shown(finished, console)
     failed = verdicts is None or any(point.unmeasured for point in verdicts.points)
-    return Exit.FAILED if failed else Exit.OK
+    return exit_code(incomplete=failed)
 
 
 def conclude_calibration(finished: Finished, console: "Console") -> int:

@@ -10,20 +10,22 @@ if TYPE_CHECKING:
 
 
 def add(steps: Steps) -> None:
-    """Adds a comparison, where there is a baseline, and fails where points are lacking."""
+    """Adds a comparison, where there is a baseline, and fails where points are lacking.
+
+    A comparison fails by a regression of more than runs that were measured apart differ by.
+    """
     from kfp import dsl
 
     baseline = steps.given["baseline"]
     with dsl.If(baseline != "", name="has-baseline"):
-        steps.judge(baseline)
-    steps.enforce()
+        compared = steps.judge(baseline).outputs
+        steps.enforce(verdict=compared["Output"], verdicts=compared["verdicts"])
+    with dsl.Else(name="has-no-baseline"):
+        steps.enforce()
 
 
 def conclude(finished: Finished, console: "Console") -> int:
-    """Shows the summary of a sweep, and its comparison with a baseline, and returns the exit code.
-
-    A comparison with a baseline is no part of the code: it was measured apart.
-    """
+    """Shows a sweep, and its comparison with a baseline, and returns the exit code."""
     from orbax_bench_core.analysis.summary import notes_document, summarize, terminal_document
     from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
     from orbax_bench_core.document import print_document
@@ -36,9 +38,12 @@ def conclude(finished: Finished, console: "Console") -> int:
     print_document(notes_document(info), console)
     extra = limits_of(run.directory, info, summary)
     print_document(terminal_document(info, summary, extra), console)
+    found = [summary.outcome]
     if finished.arguments["baseline"] and (run.directory.root / RunFile.VERDICTS).exists():
-        print_document(verdicts_document(read_verdicts(run)), console)
-    return exit_code(summary.outcome)
+        verdicts = read_verdicts(run)
+        print_document(verdicts_document(verdicts), console)
+        found.append(verdicts.outcome)
+    return exit_code(*found)
 
 
 SWEEP = Pipeline(

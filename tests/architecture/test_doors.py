@@ -39,6 +39,7 @@ SECOND_DOORS = [
     # Importers, what they may import past its room's door.
     ("**", f"{CORE}.analysis.verdicts.words"),
     ("**", f"{CORE}.document.figures"),  # loads matplotlib
+    ("**", f"{CORE}.gate.decide"),
     ("**", f"{CORE}.gate.health"),
     ("**", f"{CORE}.gate.judge"),
     ("**", f"{CORE}.plan.goodput"),  # a room of its own

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts import judge_point, report, verdicts_document
+from orbax_bench_core.analysis.verdicts import evidence_of, report, verdicts_document
 from orbax_bench_core.document import to_html
 from orbax_bench_core.exports.site import gather, site_document
 from orbax_bench_core.records import Run
@@ -35,7 +35,7 @@ def pages(once, tmp_path_factory, large_sweep, nights, make_paired_run, make_poi
         pair = make_point(label="a=1", candidate=make_point(label="a=1"))
         run = make_paired_run(0, 1.5, pair=pair, blocks=8, folder="compared")
         info = run.read_info()
-        judged = [judge_point(pair, list(Run(run).repeats()), info)]
+        judged = [evidence_of(pair, list(Run(run).repeats()), info)]
         found = {
             **large_sweep,
             "verdicts": to_html(verdicts_document(report(info, judged))),

@@ -1,12 +1,9 @@
 """Noise of the blocks."""
 
-import math
-
 import numpy as np
 import pytest
 
 from orbax_bench_core.gate.blocks import Blocks, random_labels
-from orbax_bench_core.gate.medians import median
 from orbax_bench_core.gate.noise import robust_sigma, within_block_sigma
 
 
@@ -54,13 +51,3 @@ def test_the_offset_of_a_life_is_part_of_its_noise(rng):
     )
     found = within_block_sigma(made(logs, labels))
     assert found == pytest.approx(np.sqrt(0.2**2 + 2 * 0.1**2), rel=0.05)
-
-
-@pytest.mark.parametrize("count", [1, 2, 9, 10, 3001])
-def test_the_median_is_that_of_numpy_to_the_last_bit(count):
-    values = np.random.default_rng(count).lognormal(size=count)
-    assert median(values) == np.median(values)
-
-
-def test_the_median_with_a_value_that_is_no_number_is_none():
-    assert math.isnan(median(np.array([1.0, math.nan, 2.0])))

@@ -6,7 +6,11 @@ import types
 import pytest
 from rich.console import Console
 
+from orbax_bench_core.analysis.verdicts import write_verdicts
 from orbax_bench_pipelines.cli.running import conclude
+from orbax_bench_pipelines.definitions import sweep
+from orbax_bench_pipelines.definitions.pipeline import Finished
+from tests.support.verdicts import build_operation, build_point, build_report
 
 
 @pytest.fixture
@@ -44,3 +48,14 @@ def test_a_loss_goes_before_what_is_inconclusive_and_after_a_regression(
     ended, found, status, failure, code
 ):
     assert ended(found, status, failure) == code
+
+
+@pytest.mark.parametrize(("beyond_runs", "code"), [(False, 0), (True, 3)])
+def test_a_sweep_beside_a_baseline_fails_by_more_than_runs_differ_by(
+    make_record, make_run, beyond_runs, code
+):
+    run = make_run([make_record(times={"save": 1.0})])
+    slower = build_operation("save", "REGRESSION", 5.8, verdict={"beyond_runs": beyond_runs})
+    write_verdicts(run, build_report(build_point("p", slower, mode="unpaired")))
+    finished = Finished(str(run.root), {"baseline": "elsewhere"}, None)
+    assert sweep.conclude(finished, Console(file=io.StringIO())) == code

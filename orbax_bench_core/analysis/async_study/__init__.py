@@ -3,8 +3,7 @@
 from orbax_bench_core.analysis.async_study.model import AsyncStudy
 from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
 from orbax_bench_core.analysis.async_study.study import async_study, check_points
-from orbax_bench_core.analysis.async_study.view import study_document
-from orbax_bench_core.analysis.async_study.words import headline
+from orbax_bench_core.analysis.async_study.view import headline, study_document
 
 __all__ = [
     "AsyncStudy",

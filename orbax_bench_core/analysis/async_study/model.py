@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import ResultModel
 
 
@@ -127,10 +128,6 @@ class Line(ResultModel):
     worst: float
     flat: bool
 
-    def seconds(self, num_bytes: float) -> float:
-        """Returns the blocked time of a checkpoint of that size."""
-        return self.fixed_s + self.s_per_byte * num_bytes
-
     @property
     def bytes_per_s(self) -> float | None:
         """Bytes per second of the part that grows; None where no growth was found."""
@@ -145,7 +142,7 @@ class Fit(ResultModel):
         background: That of saves in the background: what is done before the caller goes on.
         limit: Share saved that very large checkpoints would come to; None where the blocking saves
             did not grow with the bytes.
-        holds: Whether both lines grow, and miss no median by more than 30 %.
+        holds: Whether both lines grow, and are near enough to the medians to be trusted.
     """
 
     blocking: Line
@@ -191,3 +188,11 @@ class AsyncStudy(ResultModel):
     series: tuple[SizeSeries, ...]
     notes: tuple[str, ...] = ()
     documented: tuple[Documented, ...] = DOCUMENTED
+
+    @property
+    def outcome(self) -> Ending:
+        """What an exit code is made of."""
+        sizes = [size for series in self.series for size in series.sizes]
+        return Ending(
+            incomplete=any(each.blocking.failed or each.background.failed for each in sizes)
+        )

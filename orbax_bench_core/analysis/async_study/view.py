@@ -1,13 +1,21 @@
-"""Document of an async study: a table and a figure per series, and the lines through its sizes."""
+"""Async study for people: its sentences, a table and a figure per series, and the lines."""
 
 from __future__ import annotations
 
 import functools
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.analysis.async_study import words
-from orbax_bench_core.analysis.async_study.figures import times_figure
-from orbax_bench_core.analysis.async_study.model import AsyncStudy, SizeSeries
+from orbax_bench_core.analysis.async_study.model import (
+    AsyncStudy,
+    Documented,
+    Line,
+    Ratio,
+    Seconds,
+    Size,
+    SizeSeries,
+)
+from orbax_bench_core.analysis.async_study.study import NEAR
 from orbax_bench_core.document import (
     ByWidth,
     Column,
@@ -22,10 +30,188 @@ from orbax_bench_core.document import (
     Section,
     Span,
     Table,
+    figures,
+    num_bytes,
+    seconds,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+HEADINGS: Final = (
+    "checkpoint",
+    "parameters",
+    "bytes",
+    "n",
+    "blocked, sync",
+    "blocked, async",
+    "saved",
+    "total, sync",
+    "total, async",
+    "total async/sync",
+)
+NUMBERS: Final = HEADINGS[1:]
+"""Columns of numbers."""
+BLOCKED: Final = ("parameters", "blocked, sync", "blocked, async", "saved")
+"""The columns that answer the question of a study."""
+
+READING: Final = """\
+Blocked is the time until training goes on (`save_blocking`), total the time until the checkpoint \
+is committed (`save`). Saved is 1 - blocked async / blocked sync.
+Times are medians of n repeats, in brackets an interval that holds the median in at least 95 % of \
+cases. Fewer than 6 repeats of a kind do not have one: there it is the fastest and the slowest, \
+which hold it in 94 % of cases with 5 repeats, 88 % with 4 and 75 % with 3.
+Shares and ratios are medians over all pairs of an async and a sync repeat, with the 95 % interval \
+of the rank test; 3 repeats of each kind have none.
+The documented figures are those of the Orbax documentation for models of 300M, 8B and 340B \
+parameters. It does not say on what they were measured, so they show the shape and are no target."""
+"""Reading aid of a study, one line each."""
+
+_DASH: Final = "–"
+_PER_SECOND: Final = {"µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}
+
+
+def size_row(size: Size) -> tuple[str, ...]:
+    """Returns one size as cells with the columns of `HEADINGS`."""
+    blocking, background = size.blocking, size.background
+    counts = dict.fromkeys((blocking.blocked.n, background.blocked.n))
+    return (
+        size.checkpoint,
+        _DASH if size.num_parameters is None else count(size.num_parameters),
+        num_bytes(size.num_bytes),
+        " and ".join(map(str, counts)),
+        _seconds(blocking.blocked),
+        _seconds(background.blocked),
+        share(size.saved),
+        _seconds(blocking.total),
+        _seconds(background.total),
+        _ratio(size.overhead),
+    )
+
+
+def headline(study: AsyncStudy) -> str:
+    """Returns the result of a study, one sentence per series."""
+    return " ".join(_sentence(series, several=len(study.series) > 1) for series in study.series)
+
+
+def documented(figures: tuple[Documented, ...]) -> str:
+    """Returns what the documentation says, in one sentence."""
+    said = ", ".join(
+        f"{percent(figure.saved)} at {count(figure.num_parameters)}" for figure in figures
+    )
+    return f"Documented: {said} parameters."
+
+
+def fit_lines(series: SizeSeries) -> list[str]:
+    """Returns the lines through the sizes and their limits, one sentence each."""
+    fit = series.fit
+    if fit is None:
+        return []
+    said = [f"Blocked, sync: {_line(fit.blocking)}. Blocked, async: {_line(fit.background)}."]
+    if fit.blocking.flat or fit.limit is None:
+        said.append("Blocking saves do not grow with the bytes, so the lines explain nothing.")
+        return said
+    if fit.background.flat:
+        said.append(
+            "Async saves block as long at every size, as far as the noise lets see. So the share "
+            "saved grows because blocking saves do; where it ends is not measured."
+        )
+    else:
+        said.append(
+            f"By these lines the share saved goes to {percent(fit.limit)} for large checkpoints."
+        )
+    if max(fit.blocking.worst, fit.background.worst) > NEAR:
+        said.append(
+            f"A line misses a median by more than {percent(NEAR)}: its speed is not to be trusted."
+        )
+    said.append(
+        f"They are straight lines through {len(series.sizes)} medians of this place: a "
+        "description, not a forecast for other machines, other storage or many hosts."
+    )
+    return said
+
+
+def count(value: float) -> str:
+    """Returns a number of parameters as people write it, such as 1.02B."""
+    for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        # From 999.5 on, three digits are those of the next unit.
+        if value >= 0.9995 * limit:
+            scaled = value / limit
+            return f"{scaled:.3g}{unit}" if scaled < 999.5 else f"{scaled:.0f}{unit}"
+    return f"{value:.0f}"
+
+
+def percent(ratio: float) -> str:
+    """Returns a share in percent, finer where it is near to all."""
+    if not 0.9 < ratio < 1:
+        return f"{100 * ratio:.0f} %"
+    return f"{100 * ratio:.{3 if ratio < 0.995 else 4}g} %"
+
+
+def share(saved: Ratio) -> str:
+    """Returns a share with its interval, in percent."""
+    if saved.low is None or saved.high is None:
+        return percent(saved.value)
+    return f"{percent(saved.value)} [{_bare(saved.low)}, {_bare(saved.high)}]"
+
+
+def _sentence(series: SizeSeries, *, several: bool) -> str:
+    first, last = series.sizes[0], series.sizes[-1]
+    about = f"{series.name}: saving" if several else "Saving"
+    said = (
+        f"{about} in the background took {percent(first.saved.value)} off the blocked time at "
+        f"{_size(first)}"
+    )
+    if len(series.sizes) == 1:
+        return f"{said}."
+    return f"{said} and {percent(last.saved.value)} at {_size(last)}."
+
+
+def _size(size: Size) -> str:
+    if size.num_parameters is None:
+        return num_bytes(size.num_bytes)
+    return f"{count(size.num_parameters)} parameters"
+
+
+def _line(line: Line) -> str:
+    rate = line.bytes_per_s
+    growing = f"its bytes at {num_bytes(rate)}/s" if rate and not line.flat else "no shown growth"
+    return (
+        f"{seconds(line.fixed_s)} and {growing}; the medians lie {percent(line.residual)} away "
+        f"(root mean square), {percent(line.worst)} at most"
+    )
+
+
+def _seconds(time: Seconds) -> str:
+    """Returns a median with its interval, in the unit of the median."""
+    median = seconds(time.median)
+    if time.n == 1:
+        return median
+    factor = _PER_SECOND[median.rpartition(" ")[2]]
+    low, high = (_digits(factor * end) for end in (time.low, time.high))
+    return f"{median} [{low}, {high}]"
+
+
+def _digits(value: float) -> str:
+    # From 999.5 on, `.3g` would write an exponent.
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
+def _ratio(ratio: Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.value:.2f}x"
+    return f"{ratio.value:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
+
+
+def _bare(ratio: float) -> str:
+    return percent(ratio).removesuffix(" %")
+
+
 MOST_FIGURES: Final = 20
-"""Series that have a figure: a page of hundreds could not be opened."""
+"""Series that have figures: a page of hundreds could not be opened."""
+
+_BEYOND: Final = 3.0
+"""Factor by which the axis goes beyond the sizes on it."""
 
 WIDE: Final = 140
 """Columns from which on a console has room for total times beside blocked ones."""
@@ -44,26 +230,26 @@ def study_document(study: AsyncStudy) -> Document:
 def _page(study: AsyncStudy) -> tuple[Element, ...]:
     elements: list[Element] = [
         Heading(f"Async study: {study.suite}", level=1),
-        Paragraph(words.headline(study)),
-        Paragraph(words.documented(study.documented), "dim"),
+        Paragraph(headline(study)),
+        Paragraph(documented(study.documented), "dim"),
     ]
     for index, series in enumerate(study.series):
         elements.append(Heading(Span(series.name)))
         if index < MOST_FIGURES:
-            draw = functools.partial(times_figure, series)
-            elements.append(Figure(f"Blocked and total time by size: {series.name}", draw))
-        elements.append(_table(series, words.HEADINGS))
-        elements += [Paragraph(line, "dim") for line in words.fit_lines(series)]
+            drawn = functools.partial(shares_figure, series, study.documented)
+            elements.append(Figure(f"Share of blocked time saved by size: {series.name}", drawn))
+        elements.append(_table(series, HEADINGS))
+        elements += [Paragraph(line, "dim") for line in fit_lines(series)]
     notes: list[Element] = [Items(study.notes)] if study.notes else []
     if len(study.series) > MOST_FIGURES:
-        told = Items((f"The first {MOST_FIGURES} series have a figure.",))
+        told = Items((f"The first {MOST_FIGURES} series have figures.",))
         notes.append(Only("html", (told,)))
     run = f"Run {study.run_id}."
     linked = f"{run} Figures are in `async_study.html`, every number in `async_study.json`."
     return (
         *elements,
         Section("Notes", tuple(notes)),
-        Section("How to read this", (Items(tuple(words.READING.splitlines())),)),
+        Section("How to read this", (Items(tuple(READING.splitlines())),)),
         Only("html", (Paragraph(f"{run} Every number is in `async_study.json`.", "dim"),)),
         Only("markdown", (Paragraph(linked),)),
     )
@@ -72,20 +258,72 @@ def _page(study: AsyncStudy) -> tuple[Element, ...]:
 def _brief(study: AsyncStudy) -> tuple[Element, ...]:
     elements: list[Element] = []
     for series in study.series:
-        wide, narrow = _table(series, words.HEADINGS), _table(series, words.BLOCKED)
+        wide, narrow = _table(series, HEADINGS), _table(series, BLOCKED)
         elements += [Heading(Span(series.name)), ByWidth(WIDE, (wide,), (narrow,))]
-        elements += [Paragraph(line, "dim") for line in words.fit_lines(series)]
+        elements += [Paragraph(line, "dim") for line in fit_lines(series)]
     return (
         *elements,
         *(Paragraph(note, mark=Span("note:", "unsure")) for note in study.notes),
-        Paragraph(Span(words.headline(study), strong=True)),
-        Paragraph(words.documented(study.documented), "dim"),
+        Paragraph(Span(headline(study), strong=True)),
+        Paragraph(documented(study.documented), "dim"),
     )
+
+
+def shares_figure(series: SizeSeries, documented: Sequence[Documented]) -> Drawing:
+    """Returns the drawing of the share of the blocked time that is saved, size by size.
+
+    Documented figures go by parameters, and are left out where the sizes are in bytes.
+    """
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    figure = figures.new_figure(9.6, 4.2)
+    axes = figure.subplots()
+    axes.set_xscale("log")
+    counts = [size.num_parameters for size in series.sizes]
+    places = [
+        float(number if series.by_parameters and number else size.num_bytes)
+        for number, size in zip(counts, series.sizes, strict=True)
+    ]
+    saved = [size.saved for size in series.sizes]
+    lows = [each.value if each.low is None else each.low for each in saved]
+    highs = [each.value if each.high is None else each.high for each in saved]
+    axes.vlines(places, lows, highs, color=figures.CANDIDATE, linewidth=1.4)
+    axes.plot(
+        places,
+        [each.value for each in saved],
+        "s",
+        color=figures.CANDIDATE,
+        label="measured here, 95 % interval",
+    )
+    if series.by_parameters:
+        told = [(each.num_parameters, each.saved) for each in documented]
+        axes.plot(
+            *zip(*told, strict=True),
+            "D",
+            color=figures.INCONCLUSIVE,
+            markerfacecolor="none",
+            label="documented, on machines not named",
+        )
+        places += [float(number) for number, _ in told]
+        axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 3)))
+        axes.xaxis.set_major_formatter(lambda value, _: count(value))
+        axes.set_xlabel("parameters")
+    else:
+        axes.xaxis.set_major_locator(LogLocator(base=4))
+        axes.xaxis.set_major_formatter(lambda value, _: num_bytes(value))
+        axes.set_xlabel("bytes")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlim(min(places) / _BEYOND, max(places) * _BEYOND)
+    axes.set_ylim(max(-1.0, min(0.0, *lows) - 0.05), 1.04)
+    axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.figure.legend(loc="outside lower center", ncols=2)
+    return figure
 
 
 def _table(series: SizeSeries, headings: tuple[str, ...]) -> Table:
     columns = tuple(
-        Column(heading, "number" if heading in words.NUMBERS else "text") for heading in headings
+        Column(heading, "number" if heading in NUMBERS else "text") for heading in headings
     )
-    rows = (dict(zip(words.HEADINGS, words.size_row(size), strict=True)) for size in series.sizes)
+    rows = (dict(zip(HEADINGS, size_row(size), strict=True)) for size in series.sizes)
     return Table(columns, tuple(Row(tuple(row[name] for name in headings)) for row in rows))

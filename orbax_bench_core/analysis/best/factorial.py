@@ -17,7 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from orbax_bench_core.analysis.best.ranking import LEVEL, Floats, holm_rejects, t_interval
+from orbax_bench_core.analysis.best.ranking import LEVEL, Floats
+from orbax_bench_core.analysis.intervals import t_interval
+from orbax_bench_core.gate import holm_levels
 
 MOST_COLUMNS: Final = 400
 """A design with more columns than these is fitted by main effects alone, or not at all: the time
@@ -281,10 +283,10 @@ def _contrast(
 
 
 def _marked(found: Sequence[Contrast], level: float) -> tuple[Contrast, ...]:
-    matters = holm_rejects([contrast.p for contrast in found], level)
+    levels = holm_levels({index: each.p for index, each in enumerate(found)}, len(found), level)
     return tuple(
-        dataclasses.replace(contrast, matters=each)
-        for contrast, each in zip(found, matters, strict=True)
+        dataclasses.replace(contrast, matters=contrast.p <= levels[index])
+        for index, contrast in enumerate(found)
     )
 
 

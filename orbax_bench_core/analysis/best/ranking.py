@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+
+from orbax_bench_core.analysis.intervals import t_interval
+from orbax_bench_core.gate import holm_levels
 
 LEVEL: Final = 0.05
 """Level of ties, and of what lies outside an interval."""
@@ -61,8 +63,9 @@ def rank(values: Mapping[str, Mapping[int, float]], level: float = LEVEL) -> tup
     medians = {point: statistics.median(rounds.values()) for point, rounds in found.items()}
     order = sorted(found, key=lambda point: (medians[point], point))
     best = found[order[0]]
-    compared = {point: _compare(found[point], best, level) for point in order[1:]}
-    tied = _holm({point: each.p for point, each in compared.items() if each.p is not None}, level)
+    compared = {point: ratio_of(found[point], best, level) for point in order[1:]}
+    tested = {point: each.p for point, each in compared.items() if each.p is not None}
+    levels = holm_levels(tested, len(tested), level)
     first = Ranked(
         point=order[0],
         rounds=len(best),
@@ -80,16 +83,11 @@ def rank(values: Mapping[str, Mapping[int, float]], level: float = LEVEL) -> tup
                 ratio=compared[point].ratio,
                 low=compared[point].low,
                 high=compared[point].high,
-                tied=_is_tied(tied.get(point), compared[point].ratio),
+                tied=_is_tied(compared[point], levels.get(point)),
             )
             for point in order[1:]
         ),
     )
-
-
-def _is_tied(by_test: bool | None, ratio: float | None) -> bool | None:
-    near = ratio is not None and ratio < SAME
-    return True if by_test is False and near else by_test
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,15 +109,18 @@ class Ratio:
     rounds: int = 0
 
 
+def _is_tied(compared: Ratio, level: float | None) -> bool | None:
+    """Returns whether a point cannot be told from the best, at its level by Holm's procedure."""
+    if compared.p is None or level is None:
+        return None
+    return compared.p > level or (compared.ratio is not None and compared.ratio < SAME)
+
+
 def ratio_of(
     values: Mapping[int, float], against: Mapping[int, float], level: float = LEVEL
 ) -> Ratio:
     """Returns the ratio of the values of one point to those of another, paired by round."""
-    return _compare(values, against, level)
-
-
-def _compare(values: Mapping[int, float], best: Mapping[int, float], level: float) -> Ratio:
-    logs = [math.log(values[at] / best[at]) for at in sorted(values.keys() & best.keys())]
+    logs = [math.log(values[at] / against[at]) for at in sorted(values.keys() & against.keys())]
     if not logs:
         return Ratio(ratio=None)
     if len(logs) == 1:
@@ -132,47 +133,6 @@ def _compare(values: Mapping[int, float], best: Mapping[int, float], level: floa
         p=p,
         rounds=len(logs),
     )
-
-
-def t_interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
-    """Mean, half width of the two-sided interval, and one-sided p-value of "not above 0"."""
-    from scipy.special import stdtr
-
-    mean, df = statistics.fmean(values), len(values) - 1
-    squares = math.fsum((value - mean) ** 2 for value in values)
-    error = math.sqrt(squares / df / len(values))
-    if error < 1e-12:
-        return mean, 0.0, 0.0 if mean > 1e-12 else 1.0
-    half = _quantile(df, 1 - level / 2) * error
-    return mean, half, float(stdtr(df, -mean / error))
-
-
-@functools.lru_cache(maxsize=256)
-def _quantile(df: int, share: float) -> float:
-    """Returns a quantile of the t distribution."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, share))
-
-
-def _holm(p_values: Mapping[str, float], level: float) -> dict[str, bool]:
-    """Returns which points stay, of those that are tested: the p-value is above Holm's level."""
-    stay = dict.fromkeys(p_values, True)
-    for left, point in zip(
-        range(len(p_values), 0, -1),
-        sorted(p_values, key=lambda point: p_values[point]),
-        strict=True,
-    ):
-        if p_values[point] > level / left:
-            break
-        stay[point] = False
-    return stay
-
-
-def holm_rejects(p_values: Sequence[float], level: float = LEVEL) -> tuple[bool, ...]:
-    """Returns which hypotheses Holm's procedure rejects at a family-wise level."""
-    stay = _holm({str(index): p for index, p in enumerate(p_values)}, level)
-    return tuple(not stay[str(index)] for index in range(len(p_values)))
 
 
 def complete_rounds(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, together
+from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point
 from orbax_bench_core.baselines import FoundRun
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.document import count
 from orbax_bench_core.files import ResultModel
-from orbax_bench_core.gate import Word
+from orbax_bench_core.gate import Word, together
 from orbax_bench_core.records import PairedTimes, Record, repeats_of
 from orbax_bench_core.sweep import Pair
 

@@ -8,8 +8,8 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
-from orbax_bench_core.analysis.noise import words
 from orbax_bench_core.analysis.noise.calibration import AaTest, aa_tests
+from orbax_bench_core.analysis.noise.components import Component, expected_bound
 from orbax_bench_core.analysis.noise.measure import from_records
 from orbax_bench_core.analysis.noise.passport import Noise, Passport
 from orbax_bench_core.baselines import find_runs
@@ -32,6 +32,72 @@ from orbax_bench_core.document import (
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+ENOUGH: Final = 0.01
+"""Upper bound of process noise below which one process per arm may stay for a comparison."""
+
+_LIVES: Final = 4
+_MOST_WAVES: Final = 2000
+
+NO_WORKERS: Final = (
+    "Process noise is not known: no run had several workers of one kind. `orbax-bench calibrate "
+    "--suite SUITE --output-directory DIR` measures it"
+)
+
+
+def component(noise: Noise, found: Component, what: Literal["tau", "interaction"]) -> str:
+    """Returns one component with its interval, in percent."""
+    about = {
+        "tau": "one worker process to the next",
+        "interaction": "the ratio of two options, one worker to the next",
+    }
+    chance = "" if found.low else "; chance explains it"
+    return (
+        f"{noise.operation}, {about[what]}: {_percent(found.estimate)} "
+        f"[{_percent(found.low)}, {_percent(found.high)}], {found.workers} workers with "
+        f"{found.rounds} operations each{chance}"
+    )
+
+
+def bounds(passport: Passport) -> str:
+    """Returns which bounds of process noise the measurement bought, and what a lower one takes."""
+    known = [noise for noise in passport.noise if noise.tau is not None]
+    if not known:
+        return ""
+    worst = max(known, key=lambda noise: 0.0 if noise.tau is None else noise.tau.high)
+    assert worst.tau is not None
+    said = f"Process noise is at most {_percent(worst.tau.high)} ({worst.operation})"
+    if worst.tau.high <= ENOUGH:
+        return f"{said}: one process per arm may stay for a comparison."
+    needed = workers_needed(worst.sigma, worst.tau.rounds)
+    more = (
+        "that takes more workers than anyone would start"
+        if needed is None
+        else f"that takes about {needed} workers, if they do not differ"
+    )
+    return (
+        f"{said}: arms in two processes need lives of several workers each, which they have by "
+        f"default. One process per arm may stay from {_percent(ENOUGH)} down; {more}."
+    )
+
+
+def workers_needed(sigma: float, rounds: int) -> int | None:
+    """Returns the workers whose bound is low enough when they do not differ; None if too many."""
+    if expected_bound(sigma, _MOST_WAVES, _LIVES, rounds) > ENOUGH:
+        return None
+    low, high = 1, _MOST_WAVES
+    while low < high:
+        middle = (low + high) // 2
+        if expected_bound(sigma, middle, _LIVES, rounds) <= ENOUGH:
+            high = middle
+        else:
+            low = middle + 1
+    return _LIVES * low
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
 
 _DETECTABLE_AT: Final = (10, 60)
 """Operations per arm for which the table says what they find."""
@@ -119,14 +185,14 @@ def component_elements(passport: Passport) -> tuple[Element, ...]:
     """Returns by how much workers differ, and what that means for arms with a process each."""
     kinds: tuple[Literal["tau", "interaction"], ...] = ("tau", "interaction")
     lines = [
-        Paragraph(Span(words.component(noise, component, kind)))
+        Paragraph(Span(component(noise, component, kind)))
         for noise in passport.noise
         for kind in kinds
         if (component := getattr(noise, kind)) is not None
     ]
     if not lines:
-        return (Paragraph(Span(words.NO_WORKERS, "dim")),)
-    return (*lines, Paragraph(Span(words.bounds(passport)), "dim"))
+        return (Paragraph(Span(NO_WORKERS, "dim")),)
+    return (*lines, Paragraph(Span(bounds(passport)), "dim"))
 
 
 def passport_table(passport: Passport) -> Table:

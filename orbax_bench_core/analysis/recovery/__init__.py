@@ -2,8 +2,12 @@
 
 from orbax_bench_core.analysis.recovery.drills import recovery_of
 from orbax_bench_core.analysis.recovery.model import PhaseName, Recovery
-from orbax_bench_core.analysis.recovery.view import recovery_document, recovery_section
-from orbax_bench_core.analysis.recovery.words import headline, lacking
+from orbax_bench_core.analysis.recovery.view import (
+    headline,
+    lacking,
+    recovery_document,
+    recovery_section,
+)
 
 __all__ = [
     "PhaseName",

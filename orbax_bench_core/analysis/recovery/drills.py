@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from orbax_bench_core.analysis.intervals import median_interval
 from orbax_bench_core.analysis.recovery.model import (
     PairVerdict,
     Phase,
@@ -14,15 +15,13 @@ from orbax_bench_core.analysis.recovery.model import (
     Recovery,
     RecoverySeries,
 )
-from orbax_bench_core.analysis.verdicts import judge_point
+from orbax_bench_core.analysis.verdicts import PointVerdict, judge_run
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME, UNCOMMITTED
 from orbax_bench_core.records import Repeat, Run, Series
-from orbax_bench_core.sweep import Pair
 
 PHASES: Final[tuple[PhaseName, ...]] = ("notice", "start", "restore", "first_step")
 TOTAL: Final = "recovery"
-_ALPHA: Final = 0.05
 
 
 def recovery_of(run: Run, added: Mapping[PhaseName, float] | None = None) -> Recovery:
@@ -38,22 +37,8 @@ def recovery_of(run: Run, added: Mapping[PhaseName, float] | None = None) -> Rec
         run_id=run.info.run_id,
         suite=run.info.suite_name,
         series=tuple(found),
-        verdicts=tuple(
-            _verdict(run, entry) for entry in run.info.expansion.points if isinstance(entry, Pair)
-        ),
+        verdicts=tuple(map(_verdict, judge_run(run.directory).points)) if run.info.paired else (),
     )
-
-
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Returns order statistics that hold the median in 95 % of cases, from 6 values on.
-
-    With fewer values these are the smallest and the largest.
-    """
-    from scipy.stats import binom
-
-    ordered = sorted(values)
-    below = max(0, int(binom.ppf(_ALPHA / 2, len(ordered), 0.5)) - 1)
-    return ordered[below], ordered[-1 - below]
 
 
 def _reason(run: Run, series: Series) -> str:
@@ -102,9 +87,10 @@ def _phases(drilled: list[Repeat], added: Mapping[PhaseName, float]) -> tuple[Ph
 
 
 def _phase(name: PhaseName, values: list[float], added: float) -> Phase:
-    low, high = median_interval(values)
-    median = statistics.median(values)
-    return Phase(phase=name, n=len(values), median=median, low=low, high=high, added=added)
+    found, median = median_interval(values), statistics.median(values)
+    return Phase(
+        phase=name, n=len(values), median=median, low=found.low, high=found.high, added=added
+    )
 
 
 def _counts(drilled: Iterable[Repeat], metric: str) -> tuple[int, ...]:
@@ -116,9 +102,7 @@ def _values(repeat: Repeat, operation: str, metric: str) -> list[float]:
     return list(repeat.values(metric).get((operation, 0), {}).values())
 
 
-def _verdict(run: Run, pair: Pair) -> PairVerdict:
-    repeats = [repeat for series in Series.all_of(pair) for repeat in run.repeats(series)]
-    verdict = judge_point(pair, repeats, run.info)
+def _verdict(verdict: PointVerdict) -> PairVerdict:
     return PairVerdict(
         point=verdict.point,
         word=verdict.word,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from orbax_bench_core.config import Arm
-from orbax_bench_core.exit_codes import Outcome
+from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import ResultModel
-from orbax_bench_core.gate import Word
+from orbax_bench_core.gate import Word, together
 
 if TYPE_CHECKING:
     import pandas
@@ -133,11 +133,11 @@ class Recovery(ResultModel):
     verdicts: tuple[PairVerdict, ...] = ()
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Ending:
         """What an exit code is made of: a drill that did not come back makes it incomplete."""
-        words = {pair.word for pair in self.verdicts}
-        return Outcome(
-            word=next((word for word in ("REGRESSION", "INCONCLUSIVE") if word in words), ""),
+        words = [pair.word for pair in self.verdicts]
+        return Ending(
+            word=together(words) if words else "",
             incomplete=any(series.recovered < series.drills for series in self.series),
         )
 

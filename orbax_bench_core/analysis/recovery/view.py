@@ -1,13 +1,21 @@
-"""Document of recovery drills: phases, losses and verdicts."""
+"""Recovery drills for people: phases, losses and verdicts, in sentences, tables and a figure."""
 
 from __future__ import annotations
 
 import functools
-from typing import Final
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.analysis.recovery import words
-from orbax_bench_core.analysis.recovery.figures import phases_figure
-from orbax_bench_core.analysis.recovery.model import PairVerdict, Recovery, RecoverySeries
+from orbax_bench_core.analysis.recovery.model import (
+    PairVerdict,
+    Phase,
+    PhaseName,
+    PhaseVerdict,
+    Recovery,
+    RecoverySeries,
+)
+from orbax_bench_core.analysis.summary import shortened
 from orbax_bench_core.document import (
     Column,
     Document,
@@ -21,8 +29,168 @@ from orbax_bench_core.document import (
     Section,
     Span,
     Table,
+    count,
+    figures,
+    percent,
+    seconds,
 )
 from orbax_bench_core.gate import Word
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+HEADINGS: Final = ("phase", "is", "median", "interval", "share", "given", "with it")
+NUMBERS: Final = ("median", "interval", "share", "given", "with it")
+VERDICT_HEADINGS: Final = ("phase", "verdict", "ratio", "interval")
+
+READING: Final = """\
+Each drill trains in fresh processes, kills them with SIGKILL at a step drawn between the second \
+and the third save, and starts new ones. The phases are medians over the drills, in brackets an \
+interval that holds the median in at least 95 % of cases. Below 6 drills there is none: the \
+fastest and the slowest stand there, without brackets.
+notice is the end of file on the pipe of the process that died, at whoever started it. A job \
+without such a watcher waits for JAX's heartbeat instead.
+start ends when JAX is up in all new processes. restore finds the latest committed checkpoint and \
+loads it. first_step compiles, or reads the compilation cache, and takes a step. Making the data \
+of the benchmark is in none of them.
+Steps are lost since the last save that was committed, so more than an interval where a save takes \
+longer than the steps between two of them. A save that was not committed leaves a directory \
+behind, which Orbax keeps unless it is told otherwise.
+Not measured: replacing a node, waiting for a scheduler, storage over a network, starting \
+accelerators again. Give them as seconds (--add-notice, --add-start)."""
+"""Reading aid of drills, one line each."""
+
+MEANINGS: Final[dict[PhaseName, str]] = {
+    "notice": "from the kill until it is seen",
+    "start": "new processes, until JAX is up",
+    "restore": "latest checkpoint found and loaded",
+    "first_step": "compiled, and one step taken",
+    "recovery": "all of them",
+}
+_DASH: Final = "–"
+MOST_WITHOUT_INTERVAL: Final = 5
+"""Drills of which the fastest and the slowest hold the median in less than 95 % of cases."""
+
+
+def _spread(phase: Phase) -> str:
+    if phase.n < MOST_WITHOUT_INTERVAL + 1:
+        return f"{seconds(phase.low)} – {seconds(phase.high)}" if phase.n > 1 else _DASH
+    return f"[{seconds(phase.low)}, {seconds(phase.high)}]"
+
+
+def phase_row(phase: Phase, total: Phase) -> tuple[str, ...]:
+    """Returns one phase as cells with the columns of `HEADINGS`."""
+    return (
+        phase.phase,
+        MEANINGS[phase.phase],
+        seconds(phase.median),
+        _spread(phase),
+        percent(phase.median / total.median) if total.median else _DASH,
+        seconds(phase.added) if phase.added else _DASH,
+        seconds(phase.total) if total.added else _DASH,
+    )
+
+
+def verdict_row(verdict: PhaseVerdict) -> tuple[str, ...]:
+    """Returns one phase in both arms as cells with the columns of `VERDICT_HEADINGS`."""
+    known = verdict.low is not None and verdict.high is not None
+    return (
+        verdict.phase,
+        verdict.word if verdict.primary else f"({verdict.word})",
+        _DASH if verdict.ratio is None else f"{verdict.ratio:.2f}x",
+        f"[{verdict.low:.2f}, {verdict.high:.2f}]" if known else _DASH,
+    )
+
+
+def success(series: RecoverySeries) -> str:
+    """Returns how many drills came back, and what is known of what they restored."""
+    said = f"{series.recovered} of {count(series.drills, 'drill')} came back"
+    if not series.recovered:
+        return said
+    if series.verified:
+        return f"{said}, each with the state of a job that was never killed"
+    return f"{said}; what they restored was not compared with anything"
+
+
+def losses(series: RecoverySeries) -> str:
+    """Returns what the kills cost in steps, and what they left behind."""
+    lost, left = series.steps_lost, sum(found > 0 for found in series.uncommitted)
+    if not lost:
+        return ""
+    said = (
+        f"Steps lost: median {statistics.median(lost):g}, at most {max(lost)}. "
+        f"{left} of {count(len(lost), 'kill')} left a save uncommitted."
+    )
+    if series.peers_s:
+        said += (
+            f" Left alone, the other processes noticed after "
+            f"{seconds(statistics.median(series.peers_s))} (median of {len(series.peers_s)})."
+        )
+    return said
+
+
+def lacking(recovery: Recovery) -> list[str]:
+    """Returns the series of which drills did not come back, a line each with the reasons."""
+    return [
+        f"{series.name}: {series.recovered} of {series.drills} drills came back: "
+        f"{'; '.join(series.reasons)}"
+        for series in recovery.series
+        if series.recovered < series.drills
+    ]
+
+
+def headline(recovery: Recovery) -> str:
+    """Returns the result of drills: one sentence per pair, or per series without arms."""
+    if recovery.verdicts:
+        return " ".join(map(_of_pair, recovery.verdicts))
+    return " ".join(
+        _of_series(series, several=len(recovery.series) > 1) for series in recovery.series
+    )
+
+
+def _of_series(series: RecoverySeries, *, several: bool) -> str:
+    about = f"{series.name}: " if several else ""
+    total = series.phase("recovery")
+    if total is None:
+        return f"{about}none of {count(series.drills, 'drill')} came back."
+    largest = max(series.phases[:-1], key=lambda phase: phase.total)
+    given = f", {seconds(total.added)} of it given" if total.added else ""
+    return (
+        f"{about}back after {seconds(total.total)}{given}, most of it {largest.phase} "
+        f"({seconds(largest.total)}); {success(series)}."
+    )
+
+
+def _of_pair(verdict: PairVerdict) -> str:
+    why = f" ({verdict.reason})" if verdict.reason else ""
+    total = next((phase for phase in verdict.phases if phase.phase == "recovery"), None)
+    if total is None or total.ratio is None:
+        return f"{verdict.point}: {verdict.word}{why}."
+    return f"{verdict.point}: {verdict.word}{why}, recovery {total.ratio:.2f}x of the baseline."
+
+
+_WIDTH: Final = 9.6
+_ROW: Final = 0.45
+_COLOURS: Final = tuple(light for light, _ in figures.SERIES.values())
+
+
+def phases_figure(series: Sequence[RecoverySeries]) -> Drawing:
+    """Returns the drawing of the medians of each phase, as bars end to end."""
+    figure = figures.new_figure(_WIDTH, 1.6 + _ROW * len(series))
+    axes = figure.subplots()
+    for row, drilled in enumerate(series):
+        end = 0.0
+        for phase, colour in zip(drilled.phases[:-1], _COLOURS, strict=False):
+            label = phase.phase if row == 0 else None
+            axes.barh(row, phase.total, left=end, color=colour, height=0.6, label=label)
+            end += phase.total
+    names = shortened({drilled.series_id: drilled.name for drilled in series})
+    axes.set_yticks(range(len(series)), [figures.label(name) for name in names.values()])
+    axes.invert_yaxis()
+    axes.set_xlabel("seconds from the kill")
+    axes.figure.legend(loc="outside lower center", ncols=4)
+    return figure
+
 
 _ROLES: Final[dict[Word, Role]] = {"REGRESSION": "bad", "PASS": "good", "INCONCLUSIVE": "unsure"}
 MOST_DRAWN: Final = 40
@@ -30,7 +198,7 @@ MOST_DRAWN: Final = 40
 
 def recovery_document(recovery: Recovery) -> Document:
     """Returns drills for people; a terminal reads the result last."""
-    result = Paragraph(Span(words.headline(recovery), strong=True))
+    result = Paragraph(Span(headline(recovery), strong=True))
     series = [element for drilled in recovery.series for element in _series(drilled)]
     verdicts = [element for verdict in recovery.verdicts for element in _verdict(verdict)]
     drawn = tuple(drilled for drilled in recovery.series if drilled.phases)[:MOST_DRAWN]
@@ -45,7 +213,7 @@ def recovery_document(recovery: Recovery) -> Document:
             *([figure] if drawn else []),
             *series,
             *verdicts,
-            Section("How to read this", (Items(tuple(words.READING.splitlines())),)),
+            Section("How to read this", (Items(tuple(READING.splitlines())),)),
             Paragraph(f"Run {recovery.run_id}. Every number is in `recovery.json`.", "dim"),
         ),
         brief=(*series, *verdicts, result),
@@ -54,7 +222,7 @@ def recovery_document(recovery: Recovery) -> Document:
 
 def recovery_section(recovery: Recovery) -> Document:
     """Returns what the report of a run says of its drills, above the tables."""
-    result = Paragraph(words.headline(recovery))
+    result = Paragraph(headline(recovery))
     series = [_below(element) for drilled in recovery.series for element in _series(drilled)]
     verdicts = [_below(element) for verdict in recovery.verdicts for element in _verdict(verdict)]
     more = Paragraph("Figure and explanations are in recovery.html.", "dim")
@@ -72,21 +240,18 @@ def _series(series: RecoverySeries) -> list[Element]:
     elements: list[Element] = [Heading(Span(series.name))]
     total = series.phase("recovery")
     if total is not None:
-        headings = [heading for heading in words.HEADINGS if total.added or heading not in _GIVEN]
+        headings = [heading for heading in HEADINGS if total.added or heading not in _GIVEN]
         rows = [
-            dict(zip(words.HEADINGS, words.phase_row(phase, total), strict=True))
-            for phase in series.phases
+            dict(zip(HEADINGS, phase_row(phase, total), strict=True)) for phase in series.phases
         ]
-        columns = (
-            Column(name, "number" if name in words.NUMBERS else "fixed") for name in headings
-        )
+        columns = (Column(name, "number" if name in NUMBERS else "fixed") for name in headings)
         table = Table(
             tuple(columns), tuple(Row(tuple(row[name] for name in headings)) for row in rows)
         )
         elements.append(table)
-    elements.append(Paragraph(f"{words.success(series)}.", role))
+    elements.append(Paragraph(f"{success(series)}.", role))
     if series.steps_lost:
-        elements.append(Paragraph(words.losses(series)))
+        elements.append(Paragraph(losses(series)))
     elements += [Paragraph(reason, "bad", mark="failed:") for reason in series.reasons]
     return elements
 
@@ -97,11 +262,11 @@ _GIVEN: Final = ("given", "with it")
 def _verdict(verdict: PairVerdict) -> list[Element]:
     columns = tuple(
         Column(heading, "fixed" if heading in ("phase", "verdict") else "number")
-        for heading in words.VERDICT_HEADINGS
+        for heading in VERDICT_HEADINGS
     )
     rows = []
     for phase in verdict.phases:
-        name, word, ratio, interval = words.verdict_row(phase)
+        name, word, ratio, interval = verdict_row(phase)
         rows.append(Row((name, Span(word, _ROLES[phase.word]), ratio, interval)))
     heading = Heading(("Candidate against baseline: ", Span(verdict.point)))
     return [heading, Table(columns, tuple(rows))]

@@ -8,8 +8,7 @@ from orbax_bench_core.analysis.releases.model import (
     ReleaseWord,
     SearchStep,
 )
-from orbax_bench_core.analysis.releases.view import search_document
-from orbax_bench_core.analysis.releases.words import answer
+from orbax_bench_core.analysis.releases.view import answer, search_document
 
 __all__ = [
     "Conclusion",

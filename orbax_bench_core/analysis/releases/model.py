@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from orbax_bench_core.exit_codes import Outcome
+from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
 
@@ -20,11 +20,11 @@ Conclusion = Literal["named", "range", "same", "undecided", "failed"]
 verdict, or ends that could not be measured."""
 
 _OUTCOMES: Final = {
-    "named": Outcome(word="REGRESSION"),
-    "range": Outcome(word="REGRESSION"),
-    "same": Outcome(word="PASS"),
-    "undecided": Outcome(word="INCONCLUSIVE"),
-    "failed": Outcome(incomplete=True),
+    "named": Ending(word="REGRESSION"),
+    "range": Ending(word="REGRESSION"),
+    "same": Ending(word="PASS"),
+    "undecided": Ending(word="INCONCLUSIVE"),
+    "failed": Ending(incomplete=True),
 }
 
 
@@ -91,6 +91,6 @@ class ReleaseSearch(ResultModel):
     steps: tuple[SearchStep, ...]
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Ending:
         """What an exit code is made of."""
         return _OUTCOMES[self.conclusion]

@@ -1,13 +1,18 @@
-"""Document of a search over releases: the answer, the ratio by release, and the steps in order."""
+"""Answer of a search over releases for people: its sentences, the ratio by release, the steps."""
 
 from __future__ import annotations
 
 import functools
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.analysis.releases import words
-from orbax_bench_core.analysis.releases.figures import ratio_figure
-from orbax_bench_core.analysis.releases.model import ReleaseSearch, ReleaseWord
+from orbax_bench_core.analysis.releases.model import (
+    OperationRatio,
+    Purpose,
+    ReleaseSearch,
+    ReleaseWord,
+    SearchStep,
+)
+from orbax_bench_core.analysis.verdicts import ratio_axis, ratio_limits
 from orbax_bench_core.document import (
     Column,
     Document,
@@ -21,7 +26,143 @@ from orbax_bench_core.document import (
     Section,
     Span,
     Table,
+    figures,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+HEADINGS: Final = ("step", "release", "against", "for", "verdict", "ratio", "interval", "in words")
+
+READING: Final = """\
+Each comparison runs both releases in turns, in blocks of random order, each in an environment of \
+its own; the ratio is the time with the newer one over that with the older one: above 1 is slower.
+The search first compares the ends, then halves what lies between them, each release against the \
+good one. A release that it stops at is compared with its direct predecessor before it is named: \
+only a REGRESSION there names it. When it passes, it becomes the good release, and the rest is \
+searched.
+A range without a name says: at its older end the operation had not regressed, by its newer end it \
+had, and the verdicts do not say in which release."""
+"""Reading aid of a search, one line each."""
+
+_PURPOSES: Final[dict[Purpose, str]] = {
+    "ends": "both ends",
+    "search": "halving",
+    "confirm": "confirmation",
+}
+
+
+def answer(search: ReleaseSearch) -> str:
+    """Returns the answer of a search in a sentence or two."""
+    package, operations = search.package, " and ".join(search.operations)
+    first, last = search.releases[0], search.releases[-1]
+    why = search.steps[0].why
+    if search.conclusion == "named":
+        return (
+            f"{package} {search.first_bad} is the first release in which {operations} regressed; "
+            f"{search.last_good} is the last good one. Compared with each other, the two regressed."
+        )
+    if search.conclusion == "range":
+        return (
+            f"{operations} regressed between {package} {search.last_good} and {search.first_bad}; "
+            f"no single release can be named: {_open(search)}."
+        )
+    if search.conclusion == "same":
+        return (
+            f"{package} {last} shows no regression against {first}, so there is nothing to search "
+            f"for. {why}"
+        )
+    if search.conclusion == "undecided":
+        return f"There is no clear verdict on {package} {last} against {first}, so no search. {why}"
+    return f"{package} {last} could not be compared with {first}: {why}"
+
+
+def purpose(purpose: Purpose) -> str:
+    """Returns the reason of a comparison, for people."""
+    return _PURPOSES[purpose]
+
+
+def ratio(found: OperationRatio) -> str:
+    """Returns a ratio with its operation."""
+    return f"{found.operation} {found.ratio:.3f}x"
+
+
+def interval(found: OperationRatio) -> str:
+    """Returns the interval of a ratio."""
+    if found.low is None or found.high is None:
+        return "–"
+    return f"[{found.low:.3f}, {found.high:.3f}]"
+
+
+def _open(search: ReleaseSearch) -> str:
+    """Returns what keeps a range from being a name."""
+    if search.undecided:
+        return f"there is no verdict on {', '.join(search.undecided)}"
+    last = next(step for step in reversed(search.steps) if step.purpose == "confirm")
+    if last.outcome == "PASS":
+        return (
+            f"{last.release} passes against its predecessor {last.against}, so the slow-down came "
+            "in smaller steps"
+        )
+    return f"{last.release} against its predecessor {last.against} gave no verdict"
+
+
+_WIDTH: Final = 9.6
+_HEIGHT: Final = 3.2
+_LEAST: Final = 0.05
+_MOST_LABELS: Final = 14
+_APART: Final = 0.12
+"""Distance of the markers of one release, releases being 1 apart."""
+
+
+def ratio_figure(search: ReleaseSearch, operation: str) -> Drawing:
+    """Returns the drawing of one operation: every comparison at its newer release."""
+    figure = figures.new_figure(_WIDTH, _HEIGHT)
+    draw_ratios(figure.subplots(), search, operation)
+    return figure
+
+
+def draw_ratios(axes: Axes, search: ReleaseSearch, operation: str) -> None:
+    """Draws ratios with their intervals, filled against the good release, hollow against others."""
+    colours = {"REGRESSION": figures.REGRESSION, "PASS": figures.PASS}
+    every = [1.0]
+    seen: dict[str, int] = {}
+    for step in search.steps:
+        for found in step.ratios:
+            if found.operation != operation:
+                continue
+            low, high = found.low or found.ratio, found.high or found.ratio
+            place = search.releases.index(step.release) + _APART * seen.get(step.release, 0)
+            seen[step.release] = seen.get(step.release, 0) + 1
+            colour = colours.get(step.outcome, figures.INCONCLUSIVE)
+            axes.errorbar(
+                [place],
+                [found.ratio],
+                yerr=[[max(found.ratio - low, 0)], [max(high - found.ratio, 0)]],
+                fmt="o" if _against_first(search, step) else "D",
+                color=colour,
+                markerfacecolor=colour if _against_first(search, step) else figures.PAGE,
+                elinewidth=1.4,
+            )
+            every += [low, found.ratio, high]
+    axes.axhline(1, color=figures.DIM, linewidth=1)
+    if search.conclusion == "named" and search.first_bad is not None:
+        place = search.releases.index(search.first_bad) - 0.5
+        axes.axvline(place, color=figures.REGRESSION, linewidth=1.2, linestyle=(0, (4, 3)))
+    limits = ratio_limits(every, _LEAST)
+    axes.set_yscale("log")
+    axes.set_ylim(*limits)
+    ratio_axis(axes.yaxis, *limits)
+    axes.set_ylabel("newer / older release")
+    axes.set_xlim(-0.5, len(search.releases) - 0.3)
+    stride = -(-len(search.releases) // _MOST_LABELS)
+    axes.set_xticks(range(0, len(search.releases), stride), search.releases[::stride])
+
+
+def _against_first(search: ReleaseSearch, step: SearchStep) -> bool:
+    return step.against == search.releases[0]
+
 
 _ROLES: Final[dict[ReleaseWord, Role]] = {
     "REGRESSION": "bad",
@@ -33,9 +174,9 @@ _ROLES: Final[dict[ReleaseWord, Role]] = {
 
 def search_document(search: ReleaseSearch) -> Document:
     """Returns a search for people; a terminal has seen its steps, and is told the answer."""
-    answer = Paragraph(Span(words.answer(search), strong=True))
+    said = Paragraph(Span(answer(search), strong=True))
     operations = dict.fromkeys(found.operation for step in search.steps for found in step.ratios)
-    figures = (
+    drawn = (
         Figure(
             f"Ratio of {operation} by release: filled against {search.releases[0]}, hollow against "
             "another",
@@ -46,13 +187,13 @@ def search_document(search: ReleaseSearch) -> Document:
     )
     elements: tuple[Element, ...] = (
         Heading(f"Search over {len(search.releases)} releases of {search.package}", level=1),
-        answer,
-        *figures,
+        said,
+        *drawn,
         Heading("Steps"),
         _steps(search),
-        Section("How to read this", (Items(tuple(words.READING.splitlines())),)),
+        Section("How to read this", (Items(tuple(READING.splitlines())),)),
     )
-    return Document(title=f"Releases of {search.package}", elements=elements, brief=(answer,))
+    return Document(title=f"Releases of {search.package}", elements=elements, brief=(said,))
 
 
 def _steps(search: ReleaseSearch) -> Table:
@@ -62,15 +203,15 @@ def _steps(search: ReleaseSearch) -> Table:
                 str(number),
                 Span(step.release),
                 Span(step.against),
-                words.purpose(step.purpose),
+                purpose(step.purpose),
                 Span(step.outcome, _ROLES[step.outcome]),
-                Span(", ".join(map(words.ratio, step.ratios))),
-                Span(", ".join(map(words.interval, step.ratios))),
+                Span(", ".join(map(ratio, step.ratios))),
+                Span(", ".join(map(interval, step.ratios))),
                 Span(step.why),
             )
         )
         for number, step in enumerate(search.steps, start=1)
     ]
     kinds = {"step": "number", "for": "fixed", "verdict": "fixed", "in words": "prose"}
-    columns = tuple(Column(heading, kinds.get(heading, "text")) for heading in words.HEADINGS)  # type: ignore[arg-type]
+    columns = tuple(Column(heading, kinds.get(heading, "text")) for heading in HEADINGS)  # type: ignore[arg-type]
     return Table(columns, tuple(rows))

@@ -3,8 +3,7 @@
 from orbax_bench_core.analysis.soak.model import Soak, SoakWord
 from orbax_bench_core.analysis.soak.slope import DROPPED, FEWEST, slope_of, word_of
 from orbax_bench_core.analysis.soak.soak import LIMIT_MIB, lives_of, longest, soak_of
-from orbax_bench_core.analysis.soak.view import soak_document, soak_section
-from orbax_bench_core.analysis.soak.words import headline
+from orbax_bench_core.analysis.soak.view import headline, soak_document, soak_section
 
 __all__ = [
     "DROPPED",

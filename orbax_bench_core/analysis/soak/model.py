@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from orbax_bench_core.exit_codes import Outcome
+from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import ResultModel
 
 if TYPE_CHECKING:
@@ -119,9 +119,9 @@ class Soak(ResultModel):
     notes: tuple[str, ...] = ()
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Ending:
         """What an exit code is made of."""
-        return Outcome(word=self.word, incomplete=any(series.failed for series in self.series))
+        return Ending(word=self.word, incomplete=any(series.failed for series in self.series))
 
     def table(self) -> pandas.DataFrame:
         """Returns one row per point, host and level, with both slopes and the verdict."""

@@ -7,9 +7,10 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from orbax_bench_core.analysis.soak.model import Growth, Level, Soak, SoakSeries, SoakWord
+from orbax_bench_core.analysis.soak.model import Growth, Level, Soak, SoakSeries
 from orbax_bench_core.analysis.soak.slope import DROPPED, FEWEST, saves_to_decide, slope_of, word_of
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.gate import together
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME
 from orbax_bench_core.records import Record, Repeat, Run, Series
 
@@ -64,13 +65,14 @@ def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:
             f"{run.directory.root} holds no soak ({why}): `orbax-bench soak SUITE -o DIR --saves "
             f"{FEWEST}` measures the state of the process after each save"
         )
-    words = {series.word for series in found}
-    word: SoakWord = "LEAK" if "LEAK" in words else "PASS" if words == {"PASS"} else "INCONCLUSIVE"
+    words = [series.word for series in found]
+    if any(series.failed for series in found):
+        words.append("INCONCLUSIVE")  # what a failure ended has not passed
     return Soak(
         run_id=run.info.run_id,
         suite=run.info.suite_name,
         limit_mib=limit_mib,
-        word=word,
+        word=together(words),
         series=tuple(found),
         notes=tuple(notes),
     )
@@ -138,11 +140,8 @@ def _judged(
     enough = saves >= FEWEST
     growths = _growths(life, limit_mib) if enough else ()
     memory = [growth for growth in growths if growth.level in ("rss", "device")]
-    word: SoakWord = "INCONCLUSIVE"
-    if any(growth.word == "LEAK" for growth in growths):
-        word = "LEAK"
-    elif memory and all(growth.word == "PASS" for growth in memory):
-        word = "PASS"
+    # Whatever grows is a leak, and memory that does not is a pass.
+    deciding = [growth for growth in growths if growth in memory or growth.word == "LEAK"]
     needed = FEWEST if not enough else _needed(memory)
     return SoakSeries(
         series_id=series.id,
@@ -156,7 +155,7 @@ def _judged(
         failed=failed,
         growths=growths,
         levels=_drawn([levels[RSS.name] for levels in life.values]),
-        word=word,
+        word=together([growth.word for growth in deciding if growth.word is not None]),
         needed=needed,
     )
 

@@ -1,5 +1,6 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
+from orbax_bench_core.analysis.verdicts.evidence import Evidence
 from orbax_bench_core.analysis.verdicts.findings import attempts
 from orbax_bench_core.analysis.verdicts.headlines import headline, nearest_to_trouble
 from orbax_bench_core.analysis.verdicts.metrics import MetricsShown
@@ -14,11 +15,11 @@ from orbax_bench_core.analysis.verdicts.model import (
     write_verdicts,
 )
 from orbax_bench_core.analysis.verdicts.paired import (
+    evidence_of,
     judge_point,
+    judge_run,
     needs_more,
     report,
-    together,
-    unknown_primary,
     version_differences,
 )
 from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
@@ -28,6 +29,7 @@ from orbax_bench_core.analysis.verdicts.words import interval, ratio, share
 
 __all__ = [
     "NO_PAST",
+    "Evidence",
     "MetricsShown",
     "OperationVerdict",
     "PointVerdict",
@@ -36,9 +38,11 @@ __all__ = [
     "attempts",
     "compare_stored",
     "compare_unpaired",
+    "evidence_of",
     "headline",
     "interval",
     "judge_point",
+    "judge_run",
     "nearest_to_trouble",
     "needs_more",
     "ratio",
@@ -48,8 +52,6 @@ __all__ = [
     "read_verdicts_file",
     "report",
     "share",
-    "together",
-    "unknown_primary",
     "verdicts_document",
     "version_differences",
     "what_decided",

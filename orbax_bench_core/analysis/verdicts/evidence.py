@@ -1,13 +1,17 @@
-"""Evidence beside the times: what values were compared with, and how an object store answered."""
+"""Evidence on a point before its word is set: what statistics decide, and the doubts about it."""
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.analysis.verdicts.model import PointVerdict, StorageTrouble
-from orbax_bench_core.config import ARMS, Arm
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, StorageTrouble
+from orbax_bench_core.config import ARMS, Arm, GateConfig
+from orbax_bench_core.errors import did_you_mean
+from orbax_bench_core.gate import Decision, Doubt, decide
 from orbax_bench_core.records import (
     VERIFIED_WORDS,
     Repeat,
@@ -28,52 +32,117 @@ MOST_FLAGGED: Final = 0.2
 _LEVEL: Final = 0.001
 """Of each direction at each look, so that equal arms are told apart in 1 % of comparisons."""
 
+_REFUSED: Final = re.compile(
+    r"too ?many ?requests|service ?unavailable|slow ?down"
+    r"|(?:http(?:/[\d.]+)?|code|status|error)\W{1,3}(?:429|503)\b",
+    re.IGNORECASE,
+)
+"""An error that is the answer of a store which was asked for too much."""
+
+_NAMES_FIRST: Final = "See to the names under `gate.primary` first."
+
 _Arrays = tuple["np.ndarray", "np.ndarray"]
 _NO_FLAGS: Final = StoreFlags(flagged=0, repeats=0, counts={})
 
 
-def with_evidence(
-    verdict: PointVerdict, repeats: Iterable[Repeat], per_life: int = 1
-) -> PointVerdict:
-    """Returns a verdict with what else its repeats tell, which may take its word away.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What is known of a point before its word is set.
+
+    Attributes:
+        found: What the statistics decide.
+        doubts: What speaks against that, each with its reason.
+        operations: Verdicts on its operations.
+        failed: Whether there is nothing to compare.
+        build: Makes the verdict, of these and of what is decided.
+    """
+
+    found: Decision
+    doubts: Mapping[Doubt, str]
+    operations: tuple[OperationVerdict, ...]
+    failed: bool
+    build: Callable[..., PointVerdict]
+
+    def verdict(self, unknown_primary: str = "", *, exploratory: bool = False) -> PointVerdict:
+        """Decides; the first argument is what `never_measured` says of all points."""
+        doubts = dict(self.doubts)
+        if unknown_primary:
+            doubts["unknown_primary"] = unknown_primary
+        decision, operations = decide(self.found, doubts), self.operations
+        if unknown_primary and decision.word != "REGRESSION":
+            operations = tuple(
+                operation.model_copy(update={"advice": _NAMES_FIRST})
+                if operation.primary and operation.verdict.word == "INCONCLUSIVE"
+                else operation
+                for operation in operations
+            )
+        return self.build(
+            word=decision.word,
+            endpoint=decision.endpoint,
+            reason=decision.reason,
+            settled=decision.settled,
+            next_look=decision.next_look,
+            operations=operations,
+            failed=self.failed,
+            exploratory=exploratory,
+        )
+
+
+def never_measured(gate: GateConfig, measured: Iterable[str]) -> str:
+    """Returns which primary operations a suite names that no point has measured; empty for none.
+
+    A suite names those of all its benchmarks, each of which may lack some. What none of them has is
+    a name that was mistaken, and its operation was not looked at.
+    """
+    known = sorted(set(measured))
+    unknown = [name for name in gate.primary if name not in known]
+    if not (gate.names_primary and known and unknown):
+        return ""
+    hints = [did_you_mean(name, known) for name in unknown]
+    near = [hint for hint in dict.fromkeys(hints) if not hint.startswith("known: ")]
+    hint = "; ".join([*near, f"measured: {', '.join(known)}"])
+    return (
+        f"`gate.primary` names {', '.join(unknown)}, which no arm of any point has measured "
+        f"({hint}), so that nothing is said of it: correct the name, and run again in another "
+        "output directory"
+    )
+
+
+def verified_of(arms: Mapping[Arm, Sequence[Repeat]]) -> dict[Arm, Verified]:
+    """Returns what the restored values of each arm were compared with, by repeats that passed."""
+    return {arm: weakest(each.verified for each in found) for arm, found in arms.items() if found}
+
+
+def storage_doubts(
+    troubles: Iterable[StorageTrouble],
+    operations: Iterable[OperationVerdict],
+    repeats: Iterable[Repeat],
+    reason: str = "",
+) -> dict[Doubt, str]:
+    """Returns the doubts that an object store's trouble raises, with a reason unless there is one.
 
     Flagged samples stay in the verdict: without them a candidate that asks storage for more would
     look good. Where more than a fifth of those of a primary operation are flagged, times tell of
     storage, and there is no verdict; unless the flags themselves differ between the arms, by the
-    test of the gate for stalls, and then it says which arm is throttled more.
+    test of the gate for stalls, and then it says which arm is throttled more. Failed attempts of
+    the candidate tell of storage where the store has refused more than a fifth of them.
     """
-    counted = [repeat for repeat in repeats if repeat.counts]
-    arms = {arm: [repeat for repeat in counted if repeat.series.arm == arm] for arm in ARMS}
-    return with_evidence_of(verdict, arms, per_life)
-
-
-def with_evidence_of(
-    verdict: PointVerdict, arms: Mapping[Arm, Sequence[Repeat]], per_life: int = 1
-) -> PointVerdict:
-    """Returns what `with_evidence` does, of repeats that are told apart already."""
-    troubles = tuple(_troubles(arms, per_life))
-    primary = {operation.operation for operation in verdict.operations if operation.primary}
-    bad = [
-        trouble
-        for trouble in troubles
-        if trouble.operation in primary and trouble.share > MOST_FLAGGED
+    primary = {operation.operation for operation in operations if operation.primary}
+    for trouble in troubles:
+        if trouble.operation in primary and trouble.share > MOST_FLAGGED and trouble.more is None:
+            break
+    else:
+        return {}
+    failed = [
+        repeat
+        for repeat in repeats
+        if repeat.series.arm == "candidate" and not repeat.warmup and repeat.first_failed
     ]
-    undecided = [trouble for trouble in bad if trouble.more is None]
-    found: dict[str, object] = {
-        "verified": {
-            arm: weakest(repeat.verified for repeat in repeats)
-            for arm, repeats in arms.items()
-            if repeats
-        },
-        "storage": troubles,
-    }
-    if undecided:
-        found |= {
-            "word": "INCONCLUSIVE",
-            "endpoint": "storage",
-            "reason": verdict.reason or _reason(undecided[0]),
-        }
-    return verdict.model_copy(update=found)
+    refused = [repeat for repeat in failed if _REFUSED.search(repeat.first_reason)]
+    told: dict[Doubt, str] = {"storage": reason or _reason(trouble)}
+    if len(refused) > MOST_FLAGGED * len(failed):
+        told["store_answers"] = told["storage"]
+    return told
 
 
 def evidence_remarks(point: PointVerdict) -> list[str]:
@@ -115,7 +184,10 @@ def _reason(trouble: StorageTrouble) -> str:
     )
 
 
-def _troubles(arms: Mapping[Arm, Sequence[Repeat]], per_life: int) -> Iterable[StorageTrouble]:
+def storage_troubles(
+    arms: Mapping[Arm, Sequence[Repeat]], per_life: int = 1
+) -> Iterator[StorageTrouble]:
+    """Yields the operations with which an object store had trouble, of repeats that passed."""
     flags: dict[Arm, dict[str, StoreFlags]] = {}
     for arm, repeats in arms.items():
         counter = StoreFlagCounter()

@@ -9,7 +9,7 @@ import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig
 from orbax_bench_core.errors import Problem, UserError, command
-from orbax_bench_core.exit_codes import Outcome
+from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
@@ -227,13 +227,6 @@ class VerdictReport(ResultModel):
     not_alone: int = 0
     judged_at: datetime.datetime
 
-    def explored(self, stamp: str) -> VerdictReport:
-        """Returns the report stamped as one of other rules, with every point; as it is for none."""
-        marked = tuple(
-            point.model_copy(update={"exploratory": bool(stamp)}) for point in self.points
-        )
-        return self.model_copy(update={"exploratory": stamp, "points": marked})
-
     @property
     def lacks_operations(self) -> bool:
         """Whether an arm lacks a primary operation, which nobody compared and no repeat mends."""
@@ -260,11 +253,11 @@ class VerdictReport(ResultModel):
         )
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Ending:
         """What an exit code is made of; a study is an answer, however long each system takes."""
         failed = not self.points or any(point.failed for point in self.points)
         answers = self.is_study and not self.lacks_operations
-        return Outcome(
+        return Ending(
             word="" if answers else self.word,
             incomplete=bool(self.left_out) or (failed and not self.only_warns),
             exploratory=bool(self.exploratory),

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 
 from orbax_bench_core.analysis.verdicts.advice import advice
-from orbax_bench_core.analysis.verdicts.evidence import with_evidence
+from orbax_bench_core.analysis.verdicts.evidence import (
+    Evidence,
+    never_measured,
+    storage_doubts,
+    storage_troubles,
+    verified_of,
+)
 from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
 from orbax_bench_core.analysis.verdicts.model import (
     EXPLORATORY,
@@ -14,10 +22,9 @@ from orbax_bench_core.analysis.verdicts.model import (
     PointVerdict,
     VerdictReport,
 )
-from orbax_bench_core.analysis.verdicts.names import never_measured, unless_named
-from orbax_bench_core.analysis.verdicts.revisions import revision_changes, revisions_of_run
 from orbax_bench_core.config import ARMS, Arm, GateConfig, changed_gate, gate_changes
-from orbax_bench_core.gate import Judged, Word
+from orbax_bench_core.gate import Doubt, Judged, together
+from orbax_bench_core.provenance import UNKNOWN, Source
 from orbax_bench_core.records import (
     OverlapFinder,
     PairedTimes,
@@ -30,10 +37,10 @@ from orbax_bench_core.records import (
 from orbax_bench_core.sweep import Pair, side, system_of
 
 
-def judge_point(
+def evidence_of(
     pair: Pair, repeats: Iterable[Repeat], info: RunInfo, switching: str = ""
-) -> PointVerdict:
-    """Judges what a pair has measured so far: the first attempts in its complete blocks.
+) -> Evidence:
+    """Returns what a pair has shown so far: the first attempts in its complete blocks.
 
     `switching` says what it cost that its arms took turns; empty when they did not.
     """
@@ -52,33 +59,42 @@ def judge_point(
     )
     problem = series.problem or _no_baseline(series, judged)
     stopped = series.stopped or bool(_no_baseline(series, judged))
-    found, word = _operations(series, info.gate, judged, stopped=stopped), judged.word
-    verdict = PointVerdict(
-        point_id=pair.id,
-        point=pair.name,
-        # What cannot be compared has not passed, however fast it was before.
-        word="INCONCLUSIVE" if stopped and word == "PASS" else word,
-        reason=problem or _nothing_primary(found, series, info.gate) or judged.reason,
+    operations = _operations(series, info.gate, judged, stopped=stopped)
+    reason = problem or _nothing_primary(operations, series, info.gate) or judged.reason
+    arms = {arm: [each for each in repeats if each.series.arm == arm] for arm in ARMS}
+    counted = {arm: [each for each in found if each.counts] for arm, found in arms.items()}
+    storage = tuple(storage_troubles(counted, series.failed.shape[2] if series.lives else 1))
+    doubts: dict[Doubt, str] = storage_doubts(storage, operations, arms["candidate"], reason)
+    if stopped:  # what cannot be compared has not passed, however fast it was before
+        doubts["arm_stopped"] = reason
+    return Evidence(
+        found=dataclasses.replace(judged, reason=reason),
+        doubts=doubts,
+        operations=operations,
         failed=stopped,
-        mode="paired",
-        blocks=len(series.labels),
-        operations=found,
-        switching=switching,
-        metrics=compare_metrics(
-            *([each for each in repeats if each.series.arm == arm] for arm in ARMS)
+        build=functools.partial(
+            PointVerdict,
+            point_id=pair.id,
+            point=pair.name,
+            mode="paired",
+            blocks=len(series.labels),
+            switching=switching,
+            metrics=compare_metrics(*(arms[arm] for arm in ARMS)),
+            failures=judged.failures,
+            attempts=series.attempts,
+            failed_at=series.failed_of_arms(),
+            design=design,
+            continued=series.continued,
+            systems=_systems(pair),
+            verified=verified_of(counted),
+            storage=storage,
         ),
-        endpoint=judged.endpoint,
-        failures=judged.failures,
-        settled=judged.settled or stopped,
-        next_look=None if stopped else judged.next_look,
-        attempts=series.attempts,
-        failed_at=series.failed_of_arms(),
-        design=design,
-        continued=series.continued,
-        systems=_systems(pair),
     )
-    per_life = series.failed.shape[2] if series.lives else 1
-    return with_evidence(verdict, repeats, per_life)
+
+
+def judge_point(pair: Pair, repeats: Iterable[Repeat], info: RunInfo) -> PointVerdict:
+    """Judges what a pair has measured so far, by itself."""
+    return evidence_of(pair, repeats, info).verdict()
 
 
 def _systems(pair: Pair) -> dict[Arm, str]:
@@ -91,7 +107,7 @@ def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
     """Judges every pair of a run by the records that it has."""
     frozen = run.read_info()
     info = frozen.model_copy(update={"gate": changed_gate(frozen.gate, rules)})
-    points: list[PointVerdict] = []
+    points: list[Evidence] = []
     notes: list[str] = []
     overlaps = OverlapFinder()
     for pair, found in run.by_point():
@@ -99,20 +115,22 @@ def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
         for repeat in repeats_of(records):
             overlaps.add(repeat)
         if isinstance(pair, Pair):
-            points.append(judge_point(pair, repeats_of(records), info))
+            points.append(evidence_of(pair, repeats_of(records), info))
             notes += version_differences(records)
-    judged = report(info, points, [*notes, *_beside(overlaps)], run.strays)
-    judged = judged.model_copy(update={"not_alone": sum(overlaps.found().values())})
-    return judged.explored(exploratory(frozen.gate, info.gate))
-
-
-def _beside(overlaps: OverlapFinder) -> list[str]:
-    """Returns a note on pairs that were measured beside others on one machine."""
-    found = overlaps.found()
-    if not found:
-        return []
-    said = f"{sum(found.values())} repeats of {len(found)} arms were not alone"
-    return [f"{said}: another pair of the run was measured on the same machine meanwhile"]
+    beside = overlaps.found()
+    if beside:
+        notes.append(
+            f"{sum(beside.values())} repeats of {len(beside)} arms were not alone: another pair of "
+            "the run was measured on the same machine meanwhile"
+        )
+    return report(
+        info,
+        points,
+        notes,
+        run.strays,
+        stamp=exploratory(frozen.gate, info.gate),
+        not_alone=sum(beside.values()),
+    )
 
 
 def exploratory(before: GateConfig, now: GateConfig) -> str:
@@ -123,30 +141,40 @@ def exploratory(before: GateConfig, now: GateConfig) -> str:
 
 def report(
     info: RunInfo,
-    points: Sequence[PointVerdict],
+    points: Iterable[Evidence],
     notes: Iterable[str] = (),
     left_out: Sequence[str] = (),
+    *,
+    stamp: str = "",
+    not_alone: int = 0,
 ) -> VerdictReport:
-    """Combines the verdicts of all pairs into the report of the run.
+    """Decides all pairs of a run, by what is known of each and of all of them.
 
     One regression makes it REGRESSION, and it passes only if all pass, and if every operation was
     measured that `gate.primary` names.
     """
-    problem = unknown_primary(info, points)
-    points = unless_named(points, problem)
-    if problem and not any(point.reason == problem for point in points):
-        notes = (*notes, problem)
+    points = list(points)
+    unknown = _unknown_primary(info, points)
+    found = tuple(point.verdict(unknown, exploratory=bool(stamp)) for point in points)
+    if unknown and not any(point.reason == unknown for point in found):
+        notes = (*notes, unknown)
     return VerdictReport(
         suite=info.suite_name,
         run_id=info.run_id,
         baseline=info.baseline,
         candidate=info.candidate,
-        word=together([point.word for point in points]),
+        word=together([point.word for point in found]),
         gate=info.gate,
-        points=tuple(points),
+        points=found,
         notes=tuple(dict.fromkeys(notes)),
-        revisions=revisions_of_run(info),
+        revisions=revisions(
+            (arm, info.code.under_test(pair.arm(arm)))
+            for pair in info.expansion.pairs
+            for arm in ARMS
+        ),
         left_out=tuple(left_out),
+        exploratory=stamp,
+        not_alone=not_alone,
         judged_at=datetime.datetime.now(datetime.UTC),
     )
 
@@ -189,13 +217,6 @@ def needs_more(verdict: PointVerdict) -> bool:
     return not verdict.failed and not verdict.settled
 
 
-def together(words: Sequence[Word]) -> Word:
-    """Returns what several verdicts say as one: all must pass, and one regression is enough."""
-    if "REGRESSION" in words:
-        return "REGRESSION"
-    return "PASS" if words and set(words) == {"PASS"} else "INCONCLUSIVE"
-
-
 def _no_baseline(series: PairedTimes, judged: Judged) -> str:
     """Returns that the baseline failed whenever it was tried, by the first look; else nothing.
 
@@ -221,7 +242,7 @@ def _nothing_primary(
     )
 
 
-def unknown_primary(info: RunInfo, points: Sequence[PointVerdict]) -> str:
+def _unknown_primary(info: RunInfo, points: Sequence[Evidence]) -> str:
     """Returns which operations `gate.primary` names that the run does not have; empty for none.
 
     That is known once every pair was looked at, and an attempt of each has passed.
@@ -252,8 +273,30 @@ def version_differences(records: Iterable[Record]) -> tuple[str, ...]:
         for package, by_arm in found.items()
         if all(by_arm.values()) and by_arm["baseline"] != by_arm["candidate"]
     )
-    return (*versions, *revision_changes(known))
+    code = revisions((record.arm, record.code) for record in known)
+    several = len(set(code.values())) > 1 or any(" and " in words for words in code.values())
+    return (*versions, *([revision_note(code)] if several else []))
 
 
 def _words(versions: set[str]) -> str:
     return " and ".join(sorted(versions))
+
+
+def revisions(sources: Iterable[tuple[Arm | None, Source]]) -> dict[Arm, str]:
+    """Returns the code under test of each arm in words, of each arm with its sources.
+
+    An arm that was measured at several revisions has all of them.
+    """
+    found: dict[Arm, dict[str, None]] = {arm: {} for arm in ARMS}
+    for arm, source in sources:
+        if arm is not None:
+            found[arm][source.words if source.known or source.package else UNKNOWN] = None
+    return {arm: " and ".join(words) for arm, words in found.items() if words}
+
+
+def revision_note(found: Mapping[Arm, str]) -> str:
+    """Returns the revisions of both arms as a sentence."""
+    before, now = found.get("baseline", UNKNOWN), found.get("candidate", UNKNOWN)
+    if before == now:
+        return f"code under test: {now} in both arms"
+    return f"code under test: {before} in the baseline, {now} in the candidate"

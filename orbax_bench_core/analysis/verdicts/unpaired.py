@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core import baselines
 from orbax_bench_core.analysis.verdicts.advice import advice
-from orbax_bench_core.analysis.verdicts.evidence import with_evidence_of
+from orbax_bench_core.analysis.verdicts.evidence import (
+    Evidence,
+    never_measured,
+    storage_doubts,
+    storage_troubles,
+    verified_of,
+)
 from orbax_bench_core.analysis.verdicts.metrics import compare_means, compare_metrics
 from orbax_bench_core.analysis.verdicts.model import (
     OperationVerdict,
@@ -16,13 +23,16 @@ from orbax_bench_core.analysis.verdicts.model import (
     Unmatched,
     VerdictReport,
 )
-from orbax_bench_core.analysis.verdicts.names import never_measured, unless_named
-from orbax_bench_core.analysis.verdicts.paired import exploratory, judge_run, together
-from orbax_bench_core.analysis.verdicts.revisions import revision_note, revisions
+from orbax_bench_core.analysis.verdicts.paired import (
+    exploratory,
+    judge_run,
+    revision_note,
+    revisions,
+)
 from orbax_bench_core.baselines import Past, past_log_ratios, registry_around, resolve_baseline
 from orbax_bench_core.config import Arm, GateConfig, changed_gate
 from orbax_bench_core.errors import UserError, command
-from orbax_bench_core.gate import Verdict
+from orbax_bench_core.gate import Decision, Doubt, Verdict, together
 from orbax_bench_core.provenance import other_surroundings
 from orbax_bench_core.records import (
     ErrorInfo,
@@ -58,6 +68,8 @@ def compare_unpaired(
     *,
     baseline: str = "a stored baseline",
     candidate: str = "this run",
+    left_out: Sequence[str] = (),
+    stamp: str = "",
 ) -> VerdictReport:
     """Compares two runs that were made apart, point by point.
 
@@ -66,11 +78,6 @@ def compare_unpaired(
     machines or storage, it is INCONCLUSIVE.
     """
     before, now = _by_point(baseline_records), _by_point(candidate_records)
-    points = tuple(
-        _judge(before[point_id], records, gate, past)
-        for point_id, records in now.items()
-        if point_id in before
-    )
     shared = [point_id for point_id in now if point_id in before]
     measured = [
         operation
@@ -78,10 +85,16 @@ def compare_unpaired(
         for records in (before[point_id], now[point_id])
         for operation in seconds_per_repeat(records)
     ]
-    points = unless_named(points, never_measured(gate, measured))
+    unknown = never_measured(gate, measured)
+    points = tuple(
+        _evidence(before[point_id], now[point_id], gate, past).verdict(
+            unknown, exploratory=bool(stamp)
+        )
+        for point_id in shared
+    )
     by_arm: dict[Arm, dict[str, list[Record]]] = {"baseline": before, "candidate": now}
     code = revisions(
-        (arm, record)
+        (arm, record.code)
         for arm, records in by_arm.items()
         for point_id in shared
         for record in records[point_id]
@@ -98,6 +111,8 @@ def compare_unpaired(
         notes=(revision_note(code),) if code else (),
         revisions=code,
         unmatched=(*_unmatched("baseline", before, now), *_unmatched("candidate", now, before)),
+        left_out=tuple(left_out),
+        exploratory=stamp,
         not_alone=_not_alone(before, shared) + _not_alone(now, shared),
         judged_at=datetime.datetime.now(datetime.UTC),
     )
@@ -120,9 +135,9 @@ def _by_point(records: Iterable[Record]) -> dict[str, list[Record]]:
     return found
 
 
-def _judge(
+def _evidence(
     before: Sequence[Record], now: Sequence[Record], gate: GateConfig, past: Past
-) -> PointVerdict:
+) -> Evidence:
     from orbax_bench_core.gate import primary_operations
 
     was, are = seconds_per_repeat(before), seconds_per_repeat(now)
@@ -152,20 +167,30 @@ def _judge(
     }
     gaps = _gaps(primary, counted, {"baseline": was, "candidate": are})
     failure = next((record.error for record in now if record.error is not None), None)
-    word = together([operation.verdict.word for operation in found if operation.primary])
-    lacking = bool(missing or gaps) or failure is not None
-    verdict = PointVerdict(
-        point_id=now[0].point_id,
-        point=now[0].point_name,
-        # What fails, or was not measured at all, has not passed.
-        word="INCONCLUSIVE" if lacking and word == "PASS" else word,
-        reason=elsewhere or _reason(failure, missing, primary) or gaps,
-        failed=failure is not None,
-        mode="unpaired",
+    reason = elsewhere or _reason(failure, missing, primary) or gaps
+    storage = tuple(storage_troubles(counted))
+    doubts: dict[Doubt, str] = storage_doubts(storage, found, (), reason)
+    if elsewhere:
+        doubts["other_surroundings"] = reason
+    if missing or gaps or failure is not None:  # this has not passed
+        doubts["missing"] = reason
+    return Evidence(
+        found=Decision(
+            word=together([each.verdict.word for each in found if each.primary]), reason=reason
+        ),
+        doubts=doubts,
         operations=found,
-        metrics=compare_metrics(repeats_of(before), repeats_of(now)),
+        failed=failure is not None,
+        build=functools.partial(
+            PointVerdict,
+            point_id=now[0].point_id,
+            point=now[0].point_name,
+            mode="unpaired",
+            metrics=compare_metrics(repeats_of(before), repeats_of(now)),
+            verified=verified_of(counted),
+            storage=storage,
+        ),
     )
-    return with_evidence_of(verdict, counted)
 
 
 def _gaps(
@@ -327,13 +352,13 @@ def compare_stored(
     )
     before = baselines.load_baseline(baseline, left_out=left_out)
     registry = registry_around(baseline)
-    found = compare_unpaired(
+    return compare_unpaired(
         before,
         now,
         gate,
         NO_PAST if registry is None else past_log_ratios(registry, now),
         baseline=baseline,
         candidate=candidate,
+        left_out=left_out,
+        stamp=exploratory(frozen, gate),
     )
-    found = found.model_copy(update={"left_out": tuple(left_out)})
-    return found.explored(exploratory(frozen, gate))

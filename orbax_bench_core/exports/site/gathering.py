@@ -36,12 +36,13 @@ class Finding(NamedTuple):
     Attributes:
         answer: In a sentence; empty where it found nothing.
         page: Name of the page that says it.
-        word: The verdict, or `not back` after drills that lost a job; None where it has neither.
+        word: The verdict, COMPARED for a study of two systems, or `not back` after drills that lost
+            a job; None where it has none of these.
     """
 
     answer: str
     page: str
-    word: Word | SoakWord | Literal["not back"] | None = None
+    word: Word | SoakWord | Literal["COMPARED", "not back"] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -166,16 +167,14 @@ _PAGES: Final = ("verdicts.html", "report.html", "async_study.html", "soak.html"
 
 def _verdict(directory: RunDirectory) -> Finding | None:
     found = read_verdicts(directory)
-    return Finding(headline(found), "verdicts.html", None if found.is_study else found.word)
+    return Finding(headline(found), "verdicts.html", "COMPARED" if found.is_study else found.word)
 
 
 def _soak(directory: RunDirectory) -> Finding | None:
     found = directory.read_result(RunFile.SOAK, soak.Soak)
     if found is None:
         return None
-    # A soak that a failure ended is judged by what it has saved until then, and did not pass.
-    broken_off = found.word == "PASS" and any(series.failed for series in found.series)
-    return Finding(soak.headline(found), "soak.html", None if broken_off else found.word)
+    return Finding(soak.headline(found), "soak.html", found.word)
 
 
 def _recovery(directory: RunDirectory) -> Finding | None:

@@ -36,6 +36,7 @@ _MARKS: Final[Mapping[str, tuple[str, Role]]] = {
     "not back": ("✗", "bad"),
     "PASS": ("✓", "good"),
     "INCONCLUSIVE": ("?", "unsure"),
+    "COMPARED": ("✓", "plain"),
     "not judged": ("?", "unsure"),
     "incomplete": ("…", "unsure"),
     "running": ("…", "plain"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts_file, what_decided
 from orbax_bench_core.errors import UserError, shown
-from orbax_bench_core.exit_codes import Outcome, exit_code
+from orbax_bench_core.exit_codes import Ending, exit_code
 from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Outputs
@@ -66,7 +65,7 @@ def enforce_verdict(
     if verdict not in (*WORDS, LEAK):
         raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(WORDS[1:])}")
     report = None if verdicts is None else read_verdicts_file(verdicts)
-    found = Outcome(word=verdict)
+    found = Ending(word=verdict)
     if verdict and report is not None:
         if report.word != verdict:
             raise UserError(f"{verdicts} says {report.word}, and the verdict given is {verdict}")
@@ -74,14 +73,13 @@ def enforce_verdict(
     if found.only_warns and verdict != "PASS":
         said = f"{verdict}: {what_decided(verdict, report)}" if report else verdict
         print(f"{SAID}warning, for both sides were measured apart: {said}", flush=True)
-    lacks = Outcome(incomplete=bool(lacking))
     own = exit_code(found, allow_inconclusive=allow_inconclusive)
-    code = exit_code(found, lacks, allow_inconclusive=allow_inconclusive)
+    code = exit_code(found, incomplete=bool(lacking), allow_inconclusive=allow_inconclusive)
     if notifiers is not None and notifiers.webhook is not None and report is not None:
         folder = _folder_of(verdicts or "")
         state = exit_code(
             *comparison_outcomes(report, folder),
-            dataclasses.replace(found, incomplete=bool(lacking)),
+            incomplete=bool(lacking),
             allow_inconclusive=allow_inconclusive,
         )
         notifiers.state_of(report, state, folder, lacking)

@@ -14,7 +14,7 @@ from orbax_bench_core.analysis.verdicts import compare_stored, headline, read_ve
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.document import Document, Element, Facts, Heading, Items, to_html, to_markdown
 from orbax_bench_core.errors import UserError, shown
-from orbax_bench_core.exit_codes import Exit, Outcome, exit_code
+from orbax_bench_core.exit_codes import Exit, exit_code
 from orbax_bench_core.files import names_in, write_atomically
 from orbax_bench_core.lineage import artifact_metadata, file_digest, made_from_these_records
 from orbax_bench_core.records import Run, RunDirectory, RunFile
@@ -145,7 +145,7 @@ def _ending(
         failed and exit_code(*outcomes) == Exit.OK and not lacking
     ):  # no verdict explains that it failed
         lacking = [a_step_failed]
-    code = exit_code(*outcomes, Outcome(incomplete=bool(lacking)))
+    code = exit_code(*outcomes, incomplete=bool(lacking))
     state = notifiers.state_of(found, code, directory, lacking)
     return state, (headline(found), *lacking)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orbax_bench_core.analysis.verdicts import VerdictReport, compare_stored
-from orbax_bench_core.exit_codes import Exit, Outcome, exit_code
+from orbax_bench_core.exit_codes import Ending, Exit, exit_code
 from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.conclusions import publish_verdicts
@@ -13,14 +13,14 @@ from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.settling import unfinished
 
 
-def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[Outcome, Outcome]:
+def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[Ending, Ending]:
     """Returns what the verdicts say, and whether the run directory of the candidate lacks repeats.
 
     A step that was lost leaves no failure, so that the verdicts alone could be a PASS.
     """
     run = RunDirectory(output_directory)
     lost = run.exists() and bool(unfinished(Run(run)))
-    return found.outcome, Outcome(incomplete=lost)
+    return found.outcome, Ending(incomplete=lost)
 
 
 @tried_again

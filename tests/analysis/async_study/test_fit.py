@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.analysis.async_study.fit import fit_of, line_through, ratio_of, seconds_of
 from orbax_bench_core.analysis.async_study.model import Kind, Size
+from orbax_bench_core.analysis.async_study.study import fit_of, line_through, ratio_of, seconds_of
 
 MEGABYTES = 10**6
 BYTES = [MEGABYTES, 30 * MEGABYTES, 1000 * MEGABYTES]

@@ -31,23 +31,28 @@ def test_a_name_cannot_break_the_page(eventful_page):
     assert "&lt;script&gt;alert(1)" in eventful_page
 
 
-def test_the_figure_names_what_is_measured_and_fitted(page):
+def test_the_figure_names_what_is_measured_and_what_is_documented(page):
     assert page.count("<svg") == 1
-    for label in ("sync, blocked", "async, total", "fixed time + bytes / speed", ">parameters<"):
+    for label in (
+        "measured here, 95 % interval",
+        "documented, on machines not named",
+    ):
         assert label in page
 
 
-def test_sizes_without_parameters_are_drawn_in_bytes(eventful_page):
+def test_sizes_in_bytes_have_no_documented_marks(eventful_page):
     drawings = re.findall(r"<svg.*?</svg>", eventful_page, re.DOTALL)
-    assert any(">bytes<" in drawing for drawing in drawings)
+    in_bytes = [drawing for drawing in drawings if ">bytes<" in drawing]
+    assert len(in_bytes) == 1
+    assert not any("documented" in drawing for drawing in in_bytes)
 
 
 @pytest.mark.slow
-def test_very_many_series_have_a_figure_only_of_the_first(eventful, monkeypatch):
+def test_very_many_series_have_figures_only_of_the_first(eventful, monkeypatch):
     monkeypatch.setattr(view, "MOST_FIGURES", 1)
     text = to_html(study_document(eventful))
     assert text.count("<svg") == 1
-    assert "The first 1 series have a figure" in text
+    assert "The first 1 series have figures" in text
 
 
 def test_markdown_has_a_table_of_every_size(study):

@@ -71,9 +71,7 @@ def builtin(make_point):
         defaults = {
             each.name: each.default for each in fields if each.default is not dataclasses.MISSING
         }
-        return make_point(
-            benchmark=BUILTINS[name], options={**defaults, **given}, given=tuple(given)
-        )
+        return make_point(benchmark=name, options={**defaults, **given}, given=tuple(given))
 
     return make
 

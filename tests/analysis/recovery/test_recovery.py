@@ -3,7 +3,6 @@
 import pytest
 
 from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
-from orbax_bench_core.analysis.recovery.drills import median_interval
 from orbax_bench_core.document import to_html, to_markdown
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED, Sample
@@ -107,11 +106,6 @@ def test_bars_are_named_by_what_tells_them_apart(summarize, make_drill):
 def test_a_run_without_a_drill_is_refused(summarize, make_record):
     with pytest.raises(UserError, match=r"holds no drill.*training_job"):
         summarize(make_record(times={"save": 1.0}))
-
-
-@pytest.mark.parametrize(("drills", "ends"), [(5, (0, 4)), (6, (0, 5)), (12, (2, 9))])
-def test_the_interval_of_a_median_is_of_order_statistics(drills, ends):
-    assert median_interval(list(range(drills))) == ends
 
 
 def test_a_table_has_a_row_per_phase(summarize, make_drill):

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
-from orbax_bench_core.analysis.soak.figures import memory_figure
+from orbax_bench_core.analysis.soak.view import memory_figure
 from orbax_bench_core.document import print_document, to_html, to_markdown
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
@@ -46,9 +46,9 @@ METRICS = {
 
 
 @pytest.fixture
-def judge(make_run):
+def judge(make_run, tmp_path):
     def call(*records):
-        return soak_of(Run(make_run(records)))
+        return soak_of(Run(make_run(records, folder=f"run{len(list(tmp_path.iterdir()))}")))
 
     return call
 
@@ -58,6 +58,18 @@ def test_memory_that_stays_passes(judge, make_life):
     assert soak.word == "PASS"
     growth = soak.series[0].growth("rss")
     assert (growth.first, growth.whole.per_save, growth.word) == (300, 0, "PASS")
+
+
+def test_a_soak_that_a_failure_ended_has_not_passed(judge, make_life, make_record):
+    failed = make_record(repeat=1, status="failed", error={"type": "OSError", "message": "gone"})
+    soak = judge(make_life(), failed)
+    assert (soak.word, soak.series[0].word, soak.outcome.incomplete) == (
+        "INCONCLUSIVE",
+        "PASS",
+        True,
+    )
+    leaking = judge(make_life(rss=lambda save: 10 + save), failed)
+    assert leaking.word == "LEAK"
 
 
 @pytest.mark.parametrize(

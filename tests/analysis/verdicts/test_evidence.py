@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks as remarks
-from orbax_bench_core.analysis.verdicts.evidence import with_evidence
-from orbax_bench_core.analysis.verdicts.model import PointVerdict
+from orbax_bench_core.analysis.verdicts.evidence import storage_troubles
 from orbax_bench_core.analysis.verdicts.paired import judge_point
 from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.records import StoreTrouble, repeats_of
+from orbax_bench_core.records import ErrorInfo, StoreTrouble, repeats_of
 from orbax_bench_core.sweep import Pair
 
 THROTTLED = StoreTrouble(operation="save", occurrence=0, kind="throttled", count=2)
@@ -23,10 +22,13 @@ def pair(make_point):
 
 @pytest.fixture
 def judged(make_record, make_run, pair):
-    """Judges ten blocks in which `troubled` says which repeats had trouble, by block and arm."""
+    """Judges ten blocks in which `troubled` says which repeats had trouble, by block and arm.
+
+    With `fails` all attempts of the candidate fail with that error.
+    """
     info = make_run([make_record(pair)], points=[pair]).read_info()
 
-    def judge(troubled=lambda block, arm: False, verified=None, ratio=1.0):
+    def judge(troubled=lambda block, arm: False, verified=None, ratio=1.0, fails=None):
         rng = np.random.default_rng(3)
         verified = verified or {"baseline": "saved", "candidate": "saved"}
         records = []
@@ -34,6 +36,7 @@ def judged(make_record, make_run, pair):
             arms = ["baseline", "candidate", "candidate", "baseline"][:: 1 if block % 2 else -1]
             for slot, arm in enumerate(arms):
                 took = (ratio if arm == "candidate" else 1) * np.exp(0.02 * rng.standard_normal())
+                failed = {"status": "failed", "error": fails, "samples": ()}
                 records.append(
                     make_record(
                         pair,
@@ -41,6 +44,7 @@ def judged(make_record, make_run, pair):
                         arm=arm,
                         block=block,
                         times={"save": float(took)},
+                        **(failed if fails and arm == "candidate" else {}),
                         store_troubles=(THROTTLED,) if troubled(block, arm) else (),
                         state={"num_bytes": 1, "digest": {}, "verified": verified[arm]},
                     )
@@ -64,6 +68,34 @@ def test_many_flagged_samples_alike_in_both_arms_give_no_verdict(judged, ratio):
     found = judged(lambda block, arm: block % 3 == 0, ratio=ratio)
     assert (found.word, found.endpoint) == ("INCONCLUSIVE", "storage")
     assert found.reason.startswith("storage: 40% of the samples of save met throttling")
+
+
+REFUSED = (
+    ErrorInfo(type="ValueError", message="UNAVAILABLE: [http_response_code='503']"),
+    ErrorInfo(type="TooManyRequests", message="429 POST https://storage"),
+    ErrorInfo(type="OSError", message="HTTP/1.1 503"),
+)
+OWN = (
+    ErrorInfo(type="OSError", message="no space"),
+    ErrorInfo(type="ValueError", message="the shape is (503, 429)"),
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "word", "endpoint"),
+    [(error, "REGRESSION", "failures") for error in OWN]
+    + [(error, "INCONCLUSIVE", "storage") for error in REFUSED],
+)
+def test_a_candidate_that_fails_has_regressed_unless_throttled_storage_refused_it(
+    judged, error, word, endpoint
+):
+    found = judged(lambda block, arm: block % 3 == 0, fails=error)
+    assert (found.word, found.endpoint) == (word, endpoint)
+    assert found.reason.startswith("10 of 10 first attempts of the candidate failed")
+
+
+def test_storage_that_is_quiet_is_no_excuse(judged):
+    assert judged(fails=REFUSED[0]).word == "REGRESSION"
 
 
 @pytest.mark.parametrize("throttled", ["baseline", "candidate"])
@@ -118,7 +150,11 @@ def test_the_label_of_a_life_holds_for_all_its_operations(make_record, pair):
         for slot, arm in enumerate(["candidate", "baseline", "candidate", "baseline"])
         for operation in range(4)
     ]
-    verdict = PointVerdict(point_id="", point="", word="PASS", mode="paired")
-    (alone,) = with_evidence(verdict, repeats_of(records), per_life=4).storage
+    repeats = list(repeats_of(records))
+    arms = {
+        arm: [repeat for repeat in repeats if repeat.series.arm == arm]
+        for arm in ("baseline", "candidate")
+    }
+    (alone,) = storage_troubles(arms, per_life=4)
     assert alone.more is None
     assert alone.p_value == pytest.approx(0.25)

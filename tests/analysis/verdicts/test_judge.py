@@ -5,11 +5,11 @@ import pytest
 
 from orbax_bench_core.analysis.verdicts.headlines import headline
 from orbax_bench_core.analysis.verdicts.paired import (
+    evidence_of,
     judge_point,
     judge_run,
     needs_more,
     report,
-    together,
 )
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import ErrorInfo, RunInfo, repeats_of
@@ -190,19 +190,6 @@ def test_the_same_records_give_the_same_verdict(paired_records, pair, info):
     )
 
 
-@pytest.mark.parametrize(
-    ("given", "word"),
-    [
-        (["PASS", "PASS"], "PASS"),
-        (["PASS", "INCONCLUSIVE"], "INCONCLUSIVE"),
-        (["INCONCLUSIVE", "REGRESSION"], "REGRESSION"),
-        ([], "INCONCLUSIVE"),
-    ],
-)
-def test_verdicts_together(given, word):
-    assert together(given) == word
-
-
 def test_an_operation_that_one_repeat_lacks_is_named_with_its_arm(paired_records, pair, info):
     records = paired_records(save=1.0, load=1.0)
     index = next(i for i, record in enumerate(records) if record.arm == "candidate")
@@ -238,8 +225,8 @@ def named(info):
 
 
 def test_a_named_operation_that_no_point_has_measured_is_no_pass(paired_records, pair, named):
-    point = judge_point(pair, repeats_of(paired_records(save=1.0, load=1.0)), named)
-    assert point.word == "PASS"
+    point = evidence_of(pair, repeats_of(paired_records(save=1.0, load=1.0)), named)
+    assert point.verdict().word == "PASS"
     found = report(named, [point])
     assert (found.word, found.lacks_operations) == ("INCONCLUSIVE", True)
     (judged,) = found.points
@@ -250,7 +237,7 @@ def test_a_named_operation_that_no_point_has_measured_is_no_pass(paired_records,
 
 
 def test_a_regression_stands_beside_a_name_that_was_mistaken(paired_records, pair, named):
-    found = report(named, [judge_point(pair, repeats_of(paired_records(save=2.0)), named)])
+    found = report(named, [evidence_of(pair, repeats_of(paired_records(save=2.0)), named)])
     assert found.word == "REGRESSION"
     assert any(note.startswith(LOD) for note in found.notes)
 
@@ -260,12 +247,12 @@ def test_what_another_point_may_still_measure_is_not_missing_yet(
 ):
     other = make_point(options={"a": 1}, candidate=make_point(options={"a": 2}))
     both = named.model_copy(update={"expansion": Expansion(points=(pair, other))})
-    point = judge_point(pair, repeats_of(paired_records(save=1.0)), both)
+    point = evidence_of(pair, repeats_of(paired_records(save=1.0)), both)
     assert report(both, [point]).points[0].word == "PASS"
 
 
 def test_default_operations_that_a_benchmark_does_not_have_are_no_note(paired_records, pair, info):
-    point = judge_point(pair, repeats_of(paired_records(save=1.0)), info)
+    point = evidence_of(pair, repeats_of(paired_records(save=1.0)), info)
     assert not any("gate.primary" in note for note in report(info, [point]).notes)
 
 

@@ -95,8 +95,9 @@ def test_a_warning_and_an_exploration_fail_nothing(make_report, make_verdicts, m
     far = make_operation("save", "REGRESSION", 5.8, verdict={"beyond_runs": True})
     beyond = make_report(make_verdicts("p", far, mode="unpaired"))
     assert read(beyond) == {("p", "save"): "failure"}
-    explored = make_report(make_verdicts("p", make_operation("save", "REGRESSION", 2.0)))
-    assert read(explored.explored("other rules")) == {("p", "save"): "skipped"}
+    slower = make_operation("save", "REGRESSION", 2.0)
+    explored = make_report(make_verdicts("p", slower, exploratory=True), exploratory="other rules")
+    assert read(explored) == {("p", "save"): "skipped"}
 
 
 def test_nothing_compared_and_files_left_out_are_errors(make_report):

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from orbax_bench_core.analysis.verdicts import write_verdicts
 from orbax_bench_core.document import to_html
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
@@ -14,6 +15,7 @@ from orbax_bench_core.exports.site.cards import CARDS
 from orbax_bench_core.records import RunDirectory
 from tests.golden.text_support import page_text
 from tests.support.pages import assert_whole
+from tests.support.verdicts import build_operation, build_point, build_report
 
 
 @pytest.fixture
@@ -191,3 +193,13 @@ def test_a_name_that_turns_text_around_is_written_out(nights, tmp_path):
     shutil.copytree(one, tmp_path / "runs" / "\u202eemit")
     write_site([str(tmp_path / "runs")], str(tmp_path / "page"))
     assert "\u202e" not in (tmp_path / "page" / "index.html").read_text()
+
+
+def test_a_study_of_two_systems_is_an_answer(tmp_path, make_paired_run):
+    run = make_paired_run(0)
+    systems = {"baseline": "PyTorch DCP", "candidate": "Orbax"}
+    slower = build_operation("save", "REGRESSION", 2.1)
+    write_verdicts(run, build_report(build_point("p", slower, systems=systems)))
+    found = gather([str(tmp_path)], most=1)
+    assert [night.state for night in found.nights] == ["COMPARED"]
+    assert_whole(to_html(site_document(found, run.root.parent)))

@@ -1,0 +1,122 @@
+"""The word of a verdict: how the words of its parts become one, and which doubts withdraw it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeVar
+
+from orbax_bench_core.gate.verdict import Endpoint, FailureVerdict, Verdict, Word
+
+_Word = TypeVar("_Word", bound=str)
+
+Doubt = Literal[
+    "arm_stopped",
+    "other_surroundings",
+    "missing",
+    "storage",
+    "store_answers",
+    "unknown_primary",
+]
+"""What is known of a point, beside its statistics, that speaks against its word."""
+
+
+class Voids(NamedTuple):
+    """What a doubt withdraws.
+
+    Attributes:
+        words: Which words.
+        spared: Endpoints by which a word stands all the same.
+        endpoint: What decides then; None where that stays as it was.
+        settles: Whether more blocks could not mend it.
+    """
+
+    words: frozenset[Word]
+    spared: frozenset[Endpoint] = frozenset()
+    endpoint: Endpoint | None = None
+    settles: bool = False
+
+
+_PASS: Final[frozenset[Word]] = frozenset({"PASS"})
+_BOTH: Final[frozenset[Word]] = frozenset({"PASS", "REGRESSION"})
+
+VOIDS: Final[Mapping[Doubt, Voids]] = {
+    "arm_stopped": Voids(_PASS, settles=True),
+    "other_surroundings": Voids(_BOTH),
+    "missing": Voids(_PASS),
+    # Slow storage makes no attempt fail, so these count, unless the store refused them.
+    "storage": Voids(_BOTH, spared=frozenset({"failures"}), endpoint="storage"),
+    "store_answers": Voids(_BOTH, endpoint="storage"),
+    "unknown_primary": Voids(_PASS, endpoint="missing", settles=True),
+}
+"""By doubt, in the order in which they are weighed: of several, the last one is told."""
+
+_ORDER: Final[Mapping[Word, tuple[Endpoint, ...]]] = {
+    "REGRESSION": ("failures", "time", "stalls"),
+    # What is missing is told first: no number of operations mends it.
+    "INCONCLUSIVE": ("missing", "failures", "stalls", "time"),
+}
+"""Which of several endpoints with a word is told."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Decision:
+    """Word of a point.
+
+    Attributes:
+        word: REGRESSION if times, stalls or failures regressed; PASS if all three pass for every
+            primary operation; otherwise INCONCLUSIVE.
+        endpoint: Which of them decided.
+        reason: Why it could not be judged, or what keeps it from passing; empty otherwise.
+        settled: Whether more blocks could change nothing, so that a live run can stop.
+        next_look: Operations per arm at the next look; None when settled.
+    """
+
+    word: Word
+    endpoint: Endpoint = "time"
+    reason: str = ""
+    settled: bool = False
+    next_look: int | None = None
+
+
+def decide(found: Decision, doubts: Mapping[Doubt, str]) -> Decision:
+    """Returns what is decided of a point, by its statistics and by the doubts about them.
+
+    Each doubt comes with its reason. One that does not withdraw a word leaves all as it is.
+    """
+    for doubt, voids in VOIDS.items():
+        spared = found.word not in voids.words or found.endpoint in voids.spared
+        if doubt not in doubts or (spared and found.word != "INCONCLUSIVE"):
+            continue
+        settled = found.settled or voids.settles
+        found = Decision(
+            word="INCONCLUSIVE",
+            endpoint=voids.endpoint or found.endpoint,
+            reason=doubts[doubt],
+            settled=settled,
+            next_look=None if settled else found.next_look,
+        )
+    return found
+
+
+def word_of_parts(
+    operations: Mapping[str, Verdict], primary: Sequence[str], failures: FailureVerdict
+) -> tuple[Word, Endpoint, str]:
+    """Returns the word of a point by its parts, which of them decided it, and why it is no PASS."""
+    for word, order in _ORDER.items():
+        for endpoint in order:
+            if endpoint == "failures" and failures.word == word and failures.look is not None:
+                return word, endpoint, failures.reason
+            for name in primary:
+                verdict = operations[name]
+                if (verdict.word, verdict.endpoint) == (word, endpoint):
+                    return word, endpoint, f"{name}: {verdict.reason}" if verdict.reason else ""
+    return ("PASS" if primary else "INCONCLUSIVE"), "time", ""
+
+
+def together(words: Sequence[_Word]) -> _Word | Literal["PASS", "INCONCLUSIVE"]:
+    """Returns what several words say as one: all must pass, and one that is bad is enough."""
+    bad = next((word for word in words if word in ("REGRESSION", "LEAK")), None)
+    if bad is not None:
+        return bad
+    return "PASS" if words and set(words) == {"PASS"} else "INCONCLUSIVE"
