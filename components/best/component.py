@@ -35,12 +35,14 @@ def best(
     Returns:
         The id of the recommended point of each case, empty for a case that has none.
     """
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, Files, best
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, best
 
     with ErrorsAsMessages():
         return best(
             output_directory,
             goal=goal,
             peak_memory_bytes=peak_memory_bytes,
-            files=Files(answer=answer.path, summary=summary.path, report=report.path),
+            answer=answer.path,
+            summary=summary.path,
+            report=report.path,
         ).into(answer=answer, summary=summary, report=report)

@@ -39,7 +39,7 @@ def inspect_checkpoint(
     Returns:
         What is wrong with it, a line each; nothing of what metadata and file sizes do not tell.
     """
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, Files, inspect_checkpoint
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, inspect_checkpoint
 
     with ErrorsAsMessages():
         return inspect_checkpoint(
@@ -47,5 +47,7 @@ def inspect_checkpoint(
             mesh=mesh,
             devices_per_host=devices_per_host,
             restore_concurrent_gb=restore_concurrent_gb,
-            files=Files(answer=answer.path, summary=summary.path, report=report.path),
+            answer=answer.path,
+            summary=summary.path,
+            report=report.path,
         ).into(answer=answer, summary=summary, report=report)

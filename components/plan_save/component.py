@@ -44,7 +44,7 @@ def plan_save(
     Returns:
         What will fail, a line each.
     """
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, Files, plan_save
+    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, plan_save
 
     with ErrorsAsMessages():
         return plan_save(
@@ -55,5 +55,7 @@ def plan_save(
             onto_devices_per_host=onto_devices_per_host,
             options=options,
             run=run,
-            files=Files(answer=answer.path, summary=summary.path, report=report.path),
+            answer=answer.path,
+            summary=summary.path,
+            report=report.path,
         ).into(answer=answer, summary=summary, report=report)

@@ -24,20 +24,21 @@ def publish_baseline(
     verdict: str = "",
     allow_inconclusive: bool = False,
 ) -> Outputs[str]:
-    """Captures a run in a registry of baselines, with every raw sample, unless its verdict is bad.
+    """Capture a run in a registry of baselines; returns the id of the capture, or none.
 
-    enforce-verdict lets a comparison with what was measured apart through, which only warns: here
-    it counts, lest the next run is compared with a slower one.
+    It holds every raw sample. enforce-verdict lets a comparison with what was measured apart
+    through, which only warns: here it counts, lest the next run is compared with a slower one.
 
     Args:
         output_directory: The run directory.
-        registry: A folder or a gs:// prefix.
+        registry: The registry: a folder or a gs:// prefix.
         arm: Which side of a paired run: `baseline` or `candidate`.
-        promote: Whether the capture becomes the baseline of its points.
-        revision: What to file it under; empty for the commit of the code under test.
-        force: Whether it is promoted even if its code had changes that no commit has.
-        verdict: What compare-baseline returned; empty captures whatever was found.
-        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
+        promote: Make it the baseline of its points.
+        revision: File it under this; by default the commit of the code under test.
+        force: Promote code with changes that no commit has.
+        verdict (WORD): What compare-baseline returned; REGRESSION and INCONCLUSIVE are not
+            captured.
+        allow_inconclusive: Capture what is INCONCLUSIVE as well.
 
     Returns:
         The value is the id of the capture, and empty where there is none; `baseline` is its folder

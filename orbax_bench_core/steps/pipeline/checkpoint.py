@@ -10,11 +10,11 @@ from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 
 @tried_again
 def generate_checkpoint(suite: str, *, fixture: str = "") -> Outputs[str | None]:
-    """Makes the checkpoint that a suite loads, unless it is there already.
+    """Make the checkpoint that a suite loads, unless it is there; returns its path, or null.
 
     Args:
         suite: The suite file, word for word.
-        fixture: A suite file whose first checkpoint and mesh are generated when it is missing.
+        fixture (SUITE): A suite whose first checkpoint is made if missing.
 
     Returns:
         `checkpoint` lies where the suite looks for it; of a suite that loads none it has no place.

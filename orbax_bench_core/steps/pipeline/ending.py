@@ -17,7 +17,8 @@ from orbax_bench_core.steps.point import ENDED, PointFailed
 
 _IN_CONTAINER: Final = "_KFP_RUNTIME"
 """Set by Kubeflow Pipelines for the process that calls a component, on every engine."""
-_FAILED: Final = (PointFailed, CannotRecord, HostsMissing)
+FAILURES: Final = (PointFailed, CannotRecord, HostsMissing)
+"""What fails a step, and is no mistake of what was given."""
 
 
 class ErrorsAsMessages:
@@ -74,7 +75,7 @@ class ErrorsAsMessages:
             _end(UserError(f"told to end by {error}; what is done is kept"), Exit.INTERRUPTED)
         if isinstance(error, NotPassed):
             _end(error, error.code)
-        if isinstance(error, _FAILED):
+        if isinstance(error, FAILURES):
             _end(error, Exit.FAILED)
 
 

@@ -37,18 +37,17 @@ def enforce_verdict(
     allow_inconclusive: bool = False,
     notifiers: Notifiers | None = None,
 ) -> Outputs[str]:
-    """Fails unless a verdict is good enough and nothing is lacking.
+    """Fail unless a verdict is good enough and nothing is lacking; returns the verdict.
 
-    A verdict on runs that were measured apart only warns, unless it is a regression of more than
-    such runs differ by.
+    A verdict on runs that were measured apart, as `verdicts.json` tells, only warns below 2x;
+    without that file the word counts as it is.
 
     Args:
-        verdict: What compare-baseline or soak returned; empty where nothing is compared.
-        verdicts: Place of its `verdicts.json`, which says how it was measured and what has
-            regressed; None takes the word as it is.
+        verdict: The word that compare-baseline or soak returned; empty without any.
+        verdicts (FILE): verdicts.json of the run, to say what regressed.
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
-        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
-            operation.
+        allow_inconclusive: Exit with 0 rather than 4 when there is no clear verdict; never where an
+            arm lacks an operation.
         notifiers: Where the state of the suite is told as well; None for nowhere, as
             compare-baseline has told it.
 

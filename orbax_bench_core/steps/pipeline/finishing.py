@@ -64,23 +64,22 @@ def finish(
     *,
     suite: str = "",
     pipeline_run: str = "",
-    slices: Sequence[str] = (),
+    slice_names: Sequence[str] = (),
     status: str = "",
     notifiers: Notifiers | None = None,
-) -> Outputs[State]:
-    """Writes what a run lacks of its report and verdicts, and tells its state.
+) -> Outputs[str]:
+    """Write what a run lacks of its report from whatever is there; returns its state.
 
-    It takes nothing from the other steps and needs none of them: a suite that was refused, an image
-    that was not pulled and a step that was lost leave a report that says so. What the other steps
-    wrote from the existing records is not written again.
+    It runs last, whatever became of the other steps, also where none of them ran: a suite that was
+    refused, an image that was not pulled and a step that was lost leave a report that says so.
 
     Args:
         output_directory: The run directory.
         suite: The suite file, word for word; its mistakes are told where nothing was planned.
         pipeline_run: Id of the run where each has a folder of its own; empty where none has.
-        slices: Names of slices where each has a folder of its own; empty where none has.
-        status: How the service says that the other steps ended, such as `SUCCEEDED`, in whatever
-            case; empty where it does not say.
+        slice_names: Names of slices where each has a folder of its own; empty where none has.
+        status (WORD): How the other steps ended, where the engine says so: SUCCEEDED or another
+            word, in whatever case.
         notifiers: Where the state is told as well; None for what the environment variables say.
 
     Returns:
@@ -94,9 +93,9 @@ def finish(
     """
     notifiers = notifiers or Notifiers.of()
     folder = run_folder(output_directory, pipeline_run) if pipeline_run else output_directory
-    if apart := [name for name in slices if "/" in name or name in ("", ".", "..")]:
+    if apart := [name for name in slice_names if "/" in name or name in ("", ".", "..")]:
         raise UserError(f"slices: {shown(apart[0])} is no name of a slice, such as v5e-2x4")
-    places = [f"{folder.rstrip('/')}/{name}" for name in dict.fromkeys(slices)] or [folder]
+    places = [f"{folder.rstrip('/')}/{name}" for name in dict.fromkeys(slice_names)] or [folder]
     endings = [_ending(place, suite, status, notifiers) for place in places]
     state = min((state for state, _ in endings), key=_STATES.index)
     elements: list[Element] = [Heading(state, level=1)]

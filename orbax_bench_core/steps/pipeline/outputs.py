@@ -97,59 +97,51 @@ class Outputs(Generic[Value]):
         return self.value
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Files:
-    """Files that a step writes its answer to; empty for one that nobody wants.
+def write_answer(
+    kind: str,
+    document: Document,
+    numbers: pydantic.BaseModel | Any,
+    *,
+    answer: str,
+    summary: str,
+    report: str,
+    run: RunDirectory | None = None,
+) -> dict[str, Output]:
+    """Writes an answer to files, and returns each as an output.
 
-    Attributes:
-        answer: All numbers as JSON.
-        summary: What people read, as Markdown.
-        report: The same as a page with figures, which needs no other file.
+    Args:
+        kind: What the answer is.
+        document: What people read.
+        numbers: A model, or what JSON can hold.
+        answer: File for all numbers as JSON; empty for none, as those below.
+        summary: File for what people read, as Markdown.
+        report: File for the same as a page with figures, which needs no other file.
+        run: The run that it was read from; None for none.
+
+    Raises:
+        UserError: A file cannot be written, or there is no run here.
     """
-
-    answer: str = ""
-    summary: str = ""
-    report: str = ""
-
-    def write(
-        self,
-        kind: str,
-        document: Document,
-        numbers: pydantic.BaseModel | Any,
-        run: RunDirectory | None = None,
-    ) -> dict[str, Output]:
-        """Writes them, and returns each as an output.
-
-        Args:
-            kind: What the answer is.
-            document: What people read.
-            numbers: A model, or what JSON can hold.
-            run: The run that it was read from; None for none.
-
-        Raises:
-            UserError: A file cannot be written, or there is no run here.
-        """
-        as_json = (
-            numbers.model_dump_json(indent=1)
-            if isinstance(numbers, pydantic.BaseModel)
-            else json.dumps(numbers, indent=1)
-        )
-        contents = (
-            ("answer", self.answer, kind, as_json),
-            ("summary", self.summary, f"{kind}-summary", to_markdown(document)),
-            ("report", self.report, f"{kind}-report", to_html(document)),
-        )
-        named = {}
-        for name, place, what, content in contents:
-            if not place:
-                continue
-            try:
-                write_atomically(epath.Path(place), content.encode())
-            except OSError as error:
-                raise UserError(f"{name}: cannot write {place}: {error}") from None
-            metadata = artifact_metadata(what, run, digest=file_digest(place), path=place)
-            named[name] = Output(metadata=metadata, place=place, copied=True)
-        return named
+    as_json = (
+        numbers.model_dump_json(indent=1)
+        if isinstance(numbers, pydantic.BaseModel)
+        else json.dumps(numbers, indent=1)
+    )
+    contents = (
+        ("answer", answer, kind, as_json),
+        ("summary", summary, f"{kind}-summary", to_markdown(document)),
+        ("report", report, f"{kind}-report", to_html(document)),
+    )
+    named = {}
+    for name, place, what, content in contents:
+        if not place:
+            continue
+        try:
+            write_atomically(epath.Path(place), content.encode())
+        except OSError as error:
+            raise UserError(f"{name}: cannot write {place}: {error}") from None
+        metadata = artifact_metadata(what, run, digest=file_digest(place), path=place)
+        named[name] = Output(metadata=metadata, place=place, copied=True)
+    return named
 
 
 def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, Output]:

@@ -19,13 +19,13 @@ def plan_sweep(
     file: str = "",
     points_per_step: int = 0,
 ) -> Outputs[list[str]]:
-    """Expands a suite into sweep points and begins its run directory.
+    """Expand a suite into points and begin its run directory; returns what each step measures.
 
     Args:
         suite: The suite file, word for word.
         output_directory: The run directory, reachable from every later step.
-        arms: An `arms` block, as YAML, for a suite that has none; empty leaves the suite as it is.
-        processes: Host processes of each point of a suite that names none; 0 leaves it at one.
+        arms: An `arms` block, as YAML, for a suite that has none.
+        processes: Host processes of each point, where the suite names none; 0 leaves it at one.
         file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
         points_per_step: Points that one step measures; 0 for so many that it takes minutes.
 

@@ -27,12 +27,14 @@ def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[En
 def compare_baseline(
     output_directory: str, *, baseline: str = "", notifiers: Notifiers | None = None
 ) -> Outputs[str]:
-    """Judges a run: both its arms, or the run beside a stored baseline, which only warns below 2x.
+    """Judge a run; returns REGRESSION, PASS or INCONCLUSIVE.
+
+    Both its arms are compared, or the run with a stored baseline, which only warns below 2x.
 
     Args:
         output_directory: The run directory that is looked at.
         baseline: A stored baseline, a registry of them, REGISTRY/NAME with the id, label, commit or
-            tag of a capture, or a run directory; empty for a run that has both arms.
+            tag of a capture, or a run directory; by default both arms of the run.
         notifiers: Where else the verdict is told; None for what the environment variables say.
 
     Returns:
