@@ -67,7 +67,7 @@ def checked_steps(
             Problem(
                 f"{points} with {points_per_step} in each step are {steps} steps of one loop, and "
                 f"it has {MOST_STEPS} at most; give {enough} or more, or leave it out",
-                key="--points-per-step",
+                key="points_per_step",
             )
         )
     size = len(json.dumps([" ".join(entry.id for entry in entries)]))

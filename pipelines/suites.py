@@ -52,11 +52,11 @@ def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, A
         loaded = parse_suite(text, loaded.source.file)
     if baseline and loaded.suite.arms is not None:
         message = "the suite has arms, which are compared with each other; leave out one of the two"
-        raise UserError(Problem(message, key="--baseline"))
+        raise UserError(Problem(message, key="baseline"))
     if not baseline and loaded.suite.arms is None:
         ways = ["give the suite an `arms` block", "--set 'arms={candidate: {options: {...}}}'"]
         if "baseline" in pipeline.parameters:
-            ways += ["--set 'arms={}', which compares it with itself", "--baseline DIR"]
+            ways += ["--set 'arms={}', which compares it with itself", "--set baseline=DIR"]
         message = f"the pipeline {pipeline.name} has nothing to compare: {', or '.join(ways)}"
         raise UserError(loaded.source.problem(message, ()))
     return loaded
@@ -81,7 +81,7 @@ def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
     raise UserError(
         Problem(
             f"{baseline} has none of the {len(points)} points of this suite: {differs}",
-            key="--baseline",
+            key="baseline",
         )
     )
 

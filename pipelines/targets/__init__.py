@@ -26,7 +26,13 @@ from orbax_bench_pipelines.targets.job import (
     service_for,
 )
 from orbax_bench_pipelines.targets.placement import Placement
-from orbax_bench_pipelines.targets.settings import Settings, at_submission, read_settings, read_text
+from orbax_bench_pipelines.targets.settings import (
+    Settings,
+    at_submission,
+    read_changes,
+    read_settings,
+    read_text,
+)
 
 __all__ = [
     "Job",
@@ -46,6 +52,7 @@ __all__ = [
     "check_launchers",
     "check_settings",
     "job_name",
+    "read_changes",
     "read_settings",
     "read_text",
     "require_extras",

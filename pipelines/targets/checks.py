@@ -19,7 +19,7 @@ from orbax_bench_core.launchers import (
 )
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.honoured import dropped
-from orbax_bench_pipelines.targets.settings import Settings, flag_of, launcher_of, launcher_settings
+from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launcher_settings
 from orbax_bench_pipelines.targets.values import MEASURING, StepSettings, num_bytes, num_cpus
 
 _NEEDS = {
@@ -36,7 +36,7 @@ _GOOGLE_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _GOOGLE_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _EXPERIMENT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 _TENSORBOARD = re.compile(r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+")
-_EXAMPLES = {"project": "--project my-project", "location": "--location us-central1"}
+_EXAMPLES = {"project": "my-project", "location": "us-central1"}
 _VERTEX_CPUS = 96
 _VERTEX_BYTES = 624e9
 """Memory of the largest machine of Vertex AI Pipelines, which has that many CPUs."""
@@ -47,8 +47,8 @@ _NOT_OF_HOSTS = (
 _INSTEAD = {
     "secrets": "; give their service account access to what they would open",
     "pull_secrets": "; give them to their service account",
-    "priority": "; their own is --launcher-set priority_class=NAME",
-    "node_affinity": "; give --node-selector",
+    "priority": "; their own is launcher_settings.priority_class=NAME",
+    "node_affinity": "; give node_selectors",
 }
 _POINT = "0" * 12
 _STEP_NAME = job_name(_POINT)
@@ -66,7 +66,7 @@ def check_settings(settings: Settings, target: Target) -> None:
     """
     problems = [_problem(name, said) for name, said in dropped(settings, target)]
     if target is Target.KFP:
-        problems += [*_kubernetes(settings)]
+        problems += [*_templates(settings), *_kubernetes(settings)]
     if target is Target.VERTEX:
         problems += [*_vertex(settings)]
     problems += [*_machines(settings, target)]
@@ -78,14 +78,14 @@ def check_settings(settings: Settings, target: Target) -> None:
 def _machines(settings: Settings, target: Target) -> Iterable[Problem]:
     """Yields what no machine of a target has."""
     if settings.tpu and settings.gpu is not None:
-        yield _problem("gpu", "a machine has TPUs or GPUs; give --tpu or --gpu")
+        yield _problem("gpu", "a machine has TPUs or GPUs; give tpu or gpu")
     if settings.gpu_hosts is not None and settings.gpu is None:
-        yield _problem("gpu_hosts", "says how many machines with GPUs; give --gpu KIND:COUNT too")
+        yield _problem("gpu_hosts", "says how many machines with GPUs; give gpu=KIND:COUNT too")
     if settings.priority is not None and settings.queue is None:
         yield _problem(
             "priority",
             "Kubeflow cannot set the priority class of a pod, only Kueue's, which belongs to a "
-            "queue; give --queue as well",
+            "queue; give queue as well",
         )
     if settings.gpu is not None:
         yield from _gpus(settings.gpu, target)
@@ -113,21 +113,21 @@ def _vertex_machines(settings: Settings) -> Iterable[Problem]:
     ):
         yield _problem(
             "spot",
-            "the steps of Vertex AI Pipelines have no spot machines; the custom jobs of --tpu and "
-            "--gpu-hosts do",
+            "the steps of Vertex AI Pipelines have no spot machines; the custom jobs of tpu and "
+            "gpu_hosts do",
         )
     asked = {"": StepSettings(cpu=settings.cpu, memory=settings.memory), **settings.steps}
     for step, own in asked.items():
-        flag = "--step " + step + "." if step else "--"
+        above = f"steps.{step}." if step else ""
         if own.cpu is not None and num_cpus(own.cpu) > _VERTEX_CPUS:
             yield Problem(
                 f"a step of Vertex AI has at most {_VERTEX_CPUS} CPUs, got {own.cpu}",
-                key=f"{flag}cpu",
+                key=f"{above}cpu",
             )
         if own.memory is not None and num_bytes(own.memory) > _VERTEX_BYTES:
             yield Problem(
                 f"a step of Vertex AI has at most 624 GB of memory, got {own.memory}",
-                key=f"{flag}memory",
+                key=f"{above}memory",
             )
 
 
@@ -142,13 +142,13 @@ def _check_launches(settings: Settings, target: Target) -> None:
         raise UserError(
             _problem(
                 "launcher_settings",
-                "no launcher starts hosts here; it needs --tpu, on Kubeflow of several hosts, or "
-                "--gpu-hosts",
+                "no launcher starts hosts here; it needs tpu, on Kubeflow of several hosts, or "
+                "gpu_hosts",
             )
         )
     for name in ("cpu", "memory"):
         if target is Target.VERTEX and launched and getattr(settings, name) is not None:
-            whose = "a TPU slice" if settings.tpu else "--launcher-set machine_type=NAME"
+            whose = "a TPU slice" if settings.tpu else "launcher_settings.machine_type=NAME"
             raise UserError(_problem(name, f"the machines of {whose} say it; leave it out"))
     for shape in launched:
         _check_launch(shape, settings, target)
@@ -156,7 +156,7 @@ def _check_launches(settings: Settings, target: Target) -> None:
 
 def _check_launch(shape: SliceShape | None, settings: Settings, target: Target) -> None:
     launcher = launcher_of(target, settings, shape)
-    whose = f"--gpu-hosts {settings.gpu_hosts}" if shape is None else f"TPU {shape}"
+    whose = f"gpu_hosts={settings.gpu_hosts}" if shape is None else f"TPU {shape}"
     image = settings.of_step(MEASURING).image
     if image is None or not is_digest(image):
         given = "" if image is None else f", got {image}"
@@ -242,12 +242,18 @@ def check_directory(path: str, settings: Settings, target: Target, flag: str) ->
         return
     how = "give gs://"
     if target is Target.KFP:
-        how += (
-            f" or a path below {' or '.join(mounts)}" if mounts else " or mount a claim with --pvc"
-        )
+        below = f"a path below {' or '.join(mounts)}"
+        how += f" or {below if mounts else 'mount a claim by the setting pvc'}"
     raise UserError(
         Problem(f"{path} is local to one machine, and each step is another one; {how}", key=flag)
     )
+
+
+def _templates(settings: Settings) -> Iterable[Problem]:
+    """Yields what Argo would read as a template of its own, in whatever it stands."""
+    for name in settings.given:
+        if "{{" in str(getattr(settings, name)):
+            yield _problem(name, "{{ begins a template of Argo, which runs the steps; leave it out")
 
 
 def _kubernetes(settings: Settings) -> Iterable[Problem]:
@@ -294,7 +300,7 @@ def _vertex(settings: Settings) -> Iterable[Problem]:
         )
     if settings.tensorboard is not None:
         if settings.experiment is None:
-            yield _problem("tensorboard", "belongs to an experiment; give --experiment as well")
+            yield _problem("tensorboard", "belongs to an experiment; give experiment as well")
         if not _TENSORBOARD.fullmatch(settings.tensorboard):
             yield _problem(
                 "tensorboard",
@@ -325,12 +331,12 @@ def check_image(image: str, target: Target) -> str | None:
         raise UserError(_problem("image", f"Vertex AI cannot pull {image!r}; {_PUSH}"))
     return (
         f"the nodes of the cluster must have the image {image!r}, which names no registry; "
-        "otherwise push it and give --image"
+        "otherwise push it and set image"
     )
 
 
 def _problem(name: str, message: str) -> Problem:
-    return Problem(message, key=flag_of(name))
+    return Problem(message, key=name)
 
 
 def require_extras(target: Target) -> None:

@@ -102,7 +102,7 @@ class KubeflowSchedules:
             if not found:
                 raise UserError(
                     f"there is no recurring run {self._name!r} in the experiment "
-                    f"{server.experiment!r}; --experiment names another"
+                    f"{server.experiment!r}; --set experiment=NAME names another"
                 )
             # Of several, all but the newest wait for runs of theirs to end, and are to be deleted.
             for each in found[-1:] if newest else found:

@@ -98,7 +98,7 @@ class KubeflowServer:
                 f"{place} answered {error.status} {error.reason}: {error.body}"
             ) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            hint = "" if endpoint else "; give its address with --endpoint"
+            hint = "" if endpoint else "; give its address with --set endpoint=URL"
             reason = getattr(error, "reason", error)
             raise SubmissionFailed(f"cannot reach {place}: {reason}{hint}") from None
 
