@@ -306,7 +306,6 @@ def test_what_cannot_work_is_refused(pipeline_command, suite, arguments, expecte
             [*VERTEX, "--cron", "0 3 * * *", "--time-zone", "Asia/Tokio"],
             "did you mean 'Asia/Tokyo'",
         ),
-        ([*VERTEX, "--cron", "5 0 3 * * *"], "whole minutes, not at second 5"),
         ([*VERTEX, "--cron", "0 3 * * *", "--set", "experiment=e"], "not the runs of a schedule"),
     ],
 )

@@ -204,7 +204,7 @@ import json
 import sys
 from pathlib import Path
 from kfp import dsl, local
-from orbax_bench_pipelines.targets.local import shell_safe_python
+from orbax_bench_pipelines.targets.local import own_processes
 from orbax_bench_components.aggregate import aggregate
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.run_sweep_point import run_sweep_point
@@ -230,7 +230,7 @@ def launching(suite: str, directory: str):
     aggregate(output_directory=directory, **run).after(measured)
 
 
-with shell_safe_python(Path.cwd()):
+with own_processes(Path.cwd()):
     launching(suite=open(sys.argv[1]).read(), directory=sys.argv[2])
 """
 
