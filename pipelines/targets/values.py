@@ -232,7 +232,7 @@ def step_names() -> list[str]:
     import orbax_bench_components
 
     [folder] = orbax_bench_components.__path__
-    found = (path.parent.name for path in Path(folder).glob("*/component.py"))
+    found = (path.parent.name for path in Path(folder).glob("*/component.yaml"))
     return sorted(name.replace("_", "-") for name in found)
 
 

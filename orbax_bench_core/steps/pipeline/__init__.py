@@ -6,6 +6,7 @@ these in and out.
 """
 
 from orbax_bench_core.steps.pipeline.answers import (
+    as_component,
     best,
     calibrate,
     inspect_checkpoint,
@@ -31,6 +32,7 @@ __all__ = [
     "NotPassed",
     "Outputs",
     "aggregate",
+    "as_component",
     "best",
     "calibrate",
     "compare_baseline",

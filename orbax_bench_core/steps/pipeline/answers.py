@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pydantic
@@ -25,6 +26,7 @@ from orbax_bench_core.records import RunDirectory, RunFile
 from orbax_bench_core.steps.conclusions import publish_async_study
 from orbax_bench_core.steps.experiments import perform
 from orbax_bench_core.steps.pipeline.again import tried_again
+from orbax_bench_core.steps.pipeline.ending import ErrorsAsMessages
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs, conclusion, write_answer
 from orbax_bench_core.steps.point import say
 from orbax_bench_core.steps.recovering import Drills
@@ -376,3 +378,20 @@ def recovery(
     )
     named = conclusion(RunDirectory(output_directory), RunFile.RECOVERY)
     return Outputs(value=lacking(found.answer), named=named)
+
+
+def as_component(name: str, given: Mapping[str, Any]) -> Any:
+    """Runs a step above as the body of its component, and returns what the component returns.
+
+    Args:
+        name: The step.
+        given: The inputs of the component and its artifacts, by name.
+    """
+    step: Callable[..., Outputs[Any]] = globals()[name]
+    taken = {
+        key: getattr(value, "path", value)
+        for key, value in given.items()
+        if key in inspect.signature(step).parameters
+    }
+    with ErrorsAsMessages():
+        return step(**taken).into(**given)
