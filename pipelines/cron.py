@@ -55,15 +55,7 @@ class Cron:
 
 
 def parse_cron(text: str, zone: str | None = None) -> Cron:
-    """Reads a cron expression.
-
-    Args:
-        text: Five fields.
-        zone: IANA name of the time zone; None for UTC.
-
-    Raises:
-        UserError: It is no cron expression, it never fires, or there is no such time zone.
-    """
+    """Reads a cron expression of five fields; without a zone it is UTC."""
     fields = text.split()
     if len(fields) != len(_FIELDS):
         raise UserError(
@@ -82,11 +74,7 @@ def for_vertex(cron: Cron) -> str:
 
 
 def for_kubeflow(cron: Cron) -> str:
-    """Returns a cron expression as Kubeflow Pipelines reads it: six fields, seconds first.
-
-    Raises:
-        UserError: It names a time zone, which Kubeflow cannot honour for one schedule.
-    """
+    """Returns a cron expression as Kubeflow Pipelines reads it: six fields, seconds first."""
     if cron.zone not in ("UTC", "Etc/UTC"):
         raise UserError(
             "Kubeflow Pipelines runs every schedule in the time zone of its controller, UTC unless "

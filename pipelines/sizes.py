@@ -25,11 +25,7 @@ message to ML Metadata 4 MB, the default of gRPC."""
 
 
 def check_inputs(arguments: Mapping[str, Any]) -> None:
-    """Refuses parameters that do not fit into the argument in which a step receives them.
-
-    Raises:
-        UserError: They do not; the message has the numbers.
-    """
+    """Refuses parameters that do not fit into the argument in which a step receives them."""
     texts = {name: arguments[name] for name in ("suite", "fixture", "arms") if arguments.get(name)}
     size, most = len(json.dumps(texts).encode()), _ARGUMENT - _ENGINE
     if size > most:
@@ -46,17 +42,7 @@ def check_inputs(arguments: Mapping[str, Any]) -> None:
 def checked_steps(
     entries: Sequence[SweepEntry], repeats: int, points_per_step: int, target: Target
 ) -> int:
-    """Returns how many steps measure the points of a suite.
-
-    Args:
-        entries: Its points or pairs.
-        repeats: Repeats of each, warm-ups included.
-        points_per_step: How many of them a step measures; 0 for the default.
-        target: Where the pipeline is to run.
-
-    Raises:
-        UserError: There are more than the target takes; the message has the numbers.
-    """
+    """Returns how many steps measure the points of a suite."""
     steps = len(batches(entries, repeats, points_per_step))
     if target not in SERVICES:
         return steps

@@ -17,14 +17,7 @@ STDIN = "-"
 
 
 def read_suite(path: str) -> LoadedSuite:
-    """Reads and checks a suite that is about to travel to another machine as text.
-
-    Args:
-        path: A local path, a `gs://` URI, or `-` for standard input.
-
-    Raises:
-        UserError: It cannot be read, is not a suite, or is invalid.
-    """
+    """Reads and checks a suite that is about to travel to another machine as text."""
     text = sys.stdin.read() if path == STDIN else read_text(path, "suite")
     file = "standard input" if path == STDIN else path
     foreign = _what_else_it_is(text)
@@ -34,12 +27,7 @@ def read_suite(path: str) -> LoadedSuite:
 
 
 def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, Any]) -> LoadedSuite:
-    """Returns the suite as the pipeline will expand it: with the arms that it was given.
-
-    Raises:
-        UserError: The pipeline compares no arms and has some, or compares some and has none, or
-            cannot take them as they are.
-    """
+    """Returns the suite as the pipeline will expand it: with the arms that it was given."""
     arms, baseline = parameters.get("arms", ""), parameters.get("baseline", "")
     if not pipeline.takes_arms:
         if loaded.suite.arms is not None:
@@ -63,11 +51,7 @@ def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, A
 
 
 def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
-    """Refuses a stored baseline that has none of the points.
-
-    Raises:
-        UserError: There is no baseline, it cannot be read, or none of its points is one of these.
-    """
+    """Refuses a stored baseline that has none of the points."""
     stored = {record.point_id: record.measured for record in baselines.load_baseline(baseline)}
     if any(point.id in stored for point in points):
         return

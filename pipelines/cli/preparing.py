@@ -66,21 +66,7 @@ def prepare(
     settings: str | None,
     changes: Sequence[str] | None,
 ) -> Prepared:
-    """Checks everything that can be checked before anything is sent or started.
-
-    Args:
-        suite: The suite file.
-        output_directory: The run directory.
-        pipeline: Name of the pipeline.
-        target: Where it is to run.
-        name: Name of the run or schedule; None makes one up.
-        folder_per_run: Whether each run writes to a folder of its own.
-        settings: File of settings; None for none.
-        changes: Settings in place of those, and parameters, each `KEY=VALUE`.
-
-    Raises:
-        UserError: Something cannot work; nothing was sent.
-    """
+    """Checks everything that can be checked before anything is sent or started."""
     chosen = find_pipeline(pipeline)
     require_extras(target)
     placed, set_here = checked_settings(settings, changes, target, chosen)
@@ -121,17 +107,7 @@ def checked_settings(
     target: Target,
     pipeline: Pipeline | None = None,
 ) -> tuple[Settings, dict[str, Any]]:
-    """Returns the settings of a file and of `--set`, checked for a target, and the parameters.
-
-    Args:
-        file: The file; None for none.
-        changes: What is set in place of it, each `KEY=VALUE`.
-        target: Where the pipeline is to run.
-        pipeline: The pipeline whose parameters may be set as well; None for none.
-
-    Raises:
-        UserError: A setting is wrong, or the target cannot honour it.
-    """
+    """Returns the settings of a file and of `--set`, checked for a target, and the parameters."""
     own = {} if pipeline is None else pipeline.parameters
     parameters, others = {}, []
     for change in changes or ():
@@ -155,11 +131,7 @@ def checked_settings(
 
 
 def check_submission(job: Job) -> None:
-    """Checks what matters once something is sent to a service.
-
-    Raises:
-        UserError: The target does not take submissions, or something is missing.
-    """
+    """Checks what matters once something is sent to a service."""
     check_connection(job.settings, job.placement.target)
 
 
@@ -202,11 +174,7 @@ def _checked(path: str, settings: Settings, target: Target, flag: str) -> str:
 
 
 def _check_devices(settings: Settings, needed: list[int | None]) -> None:
-    """Refuses meshes that have other devices than the machines.
-
-    Raises:
-        UserError: With the numbers.
-    """
+    """Refuses meshes that have other devices than the machines."""
     given = {f"tpu={shape}": shape.devices for shape in settings.tpu}
     if settings.gpu is not None:
         hosts = settings.hosts_of(None)
@@ -223,11 +191,7 @@ def _check_devices(settings: Settings, needed: list[int | None]) -> None:
 
 
 def _check_gpu_hosts(settings: Settings, processes: Iterable[int]) -> None:
-    """Refuses points that do not have one process on each machine with GPUs.
-
-    Raises:
-        UserError: With the numbers.
-    """
+    """Refuses points that do not have one process on each machine with GPUs."""
     hosts = settings.hosts_of(None)
     others = sorted({number for number in processes if number != hosts})
     if settings.gpu is None or not others:

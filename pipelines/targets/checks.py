@@ -59,11 +59,7 @@ _PUSH = "push the image to a registry that it can reach and give its full name"
 
 
 def check_settings(settings: Settings, target: Target) -> None:
-    """Refuses settings that the target cannot honour, alone or together.
-
-    Raises:
-        UserError: With one problem per setting.
-    """
+    """Refuses settings that the target cannot honour, alone or together."""
     problems = [_problem(name, said) for name, said in dropped(settings, target)]
     if target is Target.KFP:
         problems += [*_templates(settings), *_kubernetes(settings)]
@@ -132,11 +128,7 @@ def _vertex_machines(settings: Settings) -> Iterable[Problem]:
 
 
 def _check_launches(settings: Settings, target: Target) -> None:
-    """Refuses slices whose hosts a launcher could not start, and settings that no launcher gets.
-
-    Raises:
-        UserError: With what the launcher would say, or what it needs.
-    """
+    """Refuses slices whose hosts a launcher could not start, and settings that no launcher gets."""
     launched = [shape for shape in settings.machines if launcher_of(target, settings, shape)]
     if settings.launcher_settings and not launched:
         raise UserError(
@@ -184,16 +176,7 @@ def _check_launch(shape: SliceShape | None, settings: Settings, target: Target) 
 
 
 def check_launchers(settings: Settings, target: Target, directory: str) -> None:
-    """Refuses what the launchers of slices refuse, before a step asks them on the cluster.
-
-    Args:
-        settings: What was set, checked by `check_settings`.
-        target: Where the pipeline is to run.
-        directory: The run directory.
-
-    Raises:
-        UserError: With what the launcher says.
-    """
+    """Refuses what the launchers of slices refuse, before a step asks them on the cluster."""
     for shape in settings.machines:
         launcher = launcher_of(target, settings, shape)
         if not launcher:
@@ -212,11 +195,7 @@ def check_launchers(settings: Settings, target: Target, directory: str) -> None:
 
 
 def check_connection(settings: Settings, target: Target) -> None:
-    """Refuses to submit without what says where to.
-
-    Raises:
-        UserError: Something is missing.
-    """
+    """Refuses to submit without what says where to."""
     if target is Target.VERTEX:
         for name in ("project", "location"):
             if getattr(settings, name) is None:
@@ -224,17 +203,7 @@ def check_connection(settings: Settings, target: Target) -> None:
 
 
 def check_directory(path: str, settings: Settings, target: Target, flag: str) -> None:
-    """Refuses a path that the steps of a pipeline cannot share.
-
-    Args:
-        path: A directory that one step writes and another reads.
-        settings: What was set; volume claims count for Kubeflow.
-        target: Where the pipeline is to run.
-        flag: The flag it came from, for the message.
-
-    Raises:
-        UserError: The path is local to one machine.
-    """
+    """Refuses a path that the steps of a pipeline cannot share."""
     if target in (Target.LOCAL, Target.DOCKER) or path.startswith("gs://"):
         return
     mounts = [claim.path for claim in settings.pvc]
@@ -320,11 +289,7 @@ def _vertex(settings: Settings) -> Iterable[Problem]:
 
 
 def check_image(image: str, target: Target) -> str | None:
-    """Returns a warning about an image that only this machine may have, if it is one.
-
-    Raises:
-        UserError: The target has no way to get it.
-    """
+    """Returns a warning about an image that only this machine may have, if it is one."""
     if target in (Target.LOCAL, Target.DOCKER) or "/" in image:
         return None
     if target is Target.VERTEX:
@@ -340,11 +305,7 @@ def _problem(name: str, message: str) -> Problem:
 
 
 def require_extras(target: Target) -> None:
-    """Checks that what a target needs is installed.
-
-    Raises:
-        UserError: A package is missing; the message names the extra to install.
-    """
+    """Checks that what a target needs is installed."""
     missing = {module: extra for module, extra in _NEEDS[target].items() if not _is_there(module)}
     if missing:
         extras = ",".join(dict.fromkeys(missing.values()))

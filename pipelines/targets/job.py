@@ -87,11 +87,7 @@ class Service(Protocol):
         """Returns what `schedule` would send where there is no schedule of that name yet."""
 
     def submit(self) -> str:
-        """Starts a run and returns where to find it, for people.
-
-        Raises:
-            SubmissionFailed: The service refused it.
-        """
+        """Starts a run and returns where to find it, for people."""
 
     def schedule(
         self, cron: Cron, max_concurrent: int, *, wait: bool, say: Callable[[str], None]
@@ -99,59 +95,24 @@ class Service(Protocol):
         """Creates a schedule, or changes the one of the same name, and says which, for people.
 
         Runs of that one which are active go on to their end.
-
-        Args:
-            cron: When to run.
-            max_concurrent: How many runs may overlap.
-            wait: Whether to change it only when no run of it is active; it does not fire meanwhile.
-            say: Takes lines for people.
-
-        Raises:
-            SubmissionFailed: The service refused it.
         """
 
     def wait(self, say: Callable[[str], None]) -> str | None:
-        """Waits until the submitted run has ended.
-
-        Args:
-            say: Takes a line whenever its state changes.
-
-        Returns:
-            Why it failed; None when it succeeded.
-
-        Raises:
-            SubmissionFailed: The service answers no more.
-        """
+        """Returns, at its end, why the submitted run failed, or None."""
 
 
 class Schedules(Protocol):
     """The schedules of one name, on Kubeflow Pipelines or Vertex AI."""
 
     def pause(self) -> list[str]:
-        """Has them fire no more, while runs under way go on; returns lines for people.
-
-        Raises:
-            UserError: There is none of that name.
-            SubmissionFailed: The service refused it.
-        """
+        """Has them fire no more, while runs under way go on; returns lines for people."""
 
     def resume(self) -> list[str]:
-        """Has them fire again, at their next time; returns lines for people.
-
-        Raises:
-            UserError: There is none of that name.
-            SubmissionFailed: The service refused it.
-        """
+        """Has them fire again, at their next time; returns lines for people."""
 
 
 def schedules_of(settings: Settings, target: Target, name: str) -> Schedules:
-    """Returns the schedules of a name.
-
-    Args:
-        settings: Which say where they are.
-        target: Kubeflow or Vertex AI.
-        name: The name.
-    """
+    """Returns the schedules of a name."""
     if target is Target.KFP:
         from orbax_bench_pipelines.targets.kubeflow_schedules import KubeflowSchedules
         from orbax_bench_pipelines.targets.kubeflow_server import KubeflowServer
@@ -163,16 +124,7 @@ def schedules_of(settings: Settings, target: Target, name: str) -> Schedules:
 
 
 def service_for(job: Job, *, dry: bool = False) -> Service:
-    """Returns the service that the target of a job is.
-
-    Args:
-        job: What is about to be submitted, to Kubeflow or to Vertex AI.
-        dry: Whether it is only shown, so that no credentials are needed.
-
-    Raises:
-        SubmissionFailed: There are no credentials.
-        UserError: The service's own client finds fault with the pipeline or its parameters.
-    """
+    """Returns the service that the target of a job is."""
     if job.placement.target is Target.KFP:
         from orbax_bench_pipelines.targets.kubeflow import Kubeflow
 

@@ -32,18 +32,6 @@ class KubeflowSchedules:
         Kubeflow cannot change one. The old ones are paused first, so that they never fire together
         with the new one, and go on where that is refused. With one, Kubernetes would delete the
         runs that it has begun: while one of them is active it is only left paused.
-
-        Args:
-            body: Returns the new one, given the id of its experiment, and whether it is paused, as
-                the newest of the old ones was.
-            wait: Whether to wait until no run of the old ones is active.
-            say: Takes lines for people.
-
-        Returns:
-            What was done, a line each.
-
-        Raises:
-            SubmissionFailed: The service refused it, and everything is as it was.
         """
         server, disabled = self._server, []
         with server.explained():
@@ -73,25 +61,11 @@ class KubeflowSchedules:
         return [*made, *(self._removed(each.recurring_run_id, experiment) for each in old)]
 
     def pause(self) -> list[str]:
-        """Has them fire no more; runs under way go on.
-
-        Returns:
-            What was done, a line each.
-
-        Raises:
-            UserError: There is none of that name.
-        """
+        """Has them fire no more; runs under way go on."""
         return self._each("disable_recurring_run", "paused")
 
     def resume(self) -> list[str]:
-        """Has the newest fire again, at its next time.
-
-        Returns:
-            What was done, a line each.
-
-        Raises:
-            UserError: There is none of that name.
-        """
+        """Has the newest fire again, at its next time."""
         return self._each("enable_recurring_run", "resumed", newest=True)
 
     def _each(self, call: str, word: str, *, newest: bool = False) -> list[str]:

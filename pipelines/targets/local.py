@@ -88,23 +88,7 @@ def run_with(
     log: IO[str],
     say: Callable[[str], None],
 ) -> Any:
-    """Runs a pipeline through one of kfp's local runners.
-
-    Args:
-        runner: A `kfp.local` runner.
-        pipeline_root: Folder for what the steps hand to each other.
-        pipeline: A `@dsl.pipeline` function over lightweight components.
-        arguments: Its parameters.
-        log: Where everything goes that kfp and the steps print.
-        say: Called with each line that a step has for people.
-
-    Returns:
-        What kfp makes of the pipeline, with its outputs.
-
-    Raises:
-        PipelineFailed: A step failed; the log says why.
-        UserError: A launcher has started this on several hosts.
-    """
+    """Runs a pipeline through one of kfp's local runners."""
     from kfp import local
 
     refuse_several_hosts("a pipeline on this machine")
@@ -131,9 +115,6 @@ def own_processes(folder: Path) -> Iterator[None]:
 
     kfp waits for steps, and for those of a loop that have not begun, before it lets an interrupt
     through.
-
-    Args:
-        folder: Where steps put what is temporary.
     """
     from kfp.local import subprocess_task_handler
 
@@ -227,11 +208,7 @@ def step_environment(environment: Mapping[str, str], folder: Path) -> dict[str, 
 
 @contextlib.contextmanager
 def steps_at_a_time(count: int | None) -> Iterator[None]:
-    """Lets so many steps of a loop run at once: kfp's local runners stop at two, whatever is asked.
-
-    Args:
-        count: How many; None or 0 leaves it to kfp.
-    """
+    """Lets so many steps of a loop run at once; kfp's local runners stop at two."""
     from kfp.local.orchestrator import enhanced_dag_orchestrator
 
     executor = enhanced_dag_orchestrator.ParallelExecutor

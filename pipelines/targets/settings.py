@@ -191,13 +191,7 @@ class Settings(ConfigModel):
 
 
 def launcher_of(target: Target, settings: Settings, shape: SliceShape | None) -> str:
-    """Returns the launcher that starts the hosts of points; empty where a step measures itself.
-
-    Args:
-        target: Where the pipeline is to run.
-        settings: What was set.
-        shape: The slice of the hosts; None for machines without TPUs.
-    """
+    """Returns the launcher that starts the hosts of points; empty where a step measures itself."""
     several = settings.hosts_of(shape) > 1
     if target is Target.VERTEX:
         return "vertex" if several or shape is not None else ""
@@ -205,12 +199,7 @@ def launcher_of(target: Target, settings: Settings, shape: SliceShape | None) ->
 
 
 def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
-    """Returns the settings of a launcher: what is set for steps and holds for hosts, and its own.
-
-    Args:
-        launcher: `jobset` or `vertex`.
-        settings: What was set; its `launcher_settings` come first.
-    """
+    """Returns the settings of a launcher: those of steps that hold for hosts, and its own."""
     gpus = settings.gpu
     found = {
         there: getattr(settings, name)
@@ -248,12 +237,7 @@ def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
 
 
 def at_submission(settings: Settings, target: Target) -> list[str]:
-    """Returns the settings that are of a submission, and in no compiled package.
-
-    Args:
-        settings: What was set.
-        target: Where the package is to run; hosts of slices there get some of these from it.
-    """
+    """Returns the settings that are of a submission, and in no compiled package."""
     launchers = {launcher_of(target, settings, shape) for shape in settings.machines} - {""}
     compiled = {name for launcher in launchers for name in _OF_HOSTS[launcher]}
     of_run = [*_OF_SUBMISSIONS, *(("labels",) if target is Target.VERTEX else ())]
@@ -264,13 +248,6 @@ def read_changes(changes: Iterable[str], others: Iterable[str] = ()) -> dict[str
     """Returns settings that are given as `KEY=VALUE` or `KEY.PATH=VALUE`, as a file has them.
 
     A value is text, or YAML where it is a list, a mapping, a number or a truth value.
-
-    Args:
-        changes: The settings.
-        others: Keys that are known as well, for messages.
-
-    Raises:
-        UserError: One is written differently, or there is no such key.
     """
     found: dict[str, Any] = {}
     for change in changes:
@@ -294,15 +271,7 @@ def read_changes(changes: Iterable[str], others: Iterable[str] = ()) -> dict[str
 
 
 def read_settings(file: str | None, changes: Mapping[str, Any]) -> Settings:
-    """Returns the settings of a file, with others in place of them.
-
-    Args:
-        file: A YAML file whose keys are those of `Settings`, local or `gs://`; None for none.
-        changes: Settings by key; of a mapping, only the keys that it has are changed.
-
-    Raises:
-        UserError: The file cannot be read, or a value cannot be used.
-    """
+    """Returns the settings of a file, with others in place of them; of mappings, by key."""
     data = {} if file is None else _settings_of(file)
     return _validated(
         _changed(data, changes),
@@ -321,15 +290,7 @@ def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def read_text(path: str, what: str) -> str:
-    """Returns the text of a file.
-
-    Args:
-        path: A local path or a `gs://` URI.
-        what: What the file should be, for messages.
-
-    Raises:
-        UserError: It cannot be read.
-    """
+    """Returns the text of a file."""
     from etils import epath
     from google.auth.exceptions import GoogleAuthError
 

@@ -133,11 +133,7 @@ class NodeAffinity(ConfigModel):
 
 
 def image_reference(given: str) -> str:
-    """Returns the name of an image.
-
-    Raises:
-        ValueError: It is none that a registry knows.
-    """
+    """Returns the name of an image."""
     if re.fullmatch(r"(sha256:)?[0-9a-f]{64}", given):
         raise ValueError(
             f"{given!r} is an image id, which nothing can pull; give NAME@sha256:DIGEST"

@@ -26,11 +26,7 @@ class VertexSchedules:
     """The schedules of one name, of which the newest that has not ended counts."""
 
     def __init__(self, settings: Settings, name: str) -> None:
-        """Sets the client up; nothing is sent.
-
-        Raises:
-            SubmissionFailed: There are no credentials.
-        """
+        """Sets the client up; nothing is sent."""
         connect(settings)
         self._settings = settings
         self._name = name
@@ -38,19 +34,7 @@ class VertexSchedules:
     def change(
         self, schedule: types.Schedule, *, wait: bool, say: Callable[[str], None]
     ) -> list[str]:
-        """Changes the schedule in place, if there is one; runs of it that are active go on.
-
-        Args:
-            schedule: What it is to be.
-            wait: Whether to pause it, and to change it when no run of it is active.
-            say: Takes lines for people.
-
-        Returns:
-            What was done, a line each; empty where there is no such schedule.
-
-        Raises:
-            SubmissionFailed: The service refused it, and the schedule is as it was.
-        """
+        """Changes the schedule in place, and returns lines for people; none if there is no schedule."""
         with explained(self._settings):
             existing = self._existing()
             if existing is None:
@@ -74,12 +58,7 @@ class VertexSchedules:
         return said
 
     def pause(self) -> list[str]:
-        """Has it fire no more; runs under way go on.
-
-        Raises:
-            UserError: There is none of that name.
-            SubmissionFailed: The service refused it.
-        """
+        """Has it fire no more; runs under way go on."""
         with explained(self._settings):
             schedule = self._required()
             if schedule.state is not types.Schedule.State.PAUSED:
@@ -89,12 +68,7 @@ class VertexSchedules:
         return [f"paused: {self._name} {schedule.resource_name}{going}"]
 
     def resume(self) -> list[str]:
-        """Has it fire again, at its next time; what it missed is not caught up with.
-
-        Raises:
-            UserError: There is none of that name.
-            SubmissionFailed: The service refused it.
-        """
+        """Has it fire again, at its next time; what it missed is not caught up with."""
         with explained(self._settings):
             schedule = self._required()
             if schedule.state is types.Schedule.State.PAUSED:

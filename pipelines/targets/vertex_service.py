@@ -17,15 +17,7 @@ from orbax_bench_pipelines.targets.settings import Settings
 
 
 def connect(settings: Settings, *, dry: bool = False) -> None:
-    """Sets Google's client up; nothing is sent.
-
-    Args:
-        settings: Which say where.
-        dry: Whether nothing will be sent, so that no credentials are needed.
-
-    Raises:
-        SubmissionFailed: There are no credentials.
-    """
+    """Sets Google's client up; nothing is sent."""
     logging.getLogger("google.cloud.aiplatform").setLevel(logging.WARNING)  # it prints code
     plain = settings.endpoint is not None and settings.endpoint.startswith("http://")
     with explained(settings):
