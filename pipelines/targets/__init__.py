@@ -17,8 +17,6 @@ from orbax_bench_pipelines.targets.checks import (
 from orbax_bench_pipelines.targets.documentation import settings_page
 from orbax_bench_pipelines.targets.job import (
     Job,
-    Schedules,
-    Service,
     SubmissionFailed,
     as_text,
     job_name,
@@ -38,8 +36,6 @@ __all__ = [
     "Job",
     "Package",
     "Placement",
-    "Schedules",
-    "Service",
     "Settings",
     "SliceShape",
     "SubmissionFailed",

@@ -8,17 +8,20 @@ import functools
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.placement import Placement
 from orbax_bench_pipelines.targets.settings import Settings
 
 if TYPE_CHECKING:
-    from orbax_bench_pipelines.cron import Cron
     from orbax_bench_pipelines.definitions import Pipeline
+    from orbax_bench_pipelines.targets.kubeflow import Kubeflow
+    from orbax_bench_pipelines.targets.kubeflow_schedules import KubeflowSchedules
+    from orbax_bench_pipelines.targets.vertex import Vertex
+    from orbax_bench_pipelines.targets.vertex_schedules import VertexSchedules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,41 +80,9 @@ class SubmissionFailed(Exception):
     """A service could not be reached, or refused what was sent."""
 
 
-class Service(Protocol):
-    """Kubeflow Pipelines or Vertex AI, about to take one job."""
-
-    def planned(self) -> list[Request]:
-        """Returns what `submit` would send, without sending anything."""
-
-    def planned_schedule(self, cron: Cron, max_concurrent: int) -> list[Request]:
-        """Returns what `schedule` would send where there is no schedule of that name yet."""
-
-    def submit(self) -> str:
-        """Starts a run and returns where to find it, for people."""
-
-    def schedule(
-        self, cron: Cron, max_concurrent: int, *, wait: bool, say: Callable[[str], None]
-    ) -> str:
-        """Creates a schedule, or changes the one of the same name, and says which, for people.
-
-        Runs of that one which are active go on to their end.
-        """
-
-    def wait(self, say: Callable[[str], None]) -> str | None:
-        """Returns, at its end, why the submitted run failed, or None."""
-
-
-class Schedules(Protocol):
-    """The schedules of one name, on Kubeflow Pipelines or Vertex AI."""
-
-    def pause(self) -> list[str]:
-        """Has them fire no more, while runs under way go on; returns lines for people."""
-
-    def resume(self) -> list[str]:
-        """Has them fire again, at their next time; returns lines for people."""
-
-
-def schedules_of(settings: Settings, target: Target, name: str) -> Schedules:
+def schedules_of(
+    settings: Settings, target: Target, name: str
+) -> KubeflowSchedules | VertexSchedules:
     """Returns the schedules of a name."""
     if target is Target.KFP:
         from orbax_bench_pipelines.targets.kubeflow_schedules import KubeflowSchedules
@@ -123,7 +94,7 @@ def schedules_of(settings: Settings, target: Target, name: str) -> Schedules:
     return VertexSchedules(settings, name)
 
 
-def service_for(job: Job, *, dry: bool = False) -> Service:
+def service_for(job: Job, *, dry: bool = False) -> Kubeflow | Vertex:
     """Returns the service that the target of a job is."""
     if job.placement.target is Target.KFP:
         from orbax_bench_pipelines.targets.kubeflow import Kubeflow

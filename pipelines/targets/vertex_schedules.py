@@ -34,7 +34,7 @@ class VertexSchedules:
     def change(
         self, schedule: types.Schedule, *, wait: bool, say: Callable[[str], None]
     ) -> list[str]:
-        """Changes the schedule in place, and returns lines for people; none if there is no schedule."""
+        """Changes the schedule in place; returns lines for people, and none if there is none."""
         with explained(self._settings):
             existing = self._existing()
             if existing is None:
