@@ -265,8 +265,9 @@ def read_changes(changes: Iterable[str], others: Iterable[str] = ()) -> dict[str
             block = block.setdefault(name, {})
             if not isinstance(block, dict):
                 raise UserError(f"--set {path}: {key} is given as a whole as well")
-        is_yaml = text[:1] in ("[", "{") if key == last else False
-        block[last] = read_value(text, f"--set {path}") if is_yaml or last in _NO_TEXT else text
+        whole = key == last and text[:1] in ("[", "{")
+        is_yaml = whole or (key in (last, "steps") and last in _NO_TEXT)
+        block[last] = read_value(text, f"--set {path}") if is_yaml else text
     return found
 
 

@@ -16,14 +16,14 @@ def test_a_file_and_changes_say_the_same(tmp_path):
         "image: a/b:1\nparallelism: 3\ntpu: ['v5e:2x4']\nnode_selectors: {a.b/pool: bench}\n"
         "tolerations: [{key: a, value: b, operator: Equal}]\npvc: {name: claim, path: /mnt/x/}\n"
         "labels: {team: ml}\ncpu: '8'\nmemory: 64Gi\nsteps: {aggregate: {cpu: '4', retries: 2}}\n"
-        "environment: {FLAGS: '--a=1 --b={}', OTHER: 'true'}\nspot: true\n"
+        "environment: {FLAGS: '--a=1 --b={}', retries: 'true'}\nspot: true\n"
     )
     changes = [
         *("image=a/b:1", "parallelism=3", "tpu=v5e:2x4", "node_selectors.a.b/pool=bench"),
         *("tolerations={key: a, value: b, operator: Equal}", "pvc={name: claim, path: /mnt/x}"),
         *("labels={team: ml}", "cpu=8", "memory=64Gi", "steps.aggregate.cpu=4"),
         *("steps.aggregate.retries=2", "environment.FLAGS=--a=1 --b={}"),
-        *("environment.OTHER=true", "spot=true"),
+        *("environment.retries=true", "spot=true"),
     ]
     assert read_settings(str(file), {}) == read_settings(None, read_changes(changes))
 
