@@ -40,19 +40,28 @@ def check_inputs(arguments: Mapping[str, Any]) -> None:
 
 
 def checked_steps(
-    entries: Sequence[SweepEntry], repeats: int, points_per_step: int, target: Target
+    entries: Sequence[SweepEntry],
+    repeats: int,
+    points_per_step: int,
+    target: Target,
+    loops: int = 1,
 ) -> int:
-    """Returns how many steps measure the points of a suite."""
-    steps = len(batches(entries, repeats, points_per_step))
+    """Returns how many steps measure the points of a suite, of which each loop has all.
+
+    Argo keeps the state of all loops of a pipeline in one object.
+    """
+    steps = loops * len(batches(entries, repeats, points_per_step))
     if target not in SERVICES:
         return steps
     points = count(len(entries), "point")
     if steps > MOST_STEPS:
-        enough = math.ceil(len(entries) / MOST_STEPS)
+        enough = math.ceil(loops * len(entries) / MOST_STEPS)
+        own = f"{points_per_step} in each step" if points_per_step else "the default"
+        where = "one loop" if loops == 1 else f"{loops} loops"
         raise UserError(
             Problem(
-                f"{points} with {points_per_step} in each step are {steps} steps of one loop, and "
-                f"it has {MOST_STEPS} at most; give {enough} or more, or leave it out",
+                f"{points} with {own} are {steps} steps of {where}, and a pipeline has "
+                f"{MOST_STEPS} at most; give {enough} or more",
                 key="points_per_step",
             )
         )

@@ -91,7 +91,8 @@ def prepare(
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))
     check_inputs(arguments)
     repeats = loaded.suite.num_repeats + loaded.suite.execution.warmups
-    steps = checked_steps(expansion.points, repeats, parameters["points_per_step"], target)
+    each, loops = parameters["points_per_step"], len(placed.machines)
+    steps = checked_steps(expansion.points, repeats, each, target, loops)
     notes = [*_image_notes(placed, target)]
     if target in (Target.KFP, Target.VERTEX):
         in_steps = f"{count(len(expansion.points), 'point')} in {count(steps, 'step')}"

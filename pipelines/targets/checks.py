@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.launchers import (
@@ -29,13 +30,41 @@ _NEEDS = {
     Target.VERTEX: {"kfp": "kfp", "cronsim": "kfp", "google.cloud.aiplatform": "vertex"},
 }
 """Packages that only some targets need, and the extra that brings each."""
-_KUBERNETES_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _KUBERNETES_KEY = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _KUBERNETES_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
+_FORMS: Final[Mapping[Target, Sequence[tuple[str, str, str]]]] = {
+    Target.KFP: (
+        (
+            "service_account",
+            r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?",
+            "the name of a Kubernetes service account",
+        ),
+        ("pipeline_root", r"(gs|s3|minio)://.+", "gs://, s3:// or minio://"),
+    ),
+    Target.VERTEX: (
+        ("service_account", r".*@.*", "NAME@PROJECT.iam.gserviceaccount.com"),
+        ("pipeline_root", r"gs://.+", "gs://BUCKET/FOLDER"),
+        ("experiment", r"[a-z0-9][a-z0-9-]{0,127}", "lower case, digits and -"),
+        (
+            "tensorboard",
+            r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+",
+            "projects/PROJECT/locations/LOCATION/tensorboards/ID",
+        ),
+        (
+            "network",
+            r"projects/\d+/global/networks/[^/]+",
+            "projects/NUMBER/global/networks/NAME",
+        ),
+        (
+            "encryption_key",
+            r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+",
+            "projects/P/locations/L/keyRings/R/cryptoKeys/K",
+        ),
+    ),
+}
+"""How a target has settings that are text."""
 _GOOGLE_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _GOOGLE_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
-_EXPERIMENT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
-_TENSORBOARD = re.compile(r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+")
 _EXAMPLES = {"project": "my-project", "location": "us-central1"}
 _VERTEX_CPUS = 96
 _VERTEX_BYTES = 624e9
@@ -53,8 +82,6 @@ _INSTEAD = {
 _POINT = "0" * 12
 _STEP_NAME = job_name(_POINT)
 """Id of a point, and the name under which a step launches its hosts, as long as they all are."""
-_NETWORK = re.compile(r"projects/\d+/global/networks/[^/]+")
-_CRYPTO_KEY = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _PUSH = "push the image to a registry that it can reach and give its full name"
 
 
@@ -65,7 +92,7 @@ def check_settings(settings: Settings, target: Target) -> None:
         problems += [*_templates(settings), *_kubernetes(settings)]
     if target is Target.VERTEX:
         problems += [*_vertex(settings)]
-    problems += [*_machines(settings, target)]
+    problems += [*_forms(settings, target), *_machines(settings, target)]
     if problems:
         raise UserError(*problems)
     _check_launches(settings, target)
@@ -225,15 +252,14 @@ def _templates(settings: Settings) -> Iterable[Problem]:
             yield _problem(name, "{{ begins a template of Argo, which runs the steps; leave it out")
 
 
+def _forms(settings: Settings, target: Target) -> Iterable[Problem]:
+    for name, pattern, expected in _FORMS.get(target, ()):
+        given = getattr(settings, name)
+        if given is not None and not re.fullmatch(pattern, given):
+            yield _problem(name, f"expected {expected}, got {given!r}")
+
+
 def _kubernetes(settings: Settings) -> Iterable[Problem]:
-    account = settings.service_account
-    if account is not None and not _KUBERNETES_NAME.fullmatch(account):
-        yield _problem(
-            "service_account", f"expected the name of a Kubernetes service account, got {account!r}"
-        )
-    root = settings.pipeline_root
-    if root is not None and not re.match(r"(gs|s3|minio)://.", root):
-        yield _problem("pipeline_root", f"expected gs://, s3:// or minio://, got {root!r}")
     for name in ("labels", "node_selectors"):
         for key, value in getattr(settings, name).items():
             if not (_KUBERNETES_KEY.fullmatch(key) and _KUBERNETES_VALUE.fullmatch(value)):
@@ -241,21 +267,9 @@ def _kubernetes(settings: Settings) -> Iterable[Problem]:
     for key in settings.annotations:
         if not _KUBERNETES_KEY.fullmatch(key):
             yield _problem("annotations", f"{key!r} is not the key of an annotation of Kubernetes")
-    for claim in settings.pvc:
-        if not _KUBERNETES_NAME.fullmatch(claim.name):
-            yield _problem("pvc", f"{claim.name!r} is not the name of a volume claim")
 
 
 def _vertex(settings: Settings) -> Iterable[Problem]:
-    account = settings.service_account
-    if account is not None and "@" not in account:
-        yield _problem(
-            "service_account",
-            f"expected NAME@PROJECT.iam.gserviceaccount.com, got {account!r}",
-        )
-    root = settings.pipeline_root
-    if root is not None and not re.match(r"gs://.", root):
-        yield _problem("pipeline_root", f"expected gs://BUCKET/FOLDER, got {root!r}")
     for key, value in settings.labels.items():
         if not (_GOOGLE_KEY.fullmatch(key) and _GOOGLE_VALUE.fullmatch(value)):
             yield _problem(
@@ -263,26 +277,8 @@ def _vertex(settings: Settings) -> Iterable[Problem]:
                 f"{key}={value} is not a label of Google Cloud: lower case, digits, - and _, at "
                 "most 63, beginning with a letter",
             )
-    if settings.experiment is not None and not _EXPERIMENT.fullmatch(settings.experiment):
-        yield _problem(
-            "experiment", f"expected lower case, digits and -, got {settings.experiment!r}"
-        )
-    if settings.tensorboard is not None:
-        if settings.experiment is None:
-            yield _problem("tensorboard", "belongs to an experiment; give experiment as well")
-        if not _TENSORBOARD.fullmatch(settings.tensorboard):
-            yield _problem(
-                "tensorboard",
-                "expected projects/PROJECT/locations/LOCATION/tensorboards/ID, got "
-                f"{settings.tensorboard!r}",
-            )
-    for name, pattern, expected in (
-        ("network", _NETWORK, "projects/NUMBER/global/networks/NAME"),
-        ("encryption_key", _CRYPTO_KEY, "projects/P/locations/L/keyRings/R/cryptoKeys/K"),
-    ):
-        given = getattr(settings, name)
-        if given is not None and not pattern.fullmatch(given):
-            yield _problem(name, f"expected {expected}, got {given!r}")
+    if settings.tensorboard is not None and settings.experiment is None:
+        yield _problem("tensorboard", "belongs to an experiment; give experiment as well")
     for image in settings.images:
         if "/" not in image:
             yield _problem("image", f"Vertex AI cannot pull {image!r}; {_PUSH}")

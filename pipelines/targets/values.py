@@ -73,7 +73,7 @@ class Toleration(ConfigModel):
 class VolumeClaim(ConfigModel):
     """A persistent volume claim that every step mounts."""
 
-    name: str
+    name: Name
     path: MountPath
 
 
