@@ -81,14 +81,10 @@ def _add(
     fails: Callable[[Any], bool] | None = None,
     **more: Any,
 ) -> None:
-    """Adds the command of a step.
+    """Adds the command of a step, whose help ends with `exits`.
 
-    Args:
-        step: The step.
-        exits: What the help says of exit codes.
-        prepare: Makes arguments of the step from what was given.
-        fails: Whether the command exits with 1, from what the step returned.
-        **more: Further options, or options in place of those that are made, by default not given.
+    `prepare` makes its arguments from what was given, and `fails` says from what it returned
+    whether the command exits with 1. `more` are further options, or options in place of others.
     """
     docs = docstring_parser.parse(step.__doc__ or "")
     meanings = {each.arg_name: each for each in docs.params}
@@ -171,11 +167,7 @@ def _give(found: pipeline.Outputs[Any], result: str | None, outputs: str | None)
 
 
 def _text_of(path: str) -> str:
-    """Returns the text of a file; of no file none.
-
-    Raises:
-        UserError: It cannot be read.
-    """
+    """Returns the text of a file; of no file none."""
     try:
         return read_at_most(path).decode() if path else ""
     except FileNotFoundError:
@@ -185,11 +177,7 @@ def _text_of(path: str) -> str:
 
 
 def _lines_of(path: str | None) -> list[str]:
-    """Returns the lines that a step returned and --result wrote, as a list of JSON.
-
-    Raises:
-        UserError: It cannot be read, or holds something else.
-    """
+    """Returns the lines that a step returned and --result wrote, as a list of JSON."""
     if path is None:
         return []
     text = _text_of(path)

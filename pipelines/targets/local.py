@@ -36,8 +36,7 @@ _PROGRAM = "ephemeral_component.py"
 _KILLED_WITH_OWNER = (
     "import ctypes, os, sys\n"
     "ctypes.CDLL(None).prctl(1, 9)\n"  # PR_SET_PDEATHSIG, SIGKILL
-    "os.getppid() == int(sys.argv[1]) or sys.exit(1)\n"
-    "os.execv(sys.argv[2], sys.argv[2:])\n"
+    "os.getppid() == int(sys.argv[1]) and os.execv(sys.argv[2], sys.argv[2:])\n"
 )
 """Runs a command that the kernel kills with the process that started it; Linux alone can."""
 

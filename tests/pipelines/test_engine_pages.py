@@ -29,7 +29,7 @@ def typed(pipeline_command, suite, tmp_path):
     def run(words, *more, endpoint=""):
         assert words[:2] == ["orbax-bench", "pipeline"]
         given = {"SUITE.yaml": str(suite), "sweep.yaml": str(tmp_path / "sweep.yaml")}
-        given |= {"http://localhost:8080": endpoint}
+        given |= {"endpoint=http://localhost:8080": f"endpoint={endpoint}"}
         done = pipeline_command(*(given.get(word, word) for word in words[2:]), *more)
         assert done.code == 0, done.err
         return done.out

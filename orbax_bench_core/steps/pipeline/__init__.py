@@ -15,16 +15,18 @@ from orbax_bench_core.steps.pipeline.answers import (
     soak,
     study_async,
 )
-from orbax_bench_core.steps.pipeline.capture import publish_baseline
-from orbax_bench_core.steps.pipeline.checkpoint import generate_checkpoint
+from orbax_bench_core.steps.pipeline.comparison import (
+    NotPassed,
+    compare_baseline,
+    enforce_verdict,
+    publish_baseline,
+)
 from orbax_bench_core.steps.pipeline.ending import FAILURES, ErrorsAsMessages
-from orbax_bench_core.steps.pipeline.enforcement import NotPassed, enforce_verdict
 from orbax_bench_core.steps.pipeline.finishing import finish, run_folder
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
 from orbax_bench_core.steps.pipeline.outputs import Outputs
-from orbax_bench_core.steps.pipeline.points import plan_sweep
+from orbax_bench_core.steps.pipeline.points import generate_checkpoint, plan_sweep
 from orbax_bench_core.steps.pipeline.tables import aggregate
-from orbax_bench_core.steps.pipeline.verdict import compare_baseline
 
 __all__ = [
     "FAILURES",

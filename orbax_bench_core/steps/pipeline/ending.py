@@ -12,7 +12,7 @@ from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import clear_own
 from orbax_bench_core.interrupts import Terminated, interrupted_when_told
 from orbax_bench_core.owners import closed_to_others
-from orbax_bench_core.steps.pipeline.enforcement import NotPassed
+from orbax_bench_core.steps.pipeline.comparison import NotPassed
 from orbax_bench_core.steps.point import ENDED, PointFailed
 
 _IN_CONTAINER: Final = "_KFP_RUNTIME"
@@ -48,13 +48,7 @@ class ErrorsAsMessages:
         error: BaseException | None,
         traceback: types.TracebackType | None,
     ) -> None:
-        """Ends the process where it is a container's.
-
-        Raises:
-            UserError: The system refused something, and this is no container.
-            SystemExit: The body raised what has a message, in a container.
-            Terminated: The process was told to end, and what ran made another error of that.
-        """
+        """Ends the process where it is a container's."""
         self._modes.__exit__(None, None, None)
         try:
             self._interrupts.__exit__(kind, error, traceback)

@@ -21,9 +21,9 @@ from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.pipeline.again import tried_again
+from orbax_bench_core.steps.pipeline.comparison import comparison_outcomes
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.pipeline.tables import lacking_of
-from orbax_bench_core.steps.pipeline.verdict import comparison_outcomes
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.reporting import publish
 from orbax_bench_core.sweep import expand
@@ -44,13 +44,6 @@ def run_folder(output_directory: str, pipeline_run: str) -> str:
     """Returns the folder of one run of a pipeline: the one that is there, or a new name.
 
     Every step of a run gets the same one, also a step that is tried again.
-
-    Args:
-        output_directory: What the folder lies below.
-        pipeline_run: Id of the run, as the engine has it.
-
-    Raises:
-        OSError: The output directory cannot be listed.
     """
     below, ending = output_directory.rstrip("/"), f"Z-{pipeline_run[:_RUN_ID]}"
     there = [name for name in names_in(epath.Path(below)) if name.endswith(ending)]

@@ -43,17 +43,7 @@ class Output:
         *,
         more: Mapping[str, str] | None = None,
     ) -> Output:
-        """Returns the output that is a file of a run directory.
-
-        Args:
-            run: The run directory.
-            name: The file, as `lineage.json` calls it.
-            kind: What the output is.
-            more: Further metadata.
-
-        Raises:
-            UserError: There is no run here.
-        """
+        """Returns the output that is a file of a run directory."""
         metadata = output_metadata(run, name, kind) | dict(more or {})
         return cls(metadata=metadata, place=str(run.root / name), copied=True)
 
@@ -74,17 +64,7 @@ class Outputs(Generic[Value]):
     named: Mapping[str, Output] = dataclasses.field(default_factory=dict)
 
     def into(self, **artifacts: Any) -> Value:
-        """Hands the outputs over as artifacts of Kubeflow: content, pointer and metadata.
-
-        Args:
-            artifacts: The artifact of each output, by its name.
-
-        Returns:
-            The value.
-
-        Raises:
-            OSError: A file cannot be read or written.
-        """
+        """Hands the outputs over as artifacts of Kubeflow: content, pointer and metadata."""
         for name, output in self.named.items():
             artifact = artifacts[name]
             artifact.metadata.update(output.metadata)
@@ -107,20 +87,7 @@ def write_answer(
     report: str,
     run: RunDirectory | None = None,
 ) -> dict[str, Output]:
-    """Writes an answer to files, and returns each as an output.
-
-    Args:
-        kind: What the answer is.
-        document: What people read.
-        numbers: A model, or what JSON can hold.
-        answer: File for all numbers as JSON; empty for none, as those below.
-        summary: File for what people read, as Markdown.
-        report: File for the same as a page with figures, which needs no other file.
-        run: The run that it was read from; None for none.
-
-    Raises:
-        UserError: A file cannot be written, or there is no run here.
-    """
+    """Writes an answer to files, and returns each as an output."""
     as_json = (
         numbers.model_dump_json(indent=1)
         if isinstance(numbers, pydantic.BaseModel)
@@ -145,16 +112,7 @@ def write_answer(
 
 
 def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, Output]:
-    """Returns the files of a conclusion that was written into a run directory.
-
-    Args:
-        run: The run directory.
-        file: The conclusion as JSON; Markdown and page lie beside it.
-        more: Further metadata.
-
-    Raises:
-        UserError: There is no run here.
-    """
+    """Returns the files of a conclusion that was written into a run directory."""
     name = file.removesuffix(".json")
     kinds = (
         ("answer", file, name),
