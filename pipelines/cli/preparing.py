@@ -18,8 +18,13 @@ from orbax_bench_core.files import checked_path
 from orbax_bench_core.launchers import named_processes, require_whole_slices
 from orbax_bench_core.sweep import baseline_point, expand
 from orbax_bench_pipelines.definitions import Pipeline, find_pipeline
-from orbax_bench_pipelines.sizes import check_inputs, checked_steps
-from orbax_bench_pipelines.suites import check_baseline, compared, read_suite
+from orbax_bench_pipelines.suites import (
+    check_baseline,
+    check_inputs,
+    checked_steps,
+    compared,
+    read_suite,
+)
 from orbax_bench_pipelines.targets import (
     Job,
     Placement,

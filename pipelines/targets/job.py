@@ -19,9 +19,9 @@ from orbax_bench_pipelines.targets.settings import Settings
 if TYPE_CHECKING:
     from orbax_bench_pipelines.definitions import Pipeline
     from orbax_bench_pipelines.targets.kubeflow import Kubeflow
-    from orbax_bench_pipelines.targets.kubeflow_schedules import KubeflowSchedules
+    from orbax_bench_pipelines.targets.kubeflow_server import KubeflowSchedules
     from orbax_bench_pipelines.targets.vertex import Vertex
-    from orbax_bench_pipelines.targets.vertex_schedules import VertexSchedules
+    from orbax_bench_pipelines.targets.vertex_service import VertexSchedules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +85,10 @@ def schedules_of(
 ) -> KubeflowSchedules | VertexSchedules:
     """Returns the schedules of a name."""
     if target is Target.KFP:
-        from orbax_bench_pipelines.targets.kubeflow_schedules import KubeflowSchedules
-        from orbax_bench_pipelines.targets.kubeflow_server import KubeflowServer
+        from orbax_bench_pipelines.targets.kubeflow_server import KubeflowSchedules, KubeflowServer
 
         return KubeflowSchedules(KubeflowServer(settings), name)
-    from orbax_bench_pipelines.targets.vertex_schedules import VertexSchedules
+    from orbax_bench_pipelines.targets.vertex_service import VertexSchedules
 
     return VertexSchedules(settings, name)
 

@@ -11,8 +11,7 @@ import yaml
 
 from orbax_bench_pipelines.cron import Cron, for_kubeflow
 from orbax_bench_pipelines.targets.job import Job, Request
-from orbax_bench_pipelines.targets.kubeflow_schedules import KubeflowSchedules
-from orbax_bench_pipelines.targets.kubeflow_server import ENDED, KubeflowServer
+from orbax_bench_pipelines.targets.kubeflow_server import ENDED, KubeflowSchedules, KubeflowServer
 
 _API = "/apis/v2beta1"
 

@@ -12,8 +12,7 @@ from google.protobuf import json_format
 
 from orbax_bench_pipelines.cron import Cron, for_vertex
 from orbax_bench_pipelines.targets.job import Job, Request
-from orbax_bench_pipelines.targets.vertex_schedules import VertexSchedules
-from orbax_bench_pipelines.targets.vertex_service import connect, explained
+from orbax_bench_pipelines.targets.vertex_service import VertexSchedules, connect, explained
 
 _FAILED = (types.PipelineState.PIPELINE_STATE_FAILED, types.PipelineState.PIPELINE_STATE_CANCELLED)
 

@@ -140,7 +140,7 @@ def test_an_active_run_of_a_schedule_that_changes_goes_on(vertex, pipeline_comma
 def test_with_wait_a_schedule_is_paused_until_none_is_active(
     vertex, pipeline_command, suite, monkeypatch
 ):
-    from orbax_bench_pipelines.targets import vertex_schedules
+    from orbax_bench_pipelines.targets import vertex_service
 
     pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
     active_job(vertex)
@@ -151,7 +151,7 @@ def test_with_wait_a_schedule_is_paused_until_none_is_active(
         seen.append((schedule["state"], schedule["cron"]))
         vertex.jobs.clear()
 
-    monkeypatch.setattr(vertex_schedules.time, "sleep", ends)
+    monkeypatch.setattr(vertex_service.time, "sleep", ends)
     changed = ["--cron", "0 5 * * *", "--wait"]
     done = pipeline_command(*arguments("schedule", suite, vertex, *changed))
     assert done.code == 0, done.err
