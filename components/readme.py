@@ -8,11 +8,7 @@ import docstring_parser
 
 
 def component_readme(component: Any) -> str:
-    """Returns a component's README: what it does, inputs, outputs and an example.
-
-    Args:
-        component: A component that `dsl.component` made.
-    """
+    """Returns a component's README: what it does, inputs, outputs and an example."""
     docs = docstring_parser.parse(component.python_func.__doc__ or "")
     meaning = {
         parameter.arg_name: " ".join((parameter.description or "").split())

@@ -56,7 +56,10 @@ def measure(points: int) -> tuple[float, float]:
         with log.open("w") as output:
             started = time.perf_counter()
             process = subprocess.Popen(
-                [*command, "--output-directory", f"{folder}/run", "--no-limits"],
+                [
+                    *(*command, "--output-directory", f"{folder}/run"),
+                    *("--set", "measure_limits=false"),
+                ],
                 stdout=output,
                 stderr=output,
                 env=environment,

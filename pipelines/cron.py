@@ -27,7 +27,6 @@ _EXAMPLE = "such as '0 3 * * *' for three o'clock every night"
 _PLAIN = re.compile(r"[0-9A-Za-z*,/-]+")
 _MARK = re.compile(r"(?<![A-Za-z])(L|LW)(?![A-Za-z])", re.IGNORECASE)
 """The last day of a month or week: some crons know it, the two services do not."""
-_PREFIX = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(.*)", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,12 +35,10 @@ class Cron:
 
     Attributes:
         fields: Minute, hour, day of month, month, day of week.
-        second: Second of the minute.
         zone: IANA name of the time zone.
     """
 
     fields: tuple[str, str, str, str, str]
-    second: str
     zone: str
 
     @property
@@ -58,61 +55,33 @@ class Cron:
 
 
 def parse_cron(text: str, zone: str | None = None) -> Cron:
-    """Reads a cron expression.
-
-    Args:
-        text: Five fields, or six with the seconds first; `TZ=ZONE` may stand in front.
-        zone: IANA name of the time zone; None takes the one in front, or else UTC.
-
-    Raises:
-        UserError: It is no cron expression, it never fires, or there is no such time zone.
-    """
-    prefix = _PREFIX.fullmatch(text.strip())
-    if prefix:
-        if zone is not None:
-            raise UserError(f"the time zone is given twice: in {text!r} and as {zone!r}")
-        zone, text = prefix.groups()
+    """Reads a cron expression of five fields; without a zone it is UTC."""
     fields = text.split()
-    if len(fields) not in (5, 6):
+    if len(fields) != len(_FIELDS):
         raise UserError(
             f"bad cron {text!r}: expected five fields (minute hour day-of-month month "
             f"day-of-week), {_EXAMPLE}, got {len(fields)}"
         )
-    second, five = (fields[0], fields[1:]) if len(fields) == 6 else ("0", fields)
-    if not (second.isascii() and second.isdigit() and int(second) < 60):
-        raise UserError(f"bad cron {text!r}: the second of six fields is 0-59, got {second!r}")
-    minute, hour, day, month, weekday = five
-    cron = Cron((minute, hour, day, month, weekday), str(int(second)), _known_zone(zone or "UTC"))
+    minute, hour, day, month, weekday = fields
+    cron = Cron((minute, hour, day, month, weekday), _known_zone(zone or "UTC"))
     _check_fields(cron, text)
     return cron
 
 
 def for_vertex(cron: Cron) -> str:
-    """Returns a cron expression as Vertex AI reads it: `TZ=ZONE` and five fields.
-
-    Raises:
-        UserError: It asks for a second other than 0.
-    """
-    if cron.second != "0":
-        raise UserError(
-            f"Vertex AI fires on whole minutes, not at second {cron.second}; leave the seconds out"
-        )
+    """Returns a cron expression as Vertex AI reads it: `TZ=ZONE` and five fields."""
     return f"TZ={cron.zone} {' '.join(_portable(cron))}"
 
 
 def for_kubeflow(cron: Cron) -> str:
-    """Returns a cron expression as Kubeflow Pipelines reads it: six fields, seconds first.
-
-    Raises:
-        UserError: It names a time zone, which Kubeflow cannot honour for one schedule.
-    """
+    """Returns a cron expression as Kubeflow Pipelines reads it: six fields, seconds first."""
     if cron.zone not in ("UTC", "Etc/UTC"):
         raise UserError(
             "Kubeflow Pipelines runs every schedule in the time zone of its controller, UTC unless "
             f"CRON_SCHEDULE_TIMEZONE is set there, so that {cron.zone} cannot be honoured; write "
             "the cron in the controller's time zone and leave the time zone out"
         )
-    return " ".join((cron.second, *_portable(cron)))
+    return " ".join(("0", *_portable(cron)))
 
 
 def _known_zone(name: str) -> str:

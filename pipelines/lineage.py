@@ -31,13 +31,6 @@ def vertex_chain(name: str, *, endpoint: str | None = None) -> tuple[Finding, ..
     The digests are those that the steps noted; nothing is read here, so that nothing is called
     unchanged. The run directory that the metadata names has the rest of the chain, from the records
     on, and is checked by `orbax-bench lineage`.
-
-    Args:
-        name: `projects/P/locations/L/metadataStores/default/artifacts/ID`.
-        endpoint: Another address than that of the location; http:// for a server on this machine.
-
-    Raises:
-        UserError: A package or credentials are missing, or the service refused.
     """
     require_extras(Target.VERTEX)
     with _explained(name):

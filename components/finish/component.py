@@ -46,6 +46,6 @@ def finish(
             output_directory,
             suite=suite,
             pipeline_run=pipeline_run if folder_per_run else "",
-            slices=slices or (),
+            slice_names=slices or (),
             status=status.state,
         ).into(ending=ending, report=report)

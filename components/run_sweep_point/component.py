@@ -66,7 +66,6 @@ def run_sweep_point(
             gpu:h100-80gb:8: with others the step fails before it measures. Empty takes any.
     """
     from orbax_bench_core.launchers import note_job, noted_job
-    from orbax_bench_core.steps import RunSettings, point_hosts
     from orbax_bench_core.steps.pipeline import ErrorsAsMessages, run_sweep_point
 
     with ErrorsAsMessages():
@@ -75,10 +74,15 @@ def run_sweep_point(
         run_sweep_point(
             [point],
             output_directory,
-            settings=RunSettings(remove_repeated_dir=remove_repeated_dir, hlo_dump=enable_hlo_dump),
-            limits=measure_limits,
+            remove_repeated_dir=remove_repeated_dir,
+            enable_hlo_dump=enable_hlo_dump,
+            measure_limits=measure_limits,
             strict=strict,
             lock=lock,
-            hosts=point_hosts(launcher, tpu, slices, launcher_settings, noted=gcp_resources),
+            launcher=launcher,
+            tpu=tpu,
+            slices=slices,
+            launcher_settings=launcher_settings,
+            noted=gcp_resources,
             expect=expect,
         ).into(records=records)

@@ -4,8 +4,8 @@ python examples/own_package/pipeline.py run /tmp/partial
 python examples/own_package/pipeline.py compile /tmp/partial.yaml
 
 The components are those of orbax-bench; what makes them measure `PartialLoad` is the suite, which
-names it, and the image, which holds it. `orbax-bench pipeline run` and `compile --image` do the
-same without any Python.
+names it, and the image, which holds it. `orbax-bench pipeline run` and `compile` with the setting
+`image` do the same without any Python.
 """
 
 from __future__ import annotations

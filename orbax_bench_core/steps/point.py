@@ -104,11 +104,11 @@ def run_batch(
     Where a launcher has started the same step on several hosts, all of them measure together, and
     each returns the same: process 0 orchestrates, the others serve it and read what it has written.
     """
-    session = Session.rejoin(output_directory, *points, settings=settings, watch=_Log(), say=_say)
+    session = Session.rejoin(output_directory, *points, settings=settings, watch=_Log(), say=say)
     name = batch_name([entry.id for entry in session.entries])
     cluster = None if settings.placed else detect_cluster(os.environ)
     if cluster is not None:
-        _say(cluster.said)
+        say(cluster.said)
 
     found: list[BatchOutcome] = []
 
@@ -127,7 +127,7 @@ def run_batch(
         suite=session.suite,
         equal={**equal_everywhere(), "the point": name},
         settings=settings,
-        say=_say,
+        say=say,
         host_wait_s=host_wait_s,
         part=name,
     )
@@ -143,7 +143,7 @@ class _Log(Watcher):
         if isinstance(event, Progress):
             self._progress(event)
         elif isinstance(event, Retry):
-            _say(f"{event.point.name} repeat {event.index} is tried again: {event.reason}")
+            say(f"{event.point.name} repeat {event.index} is tried again: {event.reason}")
         elif isinstance(event, Judged):
             self._judged(event)
 
@@ -152,7 +152,7 @@ class _Log(Watcher):
             error = progress.repeat.error
             reason = "" if error is None else f": {error.said}"
             status = progress.repeat.status
-            _say(f"{progress.point.name} repeat {progress.index}: {status}{reason}")
+            say(f"{progress.point.name} repeat {progress.index}: {status}{reason}")
 
     def _judged(self, event: Judged) -> None:
         verdict = event.verdict
@@ -165,8 +165,9 @@ class _Log(Watcher):
         said = "; ".join(filter(None, [verdict.reason or ratios, *attempts(verdict)]))
         decided = words.decided(verdict)
         word = f"{verdict.word}, {decided}" if decided else verdict.word
-        _say(f"{verdict.point} after {words.design(verdict)}: {word}: {said}")
+        say(f"{verdict.point} after {words.design(verdict)}: {word}: {said}")
 
 
-def _say(line: str) -> None:
-    print(f"{SAID}{line}", flush=True)  # the log of a pipeline step is what it prints
+def say(line: str) -> None:
+    """Prints a line for people: the log of a pipeline step is what it prints."""
+    print(f"{SAID}{line}", flush=True)

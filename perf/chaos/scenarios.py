@@ -124,7 +124,10 @@ SCENARIOS: Final = {
         Scenario(
             name="pipeline",
             suite=_SWEEP,
-            words=("pipeline", "run", "suite.yaml", "-o", "place/out", "--no-limits"),
+            words=(
+                *("pipeline", "run", "suite.yaml", "-o", "place/out"),
+                *("--set", "measure_limits=false"),
+            ),
             share=30,
         ),
         Scenario(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from orbax_bench_pipelines.cli.options import PipelineName, with_settings
+from orbax_bench_pipelines.cli.options import Changes, PipelineName, SettingsFile
 from orbax_bench_pipelines.target import Package
 
 
-@with_settings
 def compile_package(
     target: Annotated[
         Package, typer.Option("--target", help="What runs it; gke is kfp by another name.")
@@ -27,10 +26,8 @@ def compile_package(
             "schedule must.",
         ),
     ] = False,
-    points_per_step: Annotated[
-        int, typer.Option(min=0, help="Default of this parameter in the package.")
-    ] = 0,
-    **flags: Any,
+    settings: SettingsFile = None,
+    changes: Changes = None,
 ) -> None:
     """Write a pipeline as a package.
 
@@ -39,29 +36,28 @@ def compile_package(
 
     What is set for steps is compiled in. Account, network, key and where a run goes are given when
     the package is submitted, and named here where they are set. The suite and the output directory
-    stay parameters of the package.
+    stay parameters of the package; a parameter that is set here is a default there.
     """
-    import dataclasses
     import sys
     from pathlib import Path
 
     from orbax_bench_core.errors import Problem, UserError
-    from orbax_bench_pipelines.cli.preparing import read_flags
+    from orbax_bench_pipelines.cli.preparing import checked_settings
     from orbax_bench_pipelines.definitions import find_pipeline
     from orbax_bench_pipelines.targets import Placement, Target, at_submission, require_extras
 
-    chosen = dataclasses.replace(find_pipeline(pipeline), points_per_step=points_per_step)
+    chosen = find_pipeline(pipeline)
     require_extras(Target.KFP)
     from orbax_bench_pipelines.compile import compiled
 
-    settings = read_flags(flags, target.target)
-    left = at_submission(settings, target.target)
+    given, defaults = checked_settings(settings, changes, target.target, chosen)
+    left = at_submission(given, target.target)
     if left:
         print(
             f"note: not part of a package, give it on submission: {', '.join(left)}",
             file=sys.stderr,
         )
-    text = compiled(chosen, Placement(target.target, settings, folder_per_run))
+    text = compiled(chosen.by_default(defaults), Placement(target.target, given, folder_per_run))
     if output == "-":
         sys.stdout.write(text)
         return

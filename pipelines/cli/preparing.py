@@ -6,21 +6,25 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from orbax_bench_core.analysis.async_study import check_points
 from orbax_bench_core.baselines import resolve_baseline
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import count
-from orbax_bench_core.errors import UserError, did_you_mean
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import checked_path
 from orbax_bench_core.launchers import named_processes, require_whole_slices
 from orbax_bench_core.sweep import baseline_point, expand
-from orbax_bench_pipelines.cli.options import PARAMETERS, SETTINGS
 from orbax_bench_pipelines.definitions import Pipeline, find_pipeline
-from orbax_bench_pipelines.sizes import check_inputs, checked_steps
-from orbax_bench_pipelines.suites import check_baseline, compared, read_suite
+from orbax_bench_pipelines.suites import (
+    check_baseline,
+    check_inputs,
+    checked_steps,
+    compared,
+    read_suite,
+)
 from orbax_bench_pipelines.targets import (
     Job,
     Placement,
@@ -32,6 +36,7 @@ from orbax_bench_pipelines.targets import (
     check_launchers,
     check_settings,
     job_name,
+    read_changes,
     read_settings,
     require_extras,
 )
@@ -63,48 +68,37 @@ def prepare(
     target: Target,
     name: str | None,
     folder_per_run: bool = False,
-    flags: Mapping[str, Any],
+    settings: str | None,
+    changes: Sequence[str] | None,
 ) -> Prepared:
-    """Checks everything that can be checked before anything is sent or started.
-
-    Args:
-        suite: The suite file.
-        output_directory: The run directory.
-        pipeline: Name of the pipeline.
-        target: Where it is to run.
-        name: Name of the run or schedule; None makes one up.
-        folder_per_run: Whether each run writes to a folder of its own.
-        flags: The options of `PARAMETERS` and `SETTINGS`.
-
-    Raises:
-        UserError: Something cannot work; nothing was sent.
-    """
+    """Checks everything that can be checked before anything is sent or started."""
     chosen = find_pipeline(pipeline)
     require_extras(target)
-    settings = read_flags(flags, target)
+    placed, set_here = checked_settings(settings, changes, target, chosen)
     loaded = read_suite(suite)
-    parameters = _parameters(chosen, flags, settings, target)
+    parameters = _parameters(chosen, set_here, placed, target)
     expansion = expand(compared(chosen, loaded, parameters))
     if chosen.pairs_saves:
         check_points(expansion.plain, loaded)
-    directory = _checked(output_directory, settings, target, "--output-directory")
+    directory = _checked(output_directory, placed, target, "--output-directory")
     if parameters.get("baseline") and target in (Target.LOCAL, Target.DOCKER):
         # A step has no checkout of the benchmark to ask which capture a branch or `nearest` means.
         points = {point.id for point in expansion.plain}
         parameters["baseline"] = resolve_baseline(parameters["baseline"], points=points)
         check_baseline(parameters["baseline"], expansion.plain)
     arguments = {"suite": loaded.text, "output_directory": directory, **parameters}
-    _check_devices(settings, [baseline_point(entry).num_devices for entry in expansion.points])
-    for shape in settings.tpu:
+    _check_devices(placed, [baseline_point(entry).num_devices for entry in expansion.points])
+    for shape in placed.tpu:
         require_whole_slices(named_processes(loaded.suite), shape)
-    _check_gpu_hosts(settings, named_processes(loaded.suite))
-    check_launchers(settings, target, directory)
-    placement = Placement(target, settings, folder_per_run)
+    _check_gpu_hosts(placed, named_processes(loaded.suite))
+    check_launchers(placed, target, directory)
+    placement = Placement(target, placed, folder_per_run)
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))
     check_inputs(arguments)
     repeats = loaded.suite.num_repeats + loaded.suite.execution.warmups
-    steps = checked_steps(expansion.points, repeats, parameters["points_per_step"], target)
-    notes = [*_image_notes(settings, target)]
+    each, loops = parameters["points_per_step"], len(placed.machines)
+    steps = checked_steps(expansion.points, repeats, each, target, loops)
+    notes = [*_image_notes(placed, target)]
     if target in (Target.KFP, Target.VERTEX):
         in_steps = f"{count(len(expansion.points), 'point')} in {count(steps, 'step')}"
         notes.append(f"{in_steps}, {placement.parallelism or 'all'} at a time")
@@ -113,13 +107,22 @@ def prepare(
     return Prepared(job, loaded, tuple(notes))
 
 
-def read_flags(flags: Mapping[str, Any], target: Target) -> Settings:
-    """Returns the settings that flags and a settings file give, checked for a target.
-
-    Raises:
-        UserError: A setting is wrong, or the target cannot honour it.
-    """
-    settings = read_settings(flags["settings"], {name: flags.get(name) for name in SETTINGS})
+def checked_settings(
+    file: str | None,
+    changes: Sequence[str] | None,
+    target: Target,
+    pipeline: Pipeline | None = None,
+) -> tuple[Settings, dict[str, Any]]:
+    """Returns the settings of a file and of `--set`, checked for a target, and the parameters."""
+    own = {} if pipeline is None else pipeline.parameters
+    parameters, others = {}, []
+    for change in changes or ():
+        key, _, value = change.partition("=")
+        if key in own:
+            parameters[key] = _typed(own[key], key, value)
+        else:
+            others.append(change)
+    settings = read_settings(file, read_changes(others, own))
     if target is Target.VERTEX:
         settings = settings.model_copy(
             update={
@@ -128,15 +131,13 @@ def read_flags(flags: Mapping[str, Any], target: Target) -> Settings:
             }
         )
     check_settings(settings, target)
-    return settings
+    if "fixture" in parameters:
+        parameters["fixture"] = read_suite(parameters["fixture"]).text
+    return settings, parameters
 
 
 def check_submission(job: Job) -> None:
-    """Checks what matters once something is sent to a service.
-
-    Raises:
-        UserError: The target does not take submissions, or something is missing.
-    """
+    """Checks what matters once something is sent to a service."""
     check_connection(job.settings, job.placement.target)
 
 
@@ -147,32 +148,16 @@ def say_notes(prepared: Prepared) -> None:
 
 
 def _parameters(
-    pipeline: Pipeline, flags: Mapping[str, Any], settings: Settings, target: Target
+    pipeline: Pipeline, given: dict[str, Any], settings: Settings, target: Target
 ) -> dict[str, Any]:
-    given = {name: flags[name] for name in PARAMETERS if flags[name]}
-    if given.pop("no_limits", False):
-        given["measure_limits"] = False
-    if "fixture" in given:
-        given["fixture"] = read_suite(given["fixture"]).text
-    for pair in given.pop("set_", ()):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise UserError(f"--set takes NAME=VALUE, got {pair!r}")
-        given[key] = _typed(pipeline, key, value)
-    for key in given:
-        if key not in pipeline.parameters:
-            hint = did_you_mean(key, pipeline.parameters)
-            raise UserError(f"the pipeline {pipeline.name} has no parameter {key!r}; {hint}")
     for key in pipeline.paths:
         if given.get(key):
-            flag = f"--{key}" if key in PARAMETERS else f"--set {key}"
-            given[key] = _checked(given[key], settings, target, flag)
+            given[key] = _checked(given[key], settings, target, key)
     return {**pipeline.parameters, **given}
 
 
-def _typed(pipeline: Pipeline, key: str, text: str) -> Any:
+def _typed(default: Any, key: str, text: str) -> Any:
     """Returns a value as the parameter's default is typed: text as it is, the rest as JSON."""
-    default = pipeline.parameters.get(key, "")
     if isinstance(default, str):
         return text
     try:
@@ -195,32 +180,24 @@ def _checked(path: str, settings: Settings, target: Target, flag: str) -> str:
 
 
 def _check_devices(settings: Settings, needed: list[int | None]) -> None:
-    """Refuses meshes that have other devices than the machines.
-
-    Raises:
-        UserError: With the numbers.
-    """
-    given = {f"--tpu {shape}": shape.devices for shape in settings.tpu}
+    """Refuses meshes that have other devices than the machines."""
+    given = {f"tpu={shape}": shape.devices for shape in settings.tpu}
     if settings.gpu is not None:
         hosts = settings.hosts_of(None)
-        also = f" --gpu-hosts {hosts}" if hosts > 1 else ""
-        given[f"--gpu {settings.gpu}{also}"] = settings.gpu.on(hosts).count
-    for flag, devices in given.items():
+        also = f" gpu_hosts={hosts}" if hosts > 1 else ""
+        given[f"gpu={settings.gpu}{also}"] = settings.gpu.on(hosts).count
+    for what, devices in given.items():
         misfits = sorted({count for count in needed if count not in (None, devices)})
         if misfits:
             others = ", ".join(map(str, misfits))
             raise UserError(
-                f"{flag} has {devices} devices, and the suite has meshes of {others}; give a suite "
+                f"{what} has {devices} devices, and the suite has meshes of {others}; give a suite "
                 "whose meshes have as many devices as each machine or slice, or none"
             )
 
 
 def _check_gpu_hosts(settings: Settings, processes: Iterable[int]) -> None:
-    """Refuses points that do not have one process on each machine with GPUs.
-
-    Raises:
-        UserError: With the numbers.
-    """
+    """Refuses points that do not have one process on each machine with GPUs."""
     hosts = settings.hosts_of(None)
     others = sorted({number for number in processes if number != hosts})
     if settings.gpu is None or not others:
@@ -228,12 +205,12 @@ def _check_gpu_hosts(settings: Settings, processes: Iterable[int]) -> None:
     said = ", ".join(map(str, others))
     if hosts == 1:
         raise UserError(
-            f"--gpu {settings.gpu}: a step is one machine, all of whose GPUs one process has, and "
-            f"the suite has points of execution.processes {said}; give --gpu-hosts {others[-1]}, "
+            f"gpu={settings.gpu}: a step is one machine, all of whose GPUs one process has, and "
+            f"the suite has points of execution.processes {said}; give gpu_hosts={others[-1]}, "
             "so that a launcher starts as many machines"
         )
     raise UserError(
-        f"--gpu-hosts {hosts}: that many machines measure each point together, a process on each, "
+        f"gpu_hosts={hosts}: that many machines measure each point together, a process on each, "
         f"and the suite has points of execution.processes {said}; leave it out, and it is {hosts}"
     )
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import typer
 
 from orbax_bench_core.cli.arguments import JUnit, Notify, OutputDirectory, SuiteFile
 from orbax_bench_pipelines.cli.options import (
+    Changes,
     DryRun,
     Name,
     PipelineName,
     RunTarget,
-    with_parameters,
-    with_settings,
+    SettingsFile,
 )
 from orbax_bench_pipelines.target import Target
 
 
-@with_parameters
-@with_settings
 def run(
     suite: SuiteFile,
     output_directory: OutputDirectory,
@@ -30,7 +27,8 @@ def run(
     dry_run: DryRun = False,
     notify: Notify = None,
     junit: JUnit = None,
-    **flags: Any,
+    settings: SettingsFile = None,
+    changes: Changes = None,
 ) -> None:
     """Run a pipeline to its end and show what it found.
 
@@ -50,7 +48,13 @@ def run(
     notifiers = Notifiers() if dry_run else Notifiers.of(notify, junit)
     with notifiers.on_failure(name_in(suite), output_directory):
         prepared = prepare(
-            suite, output_directory, pipeline=pipeline, target=target, name=name, flags=flags
+            suite,
+            output_directory,
+            pipeline=pipeline,
+            target=target,
+            name=name,
+            settings=settings,
+            changes=changes,
         )
         check_submission(prepared.job)
     say_notes(prepared)

@@ -33,11 +33,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def require_service(target: Target) -> None:
-    """Refuses a target that is no service.
-
-    Raises:
-        UserError: It runs on this machine.
-    """
+    """Refuses a target that is no service."""
     if target not in SERVICES:
         raise UserError(
             f"--target {target} runs on this machine and nothing is submitted; use `orbax-bench "
@@ -69,20 +65,7 @@ def planned(job: Job) -> str:
 
 
 def run_job(job: Job, suite: str, console: Console) -> str | None:
-    """Runs a job and waits for its end.
-
-    Args:
-        job: What to run.
-        suite: The suite file, beside which benchmark classes are looked for.
-        console: Where to say how it goes.
-
-    Returns:
-        Why it failed; None when every step succeeded.
-
-    Raises:
-        SubmissionFailed: A service refused it or answers no more.
-        UserError: It cannot be run as asked.
-    """
+    """Runs a job to its end; returns why it failed, or None."""
     say = partial(console.print, markup=False, highlight=False)
     if job.placement.target not in SERVICES:
         return _here(job, suite, say)
@@ -154,13 +137,7 @@ def _reachable(directory: str) -> bool:
 
 
 def _with_losses(found: int, place: str, failure: str | None) -> int:
-    """Returns the exit code of a run, which is a failure where a step that was lost left nothing.
-
-    Args:
-        found: What its records alone say.
-        place: The run directory.
-        failure: Why the pipeline failed; None when every step succeeded.
-    """
+    """Returns the exit code of a run: a failure where a step that was lost left nothing."""
     if failure is None:
         return found
     complete = RunDirectory(place).read_info().status == "complete"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orbax_bench_core.cli.arguments import OutputDirectory, SuiteFile
 from orbax_bench_pipelines.cli.options import (
+    Changes,
     DryRun,
     Name,
     PipelineName,
-    with_connection,
-    with_parameters,
-    with_settings,
+    Service,
+    SettingsFile,
 )
 from orbax_bench_pipelines.target import Target
 
@@ -27,8 +26,6 @@ ScheduleName = Annotated[
 ]
 
 
-@with_parameters
-@with_settings
 def schedule(
     suite: SuiteFile,
     output_directory: OutputDirectory,
@@ -39,7 +36,7 @@ def schedule(
             metavar="CRON",
         ),
     ],
-    target: Annotated[Target, typer.Option("--target", help="kfp or vertex.")],
+    target: Service,
     time_zone: Annotated[
         str | None,
         typer.Option(help="IANA time zone of the cron, such as Europe/Berlin; UTC by default."),
@@ -57,7 +54,8 @@ def schedule(
             help="Pause the schedule of that name until no run of it is active, then change it.",
         ),
     ] = False,
-    **flags: Any,
+    settings: SettingsFile = None,
+    changes: Changes = None,
 ) -> None:
     """Run a pipeline on a schedule, on Kubeflow or Vertex AI.
 
@@ -82,7 +80,8 @@ def schedule(
         target=target,
         name=name,
         folder_per_run=True,
-        flags=flags,
+        settings=settings,
+        changes=changes,
     )
     job = prepared.job
     if target is Target.VERTEX and job.settings.experiment is not None:
@@ -90,7 +89,7 @@ def schedule(
             Problem(
                 "Vertex AI associates single runs with an experiment, not the runs of a schedule; "
                 "leave it out",
-                key="--experiment",
+                key="experiment",
             )
         )
     check_submission(job)
@@ -105,40 +104,42 @@ def schedule(
     print(f"Run directories: {job.arguments['output_directory']}/<time of the run>")
 
 
-@with_connection
 def pause(
     name: ScheduleName,
-    target: Annotated[Target, typer.Option("--target", help="kfp or vertex.")],
-    **flags: Any,
+    target: Service,
+    settings: SettingsFile = None,
+    changes: Changes = None,
 ) -> None:
     """Pause a schedule; runs that are under way go on to their end.
 
     Exit codes: 0 it was paused, 1 the service refused it, 2 there is none of that name.
     """
-    _change(name, target, flags, "pause")
+    _change(name, target, settings, changes, "pause")
 
 
-@with_connection
 def resume(
     name: ScheduleName,
-    target: Annotated[Target, typer.Option("--target", help="kfp or vertex.")],
-    **flags: Any,
+    target: Service,
+    settings: SettingsFile = None,
+    changes: Changes = None,
 ) -> None:
     """Resume a schedule at its next time; what it missed is not caught up with.
 
     Exit codes: 0 it was resumed, 1 the service refused it, 2 there is none of that name.
     """
-    _change(name, target, flags, "resume")
+    _change(name, target, settings, changes, "resume")
 
 
-def _change(name: str, target: Target, flags: Mapping[str, Any], call: str) -> None:
-    from orbax_bench_pipelines.cli.preparing import read_flags
+def _change(
+    name: str, target: Target, file: str | None, changes: list[str] | None, call: str
+) -> None:
+    from orbax_bench_pipelines.cli.preparing import checked_settings
     from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
     from orbax_bench_pipelines.targets import check_connection, require_extras, schedules_of
 
     require_service(target)
     require_extras(target)
-    settings = read_flags(flags, target)
+    settings, _ = checked_settings(file, changes, target)
     check_connection(settings, target)
     with refused_as_exit_code():
         schedules = schedules_of(settings, target, name)

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
-
 from orbax_bench_core.cli.arguments import OutputDirectory, SuiteFile
 from orbax_bench_pipelines.cli.options import (
+    Changes,
     DryRun,
     Name,
     PipelineName,
-    with_parameters,
-    with_settings,
+    Service,
+    SettingsFile,
 )
-from orbax_bench_pipelines.target import Target
 
 
-@with_parameters
-@with_settings
 def submit(
     suite: SuiteFile,
     output_directory: OutputDirectory,
-    target: Annotated[Target, typer.Option("--target", help="kfp or vertex.")],
+    target: Service,
     pipeline: PipelineName = "sweep",
     name: Name = None,
     dry_run: DryRun = False,
-    **flags: Any,
+    settings: SettingsFile = None,
+    changes: Changes = None,
 ) -> None:
     """Start a pipeline on Kubeflow or Vertex AI, and return at once.
 
@@ -38,7 +33,13 @@ def submit(
 
     require_service(target)
     prepared = prepare(
-        suite, output_directory, pipeline=pipeline, target=target, name=name, flags=flags
+        suite,
+        output_directory,
+        pipeline=pipeline,
+        target=target,
+        name=name,
+        settings=settings,
+        changes=changes,
     )
     job = prepared.job
     check_submission(job)

@@ -16,11 +16,7 @@ PIPELINES = (SWEEP, REGRESSION, FRAMEWORK_COMPARISON, ASYNC_STUDY, CALIBRATION)
 
 
 def find_pipeline(name: str) -> Pipeline:
-    """Returns a pipeline by name, such as `sweep`.
-
-    Raises:
-        UserError: There is none of that name.
-    """
+    """Returns a pipeline by name, such as `sweep`."""
     for pipeline in PIPELINES:
         if pipeline.name == name:
             return pipeline

@@ -74,7 +74,7 @@ class Pipeline:
         conclude: Shows what a run found, and returns the exit code of the command.
         measuring: Inputs of run-sweep-point that are neither defaults nor parameters of this name.
         arms: The arms of every run; None takes them from a parameter, if there is one.
-        points_per_step: Default of that parameter.
+        defaults: Defaults of parameters in place of their own.
         paths: Parameters that are paths, which every step must reach.
         takes_arms: Whether it compares the `arms` of a suite.
         pairs_saves: Whether it compares blocking saves with saves in the background.
@@ -89,7 +89,7 @@ class Pipeline:
     conclude: Callable[[Finished, "Console"], int]
     measuring: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     arms: str | None = None
-    points_per_step: int = 0
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     paths: tuple[str, ...] = ()
     takes_arms: bool = False
     pairs_saves: bool = False
@@ -101,7 +101,14 @@ class Pipeline:
 
     @property
     def _optional(self) -> tuple[Parameter, ...]:
-        return (FIXTURE, POINTS_PER_STEP._replace(default=self.points_per_step), *self.own)
+        return tuple(
+            each._replace(default=self.defaults.get(each.name, each.default))
+            for each in (FIXTURE, POINTS_PER_STEP, *self.own)
+        )
+
+    def by_default(self, given: Mapping[str, Any]) -> "Pipeline":
+        """Returns this pipeline with other defaults of its parameters."""
+        return dataclasses.replace(self, defaults=given)
 
     def build(self, placement: Placement) -> Any:
         """Returns the `@dsl.pipeline`, placed, whose parameters are those above."""

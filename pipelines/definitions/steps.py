@@ -32,22 +32,11 @@ class Steps:
     lacking: Any = None
 
     def add(self, component: Any, **inputs: Any) -> Any:
-        """Adds a step, placed, with the id of the run: a service answers no such step from a cache.
-
-        Args:
-            component: The component.
-            **inputs: Its other inputs.
-        """
+        """Adds a step, placed, with the id of the run, so that no cache answers it."""
         return self.placement.place(_step(component, inputs))
 
     def measure(self, checkpoint: Any, *, arms: Any, **measuring: Any) -> None:
-        """Adds the steps that plan a suite, measure its points and put the records together.
-
-        Args:
-            checkpoint: The output of generate-checkpoint.
-            arms: An `arms` block, as YAML, for a suite that has none.
-            **measuring: Further inputs of run-sweep-point.
-        """
+        """Adds the steps that plan a suite, measure its points and put the records together."""
         from kfp import dsl
 
         from orbax_bench_components.aggregate import aggregate
@@ -87,9 +76,6 @@ class Steps:
 
         A baseline becomes an artifact that the step takes, so that a metadata store leads from it
         to the verdict.
-
-        Args:
-            baseline: A stored baseline to compare with; empty for a run that has both arms.
         """
         from orbax_bench_components.compare_baseline import compare_baseline
         from orbax_bench_pipelines.definitions.own import bring_baseline
@@ -102,11 +88,7 @@ class Steps:
         )
 
     def enforce(self, **found: Any) -> Any:
-        """Adds the step that fails where anything is lacking, and returns it.
-
-        Args:
-            **found: Further inputs of enforce-verdict.
-        """
+        """Adds the step that fails where anything is lacking, and returns it."""
         from orbax_bench_components.enforce_verdict import enforce_verdict
 
         return self.add(enforce_verdict, lacking=self.lacking, **found)
@@ -127,11 +109,6 @@ def add_steps(pipeline: "Pipeline", placement: Placement, given: Mapping[str, An
     Where slices or runs share the output directory, a step chooses a folder below it, and the
     other steps get that. Such a pipeline is for a service: inside a loop kfp's local runner
     confuses the output of another step with the item.
-
-    Args:
-        pipeline: The pipeline.
-        placement: Where the steps run.
-        given: Its parameters.
     """
     from kfp import dsl
 

@@ -17,8 +17,6 @@ from orbax_bench_pipelines.targets.checks import (
 from orbax_bench_pipelines.targets.documentation import settings_page
 from orbax_bench_pipelines.targets.job import (
     Job,
-    Schedules,
-    Service,
     SubmissionFailed,
     as_text,
     job_name,
@@ -26,14 +24,18 @@ from orbax_bench_pipelines.targets.job import (
     service_for,
 )
 from orbax_bench_pipelines.targets.placement import Placement
-from orbax_bench_pipelines.targets.settings import Settings, at_submission, read_settings, read_text
+from orbax_bench_pipelines.targets.settings import (
+    Settings,
+    at_submission,
+    read_changes,
+    read_settings,
+    read_text,
+)
 
 __all__ = [
     "Job",
     "Package",
     "Placement",
-    "Schedules",
-    "Service",
     "Settings",
     "SliceShape",
     "SubmissionFailed",
@@ -46,6 +48,7 @@ __all__ = [
     "check_launchers",
     "check_settings",
     "job_name",
+    "read_changes",
     "read_settings",
     "read_text",
     "require_extras",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.launchers import (
@@ -19,7 +20,7 @@ from orbax_bench_core.launchers import (
 )
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.honoured import dropped
-from orbax_bench_pipelines.targets.settings import Settings, flag_of, launcher_of, launcher_settings
+from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launcher_settings
 from orbax_bench_pipelines.targets.values import MEASURING, StepSettings, num_bytes, num_cpus
 
 _NEEDS = {
@@ -29,14 +30,42 @@ _NEEDS = {
     Target.VERTEX: {"kfp": "kfp", "cronsim": "kfp", "google.cloud.aiplatform": "vertex"},
 }
 """Packages that only some targets need, and the extra that brings each."""
-_KUBERNETES_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _KUBERNETES_KEY = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _KUBERNETES_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
+_FORMS: Final[Mapping[Target, Sequence[tuple[str, str, str]]]] = {
+    Target.KFP: (
+        (
+            "service_account",
+            r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?",
+            "the name of a Kubernetes service account",
+        ),
+        ("pipeline_root", r"(gs|s3|minio)://.+", "gs://, s3:// or minio://"),
+    ),
+    Target.VERTEX: (
+        ("service_account", r".*@.*", "NAME@PROJECT.iam.gserviceaccount.com"),
+        ("pipeline_root", r"gs://.+", "gs://BUCKET/FOLDER"),
+        ("experiment", r"[a-z0-9][a-z0-9-]{0,127}", "lower case, digits and -"),
+        (
+            "tensorboard",
+            r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+",
+            "projects/PROJECT/locations/LOCATION/tensorboards/ID",
+        ),
+        (
+            "network",
+            r"projects/\d+/global/networks/[^/]+",
+            "projects/NUMBER/global/networks/NAME",
+        ),
+        (
+            "encryption_key",
+            r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+",
+            "projects/P/locations/L/keyRings/R/cryptoKeys/K",
+        ),
+    ),
+}
+"""How a target has settings that are text."""
 _GOOGLE_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _GOOGLE_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
-_EXPERIMENT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
-_TENSORBOARD = re.compile(r"projects/[^/]+/locations/[^/]+/tensorboards/[^/]+")
-_EXAMPLES = {"project": "--project my-project", "location": "--location us-central1"}
+_EXAMPLES = {"project": "my-project", "location": "us-central1"}
 _VERTEX_CPUS = 96
 _VERTEX_BYTES = 624e9
 """Memory of the largest machine of Vertex AI Pipelines, which has that many CPUs."""
@@ -47,29 +76,23 @@ _NOT_OF_HOSTS = (
 _INSTEAD = {
     "secrets": "; give their service account access to what they would open",
     "pull_secrets": "; give them to their service account",
-    "priority": "; their own is --launcher-set priority_class=NAME",
-    "node_affinity": "; give --node-selector",
+    "priority": "; their own is launcher_settings.priority_class=NAME",
+    "node_affinity": "; give node_selectors",
 }
 _POINT = "0" * 12
 _STEP_NAME = job_name(_POINT)
 """Id of a point, and the name under which a step launches its hosts, as long as they all are."""
-_NETWORK = re.compile(r"projects/\d+/global/networks/[^/]+")
-_CRYPTO_KEY = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _PUSH = "push the image to a registry that it can reach and give its full name"
 
 
 def check_settings(settings: Settings, target: Target) -> None:
-    """Refuses settings that the target cannot honour, alone or together.
-
-    Raises:
-        UserError: With one problem per setting.
-    """
+    """Refuses settings that the target cannot honour, alone or together."""
     problems = [_problem(name, said) for name, said in dropped(settings, target)]
     if target is Target.KFP:
-        problems += [*_kubernetes(settings)]
+        problems += [*_templates(settings), *_kubernetes(settings)]
     if target is Target.VERTEX:
         problems += [*_vertex(settings)]
-    problems += [*_machines(settings, target)]
+    problems += [*_forms(settings, target), *_machines(settings, target)]
     if problems:
         raise UserError(*problems)
     _check_launches(settings, target)
@@ -78,14 +101,14 @@ def check_settings(settings: Settings, target: Target) -> None:
 def _machines(settings: Settings, target: Target) -> Iterable[Problem]:
     """Yields what no machine of a target has."""
     if settings.tpu and settings.gpu is not None:
-        yield _problem("gpu", "a machine has TPUs or GPUs; give --tpu or --gpu")
+        yield _problem("gpu", "a machine has TPUs or GPUs; give tpu or gpu")
     if settings.gpu_hosts is not None and settings.gpu is None:
-        yield _problem("gpu_hosts", "says how many machines with GPUs; give --gpu KIND:COUNT too")
+        yield _problem("gpu_hosts", "says how many machines with GPUs; give gpu=KIND:COUNT too")
     if settings.priority is not None and settings.queue is None:
         yield _problem(
             "priority",
             "Kubeflow cannot set the priority class of a pod, only Kueue's, which belongs to a "
-            "queue; give --queue as well",
+            "queue; give queue as well",
         )
     if settings.gpu is not None:
         yield from _gpus(settings.gpu, target)
@@ -113,42 +136,38 @@ def _vertex_machines(settings: Settings) -> Iterable[Problem]:
     ):
         yield _problem(
             "spot",
-            "the steps of Vertex AI Pipelines have no spot machines; the custom jobs of --tpu and "
-            "--gpu-hosts do",
+            "the steps of Vertex AI Pipelines have no spot machines; the custom jobs of tpu and "
+            "gpu_hosts do",
         )
     asked = {"": StepSettings(cpu=settings.cpu, memory=settings.memory), **settings.steps}
     for step, own in asked.items():
-        flag = "--step " + step + "." if step else "--"
+        above = f"steps.{step}." if step else ""
         if own.cpu is not None and num_cpus(own.cpu) > _VERTEX_CPUS:
             yield Problem(
                 f"a step of Vertex AI has at most {_VERTEX_CPUS} CPUs, got {own.cpu}",
-                key=f"{flag}cpu",
+                key=f"{above}cpu",
             )
         if own.memory is not None and num_bytes(own.memory) > _VERTEX_BYTES:
             yield Problem(
                 f"a step of Vertex AI has at most 624 GB of memory, got {own.memory}",
-                key=f"{flag}memory",
+                key=f"{above}memory",
             )
 
 
 def _check_launches(settings: Settings, target: Target) -> None:
-    """Refuses slices whose hosts a launcher could not start, and settings that no launcher gets.
-
-    Raises:
-        UserError: With what the launcher would say, or what it needs.
-    """
+    """Refuses slices whose hosts a launcher could not start, and settings that no launcher gets."""
     launched = [shape for shape in settings.machines if launcher_of(target, settings, shape)]
     if settings.launcher_settings and not launched:
         raise UserError(
             _problem(
                 "launcher_settings",
-                "no launcher starts hosts here; it needs --tpu, on Kubeflow of several hosts, or "
-                "--gpu-hosts",
+                "no launcher starts hosts here; it needs tpu, on Kubeflow of several hosts, or "
+                "gpu_hosts",
             )
         )
     for name in ("cpu", "memory"):
         if target is Target.VERTEX and launched and getattr(settings, name) is not None:
-            whose = "a TPU slice" if settings.tpu else "--launcher-set machine_type=NAME"
+            whose = "a TPU slice" if settings.tpu else "launcher_settings.machine_type=NAME"
             raise UserError(_problem(name, f"the machines of {whose} say it; leave it out"))
     for shape in launched:
         _check_launch(shape, settings, target)
@@ -156,7 +175,7 @@ def _check_launches(settings: Settings, target: Target) -> None:
 
 def _check_launch(shape: SliceShape | None, settings: Settings, target: Target) -> None:
     launcher = launcher_of(target, settings, shape)
-    whose = f"--gpu-hosts {settings.gpu_hosts}" if shape is None else f"TPU {shape}"
+    whose = f"gpu_hosts={settings.gpu_hosts}" if shape is None else f"TPU {shape}"
     image = settings.of_step(MEASURING).image
     if image is None or not is_digest(image):
         given = "" if image is None else f", got {image}"
@@ -184,16 +203,7 @@ def _check_launch(shape: SliceShape | None, settings: Settings, target: Target) 
 
 
 def check_launchers(settings: Settings, target: Target, directory: str) -> None:
-    """Refuses what the launchers of slices refuse, before a step asks them on the cluster.
-
-    Args:
-        settings: What was set, checked by `check_settings`.
-        target: Where the pipeline is to run.
-        directory: The run directory.
-
-    Raises:
-        UserError: With what the launcher says.
-    """
+    """Refuses what the launchers of slices refuse, before a step asks them on the cluster."""
     for shape in settings.machines:
         launcher = launcher_of(target, settings, shape)
         if not launcher:
@@ -212,11 +222,7 @@ def check_launchers(settings: Settings, target: Target, directory: str) -> None:
 
 
 def check_connection(settings: Settings, target: Target) -> None:
-    """Refuses to submit without what says where to.
-
-    Raises:
-        UserError: Something is missing.
-    """
+    """Refuses to submit without what says where to."""
     if target is Target.VERTEX:
         for name in ("project", "location"):
             if getattr(settings, name) is None:
@@ -224,17 +230,7 @@ def check_connection(settings: Settings, target: Target) -> None:
 
 
 def check_directory(path: str, settings: Settings, target: Target, flag: str) -> None:
-    """Refuses a path that the steps of a pipeline cannot share.
-
-    Args:
-        path: A directory that one step writes and another reads.
-        settings: What was set; volume claims count for Kubeflow.
-        target: Where the pipeline is to run.
-        flag: The flag it came from, for the message.
-
-    Raises:
-        UserError: The path is local to one machine.
-    """
+    """Refuses a path that the steps of a pipeline cannot share."""
     if target in (Target.LOCAL, Target.DOCKER) or path.startswith("gs://"):
         return
     mounts = [claim.path for claim in settings.pvc]
@@ -242,23 +238,28 @@ def check_directory(path: str, settings: Settings, target: Target, flag: str) ->
         return
     how = "give gs://"
     if target is Target.KFP:
-        how += (
-            f" or a path below {' or '.join(mounts)}" if mounts else " or mount a claim with --pvc"
-        )
+        below = f"a path below {' or '.join(mounts)}"
+        how += f" or {below if mounts else 'mount a claim by the setting pvc'}"
     raise UserError(
         Problem(f"{path} is local to one machine, and each step is another one; {how}", key=flag)
     )
 
 
+def _templates(settings: Settings) -> Iterable[Problem]:
+    """Yields what Argo would read as a template of its own, in whatever it stands."""
+    for name in settings.given:
+        if "{{" in str(getattr(settings, name)):
+            yield _problem(name, "{{ begins a template of Argo, which runs the steps; leave it out")
+
+
+def _forms(settings: Settings, target: Target) -> Iterable[Problem]:
+    for name, pattern, expected in _FORMS.get(target, ()):
+        given = getattr(settings, name)
+        if given is not None and not re.fullmatch(pattern, given):
+            yield _problem(name, f"expected {expected}, got {given!r}")
+
+
 def _kubernetes(settings: Settings) -> Iterable[Problem]:
-    account = settings.service_account
-    if account is not None and not _KUBERNETES_NAME.fullmatch(account):
-        yield _problem(
-            "service_account", f"expected the name of a Kubernetes service account, got {account!r}"
-        )
-    root = settings.pipeline_root
-    if root is not None and not re.match(r"(gs|s3|minio)://.", root):
-        yield _problem("pipeline_root", f"expected gs://, s3:// or minio://, got {root!r}")
     for name in ("labels", "node_selectors"):
         for key, value in getattr(settings, name).items():
             if not (_KUBERNETES_KEY.fullmatch(key) and _KUBERNETES_VALUE.fullmatch(value)):
@@ -266,21 +267,9 @@ def _kubernetes(settings: Settings) -> Iterable[Problem]:
     for key in settings.annotations:
         if not _KUBERNETES_KEY.fullmatch(key):
             yield _problem("annotations", f"{key!r} is not the key of an annotation of Kubernetes")
-    for claim in settings.pvc:
-        if not _KUBERNETES_NAME.fullmatch(claim.name):
-            yield _problem("pvc", f"{claim.name!r} is not the name of a volume claim")
 
 
 def _vertex(settings: Settings) -> Iterable[Problem]:
-    account = settings.service_account
-    if account is not None and "@" not in account:
-        yield _problem(
-            "service_account",
-            f"expected NAME@PROJECT.iam.gserviceaccount.com, got {account!r}",
-        )
-    root = settings.pipeline_root
-    if root is not None and not re.match(r"gs://.", root):
-        yield _problem("pipeline_root", f"expected gs://BUCKET/FOLDER, got {root!r}")
     for key, value in settings.labels.items():
         if not (_GOOGLE_KEY.fullmatch(key) and _GOOGLE_VALUE.fullmatch(value)):
             yield _problem(
@@ -288,57 +277,31 @@ def _vertex(settings: Settings) -> Iterable[Problem]:
                 f"{key}={value} is not a label of Google Cloud: lower case, digits, - and _, at "
                 "most 63, beginning with a letter",
             )
-    if settings.experiment is not None and not _EXPERIMENT.fullmatch(settings.experiment):
-        yield _problem(
-            "experiment", f"expected lower case, digits and -, got {settings.experiment!r}"
-        )
-    if settings.tensorboard is not None:
-        if settings.experiment is None:
-            yield _problem("tensorboard", "belongs to an experiment; give --experiment as well")
-        if not _TENSORBOARD.fullmatch(settings.tensorboard):
-            yield _problem(
-                "tensorboard",
-                "expected projects/PROJECT/locations/LOCATION/tensorboards/ID, got "
-                f"{settings.tensorboard!r}",
-            )
-    for name, pattern, expected in (
-        ("network", _NETWORK, "projects/NUMBER/global/networks/NAME"),
-        ("encryption_key", _CRYPTO_KEY, "projects/P/locations/L/keyRings/R/cryptoKeys/K"),
-    ):
-        given = getattr(settings, name)
-        if given is not None and not pattern.fullmatch(given):
-            yield _problem(name, f"expected {expected}, got {given!r}")
+    if settings.tensorboard is not None and settings.experiment is None:
+        yield _problem("tensorboard", "belongs to an experiment; give experiment as well")
     for image in settings.images:
         if "/" not in image:
             yield _problem("image", f"Vertex AI cannot pull {image!r}; {_PUSH}")
 
 
 def check_image(image: str, target: Target) -> str | None:
-    """Returns a warning about an image that only this machine may have, if it is one.
-
-    Raises:
-        UserError: The target has no way to get it.
-    """
+    """Returns a warning about an image that only this machine may have, if it is one."""
     if target in (Target.LOCAL, Target.DOCKER) or "/" in image:
         return None
     if target is Target.VERTEX:
         raise UserError(_problem("image", f"Vertex AI cannot pull {image!r}; {_PUSH}"))
     return (
         f"the nodes of the cluster must have the image {image!r}, which names no registry; "
-        "otherwise push it and give --image"
+        "otherwise push it and set image"
     )
 
 
 def _problem(name: str, message: str) -> Problem:
-    return Problem(message, key=flag_of(name))
+    return Problem(message, key=name)
 
 
 def require_extras(target: Target) -> None:
-    """Checks that what a target needs is installed.
-
-    Raises:
-        UserError: A package is missing; the message names the extra to install.
-    """
+    """Checks that what a target needs is installed."""
     missing = {module: extra for module, extra in _NEEDS[target].items() if not _is_there(module)}
     if missing:
         extras = ",".join(dict.fromkeys(missing.values()))

@@ -139,12 +139,7 @@ def _name_images(pipeline: Any) -> bool:
 
 
 def tell_images(pipeline: Any, named: Mapping[str, str]) -> None:
-    """Tells each step of a pipeline by its environment which image it runs in.
-
-    Args:
-        pipeline: A `@dsl.pipeline` function.
-        named: Each of its images, with the digest of what Docker has under that name.
-    """
+    """Tells each step of a pipeline by its environment which image it runs in."""
     for executor in pipeline.pipeline_spec.deployment_spec["executors"].values():
         container = executor["container"]
         others = [each for each in container.get_or_create_list("env") if each["name"] != IMAGE]
@@ -175,14 +170,6 @@ def host_paths(arguments: Mapping[str, Any], environment: Mapping[str, str]) -> 
     path in a suite, the folders of benchmark classes, and the credentials of Google Cloud. The run
     directory is made here, so that it belongs to the caller. Paths that do not exist yet are stood
     for by the nearest folder that does.
-
-    Args:
-        arguments: Parameters of a pipeline: `output_directory`, `registry`, `passport`, `baseline`,
-            `earlier`, `suite` and `fixture` are looked at if they are there.
-        environment: Variables of this process.
-
-    Raises:
-        UserError: The run directory is a folder that the image has itself.
     """
     found: dict[Path, bool] = {}
     if output := _local(arguments.get("output_directory", "")):

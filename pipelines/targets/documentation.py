@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.honoured import HONOURED, OF_STEPS, REASONS
-from orbax_bench_pipelines.targets.settings import Settings, flag_of
+from orbax_bench_pipelines.targets.settings import Settings
 from orbax_bench_pipelines.targets.values import StepSettings
 
 _CONDITIONS = {
@@ -26,24 +26,28 @@ steps:
   others: {image: "europe-docker.pkg.dev/my-project/bench/orbax-bench:0.1.0", memory: 4Gi}
   aggregate: {cpu: "4", memory: 32Gi}
 tpu: ["v5e:2x4", "v6e:2x4"]
-tolerations: ["dedicated=benchmarks:NoSchedule"]
-pvc: ["bench:/mnt/bench"]
+tolerations: [{key: dedicated, operator: Equal, value: benchmarks, effect: NoSchedule}]
+pvc: [{name: bench, path: /mnt/bench}]
 retries: 2
 backoff_s: 60
 timeout_s: 14400
-secrets: ["storage:key=AWS_SECRET_ACCESS_KEY", "certificates:/etc/bench"]
-scratch: ["/scratch:200Gi:premium-rwo"]
-node_affinity: ["topology.kubernetes.io/zone in us-central1-a,us-central1-b"]
+secrets:
+- {name: storage, key: key, variable: AWS_SECRET_ACCESS_KEY}
+- {name: certificates, path: /etc/bench}
+scratch: [{path: /scratch, size: 200Gi, storage_class: premium-rwo}]
+node_affinity: [{key: topology.kubernetes.io/zone, values: [us-central1-a, us-central1-b]}]
 queue: tpu-queue
 labels: {team: training}
 ```
 """
 _HEAD = """# Settings
 
-Everything that is set at submit time is an option of `orbax-bench pipeline run`, `submit`,
-`schedule` and `compile`, and a key of a YAML file for `--settings`; an option wins over the file.
-A mistake in the file is named with its line and key. What a target cannot honour is refused with
-the reason, and nothing is dropped.
+Everything that is set at submit time is a key of a YAML file, which `orbax-bench pipeline run`,
+`submit`, `schedule` and `compile` take as `--settings FILE`. `--set KEY=VALUE` puts a value in
+place of the file's: `tpu=v5e:2x4`, `labels.team=ml`, `steps.aggregate.memory=32Gi`, or YAML, such
+as `pvc='{name: bench, path: /mnt/bench}'` and `tpu='[v5e:2x4, v6e:2x4]'`. A mistake in the file is
+named with its line and key. What a target cannot honour is refused with the reason, and nothing is
+dropped.
 """
 _NOTES = """\
 GPUs are `KIND:COUNT`, such as `h100-80gb:8`, or `COUNT` on a cluster without GKE's labels. A kind
@@ -74,8 +78,8 @@ def settings_page() -> str:
     targets = list(Target)
     lines = [
         _HEAD,
-        f"| key | option | {' | '.join(target.value for target in targets)} | meaning |",
-        f"|---|---|{'---|' * len(targets)}---|",
+        f"| key | {' | '.join(target.value for target in targets)} | meaning |",
+        f"|---|{'---|' * len(targets)}---|",
         *_rows(targets),
         "",
         "Below `steps` stands the name of a step, or `others` for all that do not measure:",
@@ -101,7 +105,7 @@ def settings_page() -> str:
 def _rows(targets: list[Target]) -> Iterator[str]:
     for name, field in Settings.model_fields.items():
         honoured = (_cell(target, name) for target in targets)
-        yield f"| `{name}` | `{flag_of(name)}` | {' | '.join(honoured)} | {field.description} |"
+        yield f"| `{name}` | {' | '.join(honoured)} | {field.description} |"
 
 
 def _cell(target: Target, name: str) -> str:

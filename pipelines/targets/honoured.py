@@ -42,8 +42,8 @@ _NODES: Final = "the steps of Vertex AI do not run on nodes of yours"
 _PODS: Final = "the steps of Vertex AI are no pods of yours"
 _QUEUE: Final = "Kueue is a part of a cluster of yours"
 _LIMIT: Final = (
-    "Vertex AI Pipelines has no time limit for a step; for the custom jobs of --tpu it is "
-    "--launcher-set timeout_s=SECONDS"
+    "Vertex AI Pipelines has no time limit for a step; for the custom jobs of tpu it is "
+    "launcher_settings.timeout_s=SECONDS"
 )
 _OF_GOOGLE: Final = "Kubeflow takes it from its own installation"
 REASONS: Final[dict[tuple[Target, str], str]] = {

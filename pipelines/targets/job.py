@@ -8,17 +8,20 @@ import functools
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.placement import Placement
 from orbax_bench_pipelines.targets.settings import Settings
 
 if TYPE_CHECKING:
-    from orbax_bench_pipelines.cron import Cron
     from orbax_bench_pipelines.definitions import Pipeline
+    from orbax_bench_pipelines.targets.kubeflow import Kubeflow
+    from orbax_bench_pipelines.targets.kubeflow_server import KubeflowSchedules
+    from orbax_bench_pipelines.targets.vertex import Vertex
+    from orbax_bench_pipelines.targets.vertex_service import VertexSchedules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,102 +80,21 @@ class SubmissionFailed(Exception):
     """A service could not be reached, or refused what was sent."""
 
 
-class Service(Protocol):
-    """Kubeflow Pipelines or Vertex AI, about to take one job."""
-
-    def planned(self) -> list[Request]:
-        """Returns what `submit` would send, without sending anything."""
-
-    def planned_schedule(self, cron: Cron, max_concurrent: int) -> list[Request]:
-        """Returns what `schedule` would send where there is no schedule of that name yet."""
-
-    def submit(self) -> str:
-        """Starts a run and returns where to find it, for people.
-
-        Raises:
-            SubmissionFailed: The service refused it.
-        """
-
-    def schedule(
-        self, cron: Cron, max_concurrent: int, *, wait: bool, say: Callable[[str], None]
-    ) -> str:
-        """Creates a schedule, or changes the one of the same name, and says which, for people.
-
-        Runs of that one which are active go on to their end.
-
-        Args:
-            cron: When to run.
-            max_concurrent: How many runs may overlap.
-            wait: Whether to change it only when no run of it is active; it does not fire meanwhile.
-            say: Takes lines for people.
-
-        Raises:
-            SubmissionFailed: The service refused it.
-        """
-
-    def wait(self, say: Callable[[str], None]) -> str | None:
-        """Waits until the submitted run has ended.
-
-        Args:
-            say: Takes a line whenever its state changes.
-
-        Returns:
-            Why it failed; None when it succeeded.
-
-        Raises:
-            SubmissionFailed: The service answers no more.
-        """
-
-
-class Schedules(Protocol):
-    """The schedules of one name, on Kubeflow Pipelines or Vertex AI."""
-
-    def pause(self) -> list[str]:
-        """Has them fire no more, while runs under way go on; returns lines for people.
-
-        Raises:
-            UserError: There is none of that name.
-            SubmissionFailed: The service refused it.
-        """
-
-    def resume(self) -> list[str]:
-        """Has them fire again, at their next time; returns lines for people.
-
-        Raises:
-            UserError: There is none of that name.
-            SubmissionFailed: The service refused it.
-        """
-
-
-def schedules_of(settings: Settings, target: Target, name: str) -> Schedules:
-    """Returns the schedules of a name.
-
-    Args:
-        settings: Which say where they are.
-        target: Kubeflow or Vertex AI.
-        name: The name.
-    """
+def schedules_of(
+    settings: Settings, target: Target, name: str
+) -> KubeflowSchedules | VertexSchedules:
+    """Returns the schedules of a name."""
     if target is Target.KFP:
-        from orbax_bench_pipelines.targets.kubeflow_schedules import KubeflowSchedules
-        from orbax_bench_pipelines.targets.kubeflow_server import KubeflowServer
+        from orbax_bench_pipelines.targets.kubeflow_server import KubeflowSchedules, KubeflowServer
 
         return KubeflowSchedules(KubeflowServer(settings), name)
-    from orbax_bench_pipelines.targets.vertex_schedules import VertexSchedules
+    from orbax_bench_pipelines.targets.vertex_service import VertexSchedules
 
     return VertexSchedules(settings, name)
 
 
-def service_for(job: Job, *, dry: bool = False) -> Service:
-    """Returns the service that the target of a job is.
-
-    Args:
-        job: What is about to be submitted, to Kubeflow or to Vertex AI.
-        dry: Whether it is only shown, so that no credentials are needed.
-
-    Raises:
-        SubmissionFailed: There are no credentials.
-        UserError: The service's own client finds fault with the pipeline or its parameters.
-    """
+def service_for(job: Job, *, dry: bool = False) -> Kubeflow | Vertex:
+    """Returns the service that the target of a job is."""
     if job.placement.target is Target.KFP:
         from orbax_bench_pipelines.targets.kubeflow import Kubeflow
 

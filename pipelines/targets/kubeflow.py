@@ -11,8 +11,7 @@ import yaml
 
 from orbax_bench_pipelines.cron import Cron, for_kubeflow
 from orbax_bench_pipelines.targets.job import Job, Request
-from orbax_bench_pipelines.targets.kubeflow_schedules import KubeflowSchedules
-from orbax_bench_pipelines.targets.kubeflow_server import ENDED, KubeflowServer
+from orbax_bench_pipelines.targets.kubeflow_server import ENDED, KubeflowSchedules, KubeflowServer
 
 _API = "/apis/v2beta1"
 
@@ -82,11 +81,7 @@ class Kubeflow:
         return [self._request("recurringruns", body)]
 
     def submit(self) -> str:
-        """Starts a run and returns its page in the UI, or its id where no endpoint is given.
-
-        Raises:
-            SubmissionFailed: The service refused it.
-        """
+        """Starts a run and returns its page in the UI, or its id where no endpoint is given."""
         with self._server.explained():
             body = run_body(self._job, self._server.experiment_id())
             self._run_id = str(self._server.client.runs.run_service_create_run(run=body).run_id)
@@ -96,14 +91,7 @@ class Kubeflow:
     def schedule(
         self, cron: Cron, max_concurrent: int, *, wait: bool, say: Callable[[str], None]
     ) -> str:
-        """Creates a recurring run in place of those of the same name, ending no run of theirs.
-
-        Returns:
-            The new recurring run and those that it replaces, for people.
-
-        Raises:
-            SubmissionFailed: The service refused it.
-        """
+        """Creates a recurring run in place of those of the same name, ending no run of theirs."""
 
         def body(experiment: str, paused: bool) -> Any:
             return recurring_run_body(self._job, experiment, cron, max_concurrent, paused=paused)
@@ -112,18 +100,7 @@ class Kubeflow:
         return "\n".join(schedules.replace(body, wait=wait, say=say))
 
     def wait(self, say: Callable[[str], None], poll_s: float = 10.0) -> str | None:
-        """Waits until the submitted run has ended.
-
-        Args:
-            say: Takes a line whenever its state changes.
-            poll_s: Seconds between two looks.
-
-        Returns:
-            Why it failed; None when it succeeded.
-
-        Raises:
-            SubmissionFailed: The service answers no more.
-        """
+        """Returns, at its end, why the submitted run failed, or None."""
         state = ""
         while True:
             with self._server.explained():

@@ -7,36 +7,38 @@ import contextlib
 import io
 import os
 import re
-import shlex
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
-
-import psutil
 
 from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.files import scratch_folder
 from orbax_bench_core.provenance import IMAGE
 from orbax_bench_core.steps import ENDED, SAID
-from orbax_bench_pipelines.targets.kill_with_parent import leashed
 
 _REVISION = "ORBAX_BENCH_REVISION"
 """Set in every image of ours, and nowhere else."""
 _OWN_ERROR = re.compile(r"\s*orbax_bench_\w+(\.\w+)+: (?P<message>.+)")
 """The last line of a traceback that ends with an exception of ours."""
-
-
 _GRACE_S = 5.0
 """Seconds that a step has to end when it was told to."""
-_LOOK_S = 0.1
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _COLOURS = re.compile(r"\x1b\[\d+m")
+_PROGRAM = "ephemeral_component.py"
+"""What kfp's command of a step calls the file of its code, which is the word after that."""
+_KILLED_WITH_OWNER = (
+    "import ctypes, os, sys\n"
+    "ctypes.CDLL(None).prctl(1, 9)\n"  # PR_SET_PDEATHSIG, SIGKILL
+    "os.getppid() == int(sys.argv[1]) and os.execv(sys.argv[2], sys.argv[2:])\n"
+)
+"""Runs a command that the kernel kills with the process that started it; Linux alone can."""
 
 
 class PipelineFailed(Exception):
@@ -71,15 +73,10 @@ def run_locally(
     with (
         steps_at_a_time(at_a_time),
         scratch_folder("orbax-bench-pipeline") as root,
-        _quick_steps(),
-        _steps_on_leash(),
-        without_image(),
-        shell_safe_python(root),
-        _temporary_in(root / "tmp"),
+        own_processes(root),
     ):
         runner = local.SubprocessRunner(use_venv=False)
-        with _steps_ended():
-            return run_with(runner, str(root), pipeline, arguments, log, say)
+        return run_with(runner, str(root), pipeline, arguments, log, say)
 
 
 def run_with(
@@ -90,23 +87,7 @@ def run_with(
     log: IO[str],
     say: Callable[[str], None],
 ) -> Any:
-    """Runs a pipeline through one of kfp's local runners.
-
-    Args:
-        runner: A `kfp.local` runner.
-        pipeline_root: Folder for what the steps hand to each other.
-        pipeline: A `@dsl.pipeline` function over lightweight components.
-        arguments: Its parameters.
-        log: Where everything goes that kfp and the steps print.
-        say: Called with each line that a step has for people.
-
-    Returns:
-        What kfp makes of the pipeline, with its outputs.
-
-    Raises:
-        PipelineFailed: A step failed; the log says why.
-        UserError: A launcher has started this on several hosts.
-    """
+    """Runs a pipeline through one of kfp's local runners."""
     from kfp import local
 
     refuse_several_hosts("a pipeline on this machine")
@@ -128,69 +109,105 @@ def run_with(
 
 
 @contextlib.contextmanager
-def _steps_ended() -> Iterator[None]:
-    """Ends the steps that run when this process is told to end: by SIGINT, SIGTERM or SIGHUP.
+def own_processes(folder: Path) -> Iterator[None]:
+    """Has kfp start steps by `_Steps`, and ends them when this process is told to end.
 
-    kfp waits for them, and for those of a loop that have not begun, before it lets an interrupt
+    kfp waits for steps, and for those of a loop that have not begun, before it lets an interrupt
     through.
     """
-    ours, over = set(psutil.Process().children(recursive=True)), threading.Event()
+    from kfp.local import subprocess_task_handler
+
+    steps, real = _Steps(folder), subprocess_task_handler.run_local_subprocess
 
     def end(number: int, frame: types.FrameType | None) -> None:
-        threading.Thread(target=_end_steps, args=(ours, over), daemon=True).start()
+        threading.Thread(target=steps.end, daemon=True).start()
         if callable(usual := before[signal.Signals(number)]):
             usual(number, frame)  # which keeps in mind that it was told
         raise KeyboardInterrupt
 
     heard = [told for told in _ENDS if signal.getsignal(told) is not signal.SIG_IGN]
     before = {told: signal.signal(told, end) for told in heard}
+    subprocess_task_handler.run_local_subprocess = steps.run
     try:
         yield
     finally:
-        over.set()
+        subprocess_task_handler.run_local_subprocess = real
         for told, handler in before.items():
             signal.signal(told, handler)
 
 
-def _end_steps(others: set[psutil.Process], over: threading.Event) -> None:
-    """Ends what this process has started, and what is started meanwhile, until nothing is left."""
-    told: dict[psutil.Process, float] = {}
-    while not over.wait(_LOOK_S):
-        for step in set(psutil.Process().children(recursive=True)) - others:
-            late = time.monotonic() - told.setdefault(step, time.monotonic()) > _GRACE_S
-            with contextlib.suppress(psutil.NoSuchProcess):
-                (step.kill if late else step.terminate)()
+class _Steps:
+    """Steps of a pipeline as processes of this environment, none of which outlives this one.
 
-
-@contextlib.contextmanager
-def shell_safe_python(folder: Path) -> Iterator[None]:
-    """Gives the interpreter a path that kfp can paste into a shell command.
-
-    kfp puts `sys.executable` unquoted into `sh -c`, which fails in a folder with a space in its
-    name. A link would not do: an interpreter finds its environment by the path it was started by.
-    A script in `folder` stands for it meanwhile.
+    kfp pastes the path of the interpreter into a shell command, which fails in a folder with a
+    space in its name, leaves the files of that shell, and ends nothing.
     """
-    real = sys.executable
-    if shlex.quote(real) == real:
-        yield
-        return
-    stand_in = folder / "python"
-    stand_in.write_text(f'#!/bin/sh\nexec {shlex.quote(real)} "$@"\n')
-    stand_in.chmod(0o755)
-    sys.executable = str(stand_in)
-    try:
-        yield
-    finally:
-        sys.executable = real
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._running: set[subprocess.Popen[str]] = set()
+        self._over = False
+        self._lock = threading.Lock()
+
+    def run(self, full_command: list[str], env_vars: Mapping[str, str] | None = None) -> int:
+        """Runs a step in place of kfp's `run_local_subprocess`, and returns its exit code."""
+        at = next(index for index, word in enumerate(full_command) if _PROGRAM in word)
+        code, *arguments = full_command[at + 1 :]
+        program = Path(tempfile.mkdtemp(prefix="step-", dir=self._folder)) / _PROGRAM
+        program.write_text(code)
+        executor = ("-m", "kfp.dsl.executor_main", "--component_module_path", str(program))
+        command = [sys.executable, *executor, *arguments]
+        if sys.platform == "linux":
+            tied = (sys.executable, "-I", "-c", _KILLED_WITH_OWNER, str(os.getpid()))
+            command = [*tied, *command]
+        with self._lock:
+            if self._over:
+                return 1
+            step = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=step_environment(os.environ, self._folder) | dict(env_vars or {}),
+            )
+            self._running.add(step)
+        with step:
+            assert step.stdout is not None
+            for line in step.stdout:
+                print(line, end="")
+        self._running.discard(step)
+        return step.returncode
+
+    def end(self) -> None:
+        """Ends the steps that run, and lets no other one begin."""
+        with self._lock:
+            self._over, running = True, [*self._running]
+        for step in running:
+            step.terminate()
+        late = time.monotonic() + _GRACE_S
+        for step in running:
+            try:
+                step.wait(max(0.0, late - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                step.kill()
+
+
+def step_environment(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Returns the variables of a step.
+
+    The image that components are to name elsewhere is not what runs here; in an image of ours the
+    variable is what the container was told of itself. A step imports only the part of kfp that runs
+    it: 0.06 s rather than 1.5 s.
+    """
+    given = {**environment, "_KFP_RUNTIME": "true", "TMPDIR": str(folder)}
+    if _REVISION not in environment:
+        given.pop(IMAGE, None)
+    return given
 
 
 @contextlib.contextmanager
 def steps_at_a_time(count: int | None) -> Iterator[None]:
-    """Lets so many steps of a loop run at once: kfp's local runners stop at two, whatever is asked.
-
-    Args:
-        count: How many; None or 0 leaves it to kfp.
-    """
+    """Lets so many steps of a loop run at once; kfp's local runners stop at two."""
     from kfp.local.orchestrator import enhanced_dag_orchestrator
 
     executor = enhanced_dag_orchestrator.ParallelExecutor
@@ -206,63 +223,6 @@ def steps_at_a_time(count: int | None) -> Iterator[None]:
         yield
     finally:
         executor.__init__ = real
-
-
-@contextlib.contextmanager
-def without_image() -> Iterator[None]:
-    """Keeps from steps the image that components are to name elsewhere, which is not what runs.
-
-    In an image of ours the variable is what the container was told of itself, and stays.
-    """
-    told = None if _REVISION in os.environ else os.environ.pop(IMAGE, None)
-    try:
-        yield
-    finally:
-        if told is not None:
-            os.environ[IMAGE] = told
-
-
-@contextlib.contextmanager
-def _quick_steps() -> Iterator[None]:
-    """Has steps import only the part of kfp that runs them: 0.06 s rather than 1.5 s."""
-    os.environ["_KFP_RUNTIME"] = "true"
-    try:
-        yield
-    finally:
-        del os.environ["_KFP_RUNTIME"]
-
-
-@contextlib.contextmanager
-def _temporary_in(folder: Path) -> Iterator[None]:
-    """Has kfp and the steps put there what is temporary, of which kfp does not delete all."""
-    folder.mkdir()
-    here, told = tempfile.tempdir, os.environ.get("TMPDIR")
-    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
-    try:
-        yield
-    finally:
-        tempfile.tempdir = here
-        if told is None:
-            del os.environ["TMPDIR"]
-        else:
-            os.environ["TMPDIR"] = told
-
-
-@contextlib.contextmanager
-def _steps_on_leash() -> Iterator[None]:
-    """Has steps end with this process, also when that is killed and can tell them nothing."""
-    from kfp.local import subprocess_task_handler
-
-    real = subprocess_task_handler.run_local_subprocess
-
-    def run(full_command: list[str], **given: Any) -> int:
-        return int(real(leashed(full_command), **given))
-
-    subprocess_task_handler.run_local_subprocess = run
-    try:
-        yield
-    finally:
-        subprocess_task_handler.run_local_subprocess = real
 
 
 @contextlib.contextmanager

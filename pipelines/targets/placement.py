@@ -80,12 +80,6 @@ class Placement:
         """Gives a step its image, and what is set for every step or for it alone.
 
         No step is served from a cache, which knows nothing of the run directory.
-
-        Args:
-            task: A step, of `kfp.dsl.PipelineTask`.
-
-        Returns:
-            The same step.
         """
         task.set_caching_options(False)
         own = self.settings.of_step(task.component_spec.name)
@@ -106,13 +100,6 @@ class Placement:
         """Gives a step that measures its machine as well.
 
         A step that launches hosts takes any machine: what is said of machines is an input of it.
-
-        Args:
-            shape: The slice to measure on; None for a machine without one.
-            task: A step, of `kfp.dsl.PipelineTask`.
-
-        Returns:
-            The same step.
         """
         self.place(task)
         settings = self.settings

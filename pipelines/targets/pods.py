@@ -15,13 +15,7 @@ _SPOT: Final = "cloud.google.com/gke-spot"
 
 
 def as_pod(settings: Settings, own: StepSettings, task: Any) -> None:
-    """Gives the pod of a step what is set for every one.
-
-    Args:
-        settings: What was set.
-        own: What holds for this step.
-        task: The step, of `kfp.dsl.PipelineTask`.
-    """
+    """Gives the pod of a step what is set for every one."""
     from kfp import kubernetes
 
     for claim in settings.pvc:
@@ -42,13 +36,7 @@ def as_pod(settings: Settings, own: StepSettings, task: Any) -> None:
 
 
 def onto_nodes(settings: Settings, shape: SliceShape | None, task: Any) -> None:
-    """Gives the pod of a step that measures its node.
-
-    Args:
-        settings: What was set.
-        shape: The slice; None for a machine without one.
-        task: The step, of `kfp.dsl.PipelineTask`.
-    """
+    """Gives the pod of a step that measures its node."""
     from kfp import kubernetes
 
     for key, value in settings.node_selectors.items():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Final
 
 import pydantic
 
-from orbax_bench_core.config import ConfigModel, Source, explain
-from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.config import ConfigModel, Source, explain, read_value
+from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.files import checked_path, read_at_most
 from orbax_bench_core.launchers import Gpus, SliceShape, parse_gpus, parse_slice
 from orbax_bench_pipelines.target import Target
@@ -20,7 +20,6 @@ from orbax_bench_pipelines.targets.values import (
     Image,
     Name,
     NodeAffinity,
-    Pairs,
     Scratch,
     Secret,
     Steps,
@@ -28,23 +27,11 @@ from orbax_bench_pipelines.targets.values import (
     Toleration,
     Variables,
     VolumeClaim,
-    parsed,
+    listed,
     parsed_text,
     settings_of_step,
 )
 
-_SINGULAR: Final = {
-    "annotations": "annotation",
-    "environment": "env",
-    "labels": "label",
-    "launcher_settings": "launcher-set",
-    "node_affinity": "node-affinity",
-    "node_selectors": "node-selector",
-    "pull_secrets": "pull-secret",
-    "secrets": "secret",
-    "steps": "step",
-    "tolerations": "toleration",
-}
 _OF_HOSTS: Final[Mapping[str, Mapping[str, str]]] = {
     "jobset": {"service_account": "service_account", "queue": "queue", "spot": "spot"},
     "vertex": {
@@ -73,6 +60,10 @@ _MODELS: Final[Mapping[str, type[ConfigModel]]] = {
     "tolerations": Toleration,
 }
 """Keys below a key, where it has some itself."""
+_NO_TEXT: Final = (
+    *("parallelism", "gpu_hosts", "retries", "backoff_s", "backoff_factor", "timeout_s", "spot"),
+)
+"""Keys whose values are numbers or truth values."""
 _NESTED: Final = 2
 """Length of the path to such a key at least."""
 
@@ -81,15 +72,15 @@ _NOTHING: Final[tuple[object, ...]] = (None, (), {})
 
 
 def _field(meaning: str, default: Any) -> Any:
-    """Returns a field with its meaning, which its flag and the documentation show."""
+    """Returns a field with its meaning, which the documentation shows."""
     return pydantic.Field(default=default, description=meaning)
 
 
 class Settings(ConfigModel):
     """Everything that is set at submit time.
 
-    Each field is a flag of the command line and a key of a settings file. Which target can honour
-    which of them is in `honoured`; its description is that of the table in the documentation.
+    Each field is a key of a settings file and of `--set`. Which target can honour which of them is
+    in `honoured`; its description is that of the table in the documentation.
     """
 
     model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
@@ -103,7 +94,7 @@ class Settings(ConfigModel):
     parallelism: pydantic.NonNegativeInt | None = _field(
         "steps that measure at a time, 0 for all; by default 1 on a service", None
     )
-    tpu: Annotated[tuple[SliceShape, ...], parsed(parse_slice)] = _field(
+    tpu: Annotated[tuple[SliceShape, ...], listed(parse_slice)] = _field(
         "the slices to measure on", ()
     )
     gpu: Annotated[Gpus | None, parsed_text(parse_gpus)] = _field(
@@ -112,7 +103,7 @@ class Settings(ConfigModel):
     gpu_hosts: pydantic.PositiveInt | None = _field(
         "machines with such GPUs that measure a point together, started by a launcher", None
     )
-    launcher_settings: Pairs = _field("of the launcher that starts hosts", {})
+    launcher_settings: dict[str, str] = _field("of the launcher that starts hosts", {})
     cpu: Cpu | None = _field("of the steps that measure", None)
     memory: Bytes | None = _field("of the steps that measure", None)
     retries: pydantic.NonNegativeInt | None = _field(
@@ -126,33 +117,32 @@ class Settings(ConfigModel):
     )
     timeout_s: pydantic.PositiveInt | None = _field("seconds that a step may take", None)
     environment: Variables = _field("variables of every step", {})
-    secrets: Annotated[tuple[Secret, ...], parsed(Secret.parse)] = _field(
+    secrets: Annotated[tuple[Secret, ...], listed()] = _field(
         "secrets of every step, as variable or folder", ()
     )
-    pull_secrets: Annotated[tuple[Name, ...], parsed(str)] = _field(
+    pull_secrets: Annotated[tuple[Name, ...], listed()] = _field(
         "with which every step's image is pulled", ()
     )
-    pvc: Annotated[tuple[VolumeClaim, ...], parsed(VolumeClaim.parse)] = _field(
+    pvc: Annotated[tuple[VolumeClaim, ...], listed()] = _field(
         "a volume claim that every step mounts", ()
     )
     shared_memory: Bytes | None = _field("size of `/dev/shm` in the steps that measure", None)
-    scratch: Annotated[tuple[Scratch, ...], parsed(Scratch.parse)] = _field(
+    scratch: Annotated[tuple[Scratch, ...], listed()] = _field(
         "a volume that lives as long as the pod of a step that measures", ()
     )
-    node_selectors: Pairs = _field("labels of the nodes that measure", {})
-    node_affinity: Annotated[tuple[NodeAffinity, ...], parsed(NodeAffinity.parse)] = _field(
-        "conditions on the labels of the nodes that measure; in a file also `{key, operator, "
-        "values, weight}`",
+    node_selectors: dict[str, str] = _field("labels of the nodes that measure", {})
+    node_affinity: Annotated[tuple[NodeAffinity, ...], listed()] = _field(
+        "conditions on the labels of the nodes that measure",
         (),
     )
-    tolerations: Annotated[tuple[Toleration, ...], parsed(Toleration.parse)] = _field(
+    tolerations: Annotated[tuple[Toleration, ...], listed()] = _field(
         "taints that the steps which measure tolerate", ()
     )
     spot: bool | None = _field("whether to measure on spot machines of Google Cloud", None)
     queue: Name | None = _field("Kueue's local queue, which admits the steps that measure", None)
     priority: Name | None = _field("Kueue's priority class in that queue", None)
-    labels: Pairs = _field("of the pods or, on Vertex AI, of the run", {})
-    annotations: Pairs = _field("of the pods", {})
+    labels: dict[str, str] = _field("of the pods or, on Vertex AI, of the run", {})
+    annotations: dict[str, str] = _field("of the pods", {})
     service_account: str | None = _field("of the steps", None)
     pipeline_root: str | None = _field("where artifacts are stored", None)
     experiment: str | None = _field("made when it is missing", None)
@@ -201,13 +191,7 @@ class Settings(ConfigModel):
 
 
 def launcher_of(target: Target, settings: Settings, shape: SliceShape | None) -> str:
-    """Returns the launcher that starts the hosts of points; empty where a step measures itself.
-
-    Args:
-        target: Where the pipeline is to run.
-        settings: What was set.
-        shape: The slice of the hosts; None for machines without TPUs.
-    """
+    """Returns the launcher that starts the hosts of points; empty where a step measures itself."""
     several = settings.hosts_of(shape) > 1
     if target is Target.VERTEX:
         return "vertex" if several or shape is not None else ""
@@ -215,12 +199,7 @@ def launcher_of(target: Target, settings: Settings, shape: SliceShape | None) ->
 
 
 def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
-    """Returns the settings of a launcher: what is set for steps and holds for hosts, and its own.
-
-    Args:
-        launcher: `jobset` or `vertex`.
-        settings: What was set; its `launcher_settings` come first.
-    """
+    """Returns the settings of a launcher: those of steps that hold for hosts, and its own."""
     gpus = settings.gpu
     found = {
         there: getattr(settings, name)
@@ -258,48 +237,61 @@ def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
 
 
 def at_submission(settings: Settings, target: Target) -> list[str]:
-    """Returns the settings that are of a submission, and in no compiled package.
-
-    Args:
-        settings: What was set.
-        target: Where the package is to run; hosts of slices there get some of these from it.
-    """
+    """Returns the settings that are of a submission, and in no compiled package."""
     launchers = {launcher_of(target, settings, shape) for shape in settings.machines} - {""}
     compiled = {name for launcher in launchers for name in _OF_HOSTS[launcher]}
     of_run = [*_OF_SUBMISSIONS, *(("labels",) if target is Target.VERTEX else ())]
     return [name for name in of_run if name in settings.given and name not in compiled]
 
 
-def flag_of(name: str) -> str:
-    """Returns the flag that sets a field."""
-    return "--" + _SINGULAR.get(name, name.replace("_", "-"))
+def read_changes(changes: Iterable[str], others: Iterable[str] = ()) -> dict[str, Any]:
+    """Returns settings that are given as `KEY=VALUE` or `KEY.PATH=VALUE`, as a file has them.
 
-
-def read_settings(file: str | None, flags: Mapping[str, Any]) -> Settings:
-    """Returns the settings of a file, with what flags say in place of it.
-
-    Args:
-        file: A YAML file whose keys are those of `Settings`, local or `gs://`; None for none.
-        flags: Values by field; None and empty lists are not given.
-
-    Raises:
-        UserError: The file cannot be read, or a value cannot be used.
+    A value is text, or YAML where it is a list, a mapping, a number or a truth value.
     """
+    found: dict[str, Any] = {}
+    for change in changes:
+        path, equals, text = change.partition("=")
+        if not (path and equals):
+            raise UserError(f"--set takes KEY=VALUE, got {change!r}")
+        key, _, rest = path.partition(".")
+        if key not in Settings.model_fields:
+            hint = did_you_mean(key, [*Settings.model_fields, *others])
+            raise UserError(f"--set {key}: unknown key; {hint}")
+        inside = rest.split(".") if key == "steps" else [rest]
+        *above, last = (key, *filter(None, inside))
+        block = found
+        for name in above:
+            block = block.setdefault(name, {})
+            if not isinstance(block, dict):
+                raise UserError(f"--set {path}: {key} is given as a whole as well")
+        whole = key == last and text[:1] in ("[", "{")
+        is_yaml = whole or (key in (last, "steps") and last in _NO_TEXT)
+        block[last] = read_value(text, f"--set {path}") if is_yaml else text
+    return found
+
+
+def read_settings(file: str | None, changes: Mapping[str, Any]) -> Settings:
+    """Returns the settings of a file, with others in place of them; of mappings, by key."""
     data = {} if file is None else _settings_of(file)
-    given = {name: value for name, value in flags.items() if value not in (None, [], ())}
-    return _validated({**data, **given}, lambda path: Problem("", key=_flag(path)))
+    return _validated(
+        _changed(data, changes),
+        lambda path: Problem(
+            "", key=f"--set {'.'.join(part for part in path if isinstance(part, str))}"
+        ),
+    )
+
+
+def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(data)
+    for key, value in changes.items():
+        inside = isinstance(value, dict) and isinstance(found.get(key), dict)
+        found[key] = _changed(found[key], value) if inside else value
+    return found
 
 
 def read_text(path: str, what: str) -> str:
-    """Returns the text of a file.
-
-    Args:
-        path: A local path or a `gs://` URI.
-        what: What the file should be, for messages.
-
-    Raises:
-        UserError: It cannot be read.
-    """
+    """Returns the text of a file."""
     from etils import epath
     from google.auth.exceptions import GoogleAuthError
 
@@ -339,13 +331,6 @@ def _validated(data: dict[str, Any], place: Callable[[tuple[str | int, ...]], Pr
             message = explain(detail, _keys_at(detail["loc"]))
             problems.append(Problem(message, key=at.key, file=at.file, line=at.line))
         raise UserError(*dict.fromkeys(problems)) from None
-
-
-def _flag(path: tuple[str | int, ...]) -> str:
-    if not path:
-        return ""
-    inside = ".".join(str(part) for part in path[1:] if isinstance(part, str))
-    return f"{flag_of(str(path[0]))} {inside}".strip()
 
 
 def _keys_at(path: tuple[str | int, ...]) -> list[str]:

@@ -12,8 +12,7 @@ from google.protobuf import json_format
 
 from orbax_bench_pipelines.cron import Cron, for_vertex
 from orbax_bench_pipelines.targets.job import Job, Request
-from orbax_bench_pipelines.targets.vertex_schedules import VertexSchedules
-from orbax_bench_pipelines.targets.vertex_service import connect, explained
+from orbax_bench_pipelines.targets.vertex_service import VertexSchedules, connect, explained
 
 _FAILED = (types.PipelineState.PIPELINE_STATE_FAILED, types.PipelineState.PIPELINE_STATE_CANCELLED)
 
@@ -22,16 +21,7 @@ class Vertex:
     """Vertex AI Pipelines in one project and location."""
 
     def __init__(self, job: Job, *, dry: bool = False) -> None:
-        """Sets the client up; nothing is sent.
-
-        Args:
-            job: What is about to be submitted.
-            dry: Whether it is only shown, so that no credentials are needed.
-
-        Raises:
-            SubmissionFailed: There are no credentials.
-            UserError: Vertex AI's own client finds fault with the pipeline or its parameters.
-        """
+        """Sets the client up; nothing is sent."""
         self._job = job
         settings = job.settings
         connect(settings, dry=dry)
@@ -59,14 +49,7 @@ class Vertex:
         ]
 
     def submit(self) -> str:
-        """Starts a run, associated with the experiment if one is given.
-
-        Returns:
-            Its name and its page in the Google Cloud console, a line each.
-
-        Raises:
-            SubmissionFailed: The service refused it.
-        """
+        """Starts a run, associated with the experiment if one is given."""
         settings = self._job.settings
         with explained(self._job.settings):
             if settings.tensorboard is not None:
@@ -82,14 +65,7 @@ class Vertex:
     def schedule(
         self, cron: Cron, max_concurrent: int, *, wait: bool, say: Callable[[str], None]
     ) -> str:
-        """Creates a schedule, or changes the one of the same name in place.
-
-        Returns:
-            The schedule, for people.
-
-        Raises:
-            SubmissionFailed: The service refused it.
-        """
+        """Creates a schedule, or changes the one of the same name in place."""
         schedules = VertexSchedules(self._job.settings, self._job.name)
         changed = schedules.change(self._schedule(cron, max_concurrent), wait=wait, say=say)
         if changed:
@@ -105,18 +81,7 @@ class Vertex:
         return f"Schedule created: {self._job.name} {new.resource_name}"
 
     def wait(self, say: Callable[[str], None], poll_s: float = 30.0) -> str | None:
-        """Waits until the run has ended.
-
-        Args:
-            say: Takes a line whenever its state changes.
-            poll_s: Seconds between two looks.
-
-        Returns:
-            Why it failed; None when it succeeded.
-
-        Raises:
-            SubmissionFailed: The service answers no more.
-        """
+        """Returns, at its end, why the run failed, or None."""
         job, shown = self._pipeline_job, None
         while True:
             with explained(self._job.settings):

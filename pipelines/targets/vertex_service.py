@@ -1,31 +1,28 @@
-"""Vertex AI in one project and location: how it is reached, and what its refusals say."""
+"""Vertex AI in one project and location: how it is reached, its refusals, and its schedules."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import google.auth.exceptions
 from google.api_core import exceptions as api_exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import aiplatform
+from google.cloud.aiplatform_v1 import types
+from google.protobuf import field_mask_pb2
 
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.document import count
+from orbax_bench_core.errors import UserError, command
 from orbax_bench_pipelines.targets.job import SubmissionFailed
 from orbax_bench_pipelines.targets.settings import Settings
 
 
 def connect(settings: Settings, *, dry: bool = False) -> None:
-    """Sets Google's client up; nothing is sent.
-
-    Args:
-        settings: Which say where.
-        dry: Whether nothing will be sent, so that no credentials are needed.
-
-    Raises:
-        SubmissionFailed: There are no credentials.
-    """
+    """Sets Google's client up; nothing is sent."""
     logging.getLogger("google.cloud.aiplatform").setLevel(logging.WARNING)  # it prints code
     plain = settings.endpoint is not None and settings.endpoint.startswith("http://")
     with explained(settings):
@@ -54,3 +51,106 @@ def explained(settings: Settings) -> Iterator[None]:
         raise UserError(f"{place}: {error}") from None
     except (OSError, RuntimeError) as error:
         raise SubmissionFailed(f"{place}: {error}") from None
+
+
+_POLL_S = 30.0
+_UPDATED = ("cron", "create_pipeline_job_request", "max_concurrent_run_count", "allow_queueing")
+_CHANGEABLE = (types.Schedule.State.ACTIVE, types.Schedule.State.PAUSED)
+_ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
+
+
+class VertexSchedules:
+    """The schedules of one name, of which the newest that has not ended counts."""
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        """Sets the client up; nothing is sent."""
+        connect(settings)
+        self._settings = settings
+        self._name = name
+
+    def change(
+        self, schedule: types.Schedule, *, wait: bool, say: Callable[[str], None]
+    ) -> list[str]:
+        """Changes the schedule in place; returns lines for people, and none if there is none."""
+        with explained(self._settings):
+            existing = self._existing()
+            if existing is None:
+                return []
+            paused = existing.state is types.Schedule.State.PAUSED
+            with _paused(existing) if wait and not paused else contextlib.nullcontext():
+                active = self._await_end(existing, say) if wait else self._active(existing)
+                # PipelineJobSchedule.update changes when a schedule fires, but not what it runs.
+                schedule.name = existing.resource_name
+                existing.api_client.update_schedule(
+                    schedule=schedule, update_mask=field_mask_pb2.FieldMask(paths=_UPDATED)
+                )
+        said = [f"Schedule updated: {self._name} {existing.resource_name}"]
+        if active:
+            said.append(
+                f"note: {count(len(active), 'run')} of it still active, as it was before: "
+                + ", ".join(active)
+            )
+        if paused:
+            said.append(f"note: it is paused; {command('pipeline', 'resume', self._name)}")
+        return said
+
+    def pause(self) -> list[str]:
+        """Has it fire no more; runs under way go on."""
+        with explained(self._settings):
+            schedule = self._required()
+            if schedule.state is not types.Schedule.State.PAUSED:
+                schedule.pause()
+            active = self._active(schedule)
+        going = f"; {count(len(active), 'run')} still active: {', '.join(active)}" if active else ""
+        return [f"paused: {self._name} {schedule.resource_name}{going}"]
+
+    def resume(self) -> list[str]:
+        """Has it fire again, at its next time; what it missed is not caught up with."""
+        with explained(self._settings):
+            schedule = self._required()
+            if schedule.state is types.Schedule.State.PAUSED:
+                schedule.resume(catch_up=False)
+        return [f"resumed: {self._name} {schedule.resource_name}"]
+
+    def _required(self) -> Any:
+        found = self._existing()
+        if found is None:
+            raise UserError(f"there is no schedule {self._name!r} that is active or paused")
+        return found
+
+    def _existing(self) -> Any:
+        found = aiplatform.PipelineJobSchedule.list(
+            filter=f'display_name="{self._name}"', order_by="create_time desc"
+        )
+        return next((each for each in found if each.state in _CHANGEABLE), None)
+
+    def _active(self, schedule: Any) -> list[str]:
+        others = " AND ".join(f'state!="PIPELINE_STATE_{state}"' for state in _ENDED)
+        found = schedule.list_jobs(
+            filter=f'schedule_name="{schedule.resource_name}" AND {others}',
+            enable_simple_view=False,  # the simple view warns in a way that Python deprecates
+        )
+        return [
+            str(job.gca_resource.name.rpartition("/")[2])
+            for job in found
+            if job.gca_resource.state.name.removeprefix("PIPELINE_STATE_") not in _ENDED
+        ]
+
+    def _await_end(self, schedule: Any, say: Callable[[str], None]) -> list[str]:
+        shown: list[str] = []
+        while active := self._active(schedule):
+            if active != shown:
+                shown = active
+                say(f"waiting for {', '.join(active)} to end")
+            time.sleep(_POLL_S)
+        return []
+
+
+@contextlib.contextmanager
+def _paused(schedule: Any) -> Iterator[None]:
+    """Has a schedule not fire meanwhile."""
+    schedule.pause()
+    try:
+        yield
+    finally:
+        schedule.resume(catch_up=False)

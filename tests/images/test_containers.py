@@ -336,7 +336,7 @@ def in_containers(docker_environment, image, tmp_path):
             [
                 *(sys.executable, "-m", "orbax_bench_core.cli", "pipeline", "run"),
                 *(tmp_path / "suite.yaml", "--output-directory", tmp_path / "run"),
-                *("--pipeline", pipeline, "--target", "docker", "--image", image, *flags),
+                *("--pipeline", pipeline, "--target", "docker", "--set", f"image={image}", *flags),
             ],
             capture_output=True,
             text=True,

@@ -21,9 +21,18 @@ except UserError:
     has_vertex = False
 needs_vertex = pytest.mark.skipif(not has_vertex, reason="the extra `vertex` is not installed")
 
-VERTEX = ["--target", "vertex", "--project", "p-1", "--location", "us-central1", "--image", "a/b:1"]
+VERTEX = [
+    "--target",
+    "vertex",
+    "--set",
+    "project=p-1",
+    "--set",
+    "location=us-central1",
+    "--set",
+    "image=a/b:1",
+]
 TWO_HOSTS = "v5e:2x4:ct5lp-hightpu-4t"
-BY_DIGEST = ["--image", "a/b@sha256:" + "0" * 64]
+BY_DIGEST = ["--set", "image=a/b@sha256:" + "0" * 64]
 
 
 def submit(suite, *more, output="gs://b/out"):
@@ -72,7 +81,9 @@ def test_list_names_the_parameters(pipeline_command):
 
 
 def test_a_dry_run_here_prints_the_parameters(pipeline_command, suite, tmp_path):
-    done = pipeline_command("run", suite, "-o", tmp_path / "out", "--dry-run", "--no-limits")
+    done = pipeline_command(
+        "run", suite, "-o", tmp_path / "out", "--dry-run", "--set", "measure_limits=false"
+    )
     assert done.code == 0, done.err
     printed = json.loads(done.out)
     assert printed["target"] == "local"
@@ -85,7 +96,14 @@ def test_a_dry_run_here_prints_the_parameters(pipeline_command, suite, tmp_path)
 def test_a_dry_run_prints_the_body_of_a_kubeflow_run(pipeline_command, suite):
     done = pipeline_command(
         *submit(
-            suite, "--target", "kfp", "--dry-run", "--tpu", "v5e:2x4", "--service-account", "me"
+            suite,
+            "--target",
+            "kfp",
+            "--dry-run",
+            "--set",
+            "tpu=v5e:2x4",
+            "--set",
+            "service_account=me",
         )
     )
     assert done.code == 0, done.err
@@ -120,7 +138,7 @@ def test_a_schedule_for_kubeflow_says_what_it_made_of_the_cron(pipeline_command,
 @pytest.mark.slow
 def test_a_package_is_written(pipeline_command, tmp_path):
     package = tmp_path / "sweep.yaml"
-    done = pipeline_command("compile", "--target", "gke", "--tpu", "v5e:2x4", "-o", package)
+    done = pipeline_command("compile", "--target", "gke", "--set", "tpu=v5e:2x4", "-o", package)
     assert (done.code, done.out) == (0, f"Package: {package}\n")
     spec, platform = yaml.safe_load_all(package.read_text())
     strict.pipeline_spec(spec)
@@ -136,7 +154,7 @@ def test_a_package_that_is_not_for_kubernetes_is_one_document(pipeline_command, 
 @pytest.mark.slow
 def test_gke_and_kfp_are_one_target(pipeline_command):
     packages = {
-        pipeline_command("compile", "--target", target, "--tpu", "v5e:2x4", "--output", "-").out
+        pipeline_command("compile", "--target", target, "--set", "tpu=v5e:2x4", "--output", "-").out
         for target in ("gke", "kfp")
     }
     assert len(packages) == 1
@@ -144,7 +162,9 @@ def test_gke_and_kfp_are_one_target(pipeline_command):
 
 @pytest.mark.slow
 def test_a_package_goes_to_standard_output(pipeline_command):
-    done = pipeline_command("compile", "--target", "vertex", "--image", "a/b:1", "--output", "-")
+    done = pipeline_command(
+        "compile", "--target", "vertex", "--set", "image=a/b:1", "--output", "-"
+    )
     strict.pipeline_spec(yaml.safe_load(done.out))
 
 
@@ -159,7 +179,7 @@ def test_a_suite_of_200_points_compiles_and_is_submitted(pipeline_command, tmp_p
         f"suite_name: large\n{meshes}checkpoint_configs: [{leaves}]\n"
         "benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]\n"
     )
-    done = pipeline_command(*submit(path, "--target", "kfp", "--dry-run", "--tpu", "v5e:2x4"))
+    done = pipeline_command(*submit(path, "--target", "kfp", "--dry-run", "--set", "tpu=v5e:2x4"))
     assert done.code == 0, done.err
     [request] = json.loads(done.out)
     strict.pipeline_spec(request["body"]["pipeline_spec"]["pipeline_spec"])
@@ -170,55 +190,99 @@ def test_a_suite_of_200_points_compiles_and_is_submitted(pipeline_command, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--target", "kfp", "--tpu", "v5e:3x3"], "--tpu: v5e 3x3 is not a topology; did you mean"),
-        (["--target", "kfp", "--tpu", "v5:2x2"], "--tpu: unknown TPU type 'v5'"),
-        (["--target", "kfp", "--tpu", "v5e:4x4"], "--image: TPU v5e:4x4 is started by a launcher"),
         (
-            ["--target", "kfp", "--tpu", "v5e:4x4", "--image", "a/b:1"],
+            ["--target", "kfp", "--set", "tpu=v5e:3x3"],
+            "--set tpu: v5e 3x3 is not a topology; did you mean",
+        ),
+        (["--target", "kfp", "--set", "tpu=v5:2x2"], "--set tpu: unknown TPU type 'v5'"),
+        (
+            ["--target", "kfp", "--set", "tpu=v5e:4x4"],
+            "image: TPU v5e:4x4 is started by a launcher",
+        ),
+        (
+            ["--target", "kfp", "--set", "tpu=v5e:4x4", "--set", "image=a/b:1"],
             "give NAME@sha256:DIGEST, got a/b:1",
         ),
         (
-            ["--target", "kfp", "--tpu", "v5e:4x4", *BY_DIGEST, "--pvc", "a:/a", "--pvc", "b:/b"],
-            "--pvc: the hosts of TPU v5e:4x4 mount one claim only",
+            [
+                "--target",
+                "kfp",
+                "--set",
+                "tpu=v5e:4x4",
+                *BY_DIGEST,
+                "--set",
+                "pvc=[{name: a, path: /a}, {name: b, path: /b}]",
+            ],
+            "pvc: the hosts of TPU v5e:4x4 mount one claim only",
         ),
         (
-            ["--target", "kfp", "--tpu", "v5e:2x4", "--launcher-set", "queue=q"],
-            "--launcher-set: no launcher starts hosts here",
+            ["--target", "kfp", "--set", "tpu=v5e:2x4", "--set", "launcher_settings.queue=q"],
+            "launcher_settings: no launcher starts hosts here",
         ),
         (
-            ["--target", "kfp", "--tpu", TWO_HOSTS, *BY_DIGEST, "--launcher-set", "port=8471"],
+            [
+                "--target",
+                "kfp",
+                "--set",
+                f"tpu={TWO_HOSTS}",
+                *BY_DIGEST,
+                "--set",
+                "launcher_settings.port=8471",
+            ],
             "--on jobset --set port=8471: that is a port of libtpu",
         ),
-        (["--target", "kfp", "--gpu", "l4:4"], "--gpu l4:4 has 4 devices, and the suite has"),
-        (["--target", "kfp", "--tpu", "v5e:2x2"], "has 4 devices, and the suite has meshes of 8"),
-        (["--target", "kfp", "--tensorboard", "x"], "--tensorboard: the target kfp cannot honour"),
-        (["--target", "kfp", "--project", "p"], "--project: the target kfp cannot honour it"),
-        (["--target", "kfp", "--service-account", "a@b.c"], "name of a Kubernetes service account"),
-        (["--target", "kfp", "--pipeline-root", "/tmp"], "expected gs://, s3:// or minio://"),
-        (["--target", "kfp", "--label", "a b=c"], "--label: a b=c is not a Kubernetes label"),
-        (["--target", "kfp", "--pipeline", "sweap"], "unknown pipeline 'sweap'; did you mean"),
-        (["--target", "kfp", "--set", "fixtur=x"], "has no parameter 'fixtur'; did you mean"),
-        (["--target", "kfp", "--set", "x"], "--set takes NAME=VALUE, got 'x'"),
-        (["--target", "kfp", "--set", "measure_limits=1"], "expected true or false, got '1'"),
-        (["--target", "kfp", "--baseline", "/mnt/b"], "--baseline: /mnt/b is local to one machine"),
-        (["--target", "local"], "runs on this machine and nothing is submitted"),
-        ([*VERTEX, "--tpu", "v5e:2x4"], "--image: TPU v5e:2x4 is started by a launcher"),
-        ([*VERTEX, *BY_DIGEST, "--tpu", "v4:2x2x1"], "no custom jobs on TPU v4:2x2x1"),
+        (["--target", "kfp", "--set", "gpu=l4:4"], "gpu=l4:4 has 4 devices, and the suite has"),
         (
-            [*VERTEX, *BY_DIGEST, "--tpu", "v5e:2x4", "--cpu", "8"],
+            ["--target", "kfp", "--set", "tpu=v5e:2x2"],
+            "has 4 devices, and the suite has meshes of 8",
+        ),
+        (
+            ["--target", "kfp", "--set", "tensorboard=x"],
+            "tensorboard: the target kfp cannot honour",
+        ),
+        (["--target", "kfp", "--set", "project=p"], "project: the target kfp cannot honour it"),
+        (
+            ["--target", "kfp", "--set", "service_account=a@b.c"],
+            "name of a Kubernetes service account",
+        ),
+        (["--target", "kfp", "--set", "pipeline_root=/tmp"], "expected gs://, s3:// or minio://"),
+        (["--target", "kfp", "--set", "labels.a b=c"], "labels: a b=c is not a Kubernetes label"),
+        (["--target", "kfp", "--pipeline", "sweap"], "unknown pipeline 'sweap'; did you mean"),
+        (
+            ["--target", "kfp", "--set", "fixtur=x"],
+            "--set fixtur: unknown key; did you mean 'fixture'",
+        ),
+        (["--target", "kfp", "--set", "x"], "--set takes KEY=VALUE, got 'x'"),
+        (["--target", "kfp", "--set", "measure_limits=1"], "expected true or false, got '1'"),
+        (
+            ["--target", "kfp", "--set", "baseline=/mnt/b"],
+            "baseline: /mnt/b is local to one machine",
+        ),
+        (["--target", "local"], "runs on this machine and nothing is submitted"),
+        ([*VERTEX, "--set", "tpu=v5e:2x4"], "image: TPU v5e:2x4 is started by a launcher"),
+        ([*VERTEX, *BY_DIGEST, "--set", "tpu=v4:2x2x1"], "no custom jobs on TPU v4:2x2x1"),
+        (
+            [*VERTEX, *BY_DIGEST, "--set", "tpu=v5e:2x4", "--set", "cpu=8"],
             "the machines of a TPU slice say",
         ),
         (
-            [*VERTEX, *BY_DIGEST, "--tpu", "v5e:2x4", "--launcher-set", "strateg=SPOT"],
+            [
+                *VERTEX,
+                *BY_DIGEST,
+                "--set",
+                "tpu=v5e:2x4",
+                "--set",
+                "launcher_settings.strateg=SPOT",
+            ],
             "--on vertex --set strateg: unknown key; did you mean 'strategy'",
         ),
-        ([*VERTEX, "--pvc", "a:/mnt/x"], "Vertex AI has no volume claims"),
-        ([*VERTEX, "--label", "Team=ML"], "--label: Team=ML is not a label of Google Cloud"),
-        ([*VERTEX, "--service-account", "me"], "expected NAME@PROJECT.iam.gserviceaccount.com"),
-        ([*VERTEX, "--experiment", "My_Exp"], "--experiment: expected lower case"),
-        ([*VERTEX, "--tensorboard", "7"], "--tensorboard: belongs to an experiment"),
-        (VERTEX[:-2], "--image: Vertex AI cannot pull 'orbax-bench:"),
-        (["--target", "vertex", "--image", "a/b:1"], "--project: Vertex AI needs it"),
+        ([*VERTEX, "--set", "pvc={name: a, path: /mnt/x}"], "Vertex AI has no volume claims"),
+        ([*VERTEX, "--set", "labels.Team=ML"], "labels: Team=ML is not a label of Google Cloud"),
+        ([*VERTEX, "--set", "service_account=me"], "expected NAME@PROJECT.iam.gserviceaccount.com"),
+        ([*VERTEX, "--set", "experiment=My_Exp"], "experiment: expected lower case"),
+        ([*VERTEX, "--set", "tensorboard=7"], "tensorboard: belongs to an experiment"),
+        (VERTEX[:-2], "image: Vertex AI cannot pull 'orbax-bench:"),
+        (["--target", "vertex", "--set", "image=a/b:1"], "project: Vertex AI needs it"),
     ],
 )
 def test_what_cannot_work_is_refused(pipeline_command, suite, arguments, expected):
@@ -242,8 +306,7 @@ def test_what_cannot_work_is_refused(pipeline_command, suite, arguments, expecte
             [*VERTEX, "--cron", "0 3 * * *", "--time-zone", "Asia/Tokio"],
             "did you mean 'Asia/Tokyo'",
         ),
-        ([*VERTEX, "--cron", "5 0 3 * * *"], "whole minutes, not at second 5"),
-        ([*VERTEX, "--cron", "0 3 * * *", "--experiment", "e"], "not the runs of a schedule"),
+        ([*VERTEX, "--cron", "0 3 * * *", "--set", "experiment=e"], "not the runs of a schedule"),
     ],
 )
 def test_a_schedule_that_cannot_work_is_refused(pipeline_command, suite, arguments, expected):
@@ -254,21 +317,21 @@ def test_a_schedule_that_cannot_work_is_refused(pipeline_command, suite, argumen
 
 def test_gpus_of_one_machine_are_refused_to_several_processes(pipeline_command, suite):
     suite.write_text(SUITE + "execution: {processes: 2}\n")
-    done = pipeline_command(*submit(suite, "--target", "kfp", "--gpu", "l4:8", "--dry-run"))
+    done = pipeline_command(*submit(suite, "--target", "kfp", "--set", "gpu=l4:8", "--dry-run"))
     assert done.code == 2
-    assert "--gpu l4:8: a step is one machine, all of whose GPUs one process has" in done.err
-    assert "give --gpu-hosts 2" in done.err
+    assert "gpu=l4:8: a step is one machine, all of whose GPUs one process has" in done.err
+    assert "give gpu_hosts=2" in done.err
 
 
 def test_a_local_output_directory_needs_a_claim_on_a_cluster(pipeline_command, suite):
     done = pipeline_command(*submit(suite, "--target", "kfp", output="/mnt/bench/out"))
     assert done.code == 2
     assert "/mnt/bench/out is local to one machine, and each step is another one" in done.err
-    assert "mount a claim with --pvc" in done.err
+    assert "mount a claim by the setting pvc" in done.err
 
 
 def test_an_output_directory_below_a_claim_is_taken(pipeline_command, suite):
-    arguments = ["--target", "kfp", "--pvc", "claim:/mnt/bench", "--dry-run"]
+    arguments = ["--target", "kfp", "--set", "pvc={name: claim, path: /mnt/bench}", "--dry-run"]
     done = pipeline_command(*submit(suite, *arguments, output="/mnt/bench/out"))
     assert done.code == 0, done.err
 
@@ -310,7 +373,7 @@ def test_a_missing_extra_is_named(pipeline_command, suite, monkeypatch, missing,
 
 
 def test_a_package_says_which_settings_are_not_part_of_it(pipeline_command):
-    given = ["--service-account", "me@p.iam", "--network", "projects/1/global/networks/n"]
+    given = ["--set", "service_account=me@p.iam", "--set", "network=projects/1/global/networks/n"]
     done = pipeline_command("compile", "--target", "vertex", "--output", "-", *given)
     assert done.code == 0
     said = "note: not part of a package, give it on submission: service_account, network\n"
@@ -318,9 +381,11 @@ def test_a_package_says_which_settings_are_not_part_of_it(pipeline_command):
 
 
 def test_a_package_for_vertex_refuses_what_vertex_lacks(pipeline_command):
-    done = pipeline_command("compile", "--target", "vertex", "--pvc", "a:/b", "--output", "-")
+    done = pipeline_command(
+        "compile", "--target", "vertex", "--set", "pvc={name: a, path: /b}", "--output", "-"
+    )
     assert done.code == 2
-    assert "--pvc: the target vertex cannot honour it: Vertex AI has no volume claims" in done.err
+    assert "pvc: the target vertex cannot honour it: Vertex AI has no volume claims" in done.err
 
 
 def test_a_package_needs_a_name_that_services_take(pipeline_command, tmp_path):

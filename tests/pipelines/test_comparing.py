@@ -49,7 +49,7 @@ def test_nothing_to_compare_says_what_to_give(pipeline):
 
 
 def test_arms_and_a_baseline_exclude_each_other():
-    assert problem("regression", SUITE + ARMS, baseline="b").startswith("--baseline: ")
+    assert problem("regression", SUITE + ARMS, baseline="b").startswith("baseline: ")
 
 
 def test_arms_given_twice_are_refused():

@@ -1,6 +1,5 @@
 """Compiled pipelines, read back with the protos of the services."""
 
-import dataclasses
 import json
 
 import pytest
@@ -108,7 +107,7 @@ def test_a_step_that_measures_on_tpus_asks_for_the_chips_and_the_nodes():
 
 
 def test_only_steps_that_measure_go_to_the_tpu_nodes():
-    _, platform = documents(Target.KFP, tpu=["v5e:2x4"], pvc=["claim:/mnt/x"])
+    _, platform = documents(Target.KFP, tpu=["v5e:2x4"], pvc={"name": "claim", "path": "/mnt/x"})
     selecting = {
         name
         for name, config in strict.platform_spec(platform).items()
@@ -119,7 +118,9 @@ def test_only_steps_that_measure_go_to_the_tpu_nodes():
 
 def test_given_nodes_and_tolerations_reach_the_steps_that_measure():
     _, platform = documents(
-        Target.KFP, node_selectors={"pool": "bench"}, tolerations=["only=bench:NoSchedule"]
+        Target.KFP,
+        node_selectors={"pool": "bench"},
+        tolerations={"key": "only", "operator": "Equal", "value": "bench", "effect": "NoSchedule"},
     )
     config = strict.platform_spec(platform)["exec-run-sweep-point"]
     assert dict(config.node_selector.labels) == {"pool": "bench"}
@@ -133,7 +134,9 @@ def test_given_nodes_and_tolerations_reach_the_steps_that_measure():
 
 
 def test_every_step_mounts_the_claims_and_has_the_labels():
-    spec, platform = documents(Target.KFP, pvc=["claim:/mnt/x"], labels={"team": "ml"})
+    spec, platform = documents(
+        Target.KFP, pvc={"name": "claim", "path": "/mnt/x"}, labels={"team": "ml"}
+    )
     configs = strict.platform_spec(platform)
     assert configs.keys() == spec["deploymentSpec"]["executors"].keys()
     for config in configs.values():
@@ -282,7 +285,7 @@ def test_packages_for_gke_and_vertex_differ_by_settings_of_their_platforms_alone
 
 
 def test_a_package_has_the_points_per_step_that_it_was_compiled_with():
-    pipeline = dataclasses.replace(find_pipeline("sweep"), points_per_step=7)
+    pipeline = find_pipeline("sweep").by_default({"points_per_step": 7})
     [spec] = read(compiled(pipeline, Placement(Target.VERTEX)))
     given = spec["root"]["inputDefinitions"]["parameters"]["points_per_step"]
     assert given["defaultValue"] == 7.0

@@ -29,7 +29,7 @@ def typed(pipeline_command, suite, tmp_path):
     def run(words, *more, endpoint=""):
         assert words[:2] == ["orbax-bench", "pipeline"]
         given = {"SUITE.yaml": str(suite), "sweep.yaml": str(tmp_path / "sweep.yaml")}
-        given |= {"http://localhost:8080": endpoint}
+        given |= {"endpoint=http://localhost:8080": f"endpoint={endpoint}"}
         done = pipeline_command(*(given.get(word, word) for word in words[2:]), *more)
         assert done.code == 0, done.err
         return done.out
@@ -64,14 +64,14 @@ def test_a_command_for_kubeflow_is_taken_by_its_api(words, typed, tmp_path, monk
 def test_a_command_for_vertex_is_taken_by_its_api(words, typed, tmp_path, monkeypatch):
     # What Google's client asks a project for where it is not told.
     known = (
-        "--pipeline-root",
-        "gs://b/root",
-        "--service-account",
-        "me@p-1.iam.gserviceaccount.com",
+        "--set",
+        "pipeline_root=gs://b/root",
+        "--set",
+        "service_account=me@p-1.iam.gserviceaccount.com",
     )
     with fakes.FakeVertex().serving() as server:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
-        service = ("--endpoint", server.url, *known)
+        service = ("--set", f"endpoint={server.url}", *known)
         typed(words, *(() if words[2] == "compile" else service))
         sent = {
             "submit": server.bodies("POST", "/pipelineJobs"),

@@ -65,8 +65,8 @@ def test_a_slice_of_several_hosts_is_a_jobset_on_kubeflow():
         service_account="bench",
         launcher_settings={"queue": "tpus"},
         node_selectors={"pool": "bench"},
-        tolerations=["only=bench:NoSchedule"],
-        pvc=["runs:/runs"],
+        tolerations={"key": "only", "operator": "Equal", "value": "bench", "effect": "NoSchedule"},
+        pvc={"name": "runs", "path": "/runs"},
         cpu="8",
         environment={"TEAM": "ml"},
     )
@@ -154,10 +154,10 @@ def test_machines_with_gpus_are_a_custom_job_on_vertex():
 @pytest.mark.parametrize(
     ("target", "given", "said"),
     [
-        (Target.KFP, {"gpu_hosts": 2}, "--gpu-hosts: says how many machines with GPUs"),
-        (Target.KFP, {**GPUS, "image": "a/b:1"}, "--gpu-hosts 4 is started by a launcher"),
-        (Target.KFP, {**GPUS, "priority": "p", "queue": "q"}, "the hosts of --gpu-hosts 4 do not"),
-        (Target.VERTEX, {**GPUS, **CLOUD, "cpu": "8"}, "--cpu: the machines of --launcher-set"),
+        (Target.KFP, {"gpu_hosts": 2}, "gpu_hosts: says how many machines with GPUs"),
+        (Target.KFP, {**GPUS, "image": "a/b:1"}, "gpu_hosts=4 is started by a launcher"),
+        (Target.KFP, {**GPUS, "priority": "p", "queue": "q"}, "the hosts of gpu_hosts=4 do not"),
+        (Target.VERTEX, {**GPUS, **CLOUD, "cpu": "8"}, "cpu: the machines of launcher_settings"),
         (Target.VERTEX, {**GPUS, **CLOUD}, "--set machine_type: needed without --tpu"),
     ],
 )
@@ -204,7 +204,7 @@ import json
 import sys
 from pathlib import Path
 from kfp import dsl, local
-from orbax_bench_pipelines.targets.local import shell_safe_python
+from orbax_bench_pipelines.targets.local import own_processes
 from orbax_bench_components.aggregate import aggregate
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.run_sweep_point import run_sweep_point
@@ -230,7 +230,7 @@ def launching(suite: str, directory: str):
     aggregate(output_directory=directory, **run).after(measured)
 
 
-with shell_safe_python(Path.cwd()):
+with own_processes(Path.cwd()):
     launching(suite=open(sys.argv[1]).read(), directory=sys.argv[2])
 """
 

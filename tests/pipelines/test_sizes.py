@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("kfp")
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_pipelines.sizes import check_inputs, checked_steps
+from orbax_bench_pipelines.suites import check_inputs, checked_steps
 from orbax_bench_pipelines.targets import Target
 
 
@@ -19,11 +19,15 @@ def points(make_point):
 def test_more_steps_than_a_loop_has_are_refused(points, target):
     with pytest.raises(UserError) as refused:
         checked_steps(points(302), 1, 1, target)
-    said = "302 points with 1 in each step are 302 steps of one loop, and it has 300 at most"
+    said = (
+        "302 points with 1 in each step are 302 steps of one loop, and a pipeline has 300 at most"
+    )
     assert said in str(refused.value)
     assert "give 2 or more" in str(refused.value)
     assert checked_steps(points(302), 1, 2, target) == 151
     assert checked_steps(points(302), 1, 0, target) < 300
+    with pytest.raises(UserError, match="302 steps of 2 loops"):
+        checked_steps(points(151), 1, 1, target, loops=2)
 
 
 def test_a_machine_of_ones_own_takes_any_number_of_steps(points):

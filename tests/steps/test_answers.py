@@ -8,7 +8,6 @@ import pytest
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import file_digest
 from orbax_bench_core.steps.pipeline import (
-    Files,
     NotPassed,
     best,
     enforce_verdict,
@@ -28,7 +27,7 @@ benchmarks: [{generator: save_restore, options: {}}]
 
 @pytest.fixture
 def files(tmp_path, undrawn):
-    return Files(**{name: str(tmp_path / "out" / name) for name in ("answer", "summary", "report")})
+    return {name: str(tmp_path / "out" / name) for name in ("answer", "summary", "report")}
 
 
 @pytest.fixture
@@ -45,12 +44,12 @@ def sweep(make_run, make_point, make_record):
 
 def test_best_returns_the_point_that_it_recommends(sweep, files):
     run, fastest = sweep
-    found = best(run, files=files)
+    found = best(run, **files)
     assert found.value == [fastest]
-    (case,) = json.loads(Path(files.answer).read_text())["cases"]
+    (case,) = json.loads(Path(files["answer"]).read_text())["cases"]
     assert case["recommendation"]["point_id"] == fastest
     output = found.named["answer"]
-    assert output.metadata["digest"] == file_digest(files.answer)
+    assert output.metadata["digest"] == file_digest(files["answer"])
     assert output.metadata["run_directory"] == run
 
 
@@ -60,11 +59,11 @@ def test_best_returns_nothing_where_nothing_is_known_to_keep_a_bound(sweep):
 
 def test_a_plan_returns_what_will_fail(files):
     spec = {"use_ocdbt": False, "save_concurrent_gb": 1e-6}
-    found = plan_save("llama-8b@0.01", options=json.dumps(spec), files=files)
+    found = plan_save("llama-8b@0.01", options=json.dumps(spec), **files)
     assert len(found.value) == 1
-    (plan,) = json.loads(Path(files.answer).read_text())
+    (plan,) = json.loads(Path(files["answer"]).read_text())
     assert plan["failures"] == found.value
-    assert "Plan" in Path(files.summary).read_text()
+    assert "Plan" in Path(files["summary"]).read_text()
     assert not plan_save("llama-8b@0.01").value
 
 
@@ -84,7 +83,7 @@ def test_options_of_a_plan_that_are_wrong_are_told(options, said):
 
 def test_a_file_that_cannot_be_written_is_a_message():
     with pytest.raises(UserError, match="answer: cannot write /proc/none/answer"):
-        plan_save("llama-8b@0.01", files=Files(answer="/proc/none/answer"))
+        plan_save("llama-8b@0.01", answer="/proc/none/answer")
 
 
 def test_a_checkpoint_that_is_not_there_is_a_message(tmp_path):

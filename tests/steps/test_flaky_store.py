@@ -1,6 +1,7 @@
 """A step whose store is not well for a moment goes on by itself, and tries nothing else again."""
 
 import errno
+import functools
 import json
 import os
 
@@ -9,11 +10,10 @@ import pytest
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import CannotRecord, LocalHost, RunSettings
 from orbax_bench_core.steps import PointFailed
-from orbax_bench_core.steps.pipeline import again, plan_sweep, run_sweep_point
+from orbax_bench_core.steps.pipeline import again, measurement, plan_sweep, run_sweep_point
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
 
-SETTINGS = RunSettings(host=LocalHost(module="tests.support.fake_worker"))
 SUITE = """
 suite_name: scripted
 num_repeats: 2
@@ -27,11 +27,13 @@ def planned(tmp_path, monkeypatch):
     """Plans a point, and returns what measures it."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setattr(again, "WAITS_S", (0.0, 0.1))
+    host = LocalHost(module="tests.support.fake_worker")
+    monkeypatch.setattr(measurement, "RunSettings", functools.partial(RunSettings, host=host))
     place = str(tmp_path / "out")
 
     def plan(act="behave", **given):
         points = plan_sweep(SUITE.format(name=NAME, act=act), place).value
-        how = {"settings": SETTINGS, "limits": False, "lock": False}
+        how = {"measure_limits": False, "lock": False}
         return lambda *names: run_sweep_point(names or points, place, **how, **given)
 
     return plan
@@ -111,4 +113,4 @@ def test_every_step_is_tried_again():
 
     steps = [name for name in pipeline.__all__ if name[0].islower()]
     once = {name for name in steps if not hasattr(getattr(pipeline, name), "__wrapped__")}
-    assert once == {"run_folder"}
+    assert once == {"as_component", "run_folder"}

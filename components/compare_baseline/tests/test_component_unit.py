@@ -1,18 +1,12 @@
-"""The compare-baseline component: its compiled form, and its body on plain files."""
-
-from pathlib import Path
+"""The compare-baseline component: its body on plain files."""
 
 import pytest
 
 pytest.importorskip("kfp")
 
 from orbax_bench_components.compare_baseline import compare_baseline
-from orbax_bench_components.testing import call, has_interface
+from orbax_bench_components.testing import call
 from orbax_bench_core.errors import UserError
-
-
-def test_the_compiled_component_is_this_one():
-    assert has_interface(compare_baseline, Path(__file__).parents[1] / "component.yaml")
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

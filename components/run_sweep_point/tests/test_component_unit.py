@@ -1,19 +1,14 @@
-"""The run-sweep-point component: its compiled form, and its body on plain files."""
+"""The run-sweep-point component: its body on plain files."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("kfp")
 
 from orbax_bench_components.run_sweep_point import run_sweep_point
-from orbax_bench_components.testing import call, has_interface
+from orbax_bench_components.testing import call
 from orbax_bench_core.errors import UserError
-
-
-def test_the_compiled_component_is_this_one():
-    assert has_interface(run_sweep_point, Path(__file__).parents[1] / "component.yaml")
 
 
 def test_a_folder_without_a_run_is_refused_and_no_job_is_named(tmp_path):

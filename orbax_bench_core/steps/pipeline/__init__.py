@@ -5,30 +5,36 @@ known of them. Kubeflow components, Airflow tasks and the command `orbax-bench s
 these in and out.
 """
 
-from orbax_bench_core.steps.pipeline.calibration import calibrate
-from orbax_bench_core.steps.pipeline.capture import publish_baseline
-from orbax_bench_core.steps.pipeline.checkpoint import generate_checkpoint
-from orbax_bench_core.steps.pipeline.checkpoint_look import inspect_checkpoint
-from orbax_bench_core.steps.pipeline.choice import best
-from orbax_bench_core.steps.pipeline.ending import ErrorsAsMessages
-from orbax_bench_core.steps.pipeline.enforcement import NotPassed, enforce_verdict
+from orbax_bench_core.steps.pipeline.answers import (
+    as_component,
+    best,
+    calibrate,
+    inspect_checkpoint,
+    plan_save,
+    recovery,
+    soak,
+    study_async,
+)
+from orbax_bench_core.steps.pipeline.comparison import (
+    NotPassed,
+    compare_baseline,
+    enforce_verdict,
+    publish_baseline,
+)
+from orbax_bench_core.steps.pipeline.ending import FAILURES, ErrorsAsMessages
 from orbax_bench_core.steps.pipeline.finishing import finish, run_folder
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
-from orbax_bench_core.steps.pipeline.outputs import Files, Outputs
-from orbax_bench_core.steps.pipeline.points import plan_sweep
-from orbax_bench_core.steps.pipeline.recovering import recovery
-from orbax_bench_core.steps.pipeline.save_plan import plan_save
-from orbax_bench_core.steps.pipeline.soaking import soak
-from orbax_bench_core.steps.pipeline.study import study_async
+from orbax_bench_core.steps.pipeline.outputs import Outputs
+from orbax_bench_core.steps.pipeline.points import generate_checkpoint, plan_sweep
 from orbax_bench_core.steps.pipeline.tables import aggregate
-from orbax_bench_core.steps.pipeline.verdict import compare_baseline
 
 __all__ = [
+    "FAILURES",
     "ErrorsAsMessages",
-    "Files",
     "NotPassed",
     "Outputs",
     "aggregate",
+    "as_component",
     "best",
     "calibrate",
     "compare_baseline",

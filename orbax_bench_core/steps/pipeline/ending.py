@@ -12,12 +12,13 @@ from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import clear_own
 from orbax_bench_core.interrupts import Terminated, interrupted_when_told
 from orbax_bench_core.owners import closed_to_others
-from orbax_bench_core.steps.pipeline.enforcement import NotPassed
+from orbax_bench_core.steps.pipeline.comparison import NotPassed
 from orbax_bench_core.steps.point import ENDED, PointFailed
 
 _IN_CONTAINER: Final = "_KFP_RUNTIME"
 """Set by Kubeflow Pipelines for the process that calls a component, on every engine."""
-_FAILED: Final = (PointFailed, CannotRecord, HostsMissing)
+FAILURES: Final = (PointFailed, CannotRecord, HostsMissing)
+"""What fails a step, and is no mistake of what was given."""
 
 
 class ErrorsAsMessages:
@@ -47,13 +48,7 @@ class ErrorsAsMessages:
         error: BaseException | None,
         traceback: types.TracebackType | None,
     ) -> None:
-        """Ends the process where it is a container's.
-
-        Raises:
-            UserError: The system refused something, and this is no container.
-            SystemExit: The body raised what has a message, in a container.
-            Terminated: The process was told to end, and what ran made another error of that.
-        """
+        """Ends the process where it is a container's."""
         self._modes.__exit__(None, None, None)
         try:
             self._interrupts.__exit__(kind, error, traceback)
@@ -74,7 +69,7 @@ class ErrorsAsMessages:
             _end(UserError(f"told to end by {error}; what is done is kept"), Exit.INTERRUPTED)
         if isinstance(error, NotPassed):
             _end(error, error.code)
-        if isinstance(error, _FAILED):
+        if isinstance(error, FAILURES):
             _end(error, Exit.FAILED)
 
 

@@ -21,9 +21,9 @@ from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.pipeline.again import tried_again
+from orbax_bench_core.steps.pipeline.comparison import comparison_outcomes
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.pipeline.tables import lacking_of
-from orbax_bench_core.steps.pipeline.verdict import comparison_outcomes
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.reporting import publish
 from orbax_bench_core.sweep import expand
@@ -44,13 +44,6 @@ def run_folder(output_directory: str, pipeline_run: str) -> str:
     """Returns the folder of one run of a pipeline: the one that is there, or a new name.
 
     Every step of a run gets the same one, also a step that is tried again.
-
-    Args:
-        output_directory: What the folder lies below.
-        pipeline_run: Id of the run, as the engine has it.
-
-    Raises:
-        OSError: The output directory cannot be listed.
     """
     below, ending = output_directory.rstrip("/"), f"Z-{pipeline_run[:_RUN_ID]}"
     there = [name for name in names_in(epath.Path(below)) if name.endswith(ending)]
@@ -64,23 +57,22 @@ def finish(
     *,
     suite: str = "",
     pipeline_run: str = "",
-    slices: Sequence[str] = (),
+    slice_names: Sequence[str] = (),
     status: str = "",
     notifiers: Notifiers | None = None,
-) -> Outputs[State]:
-    """Writes what a run lacks of its report and verdicts, and tells its state.
+) -> Outputs[str]:
+    """Write what a run lacks of its report from whatever is there; returns its state.
 
-    It takes nothing from the other steps and needs none of them: a suite that was refused, an image
-    that was not pulled and a step that was lost leave a report that says so. What the other steps
-    wrote from the existing records is not written again.
+    It runs last, whatever became of the other steps, also where none of them ran: a suite that was
+    refused, an image that was not pulled and a step that was lost leave a report that says so.
 
     Args:
         output_directory: The run directory.
         suite: The suite file, word for word; its mistakes are told where nothing was planned.
         pipeline_run: Id of the run where each has a folder of its own; empty where none has.
-        slices: Names of slices where each has a folder of its own; empty where none has.
-        status: How the service says that the other steps ended, such as `SUCCEEDED`, in whatever
-            case; empty where it does not say.
+        slice_names: Names of slices where each has a folder of its own; empty where none has.
+        status (WORD): How the other steps ended, where the engine says so: SUCCEEDED or another
+            word, in whatever case.
         notifiers: Where the state is told as well; None for what the environment variables say.
 
     Returns:
@@ -94,9 +86,9 @@ def finish(
     """
     notifiers = notifiers or Notifiers.of()
     folder = run_folder(output_directory, pipeline_run) if pipeline_run else output_directory
-    if apart := [name for name in slices if "/" in name or name in ("", ".", "..")]:
+    if apart := [name for name in slice_names if "/" in name or name in ("", ".", "..")]:
         raise UserError(f"slices: {shown(apart[0])} is no name of a slice, such as v5e-2x4")
-    places = [f"{folder.rstrip('/')}/{name}" for name in dict.fromkeys(slices)] or [folder]
+    places = [f"{folder.rstrip('/')}/{name}" for name in dict.fromkeys(slice_names)] or [folder]
     endings = [_ending(place, suite, status, notifiers) for place in places]
     state = min((state for state, _ in endings), key=_STATES.index)
     elements: list[Element] = [Heading(state, level=1)]

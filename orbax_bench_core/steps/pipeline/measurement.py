@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 
@@ -12,7 +11,7 @@ from orbax_bench_core.launchers import expected_devices
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.lineage import artifact_metadata, file_digest, name_batch
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps.launching import PointHosts, launch_batch
+from orbax_bench_core.steps.launching import launch_batch, point_hosts
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
 from orbax_bench_core.steps.planning import points_in
@@ -24,30 +23,46 @@ def run_sweep_point(
     points: Sequence[str],
     output_directory: str,
     *,
-    settings: RunSettings | None = None,
-    limits: bool = True,
+    remove_repeated_dir: bool = False,
+    enable_hlo_dump: bool = False,
+    measure_limits: bool = True,
     strict: bool = False,
     lock: bool = True,
     host_wait_s: float = HOST_WAIT_S,
-    hosts: PointHosts | None = None,
+    launcher: str = "",
+    tpu: str = "",
+    slices: int = 1,
+    launcher_settings: Sequence[str] | None = None,
+    noted: str = "",
     expect: str = "",
 ) -> Outputs[list[str]]:
-    """Measures points, or blocks of both arms of pairs until they have their verdicts.
+    """Measure points in one step; returns "passed" or "failed" for each.
+
+    Of a pair, blocks of both arms are measured until it has its verdict. Where a launcher has
+    started the same line on several hosts, they measure together.
 
     What was measured is named in the run directory, in a file of `batches` that nothing replaces,
     by the digest of the records of each point.
 
     Args:
-        points: Texts that name the points: ids, as plan-sweep returned them, or points as JSON.
+        points (POINT...): Ids of points, as plan-sweep returned them, or points as JSON, or @FILE
+            that holds some: what --result has written does.
         output_directory: The run directory that plan-sweep began.
-        settings: How to measure.
-        limits: Whether to measure what the machine and the storage can do, once per run.
-        strict: Whether a failed repeat fails the step.
+        remove_repeated_dir: Delete checkpoint data after a repeat.
+        enable_hlo_dump: Write XLA HLO protos to hlo_dump/.
+        measure_limits: Whether to measure what the machine and the storage can do, once per run.
+        strict: Exit with 1 when a repeat failed.
         lock: Whether to wait until nothing else of ours measures on this machine.
         host_wait_s: Seconds for which a lost host is waited for.
-        hosts: Hosts to start, on which the points are measured; None measures them here.
-        expect: The devices that must be there, as `launchers.expected_devices` reads them; with
-            others nothing is measured. Empty takes any, and on a slice those of the slice.
+        launcher (PLACE): Start hosts by this place of `orbax-bench launch --on`, measure on them,
+            and wait; containers run the image of ORBAX_BENCH_IMAGE. By default it is measured here.
+        tpu: The TPU slice of those hosts.
+        slices: How many such slices.
+        launcher_settings (KEY=VALUE): A setting of the launcher; repeatable.
+        noted: File in which a place of Google Cloud notes what it has created; empty for none.
+        expect: The devices that must be there, such as tpu:v5e:8,
+            gpu:h100-80gb:8 or cpu; with others nothing is measured, and it exits with 2. On a slice
+            those of the slice by default.
 
     Returns:
         The value is `passed` or `failed` for each point; `records` is the file that names them.
@@ -58,18 +73,22 @@ def run_sweep_point(
         PointFailed: A repeat failed and `strict` is set, or hosts did not come to their end.
     """
     measure: Callable[..., BatchOutcome] = functools.partial(run_batch, host_wait_s=host_wait_s)
+    hosts = point_hosts(launcher, tpu, slices, launcher_settings, noted)
     if hosts is not None:
         measure = functools.partial(launch_batch, hosts=hosts, expect=expect)
     given = [point for text in points for point in points_in(text)]
     if not given:
         raise UserError("there is no point to measure: give ids, as plan-sweep returned them")
-    how = settings or RunSettings()
-    how = dataclasses.replace(how, expect=expected_devices(expect) or how.expect)
+    how = RunSettings(
+        remove_repeated_dir=remove_repeated_dir,
+        hlo_dump=enable_hlo_dump,
+        expect=expected_devices(expect),
+    )
     outcome = measure(
         given,
         output_directory,
         settings=how,
-        limits=limits,
+        limits=measure_limits,
         strict=strict,
         lock=lock,
     )

@@ -43,17 +43,7 @@ class Output:
         *,
         more: Mapping[str, str] | None = None,
     ) -> Output:
-        """Returns the output that is a file of a run directory.
-
-        Args:
-            run: The run directory.
-            name: The file, as `lineage.json` calls it.
-            kind: What the output is.
-            more: Further metadata.
-
-        Raises:
-            UserError: There is no run here.
-        """
+        """Returns the output that is a file of a run directory."""
         metadata = output_metadata(run, name, kind) | dict(more or {})
         return cls(metadata=metadata, place=str(run.root / name), copied=True)
 
@@ -74,17 +64,7 @@ class Outputs(Generic[Value]):
     named: Mapping[str, Output] = dataclasses.field(default_factory=dict)
 
     def into(self, **artifacts: Any) -> Value:
-        """Hands the outputs over as artifacts of Kubeflow: content, pointer and metadata.
-
-        Args:
-            artifacts: The artifact of each output, by its name.
-
-        Returns:
-            The value.
-
-        Raises:
-            OSError: A file cannot be read or written.
-        """
+        """Hands the outputs over as artifacts of Kubeflow: content, pointer and metadata."""
         for name, output in self.named.items():
             artifact = artifacts[name]
             artifact.metadata.update(output.metadata)
@@ -97,72 +77,42 @@ class Outputs(Generic[Value]):
         return self.value
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Files:
-    """Files that a step writes its answer to; empty for one that nobody wants.
-
-    Attributes:
-        answer: All numbers as JSON.
-        summary: What people read, as Markdown.
-        report: The same as a page with figures, which needs no other file.
-    """
-
-    answer: str = ""
-    summary: str = ""
-    report: str = ""
-
-    def write(
-        self,
-        kind: str,
-        document: Document,
-        numbers: pydantic.BaseModel | Any,
-        run: RunDirectory | None = None,
-    ) -> dict[str, Output]:
-        """Writes them, and returns each as an output.
-
-        Args:
-            kind: What the answer is.
-            document: What people read.
-            numbers: A model, or what JSON can hold.
-            run: The run that it was read from; None for none.
-
-        Raises:
-            UserError: A file cannot be written, or there is no run here.
-        """
-        as_json = (
-            numbers.model_dump_json(indent=1)
-            if isinstance(numbers, pydantic.BaseModel)
-            else json.dumps(numbers, indent=1)
-        )
-        contents = (
-            ("answer", self.answer, kind, as_json),
-            ("summary", self.summary, f"{kind}-summary", to_markdown(document)),
-            ("report", self.report, f"{kind}-report", to_html(document)),
-        )
-        named = {}
-        for name, place, what, content in contents:
-            if not place:
-                continue
-            try:
-                write_atomically(epath.Path(place), content.encode())
-            except OSError as error:
-                raise UserError(f"{name}: cannot write {place}: {error}") from None
-            metadata = artifact_metadata(what, run, digest=file_digest(place), path=place)
-            named[name] = Output(metadata=metadata, place=place, copied=True)
-        return named
+def write_answer(
+    kind: str,
+    document: Document,
+    numbers: pydantic.BaseModel | Any,
+    *,
+    answer: str,
+    summary: str,
+    report: str,
+    run: RunDirectory | None = None,
+) -> dict[str, Output]:
+    """Writes an answer to files, and returns each as an output."""
+    as_json = (
+        numbers.model_dump_json(indent=1)
+        if isinstance(numbers, pydantic.BaseModel)
+        else json.dumps(numbers, indent=1)
+    )
+    contents = (
+        ("answer", answer, kind, as_json),
+        ("summary", summary, f"{kind}-summary", to_markdown(document)),
+        ("report", report, f"{kind}-report", to_html(document)),
+    )
+    named = {}
+    for name, place, what, content in contents:
+        if not place:
+            continue
+        try:
+            write_atomically(epath.Path(place), content.encode())
+        except OSError as error:
+            raise UserError(f"{name}: cannot write {place}: {error}") from None
+        metadata = artifact_metadata(what, run, digest=file_digest(place), path=place)
+        named[name] = Output(metadata=metadata, place=place, copied=True)
+    return named
 
 
 def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, Output]:
-    """Returns the files of a conclusion that was written into a run directory.
-
-    Args:
-        run: The run directory.
-        file: The conclusion as JSON; Markdown and page lie beside it.
-        more: Further metadata.
-
-    Raises:
-        UserError: There is no run here.
-    """
+    """Returns the files of a conclusion that was written into a run directory."""
     name = file.removesuffix(".json")
     kinds = (
         ("answer", file, name),

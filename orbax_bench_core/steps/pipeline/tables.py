@@ -29,10 +29,9 @@ _SHOWN: Final = 20
 
 @tried_again
 def aggregate(output_directory: str) -> Outputs[list[str]]:
-    """Writes the tables and pages of a run from the existing records.
+    """Write samples, summary, report and TensorBoard's files; returns what they lack.
 
-    It takes nothing from the steps that measured, but reads the run directory: a step that was lost
-    loses no more than its own points.
+    They are written from what is there: a step that was lost loses no more than its own points.
 
     Args:
         output_directory: The run directory.

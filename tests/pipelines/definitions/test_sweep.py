@@ -74,11 +74,12 @@ def test_gives_the_same_run_directory_as_run(direct, tmp_path):
         "pipeline",
         "run",
         suite,
-        "--no-limits",
+        "--set",
+        "measure_limits=false",
         "--output-directory",
         tmp_path / "out",
-        "--baseline",
-        directory,
+        "--set",
+        f"baseline={directory}",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     more = verdicts(tmp_path / "out") | {"ending.md"}  # of the exit task
@@ -113,7 +114,13 @@ def test_a_failing_point_is_data(tmp_path):
         "benchmarks: [{generator: failing_benchmark.Failing, options: {fail: [true, false]}}]\n"
     )
     done = orbax_bench(
-        "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "out"
+        "pipeline",
+        "run",
+        suite,
+        "--set",
+        "measure_limits=false",
+        "--output-directory",
+        tmp_path / "out",
     )
     assert done.returncode == 1, done.stdout + done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "out").rglob("host_0.json")]
@@ -134,18 +141,25 @@ def test_a_missing_checkpoint_is_generated_before_it_is_loaded(tmp_path):
         )
     )
     missing = orbax_bench(
-        "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "none"
+        "pipeline",
+        "run",
+        suite,
+        "--set",
+        "measure_limits=false",
+        "--output-directory",
+        tmp_path / "none",
     )
     assert missing.returncode == 1
     done = orbax_bench(
         "pipeline",
         "run",
         suite,
-        "--no-limits",
+        "--set",
+        "measure_limits=false",
         "--output-directory",
         tmp_path / "out",
-        "--fixture",
-        fixture,
+        "--set",
+        f"fixture={fixture}",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     [record, *_] = [json.loads(p.read_text()) for p in (tmp_path / "out").rglob("host_0.json")]
@@ -163,7 +177,13 @@ def test_a_class_beside_the_suite_is_found(tmp_path):
         "benchmarks: [{generator: own_benchmark.Failing, options: {}}]\n"
     )
     done = orbax_bench(
-        "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "out"
+        "pipeline",
+        "run",
+        suite,
+        "--set",
+        "measure_limits=false",
+        "--output-directory",
+        tmp_path / "out",
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -175,7 +195,7 @@ def test_a_flag_measures_while_another_run_does(tmp_path):
         "suite_name: impatient\nexecution: {warmups: 0}\n"
         "benchmarks: [{generator: failing_benchmark.Failing, options: {}}]\n"
     )
-    arguments = ("pipeline", "run", suite, "--no-limits", "-o", tmp_path / "out")
+    arguments = ("pipeline", "run", suite, "--set", "measure_limits=false", "-o", tmp_path / "out")
     with measuring_lock(lambda line: None):
         done = orbax_bench(*arguments, "--set", "lock=false")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -187,7 +207,13 @@ def test_an_invalid_suite_is_one_message_and_exit_code_2(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text(SUITE.replace("num_repeats", "num_repeat"))
     done = orbax_bench(
-        "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "out"
+        "pipeline",
+        "run",
+        suite,
+        "--set",
+        "measure_limits=false",
+        "--output-directory",
+        tmp_path / "out",
     )
     assert done.returncode == 2
     assert done.stderr == (
@@ -200,7 +226,13 @@ def test_a_class_that_does_not_import_stops_before_any_step(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text("suite_name: x\nbenchmarks: [{generator: no.such.Thing, options: {}}]\n")
     done = orbax_bench(
-        "pipeline", "run", suite, "--no-limits", "--output-directory", tmp_path / "out"
+        "pipeline",
+        "run",
+        suite,
+        "--set",
+        "measure_limits=false",
+        "--output-directory",
+        tmp_path / "out",
     )
     assert done.returncode == 2
     assert f"{suite}:2: benchmarks[0].generator: cannot import 'no.such'" in done.stderr

@@ -20,7 +20,7 @@ def cluster():
 
 
 def arguments(command, suite, server, *more):
-    target = ["--target", "kfp", "--endpoint", server.url, "--tpu", "v5e:2x4"]
+    target = ["--target", "kfp", "--set", f"endpoint={server.url}", "--set", "tpu=v5e:2x4"]
     return [command, suite, "-o", "gs://b/out", *target, *more]
 
 
@@ -37,7 +37,7 @@ def as_model(body, kind):
 
 
 def test_the_body_of_a_run_is_read_back_strictly(cluster, pipeline_command, suite):
-    done = pipeline_command(*arguments("submit", suite, cluster, "--service-account", "me"))
+    done = pipeline_command(*arguments("submit", suite, cluster, "--set", "service_account=me"))
     assert done.code == 0, done.err
     [body] = cluster.bodies("POST", "/runs")
     run = as_model(body, "V2beta1Run")
@@ -112,7 +112,7 @@ def test_a_recurring_run_is_not_deleted_under_its_active_run(cluster, pipeline_c
 def test_with_wait_the_new_one_begins_when_no_run_of_the_old_one_is_active(
     cluster, pipeline_command, suite, monkeypatch
 ):
-    from orbax_bench_pipelines.targets import kubeflow_schedules
+    from orbax_bench_pipelines.targets import kubeflow_server
 
     pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 3 * * *"))
     active_run(cluster, "recurring-1")
@@ -122,7 +122,7 @@ def test_with_wait_the_new_one_begins_when_no_run_of_the_old_one_is_active(
         seen.extend(each["status"] for each in cluster.recurring.values())
         cluster.runs.clear()
 
-    monkeypatch.setattr(kubeflow_schedules.time, "sleep", ends)
+    monkeypatch.setattr(kubeflow_server.time, "sleep", ends)
     done = pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 4 * * *", "--wait"))
     assert seen == ["DISABLED"]
     assert list(cluster.recurring) == ["recurring-2"]
@@ -146,7 +146,7 @@ def test_where_the_new_one_is_refused_the_old_one_goes_on(pipeline_command, suit
 
 def test_a_recurring_run_is_paused_and_resumed(cluster, pipeline_command, suite):
     pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 3 * * *"))
-    where = ["sweep-small-suite", "--target", "kfp", "--endpoint", cluster.url]
+    where = ["sweep-small-suite", "--target", "kfp", "--set", f"endpoint={cluster.url}"]
     active_run(cluster, "recurring-1")
     paused = pipeline_command("pause", *where)
     assert paused.out == (
@@ -163,14 +163,14 @@ def test_a_recurring_run_is_paused_and_resumed(cluster, pipeline_command, suite)
 
 
 def test_a_recurring_run_that_there_is_not_cannot_be_paused(cluster, pipeline_command):
-    done = pipeline_command("pause", "mine", "--target", "kfp", "--endpoint", cluster.url)
+    done = pipeline_command("pause", "mine", "--target", "kfp", "--set", f"endpoint={cluster.url}")
     assert done.code == 2
     assert "there is no recurring run 'mine' in the experiment 'Default'" in done.err
 
 
 def test_the_experiment_is_made_once(cluster, pipeline_command, suite):
     for _ in range(2):
-        pipeline_command(*arguments("submit", suite, cluster, "--experiment", "nightly"))
+        pipeline_command(*arguments("submit", suite, cluster, "--set", "experiment=nightly"))
     assert len(cluster.bodies("POST", "/experiments")) == 1
     bodies = cluster.bodies("POST", "/runs")
     assert {body["experiment_id"] for body in bodies} == {"experiment-of-nightly"}
@@ -185,7 +185,7 @@ def test_a_run_is_waited_for(pipeline_command, suite, tmp_path, monkeypatch, sta
 
     monkeypatch.setattr(kubeflow.time, "sleep", lambda _: None)
     with fakes.FakeKubeflow(states).serving() as server:
-        claim = ["--pvc", f"claim:{tmp_path}"]
+        claim = ["--set", f"pvc={{name: claim, path: {tmp_path}}}"]
         done = pipeline_command(
             "run",
             suite,
@@ -193,8 +193,8 @@ def test_a_run_is_waited_for(pipeline_command, suite, tmp_path, monkeypatch, sta
             tmp_path / "out",
             "--target",
             "kfp",
-            "--endpoint",
-            server.url,
+            "--set",
+            f"endpoint={server.url}",
             *claim,
         )
     assert done.code == code, done.err

@@ -1,8 +1,6 @@
 import builtins
 import io
-import os
 import shlex
-import subprocess
 import sys
 import tempfile
 
@@ -10,34 +8,37 @@ import pytest
 
 pytest.importorskip("kfp")
 
+from kfp import dsl
+
 from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets.local import (
     PipelineFailed,
+    run_locally,
     run_with,
-    shell_safe_python,
+    step_environment,
     steps_at_a_time,
-    without_image,
 )
 
 
-def test_an_interpreter_below_a_folder_with_a_space_can_be_called(tmp_path, monkeypatch):
+def test_a_step_runs_by_an_interpreter_below_a_folder_with_a_space(tmp_path, monkeypatch):
     folder = tmp_path / "with a space"
     folder.mkdir()
     real = folder / "python"
     real.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     real.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(real))
-    with shell_safe_python(tmp_path):
-        command = f"{sys.executable} -c 'print(40 + 2)'"
-        assert subprocess.check_output(command, shell=True, text=True) == "42\n"
-    assert sys.executable == str(real)
+    said = []
 
+    @dsl.component(base_image="python:3.11", install_kfp_package=False)
+    def greet(name: str):
+        print(f"orbax-bench: {name}")
 
-def test_any_other_interpreter_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
-    with shell_safe_python(tmp_path):
-        assert sys.executable == "/usr/bin/python3"
-    assert not (tmp_path / "python").exists()
+    @dsl.pipeline
+    def greeting(name: str):
+        greet(name=name)
+
+    run_locally(greeting, {"name": "hello"}, log=io.StringIO(), say=said.append)
+    assert said == ["hello"]
 
 
 def test_print_is_put_back_when_kfp_leaves_a_stand_in(tmp_path):
@@ -74,15 +75,10 @@ def test_as_many_steps_run_at_once_as_were_asked_for(asked, most):
     assert ParallelExecutor().conservative_max == 2
 
 
-@pytest.mark.parametrize(("in_an_image", "told"), [(False, None), (True, "a/b@sha256:0")])
-def test_a_step_here_is_told_an_image_only_where_it_runs_in_one(monkeypatch, in_an_image, told):
-    monkeypatch.setenv("ORBAX_BENCH_IMAGE", "a/b@sha256:0")
-    monkeypatch.delenv("ORBAX_BENCH_REVISION", raising=False)
-    if in_an_image:
-        monkeypatch.setenv("ORBAX_BENCH_REVISION", "unknown")
-    with without_image():
-        assert os.environ.get("ORBAX_BENCH_IMAGE") == told
-    assert os.environ["ORBAX_BENCH_IMAGE"] == "a/b@sha256:0"
+@pytest.mark.parametrize(("own", "told"), [({}, None), ({"ORBAX_BENCH_REVISION": "x"}, "a@b")])
+def test_a_step_here_is_told_an_image_only_where_it_runs_in_one(tmp_path, own, told):
+    given = step_environment({"ORBAX_BENCH_IMAGE": "a@b", **own}, tmp_path)
+    assert given.get("ORBAX_BENCH_IMAGE") == told
 
 
 def test_a_pipeline_that_is_started_on_several_hosts_is_refused_on_each(tmp_path, monkeypatch):

@@ -53,12 +53,14 @@ retries: 2
 backoff_s: 30
 timeout_s: 3600
 environment: {LIBTPU_INIT_ARGS: --x}
-secrets: ["storage:key=AWS_SECRET_ACCESS_KEY", "certificates:/etc/bench"]
+secrets:
+- {name: storage, key: key, variable: AWS_SECRET_ACCESS_KEY}
+- {name: certificates, path: /etc/bench}
 pull_secrets: [registry]
 shared_memory: 16Gi
-scratch: ["/scratch:200Gi:premium-rwo"]
+scratch: {path: /scratch, size: 200Gi, storage_class: premium-rwo}
 node_affinity:
-- topology.kubernetes.io/zone in a,b
+- {key: topology.kubernetes.io/zone, values: [a, b]}
 - {key: pool, operator: NotIn, values: [shared], weight: 5}
 spot: true
 queue: bench

@@ -41,7 +41,7 @@ def test_the_images_of_a_pipeline_are_each_named_once():
 
 
 def test_each_step_is_told_the_image_that_docker_has_under_its_name():
-    settings = read_settings(None, {"image": "a/b:1", "steps": ["others.image=c/d:1"]})
+    settings = read_settings(None, {"image": "a/b:1", "steps": {"others": {"image": "c/d:1"}}})
     pipeline = find_pipeline("sweep").build(Placement(Target.DOCKER, settings))
     named = {image: f"{image}@sha256:{index}" for index, image in enumerate(images_of(pipeline))}
     tell_images(pipeline, named)

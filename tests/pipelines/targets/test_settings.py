@@ -1,8 +1,7 @@
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_pipelines.cli.options import SETTINGS
-from orbax_bench_pipelines.targets.settings import Settings, Toleration, read_settings
+from orbax_bench_pipelines.targets.settings import Settings, read_changes, read_settings
 
 
 def refusal(file=None, **flags):
@@ -11,36 +10,44 @@ def refusal(file=None, **flags):
     return str(error.value)
 
 
-def test_each_field_has_an_option():
-    assert set(SETTINGS) == set(Settings.model_fields)
-
-
-def test_a_file_and_flags_say_the_same(tmp_path):
+def test_a_file_and_changes_say_the_same(tmp_path):
     file = tmp_path / "settings.yaml"
     file.write_text(
-        "image: a/b:1\nparallelism: 3\ntpu: ['v5e:2x4']\nnode_selectors: {pool: bench}\n"
-        "tolerations: ['a=b:NoSchedule']\npvc: ['claim:/mnt/x']\nlabels: {team: ml}\n"
-        "cpu: '8'\nmemory: 64Gi\n"
+        "image: a/b:1\nparallelism: 3\ntpu: ['v5e:2x4']\nnode_selectors: {a.b/pool: bench}\n"
+        "tolerations: [{key: a, value: b, operator: Equal}]\npvc: {name: claim, path: /mnt/x/}\n"
+        "labels: {team: ml}\ncpu: '8'\nmemory: 64Gi\nsteps: {aggregate: {cpu: '4', retries: 2}}\n"
+        "environment: {FLAGS: '--a=1 --b={}', retries: 'true'}\nspot: true\n"
     )
-    flags = {
-        "image": "a/b:1",
-        "parallelism": 3,
-        "tpu": ["v5e:2x4"],
-        "node_selectors": ["pool=bench"],
-        "tolerations": ["a=b:NoSchedule"],
-        "pvc": ["claim:/mnt/x"],
-        "labels": ["team=ml"],
-        "cpu": "8",
-        "memory": "64Gi",
-    }
-    assert read_settings(str(file), {}) == read_settings(None, flags)
+    changes = [
+        *("image=a/b:1", "parallelism=3", "tpu=v5e:2x4", "node_selectors.a.b/pool=bench"),
+        *("tolerations={key: a, value: b, operator: Equal}", "pvc={name: claim, path: /mnt/x}"),
+        *("labels={team: ml}", "cpu=8", "memory=64Gi", "steps.aggregate.cpu=4"),
+        *("steps.aggregate.retries=2", "environment.FLAGS=--a=1 --b={}"),
+        *("environment.retries=true", "spot=true"),
+    ]
+    assert read_settings(str(file), {}) == read_settings(None, read_changes(changes))
 
 
-def test_a_flag_takes_the_place_of_a_key(tmp_path):
+def test_a_change_takes_the_place_of_one_key(tmp_path):
     file = tmp_path / "settings.yaml"
-    file.write_text("image: a/b:1\ncpu: '8'\n")
-    settings = read_settings(str(file), {"image": "c/d:2", "cpu": None, "labels": []})
-    assert (settings.image, settings.cpu, settings.labels) == ("c/d:2", "8", {})
+    file.write_text("image: a/b:1\ncpu: '8'\nlabels: {a: b, c: d}\n")
+    settings = read_settings(str(file), read_changes(["image=c/d:2", "labels.a=e"]))
+    assert (settings.image, settings.cpu) == ("c/d:2", "8")
+    assert settings.labels == {"a": "e", "c": "d"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("team", "--set takes KEY=VALUE, got 'team'"),
+        ("lables.a=b", "--set lables: unknown key; did you mean 'labels'"),
+        ("tpu=[v5e:2x4", "--set tpu: the value cannot be read"),
+    ],
+)
+def test_a_change_that_cannot_be_read_is_named(change, said):
+    with pytest.raises(UserError) as error:
+        read_changes([change])
+    assert str(error.value).startswith(said)
 
 
 def test_an_unknown_key_is_named_with_its_line(tmp_path):
@@ -58,15 +65,17 @@ def test_a_wrong_slice_in_a_file_is_named_with_its_line(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ({"tpu": ["v9:2x2"]}, "--tpu: unknown TPU type 'v9'"),
-        ({"labels": ["team"]}, "--label: expected KEY=VALUE, got 'team'"),
-        ({"node_selectors": ["=x"]}, "--node-selector: expected KEY=VALUE, got '=x'"),
-        ({"tolerations": ["a:Never"]}, "--toleration: unknown effect 'Never'"),
-        ({"pvc": ["claim"]}, "--pvc: a volume claim is NAME:/MOUNT/PATH"),
-        ({"pvc": ["claim:/"]}, "--pvc: a volume claim is NAME:/MOUNT/PATH"),
-        ({"cpu": "many"}, "--cpu: expected CPUs, such as 8 or 500m, got 'many'"),
-        ({"memory": "64GB"}, "--memory: expected bytes, such as 64Gi, got '64GB'"),
-        ({"parallelism": -1}, "--parallelism: expected greater than or equal to 0, got -1"),
+        ({"tpu": ["v9:2x2"]}, "--set tpu: unknown TPU type 'v9'"),
+        ({"labels": "team"}, "--set labels: expected"),
+        (
+            {"tolerations": {"key": "a", "effect": "Never"}},
+            "--set tolerations.effect: expected 'NoSchedule'",
+        ),
+        ({"pvc": "claim"}, "--set pvc: expected"),
+        ({"pvc": {"name": "a", "path": "/"}}, "--set pvc.path: expected a folder such as"),
+        ({"cpu": "many"}, "--set cpu: expected CPUs, such as 8 or 500m, got 'many'"),
+        ({"memory": "64GB"}, "--set memory: expected bytes, such as 64Gi, got '64GB'"),
+        ({"parallelism": -1}, "--set parallelism: expected greater than or equal to 0, got -1"),
     ],
 )
 def test_a_wrong_flag_is_named(flags, expected):
@@ -96,19 +105,6 @@ def test_what_is_no_image_reference_is_refused(image):
 @pytest.mark.parametrize("image", ["sha256:" + "0" * 64, "0" * 64])
 def test_an_image_id_is_refused(image):
     assert "is an image id, which nothing can pull" in refusal(image=image)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("google.com/tpu", {"key": "google.com/tpu", "operator": "Exists"}),
-        ("a:NoExecute", {"key": "a", "operator": "Exists", "effect": "NoExecute"}),
-        ("a=b", {"key": "a", "operator": "Equal", "value": "b"}),
-        ("a=:NoSchedule", {"key": "a", "operator": "Equal", "value": "", "effect": "NoSchedule"}),
-    ],
-)
-def test_a_toleration_is_written_as_kubectl_writes_taints(text, expected):
-    assert Toleration.parse(text).model_dump(exclude_none=True) == expected
 
 
 def test_a_missing_file_is_told(tmp_path):

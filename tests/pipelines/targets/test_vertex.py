@@ -28,10 +28,15 @@ def arguments(command, suite, server, *more):
     return [
         command,
         suite,
-        *("-o", "gs://b/out", "--target", "vertex", "--endpoint", server.url),
-        *("--project", "p-1", "--location", "us-central1", "--image", "a/b:1"),
-        *("--pipeline-root", "gs://b/root", "--service-account", "me@p-1.iam.gserviceaccount.com"),
-        *("--label", "team=ml", *more),
+        *("-o", "gs://b/out", "--target", "vertex", "--set", f"endpoint={server.url}"),
+        *("--set", "project=p-1", "--set", "location=us-central1", "--set", "image=a/b:1"),
+        *(
+            "--set",
+            "pipeline_root=gs://b/root",
+            "--set",
+            "service_account=me@p-1.iam.gserviceaccount.com",
+        ),
+        *("--set", "labels.team=ml", *more),
     ]
 
 
@@ -105,7 +110,7 @@ def test_a_dry_run_of_a_schedule_prints_what_is_sent(vertex, pipeline_command, s
 
 def test_scheduling_again_changes_the_schedule_of_that_name(vertex, pipeline_command, suite):
     pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
-    changed = ["--cron", "0 5 * * *", "--no-limits"]
+    changed = ["--cron", "0 5 * * *", "--set", "measure_limits=false"]
     done = pipeline_command(*arguments("schedule", suite, vertex, *changed))
     assert "Schedule updated: sweep-small-suite" in done.out
     [schedule] = vertex.schedules.values()
@@ -135,7 +140,7 @@ def test_an_active_run_of_a_schedule_that_changes_goes_on(vertex, pipeline_comma
 def test_with_wait_a_schedule_is_paused_until_none_is_active(
     vertex, pipeline_command, suite, monkeypatch
 ):
-    from orbax_bench_pipelines.targets import vertex_schedules
+    from orbax_bench_pipelines.targets import vertex_service
 
     pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
     active_job(vertex)
@@ -146,7 +151,7 @@ def test_with_wait_a_schedule_is_paused_until_none_is_active(
         seen.append((schedule["state"], schedule["cron"]))
         vertex.jobs.clear()
 
-    monkeypatch.setattr(vertex_schedules.time, "sleep", ends)
+    monkeypatch.setattr(vertex_service.time, "sleep", ends)
     changed = ["--cron", "0 5 * * *", "--wait"]
     done = pipeline_command(*arguments("schedule", suite, vertex, *changed))
     assert done.code == 0, done.err
@@ -158,8 +163,8 @@ def test_with_wait_a_schedule_is_paused_until_none_is_active(
 
 def test_a_schedule_is_paused_stays_so_when_it_changes_and_resumes(vertex, pipeline_command, suite):
     pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
-    where = ["sweep-small-suite", "--target", "vertex", "--endpoint", vertex.url]
-    where += ["--project", "p-1", "--location", "us-central1"]
+    where = ["sweep-small-suite", "--target", "vertex", "--set", f"endpoint={vertex.url}"]
+    where += ["--set", "project=p-1", "--set", "location=us-central1"]
     assert pipeline_command("pause", *where).out.startswith("paused: sweep-small-suite projects/")
     done = pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
     assert "it is paused; orbax-bench pipeline resume sweep-small-suite" in done.out
@@ -173,15 +178,31 @@ def test_a_schedule_is_paused_stays_so_when_it_changes_and_resumes(vertex, pipel
 
 
 def test_a_schedule_that_there_is_not_cannot_be_paused(vertex, pipeline_command):
-    where = ["--project", "p-1", "--location", "us-central1", "--endpoint", vertex.url]
+    where = [
+        "--set",
+        "project=p-1",
+        "--set",
+        "location=us-central1",
+        "--set",
+        f"endpoint={vertex.url}",
+    ]
     done = pipeline_command("pause", "mine", "--target", "vertex", *where)
     assert done.code == 2
     assert "there is no schedule 'mine' that is active or paused" in done.err
 
 
 def test_what_is_set_for_steps_arrives_with_the_run(vertex, pipeline_command, suite):
-    given = ["--gpu", "l4:8", "--retries", "2", "--backoff-s", "30", "--env", "A=b"]
-    given += ["--step", "others.image=a/cpu:1", "--step", "aggregate.memory=32Gi"]
+    given = [
+        "--set",
+        "gpu=l4:8",
+        "--set",
+        "retries=2",
+        "--set",
+        "backoff_s=30",
+        "--set",
+        "environment.A=b",
+    ]
+    given += ["--set", "steps.others.image=a/cpu:1", "--set", "steps.aggregate.memory=32Gi"]
     done = pipeline_command(*arguments("submit", suite, vertex, *given))
     assert done.code == 0, done.err
     [body] = vertex.bodies("POST", "/pipelineJobs")
@@ -204,7 +225,7 @@ def test_what_is_set_for_steps_arrives_with_the_run(vertex, pipeline_command, su
 def test_network_and_key_are_those_of_run_and_schedule(vertex, pipeline_command, suite):
     network = "projects/7/global/networks/bench"
     key = "projects/p/locations/l/keyRings/r/cryptoKeys/k"
-    given = ["--network", network, "--encryption-key", key]
+    given = ["--set", f"network={network}", "--set", f"encryption_key={key}"]
     for command, more in (("submit", []), ("schedule", SCHEDULE)):
         done = pipeline_command(*arguments(command, suite, vertex, *more, *given))
         assert done.code == 0, done.err
@@ -232,7 +253,9 @@ def test_a_completed_schedule_is_not_changed(vertex, pipeline_command, suite):
 def test_a_run_belongs_to_its_experiment_and_tensorboard(vertex, pipeline_command, suite):
     board = "projects/p-1/locations/us-central1/tensorboards/7"
     done = pipeline_command(
-        *arguments("submit", suite, vertex, "--experiment", "nightly", "--tensorboard", board)
+        *arguments(
+            "submit", suite, vertex, "--set", "experiment=nightly", "--set", f"tensorboard={board}"
+        )
     )
     assert done.code == 0, done.err
     assert vertex.contexts["nightly"]["metadata"]["backing_tensorboard_resource"] == board
