@@ -21,15 +21,14 @@ from rich.console import Console
 from rich.table import Table
 
 from perf import (
+    data_generation,
     data_speed,
-    delegated,
     expansion,
-    judging,
+    measure_cost,
     memory,
-    outputs,
     planning,
     repeats,
-    startup,
+    save_cost,
     tour,
 )
 from perf.pairing import Figure, spread
@@ -39,17 +38,14 @@ from perf.upstream import Upstream, find_upstream
 
 PROBES: Final[Mapping[str, Probe]] = {
     "tour": tour.figures,
-    "measure": delegated.measuring,
-    "data": delegated.data_generation,
+    "measure": measure_cost.figures,
+    "save": save_cost.figures,
+    "data": data_generation.figures,
     "speed": data_speed.figures,
     "repeats": repeats.figures,
     "memory": memory.figures,
-    "help": startup.figures,
     "expand": expansion.figures,
     "plan": planning.figures,
-    "outputs": outputs.figures,
-    "judge": judging.figures,
-    "pages": outputs.pages,
 }
 
 EXIT_MISSED: Final = 1

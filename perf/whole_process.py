@@ -14,14 +14,12 @@ class Bounds(NamedTuple):
     """Most that a command may take.
 
     Attributes:
-        seconds: Of wall time, or of processor time.
+        seconds: Of wall time.
         megabytes: Of resident memory, at its peak.
-        cpu: Whether it is processor time, which other work on the machine hardly changes.
     """
 
     seconds: float
     megabytes: float
-    cpu: bool = False
 
 
 def command_figures(
@@ -54,11 +52,11 @@ def command_figures(
     runs = alternate(
         setting.rounds, finished, None, say=lambda line: setting.say(f"{words[0]}: {line}")
     )
-    seconds, _ = runs.values(lambda done: done.cpu_seconds if bounds.cpu else done.seconds)
+    seconds, _ = runs.values(lambda done: done.seconds)
     megabytes, _ = runs.values(lambda done: done.peak_bytes / 1e6)
     return [
         Figure(
-            name=f"{name}: {'CPU time' if bounds.cpu else 'time'}",
+            name=f"{name}: time",
             unit="s",
             ours=seconds,
             target=bounds.seconds,

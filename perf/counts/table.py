@@ -143,12 +143,6 @@ COUNTS: Final = (
         trials=200,
         command=_python("tests.support.orphans"),
     ),
-    Count(
-        name="liveness",
-        claim="of two hosts, the one that was frozen or killed is named, and the retry passes",
-        trials=20,
-        command=_python("perf.liveness", "--trial", "{trial}"),
-    ),
     *_host_counts(),
     *_soak_counts(),
     *_verdict_counts(),

@@ -158,13 +158,6 @@ def test_a_regression_fails_at_once_and_its_verdict_is_an_event(airflow, faults)
     ) == [("verdict", '{"returned": "REGRESSION"}')]
 
 
-@pytest.mark.extended
-def test_a_run_that_passed_is_captured(airflow, faults):
-    states, done = airflow.test("same", ROOT / "tests/airflow/dags", FAULTS=str(faults))
-    assert states["capture", -1] == "success", done.stdout
-    assert list((faults / "registry").glob("*/*/*.json"))
-
-
 def test_exit_codes_say_whether_trying_again_can_help(airflow):
     done = airflow.run("python", Path(__file__).with_name("outcomes.py"))
     assert done.returncode == 0, done.stderr

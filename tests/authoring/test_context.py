@@ -51,12 +51,3 @@ def test_a_trace_goes_where_the_tracer_says():
     assert context(tracer=epath.Path("/traces").joinpath).trace_path("load") == epath.Path(
         "/traces/load"
     )
-
-
-def test_an_operation_that_is_not_traced_has_no_path():
-    assert context().trace_path("load") is None
-
-
-@pytest.mark.parametrize("name", ["mesh", "repeat_index", "local_path", "output_dir", "name"])
-def test_what_a_run_may_lack_is_none(name):
-    assert getattr(context(), name) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core import authoring, measure
+from orbax_bench_core import authoring
 
 
 @pytest.mark.parametrize(
@@ -18,11 +18,6 @@ from orbax_bench_core import authoring, measure
 )
 def test_authoring_has_the_names_of_the_guide(name):
     assert getattr(authoring, name).__name__ == name
-
-
-def test_a_result_is_made_of_metrics():
-    metrics = measure.Metrics()
-    assert authoring.TestResult(metrics=metrics).metrics is metrics
 
 
 @pytest.mark.parametrize("name", ["TestContext", "TestResult"])

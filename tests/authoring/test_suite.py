@@ -9,7 +9,7 @@ from orbax.checkpoint._src.testing.benchmarks.core.configs import CheckpointConf
 
 from orbax_bench_core import UserError, authoring
 from orbax_bench_core.benchmarks.save_restore import SaveRestore, SaveRestoreOptions
-from tests.support.scripted import NAME, Scripted, ScriptedOptions
+from tests.support.scripted import Scripted, ScriptedOptions
 
 SPEC = {"w": {"dtype": "float32", "shape": [8], "sharding": ["x"]}}
 
@@ -35,13 +35,6 @@ def test_benchmarks_checkpoints_and_meshes_become_a_suite():
     assert (loaded.suite.suite_name, loaded.suite.num_repeats) == ("mine", 3)
     assert [each.random_seed for each in loaded.suite.checkpoint_configs] == [0, 1]
     assert loaded.suite.mesh_configs[0].ici_shape == (2,)
-
-
-def test_benchmarks_with_the_same_configs_are_one_suite():
-    other = SaveRestore([{"spec": {}}], SaveRestoreOptions())
-    loaded = bundle(scripted(), scripted(save_s=[0.1, 0.2]), other).suites()
-    assert [len(each.suite.benchmarks) for each in loaded] == [2, 1]
-    assert loaded[0].suite.benchmarks[1].generator == NAME
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,7 @@
 """Running one repeat of a benchmark in this process, on eight simulated devices."""
 
 import itertools
-import time
-import tracemalloc
+import json
 
 import pytest
 from etils import epath
@@ -10,7 +9,6 @@ from etils import epath
 from orbax_bench_core.authoring import TestContext
 from orbax_bench_core.config import CheckpointConfig, MeshConfig
 from orbax_bench_core.state import Digest, build_mesh, check_digest, digest, generate
-from tests.support.abandoned import abandoned_reads  # noqa: F401 - a fixture
 
 TIME = "0_basics/time_s"
 ARRAYS = {
@@ -83,6 +81,27 @@ def make_tree(make_mesh):
 
 
 @pytest.fixture
+def sharding_file(tmp_path):
+    """Writes a sharding file of `ARRAYS` over a mesh: one entry for both, or one for each."""
+
+    def write(mesh, array, replicated=None):
+        described = {"shape": list(mesh.values()), "axes": list(mesh)}
+        forms = {
+            "array": ([512, 256], "bfloat16", array),
+            "nested.replicated": ([64, 64], "float32", replicated or array),
+        }
+        content = {
+            name: {"shape": shape, "dtype": dtype, "sharding": {"mesh": described, "spec": spec}}
+            for name, (shape, dtype, spec) in forms.items()
+        }
+        file = tmp_path / "sharding.json"
+        file.write_text(json.dumps(content))
+        return str(file)
+
+    return write
+
+
+@pytest.fixture
 def run(tmp_path, make_mesh, make_tree):
     """Runs one repeat; `spec` None gives no data, `verify` False switches verification off."""
     repeats = itertools.count()
@@ -117,16 +136,3 @@ def run(tmp_path, make_mesh, make_tree):
         return outcome
 
     return repeat
-
-
-@pytest.fixture
-def traced_to_the_end(monkeypatch):
-    """Has tracing of allocations stop after the test.
-
-    Where threads of others are at work meanwhile, Python before 3.12.9 can crash (gh-128679).
-    """
-    stop = tracemalloc.stop
-    monkeypatch.setattr(tracemalloc, "stop", lambda: None)
-    yield
-    time.sleep(0.05)
-    stop()

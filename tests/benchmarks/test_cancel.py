@@ -44,14 +44,6 @@ def test_v0_cancel_delay_secs_may_be_too_long(run):
     assert outcome.verified
 
 
-@pytest.mark.slow
-def test_v0_perform_cancellation(run):
-    outcome = run(V0Cancel, perform_cancellation=False)
-    assert outcome.blocks == ["save_blocking", "save_background", "restore"]
-    assert outcome.prepared == ["restore"]
-    assert outcome.verified
-
-
 # What was cancelled tells a loop of Orbax's that may be closed by then.
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
@@ -68,13 +60,6 @@ def test_v1_what_was_finished_is_deleted(run):
     outcome = run(V1Cancel, cancel_delay_secs=1.5)
     assert "cancel_too_late" in outcome.operations
     assert committed(outcome) == ["2"]
-
-
-@pytest.mark.slow
-def test_v1_perform_cancellation(run):
-    outcome = run(V1Cancel, perform_cancellation=False)
-    assert outcome.blocks == ["save_blocking", "save_background", "load"]
-    assert committed(outcome) == ["1"]
 
 
 class Reluctant:

@@ -25,12 +25,6 @@ def test_trains_saves_at_the_interval_and_restores_what_training_went_on_from(ru
     assert longest >= outcome.value("train", "7_overhead/train_step_p99_s")
 
 
-@pytest.mark.slow
-def test_a_training_that_goes_on_does_not_reach_what_is_being_saved(run):
-    outcome = run(CheckpointInterval, train_steps=8, save_interval_steps=6, matrix_size=8)
-    assert outcome.verified
-
-
 def test_the_tail_shows_what_the_median_hides():
     found = {reading.metric: reading.value for reading in tail_of_steps([1.0] * 9 + [11.0])}
     assert found["7_overhead/train_step_median_s"] == 1.0

@@ -26,37 +26,6 @@ def test_measures_a_save_and_a_restore(run):
     assert outcome.verified
 
 
-@pytest.mark.slow
-def test_async_enabled(run):
-    outcome = run(CheckpointManager, async_enabled=False)
-    assert outcome.blocks == ["save_blocking", "save", "restore"]
-    assert outcome.verified
-
-
-@pytest.mark.slow
-def test_every_item_is_saved(run):
-    saved = {path.name for path in (run(CheckpointManager).folder / "steps" / "0").iterdir()}
-    assert saved >= {"pytree", "json_item", "np_random_key"}
-
-
-@pytest.mark.slow
-def test_train_steps(run):
-    assert run(CheckpointManager, train_steps=3).blocks == [*SAVE * 3, "restore"]
-
-
-@pytest.mark.slow
-def test_save_interval_steps(run):
-    outcome = run(CheckpointManager, train_steps=4, save_interval_steps=2, max_to_keep=9)
-    assert outcome.blocks == [*SAVE, "skip", *SAVE, "skip", "restore"]
-    assert steps(outcome) == [0, 2]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("most", "kept"), [(1, [3]), (2, [2, 3]), (9, [0, 1, 2, 3])])
-def test_max_to_keep(run, most, kept):
-    assert steps(run(CheckpointManager, train_steps=4, max_to_keep=most)) == kept
-
-
 class Holding:
     """A manager that holds these steps."""
 
@@ -97,9 +66,3 @@ def test_a_wrong_item_is_found(run, monkeypatch, item, value, said):
 def test_data_are_needed(run):
     with pytest.raises(UnmetNeed, match="something to save"):
         run(CheckpointManager, spec=None)
-
-
-@pytest.mark.parametrize("name", ["save_interval_steps", "max_to_keep", "train_steps"])
-def test_numbers_that_leave_nothing_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be 1 or more"):
-        CheckpointManagerOptions(**{name: 0})

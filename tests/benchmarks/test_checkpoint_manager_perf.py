@@ -7,7 +7,6 @@ from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks import checkpoint_manager_perf
 from orbax_bench_core.benchmarks.checkpoint_manager_perf import (
     CheckpointManagerPerf,
-    CheckpointManagerPerfOptions,
 )
 
 STEP = ["train_step", "save_blocking", "save_background", "save"]
@@ -59,8 +58,3 @@ def test_a_manager_that_holds_other_steps_is_found(held):
 
     with pytest.raises(VerificationError, match="should hold only step 1; it holds"):
         checkpoint_manager_perf._check_steps(Manager(), 1)
-
-
-def test_no_training_is_refused():
-    with pytest.raises(ValueError, match="train_steps must be 1 or more"):
-        CheckpointManagerPerfOptions(train_steps=0)

@@ -39,23 +39,6 @@ def test_saved_and_skipped_steps_have_names_of_their_own(policy):
     assert outcome.verified
 
 
-@pytest.mark.slow
-def test_checkpoint_policies_options(policy):
-    kept = sorted(path.name for path in (policy(described([2, 4])).folder / "steps").iterdir())
-    assert kept == ["2", "4"]
-
-
-@pytest.mark.slow
-def test_num_checkpoints(policy):
-    assert policy(described(), number=2).blocks == ["save_blocking", "skip", "save_background"]
-
-
-@pytest.mark.slow
-def test_a_step_that_is_missing_is_said(policy):
-    with pytest.raises(VerificationError, match=r"kept the steps \[0\]; they kept \[2, 4\]"):
-        policy(described([0, 2]))
-
-
 def test_policies_that_save_nothing_are_said(policy):
     with pytest.raises(VerificationError, match="saved no step at all"):
         policy(described(steps=[99]))

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed, optional_module
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed
 from orbax_bench_core.benchmarks import p2p_checkpoint_manager
 from orbax_bench_core.benchmarks.support import needs
-from orbax_bench_core.state import require_pathways
-from orbax_bench_core.sweep import BUILTINS
+from orbax_bench_core.sweep import BUILTINS, load_class, options_class
 from orbax_bench_core.testing import run_benchmark
 
 ROOT = Path(__file__).parents[2]
+OPTIONS = {name: options_class(load_class(path)) for name, path in BUILTINS.items()}
 
 
 @pytest.fixture
@@ -34,10 +34,6 @@ def refusal(check, *arguments):
     return str(raised.value)
 
 
-def test_data(context):
-    assert "checkpoint_config" in refusal(needs.require_tree, context(), "deleter")
-
-
 def test_data_of_all_processes(context, make_tree, monkeypatch):
     given = context(pytree=make_tree({"w": {"dtype": "int8", "shape": [4]}}))
     assert needs.require_tree(given, "deleter") is given.pytree
@@ -54,11 +50,6 @@ def test_a_leaf_names_those_that_are_there(context, make_tree):
     assert "['w']" in said
 
 
-def test_arrays_only(context, make_tree):
-    said = refusal(needs.require_arrays, context(pytree=make_tree()), "single_replica")
-    assert "leave out 'step', which is int" in said
-
-
 def test_a_mesh(context):
     assert "add a mesh_config" in refusal(needs.require_mesh, context(), "single_replica")
 
@@ -72,31 +63,12 @@ def test_replicas(context, make_mesh, sizes, axis):
     assert str(sizes) in said
 
 
-def test_a_mesh_with_replicas_is_returned(context, make_mesh):
-    mesh = make_mesh(replica=2, model=4)
-    assert needs.require_replicas(context(mesh=mesh), 0, "single_replica") is mesh
-
-
 def test_whole_arrays_on_each_replica(make_mesh, make_tree):
     mesh = make_mesh(replica=2, model=4)
     tree = make_tree({"w": {"dtype": "int8", "shape": [4], "sharding": ["replica"]}}, mesh)
     needs.require_unsharded_replicas(tree, mesh, 1, "single_replica")
     said = refusal(needs.require_unsharded_replicas, tree, mesh, 0, "single_replica")
     assert "'w' is sharded along 'replica'" in said
-
-
-def test_processes():
-    assert "set processes: 2" in refusal(needs.require_processes, 2, "multislice_broadcast")
-
-
-def test_pathways():
-    said = refusal(require_pathways, "use_colocated_python")
-    assert "needs Pathways, which is JAX_PLATFORMS=proxy; JAX runs on cpu here" in said
-
-
-def test_a_missing_module_names_its_extra():
-    said = refusal(optional_module, "no_such_module", "gcs", "--gcs")
-    assert "pip install 'orbax-bench[gcs]'" in said
 
 
 def test_a_missing_part_of_orbax_names_the_release():
@@ -157,3 +129,17 @@ def test_a_comparison_without_pytorch_names_the_extra_in_one_sentence(tmp_path):
     )
     assert said in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "least"),
+    [
+        pytest.param(options, name, least, id=f"{builtin}-{name}")
+        for builtin, options in OPTIONS.items()
+        for name, least in getattr(options, "least", {}).items()
+        if builtin != "checkpoint_policy"  # whose policies have no default
+    ],
+)
+def test_numbers_that_leave_nothing_to_measure_are_refused(options, name, least):
+    with pytest.raises(ValueError, match=f"{name} must be {least} or more, got {least - 1}"):
+        options(**{name: least - 1})

@@ -1,23 +1,19 @@
 """`orbax_load`: loads an existing checkpoint."""
 
-import gc
 import json
 
 import jax
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import UnmetNeed, VerificationError
+from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks.orbax_load import OrbaxLoad, OrbaxLoadOptions
 from orbax_bench_core.benchmarks.support.existing import Reference
-from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.inventory import take_inventory
 from orbax_bench_core.state import orbax_api
 from orbax_bench_core.testing import run_benchmark
 
 from .conftest import ARRAYS
-
-BROADCAST = "load_3_load_breakdown/broadcast_s"
 
 
 @pytest.fixture
@@ -59,13 +55,6 @@ def test_without_a_path_the_data_are_saved_first(run):
 
 
 @pytest.mark.slow
-def test_the_checkpoint_of_the_data_is_loaded_where_it_is(run, checkpoint):
-    outcome = run(OrbaxLoad, spec=ARRAYS, checkpoint=CheckpointConfig(path=str(checkpoint)))
-    assert outcome.verified
-    assert outcome.files("*") == []
-
-
-@pytest.mark.slow
 def test_by_default_every_array_is_replicated_on_all_devices(run, checkpoint, shardings):
     run(OrbaxLoad, spec=None, checkpoint_path=str(checkpoint), verify=False)
     assert {s.is_fully_replicated for s in jax.tree.leaves(shardings[0])} == {True}
@@ -73,32 +62,14 @@ def test_by_default_every_array_is_replicated_on_all_devices(run, checkpoint, sh
 
 
 @pytest.mark.slow
-def test_sharding_config_path(run, checkpoint, shardings, tmp_path):
-    mesh = {"shape": [8], "axes": ["x"]}
-    content = {
-        name: {"shape": shape, "dtype": dtype, "sharding": {"mesh": mesh, "spec": ["x"]}}
-        for name, shape, dtype in [
-            ("array", [512, 256], "bfloat16"),
-            ("nested.replicated", [64, 64], "float32"),
-        ]
-    }
-    (tmp_path / "s.json").write_text(json.dumps(content))
+def test_sharding_config_path(run, checkpoint, shardings, sharding_file):
     run(
         OrbaxLoad,
         spec=ARRAYS,
         checkpoint_path=str(checkpoint),
-        sharding_config_path=str(tmp_path / "s.json"),
+        sharding_config_path=sharding_file({"x": 8}, ["x"]),
     )
     assert shardings[0]["array"].shard_shape((512, 256)) == (64, 256)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("broadcast", [True, False])
-def test_use_load_and_broadcast(run, checkpoint, broadcast):
-    outcome = run(
-        OrbaxLoad, spec=ARRAYS, checkpoint_path=str(checkpoint), use_load_and_broadcast=broadcast
-    )
-    assert (BROADCAST in outcome.metrics.results) is broadcast
 
 
 @pytest.mark.slow
@@ -115,33 +86,6 @@ def test_capture_digests_path_and_reference_digests_path(run, checkpoint, tmp_pa
 def test_both_digests_at_once_are_refused():
     with pytest.raises(ValueError, match="not both"):
         OrbaxLoadOptions(capture_digests_path="a", reference_digests_path="b")
-
-
-# Orbax abandons its coroutines when it refuses to read.
-@pytest.mark.slow
-@pytest.mark.usefixtures("abandoned_reads")
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-@pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
-def test_restore_concurrent_gb(run, checkpoint):
-    given = {"spec": ARRAYS, "checkpoint_path": str(checkpoint)}
-    run(OrbaxLoad, **given, restore_concurrent_gb=1)
-    with pytest.raises(ValueError, match="Requested more bytes than we reserved"):
-        run(OrbaxLoad, **given, restore_concurrent_gb=1e-6)
-    gc.collect()  # here, and not in a test that would then answer for it
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("traced_to_the_end")
-def test_metric_tracemalloc_enabled(run, checkpoint):
-    given = {"spec": ARRAYS, "checkpoint_path": str(checkpoint)}
-    metric = "load_7_memory/tracemalloc_peak_diff_mb"
-    assert metric in run(OrbaxLoad, **given, metric_tracemalloc_enabled=True).metrics.results
-    assert metric not in run(OrbaxLoad, **given).metrics.results
-
-
-def test_use_colocated_python_needs_pathways(run, checkpoint):
-    with pytest.raises(UnmetNeed, match="JAX runs on cpu here"):
-        run(OrbaxLoad, spec=ARRAYS, checkpoint_path=str(checkpoint), use_colocated_python=True)
 
 
 @pytest.mark.slow

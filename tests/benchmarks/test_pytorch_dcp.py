@@ -5,8 +5,6 @@ import os
 import subprocess
 import sys
 
-import jax.numpy as jnp
-import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="needs PyTorch: make torch")
@@ -17,13 +15,10 @@ from safetensors.torch import save_file
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.pytorch_dcp import PyTorchDcp, PyTorchDcpOptions
-from orbax_bench_core.benchmarks.support.pytorch import reference_tree
-from orbax_bench_core.testing import run_benchmark
 from tests.support.processes import free_address
 
 pytestmark = pytest.mark.nightly  # which installs PyTorch
 
-LEAVES = ("array", "nested.replicated", "step")
 SIZE = 512 * 256 * 2 + 64 * 64 * 4
 BYTES = "5_inventory/operation_bytes"
 
@@ -44,28 +39,8 @@ def test_operations_are_those_of_save_restore(dcp):
     assert outcome.value("save", BYTES) == outcome.value("load", BYTES) == SIZE
 
 
-@pytest.mark.parametrize("given", [{"async_enabled": False}, {"enable_async_save": False}])
-def test_a_save_may_block(dcp, given):
-    outcome = dcp(**given)
-    assert outcome.blocks == ["save_blocking", "save", "load"]
-    assert outcome.verified
-
-
 def test_upstreams_name_prevails():
     assert PyTorchDcpOptions(async_enabled=False, enable_async_save=True).asynchronous
-
-
-def test_save_thread_count_and_single_file_per_rank(dcp):
-    per_tensor = dcp(single_file_per_rank=False, save_thread_count=2)
-    per_thread = dcp(single_file_per_rank=True, save_thread_count=2)
-    alone = dcp(single_file_per_rank=True, save_thread_count=1)
-    found = [len(one.files("*.distcp")) for one in (per_tensor, per_thread, alone)]
-    assert found == [len(LEAVES), 2, 1]
-
-
-def test_there_is_a_thread():
-    with pytest.raises(ValueError, match="save_thread_count must be 1 or more, got 0"):
-        PyTorchDcpOptions(save_thread_count=0)
 
 
 @pytest.mark.parametrize("sync", [True, False])
@@ -109,30 +84,6 @@ def test_enable_gcs_connector_is_refused(dcp):
         dcp(enable_gcs_connector=True)
 
 
-@pytest.mark.usefixtures("traced_to_the_end")
-def test_metric_tracemalloc_enabled(dcp):
-    metric = "save_7_memory/tracemalloc_peak_diff_mb"
-    assert metric in dcp(metric_tracemalloc_enabled=True, async_enabled=False).metrics.results
-    assert metric not in dcp(async_enabled=False).metrics.results
-
-
-def test_enable_trace(tmp_path):
-    (outcome,) = run_benchmark(
-        "pytorch_dcp",
-        str(tmp_path),
-        options={"enable_trace": True},
-        checkpoint={"spec": {"w": {"dtype": "float32", "shape": [8]}}},
-    )
-    outcome.assert_verified()
-    traces = {path.parents[3].name.partition("__")[2] for path in tmp_path.rglob("*.xplane.pb")}
-    assert traces == {"save", "save_blocking", "save_background", "load"}
-
-
-def test_shards_are_not_joined_unasked(run):
-    with pytest.raises(UnmetNeed, match="set processes: 8 under execution"):
-        run(PyTorchDcp)
-
-
 def test_nothing_to_save_is_said(run):
     with pytest.raises(UnmetNeed, match="pytorch_dcp needs something to save"):
         run(PyTorchDcp, spec=None)
@@ -167,20 +118,6 @@ def test_reference_checkpoint_path_is_saved_as_bfloat16(run, model):
     outcome = run(PyTorchDcp, spec=None, reference_checkpoint_path=model)
     assert outcome.verified
     assert outcome.value("save", BYTES) == 2 * (12 + 1 + 5)
-
-
-def test_the_reference_has_the_values_of_its_files(model):
-    tree = reference_tree(model)
-    assert {name: str(one.dtype) for name, one in tree.items()} == dict.fromkeys(
-        ("w", "n", "b"), "bfloat16"
-    )
-    assert np.array_equal(tree["w"], jnp.arange(12).reshape(4, 3) / 8)
-    assert (float(tree["n"]), tree["b"].tolist()) == (3, [1] * 5)
-
-
-def test_a_reference_that_is_not_there_is_said(run, tmp_path):
-    with pytest.raises(UnmetNeed, match=r"reference_checkpoint_path: .* holds no \.safetensors"):
-        run(PyTorchDcp, spec=None, reference_checkpoint_path=str(tmp_path))
 
 
 def suite(**blocks):

@@ -54,14 +54,3 @@ def test_sync_files(save, monkeypatch, sync):
 def test_what_the_format_cannot_hold_is_refused(save, spec, said):
     with pytest.raises(UnmetNeed, match=f"safetensors cannot hold {said}: leave it out"):
         save(spec=spec)
-
-
-@pytest.mark.usefixtures("traced_to_the_end")
-def test_metric_tracemalloc_enabled(save):
-    metric = "save_7_memory/tracemalloc_peak_diff_mb"
-    assert metric in save(metric_tracemalloc_enabled=True).metrics.results
-
-
-def test_join_local_shards(run):
-    with pytest.raises(UnmetNeed, match="join_local_shards: true"):
-        run(PyTorchSafetensors, spec=ARRAYS)

@@ -58,11 +58,6 @@ def test_orbax_reads_what_was_written(folder):
     assert np.array_equal(loaded["b.c"], tree["b"]["c"])
 
 
-def test_a_scalar_cannot_be_written(folder):
-    with pytest.raises(UnmetNeed, match="cannot hold 'step', which is int"):
-        write_arrays(folder, {"step": 3})
-
-
 def test_a_dtype_that_the_format_lacks_cannot_be_written(folder):
     with pytest.raises(UnmetNeed, match="cannot hold 'w', which is complex64"):
         write_arrays(folder, {"w": jax.numpy.ones(2, "complex64")})

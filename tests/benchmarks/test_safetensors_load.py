@@ -12,7 +12,7 @@ from orbax_bench_core.benchmarks.safetensors_load import SafetensorsLoad
 from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.state import StateError
 
-from .conftest import ARRAYS, SPEC
+from .conftest import ARRAYS
 
 READS, REQUESTS, BYTES = (
     f"6_io/{name}"
@@ -44,10 +44,6 @@ def test_checkpoint_path_is_a_directory_or_a_file(run, model, name):
     outcome = run(SafetensorsLoad, spec=ARRAYS, checkpoint_path=str(model / name))
     assert outcome.verified
     assert outcome.files("*") == []
-
-
-def test_without_data_the_load_is_compared_with_another(run, model):
-    run(SafetensorsLoad, spec=None, checkpoint_path=str(model))
 
 
 def test_a_corrupt_file_is_found(run, model):
@@ -96,11 +92,6 @@ def test_safetensors_max_over_read_ratio_is_checked_by_orbax(run):
         run(SafetensorsLoad, spec=ARRAYS, safetensors_max_over_read_ratio=0.5)
 
 
-def test_restore_concurrent_gb_bounds_one_request(run):
-    bounded = run(SafetensorsLoad, spec=ARRAYS, restore_concurrent_gb=65536 / 2**30)
-    assert bounded.value("load", REQUESTS) == -(-SIZE // 65536)
-
-
 def test_digests_paths(run, model, tmp_path):
     given = {"spec": None, "checkpoint_path": str(model)}
     run(SafetensorsLoad, **given, capture_digests_path=str(tmp_path / "digests"))
@@ -108,21 +99,9 @@ def test_digests_paths(run, model, tmp_path):
     assert (tmp_path / "digests" / "digests.json").exists()
 
 
-@pytest.mark.usefixtures("traced_to_the_end")
-def test_metric_tracemalloc_enabled(run):
-    metric = "load_7_memory/tracemalloc_peak_diff_mb"
-    outcome = run(SafetensorsLoad, spec=ARRAYS, metric_tracemalloc_enabled=True)
-    assert metric in outcome.metrics.results
-
-
 def test_what_the_loader_cannot_do_is_refused(run):
     with pytest.raises(UnmetNeed, match="needs a loader that broadcasts"):
         run(SafetensorsLoad, spec=ARRAYS, use_load_and_broadcast=True)
-
-
-def test_data_that_the_format_cannot_hold_are_refused(run):
-    with pytest.raises(UnmetNeed, match="leave it out of the spec"):
-        run(SafetensorsLoad, spec=SPEC)
 
 
 def test_nothing_to_load_is_said(run):

@@ -55,14 +55,6 @@ def noting(events):
     return note()
 
 
-@pytest.mark.parametrize(
-    ("asynchronous", "operations"),
-    [(True, ["save_blocking", "save_background", "save"]), (False, ["save_blocking", "save"])],
-)
-def test_the_parts_end_before_the_whole(save, asynchronous, operations):
-    assert save(asynchronous=asynchronous) == operations
-
-
 def test_durable_is_around_the_whole(save):
     conditioner = Durable()
     operations = save(asynchronous=False, conditioner=conditioner)
@@ -74,12 +66,6 @@ def test_something_can_go_on_beside_the_background_part(save):
     events = []
     save(asynchronous=True, meanwhile=noting(events))
     assert events == ["begins", "ended"]
-
-
-def test_nothing_goes_on_beside_a_save_that_blocks(save):
-    events = []
-    save(asynchronous=False, meanwhile=noting(events))
-    assert events == []
 
 
 def test_what_goes_on_beside_a_save_that_fails_is_told_to_end(save, monkeypatch):

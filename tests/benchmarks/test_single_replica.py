@@ -48,13 +48,6 @@ def test_replica_axis_index(run, broadcasts, make_mesh, axis, sizes):
 
 
 @pytest.mark.slow
-def test_broadcast_memory_limit_bytes(run, broadcasts):
-    run(SingleReplica, **LOCAL)
-    run(SingleReplica, **LOCAL, broadcast_memory_limit_bytes=1)
-    assert [seen["chunks"] for seen in broadcasts] == [1, 2]
-
-
-@pytest.mark.slow
 def test_broadcast_memory_scaling_factor(run, broadcasts):
     run(SingleReplica, **LOCAL, broadcast_memory_scaling_factor=0.5)
     assert broadcasts[0]["memory_scaling_factor"] == 0.5
@@ -73,22 +66,9 @@ def test_a_replica_that_is_not_there_is_said(run, replica):
         run(SingleReplica, **LOCAL, primary_replica_id=replica)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("parallel", [True, False])
-def test_use_replica_parallel(run, parallel):
-    outcome = run(SingleReplica, **LOCAL, use_replica_parallel=parallel)
-    (metadata,) = outcome.files("process_0", "checkpoint/array_metadatas")
-    assert ("[64, 256]" in metadata.read_text()) is parallel  # a half of what a device holds
-
-
 def test_use_distributed_process_id_needs_several_processes(run):
     with pytest.raises(UnmetNeed, match="set processes: 2"):
         run(SingleReplica, spec=ARRAYS)
-
-
-def test_use_colocated_python_needs_pathways(run):
-    with pytest.raises(UnmetNeed, match="needs Pathways"):
-        run(SingleReplica, **LOCAL, use_colocated_python=True)
 
 
 def test_scalars_cannot_be_broadcast(run):

@@ -7,7 +7,7 @@ import pytest
 from orbax.checkpoint.experimental.v1._src.training.pathways import snapshotter
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
-from orbax_bench_core.benchmarks.snapshotter import Snapshotter, SnapshotterOptions
+from orbax_bench_core.benchmarks.snapshotter import Snapshotter
 
 CYCLE = ["save", "load_scale_down", "save_scale_down_state", "load_scale_up"]
 
@@ -27,13 +27,6 @@ def test_one_process_must_control_all(run, monkeypatch):
     monkeypatch.setattr(jax, "process_count", lambda: 2)
     with pytest.raises(UnmetNeed, match="needs a single process"):
         run(Snapshotter, spec=None, verify=False)
-
-
-@pytest.mark.slow
-def test_num_savings(run):
-    outcome = run(Snapshotter, spec=None, num_savings=2)
-    assert outcome.blocks == CYCLE * 2
-    assert outcome.verified
 
 
 @pytest.mark.slow
@@ -61,16 +54,3 @@ def test_numbers_of_slices(run, make_mesh):
     for operation, slices in zip(CYCLE, (4, 4, 2, 2), strict=True):
         size = rows * slices * columns * 2 * 4
         assert outcome.value(operation, "5_inventory/operation_bytes") == size
-
-
-@pytest.mark.slow
-def test_metric_tracemalloc_enabled(run):
-    metric = "save_7_memory/tracemalloc_peak_diff_mb"
-    outcome = run(Snapshotter, spec=None, metric_tracemalloc_enabled=True)
-    assert metric in outcome.metrics.results
-
-
-@pytest.mark.parametrize("name", ["num_scale_down_slices", "num_scale_up_slices", "num_savings"])
-def test_numbers_that_leave_nothing_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be 1 or more"):
-        SnapshotterOptions(**{name: 0})

@@ -16,10 +16,6 @@ pytestmark = pytest.mark.nightly  # which installs PyTorch
 CPU = torch.device("cpu")
 
 
-def test_tensors_go_where_jax_has_its_arrays():
-    assert device_of_rank("pytorch_dcp") == CPU
-
-
 @pytest.mark.parametrize(
     ("platform", "said"),
     [("tpu", "JAX runs on tpu here, which PyTorch cannot use"), ("gpu", "a PyTorch with CUDA")],

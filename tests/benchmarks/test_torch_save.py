@@ -15,8 +15,6 @@ from orbax_bench_core.benchmarks.torch_save import TorchSave, TorchSaveOptions
 
 pytestmark = pytest.mark.nightly  # which installs PyTorch
 
-SIZE = 512 * 256 * 2 + 64 * 64 * 4
-
 
 @pytest.fixture
 def save(run):
@@ -70,13 +68,3 @@ def test_sync_files(save, monkeypatch, sync):
     monkeypatch.setattr(os, "fsync", lambda file: (synced.append(file), fsync(file)))
     save(sync_files=sync)
     assert len(synced) == int(sync)
-
-
-def test_metric_tracemalloc_enabled(save):
-    metric = "save_7_memory/tracemalloc_peak_diff_mb"
-    assert metric in save(metric_tracemalloc_enabled=True).metrics.results
-
-
-def test_join_local_shards(run):
-    with pytest.raises(UnmetNeed, match="join_local_shards: true"):
-        run(TorchSave)

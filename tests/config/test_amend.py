@@ -15,10 +15,6 @@ def test_any_form_of_mapping_takes_keys(text):
     }
 
 
-def test_lines_of_the_file_stay_where_they_are():
-    assert with_keys("a: 1\nb: 2\n", {"c": 3}).splitlines()[:2] == ["a: 1", "b: 2"]
-
-
 def test_a_key_that_is_there_is_not_overridden():
     with pytest.raises(SuiteError, match=r"f.yaml:2: b: given in the file as well"):
         with_keys("a: 1\nb: 2\n", {"b": 3}, "f.yaml")

@@ -5,17 +5,6 @@ import pytest
 ENVIRONMENTS = "environments:\n- {name: old, requirements: [a==1]}\n"
 
 
-def test_an_empty_block_compares_the_suite_with_itself(accept):
-    suite = accept("arms: {}\n")
-    assert suite.arm("baseline") == suite.arm("candidate")
-
-
-def test_an_arm_names_an_environment(accept):
-    suite = accept(ENVIRONMENTS + "arms: {baseline: {environment: old}}\n")
-    assert suite.environment(suite.arm("baseline").environment).requirements == ("a==1",)
-    assert suite.environment(suite.arm("candidate").environment) is None
-
-
 @pytest.mark.parametrize(
     ("extra", "key", "message"),
     [
@@ -57,10 +46,3 @@ def test_arms_and_environments_are_part_of_what_a_suite_is(accept):
 
 def test_how_it_is_judged_is_not_part_of_what_a_suite_is(accept):
     assert accept("gate: {alpha: 0.05}\n").identity == accept("").identity
-
-
-def test_overrides_read_as_a_line(accept):
-    arm = accept("arms: {candidate: {options: {use_ocdbt: false}, processes: 2}}\n").arm(
-        "candidate"
-    )
-    assert str(arm) == "use_ocdbt=false, processes=2"

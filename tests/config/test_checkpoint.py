@@ -119,11 +119,6 @@ def test_a_path_is_made_absolute(tmp_path, monkeypatch):
     assert CheckpointConfig(path="ckpt").path == str(tmp_path / "ckpt")
 
 
-@pytest.mark.parametrize("leaf", ["int", "str"])
-def test_a_scalar_leaf_is_kept_as_a_word(leaf):
-    assert CheckpointConfig(spec={"step": leaf}).spec == {"step": leaf}
-
-
 def test_a_spec_may_be_nested_and_its_leaves_keep_the_order_of_the_file():
     spec = CheckpointConfig(
         spec={
@@ -132,17 +127,6 @@ def test_a_spec_may_be_nested_and_its_leaves_keep_the_order_of_the_file():
         }
     ).spec
     assert [where for where, _ in leaves(spec)] == [("z", "b"), ("z", "a"), ("a",)]
-
-
-@pytest.mark.parametrize("name", ["dtype", "shape"])
-def test_a_leaf_may_be_called_as_a_key_of_a_leaf(name):
-    array = {"dtype": "int8", "shape": [2]}
-    assert CheckpointConfig(spec={name: array}).spec[name] == ArraySpec(**array)
-
-
-def test_a_sharding_entry_is_an_axis_several_or_none():
-    array = ArraySpec(dtype="int8", shape=[8, 8, 8], sharding=["x", ["y", "z"], None])
-    assert array.sharding == ("x", ("y", "z"), None)
 
 
 @pytest.mark.parametrize(
@@ -156,29 +140,6 @@ def test_a_sharding_entry_is_an_axis_several_or_none():
 )
 def test_an_array_has_the_bytes_of_its_elements(dtype, shape, num_bytes):
     assert ArraySpec(dtype=dtype, shape=shape).num_bytes == num_bytes
-
-
-def test_the_bytes_of_a_checkpoint_are_those_of_its_arrays():
-    array = {"dtype": "float32", "shape": [4]}
-    assert CheckpointConfig(spec={"a": array, "b": {"c": array}, "d": "int"}).num_bytes == 32
-
-
-def test_a_checkpoint_without_a_spec_does_not_say_its_bytes():
-    assert CheckpointConfig(path="/ckpt").num_bytes is None
-
-
-@pytest.mark.parametrize(
-    ("fields", "label"),
-    [
-        ({}, "none"),
-        ({"spec": {}}, "none"),
-        ({"spec": {"params": "int"}}, "params"),
-        ({"spec": {"params": "int", "b": "int", "c": "int"}}, "params+2"),
-        ({"path": "gs://bucket/run/step_5/"}, "step_5"),
-    ],
-)
-def test_a_label_is_short(fields, label):
-    assert CheckpointConfig(**fields).label == label
 
 
 @pytest.mark.parametrize(
@@ -244,31 +205,6 @@ def test_keys_of_presets_that_do_not_go_together_are_named(only_problem, lines, 
 )
 def test_a_label_tells_presets_apart(fields, label):
     assert CheckpointConfig(**fields).label == label
-
-
-def test_keys_that_are_not_given_are_not_written():
-    """What is written enters the ids of points, and those of old points must stay."""
-    assert CheckpointConfig(path="/a").model_dump() == {
-        "path": "/a",
-        "spec": None,
-        "random_seed": 0,
-        "sharding_config_path": None,
-        "load_with_colocated_python": False,
-    }
-
-
-@pytest.mark.parametrize(
-    ("fields", "is_empty"),
-    [
-        ({}, True),
-        ({"spec": {}}, False),
-        ({"path": "/a"}, False),
-        ({"model": "gpt2"}, False),
-        ({"nnx": "m:f"}, False),
-    ],
-)
-def test_a_checkpoint_without_a_source_is_empty(fields, is_empty):
-    assert CheckpointConfig(**fields).is_empty is is_empty
 
 
 def test_a_leaf_of_the_host_is_written_only_where_it_is_given():

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.config import SuiteError, parse_suite
-from orbax_bench_core.config.execution import Conditions, ExecutionConfig
+from orbax_bench_core.config.execution import ExecutionConfig
 
 
 @pytest.mark.parametrize(
@@ -33,32 +33,9 @@ def test_a_bad_key_is_named_at_its_line(only_problem, given, key, message):
     assert message in problem.message
 
 
-@pytest.mark.parametrize("word", ["off", "'off'", "false"])
-def test_verify_off_needs_no_quotes(accept, word):
-    assert accept(f"execution: {{verify: {word}}}\n").execution.verify == "off"
-
-
 def test_defaults_may_be_written_out(accept):
     text = "execution: {processes: 1, cache: warm, durable: false, warmups: 1, verify: digest}\n"
     assert accept(text).execution == ExecutionConfig()
-
-
-@pytest.mark.parametrize(("given", "kept"), [("2", (2,)), ("[1, 2]", (1, 2))])
-def test_processes_are_one_number_or_several(accept, given, kept):
-    assert accept(f"execution: {{processes: {given}}}\n").execution.processes == kept
-
-
-def test_every_state_of_the_cache_is_swept_once():
-    execution = ExecutionConfig(cache=["cold", "warm", "cold"], durable=True)
-    assert execution.conditions == (
-        Conditions(cache="cold", durable=True),
-        Conditions(cache="warm", durable=True),
-    )
-
-
-@pytest.mark.parametrize("field", [{"host_memory": "fresh"}, {"durable": True}, {"x64": False}])
-def test_what_is_controlled_reaches_the_conditions(field):
-    assert ExecutionConfig(**field).conditions == (Conditions(**field),)
 
 
 @pytest.mark.parametrize("given", ["jax=>3", "jax 0.9", "=1", "jax=0.9"])

@@ -41,16 +41,6 @@ def test_rules_that_contradict_each_other_are_refused(only_problem, block, messa
     assert problem.line == 4
 
 
-def test_a_misspelt_key_is_named(only_problem):
-    assert "did you mean 'alpha'?" in str(only_problem("gate: {alhpa: 0.05}\n"))
-
-
-def test_processes_and_stalls_have_defaults(accept):
-    gate = accept("").gate
-    assert (gate.lives, gate.operations_per_life, gate.seed) == ("auto", 2, None)
-    assert (gate.min_effect_s, gate.max_stalls) == (0, None)
-
-
 def test_seconds_that_do_not_matter_can_be_those_of_one_operation(accept):
     gate = accept("gate: {min_effect_s: 0.001, metrics: {load: {min_effect_s: 0.002}}}\n").gate
     assert (gate.rule("save").min_effect_s, gate.rule("load").min_effect_s) == (0.001, 0.002)

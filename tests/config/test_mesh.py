@@ -1,6 +1,5 @@
 """The `mesh_config` block."""
 
-import pydantic
 import pytest
 
 from orbax_bench_core.config.mesh import MeshConfig
@@ -62,11 +61,6 @@ def test_a_bad_mesh_is_named_at_its_line(only_problem, lines, line, key, message
     assert problem.message == message
 
 
-def test_a_bad_mesh_of_several_is_named_by_its_index(only_problem):
-    problem = only_problem("mesh_configs:\n- {mesh_axes: [a]}\n- {mesh_axes: []}\n")
-    assert (problem.line, problem.key) == (6, "mesh_configs[1].mesh_axes")
-
-
 def test_an_unknown_axis_of_size_one_changes_nothing():
     assert mesh(("a",), {"a": 4, "b": 1}).shape == (4,)
 
@@ -84,12 +78,3 @@ def test_an_unknown_axis_of_size_one_changes_nothing():
 )
 def test_shape_multiplies_slices_and_the_label_tells_them_apart(config, shape, label):
     assert (config.shape, config.label) == (shape, label)
-
-
-def test_a_mesh_needs_the_product_of_its_axes():
-    assert mesh(("a", "b"), {"a": 2, "b": 3}, {"a": 4}).num_devices == 24
-
-
-def test_a_mesh_cannot_be_changed():
-    with pytest.raises(pydantic.ValidationError, match="frozen"):
-        mesh(("a",)).mesh_axes = ("b",)

@@ -60,20 +60,6 @@ def test_what_is_allowed_is_said_in_the_words_of_a_suite(only_problem, extra, me
     assert only_problem(f"{extra}\n").message == message
 
 
-def test_a_rule_of_one_metric_that_does_not_go_with_the_others_is_told_so(only_problem):
-    assert only_problem("gate: {metrics: {save: {margin: 0.01}}}\n").message.startswith(
-        "metrics.save: margin 0.01 must be larger than tolerance 0.03"
-    )
-
-
-def test_a_list_whose_item_is_wrong_is_not_told_that_it_is_empty(only_problem):
-    problem = only_problem("gate: {looks: [many]}\n")
-    assert (problem.key, problem.message) == (
-        "gate.looks[0]",
-        "expected a whole number, got 'many'",
-    )
-
-
 @pytest.mark.parametrize(
     ("extra", "known", "instead"),
     [
@@ -112,13 +98,6 @@ def test_a_key_that_belongs_nowhere_is_told_the_keys_of_its_block(only_problem):
         "unknown key; known: allow_split_physical_axes, dcn_parallelism, ici_parallelism, "
         "mesh_axes, name, process_is_granule"
     )
-
-
-@pytest.mark.parametrize(
-    ("extra", "nearest"), [("gate: {margn: 3}", "margin"), ("name: x", "suite_name")]
-)
-def test_a_misspelt_key_is_told_the_nearest(only_problem, extra, nearest):
-    assert only_problem(f"{extra}\n").message == f"unknown key; did you mean {nearest!r}?"
 
 
 def test_a_key_of_a_block_that_stands_at_the_top_is_told_its_block(only_problem):

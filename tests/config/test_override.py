@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.load import load_suite, parse_suite
+from orbax_bench_core.config.load import parse_suite
 from orbax_bench_core.config.override import with_overrides
 
 NO_ITEM = "is no item of it; give a number from 0 to 1, or * for every one"
@@ -47,10 +47,6 @@ def problems():
     return find
 
 
-def test_without_overrides_the_text_stays_as_it_is():
-    assert with_overrides(SUITE, ()) == SUITE
-
-
 def test_a_value_is_put_in_place_of_the_files(apply):
     assert apply("num_repeats=2").num_repeats == 2
 
@@ -58,11 +54,6 @@ def test_a_value_is_put_in_place_of_the_files(apply):
 def test_a_value_inside_a_block_is_read_as_yaml(apply):
     suite = apply("checkpoint_config.spec.w.shape=[16, 4]")
     assert suite.checkpoint_configs[0].spec["w"].shape == (16, 4)
-
-
-def test_a_whole_block_may_be_replaced(apply):
-    suite = apply("checkpoint_config={model: llama-8b, scale: 0.01}")
-    assert suite.checkpoint_configs[0].label == "llama-8b@0.01"
 
 
 def test_a_block_that_is_missing_is_made(apply):
@@ -106,14 +97,6 @@ def test_an_unknown_key_without_a_value_is_told(problems, override):
     assert problem.startswith(f"--override {override}: {override.partition('=')[0]}: unknown key")
 
 
-def test_a_known_block_that_the_file_lacks_can_be_taken_away(apply):
-    assert apply("arms=", "execution=").arms is None
-
-
-def test_null_is_a_value_inside_a_block(apply):
-    assert apply("benchmarks.0.options.a=null").benchmarks[0].options == {"a": None}
-
-
 def test_the_last_override_of_a_key_counts(apply):
     assert apply("num_repeats=2", "num_repeats=3").num_repeats == 3
 
@@ -123,20 +106,9 @@ def test_the_files_values_are_not_shared_between_items(apply):
     assert [entry.options for entry in suite.benchmarks] == [{"b": 2}, {"b": 1}]
 
 
-def test_overrides_survive_a_second_reading_of_the_text(apply):
-    text = with_overrides(SUITE, ["num_repeats=2"])
-    assert parse_suite(parse_suite(text).text).suite == apply("num_repeats=2")
-
-
 def test_an_overridden_suite_has_the_identity_of_one_written_so(apply):
     written = parse_suite(SUITE.replace("a: 1", "a: 2")).suite
     assert apply("benchmarks.0.options.a=2").identity == written.identity
-
-
-def test_a_file_is_read_with_overrides(tmp_path):
-    (tmp_path / "suite.yaml").write_text(SUITE)
-    loaded = load_suite(str(tmp_path / "suite.yaml"), ["num_repeats=2"])
-    assert loaded.suite.num_repeats == 2
 
 
 @pytest.mark.parametrize(
@@ -166,12 +138,6 @@ def test_a_block_that_an_override_makes_wrong_names_the_override(problems):
     (problem,) = problems("checkpoint_config.model=gpt2")
     assert problem.startswith("suite.yaml:3: checkpoint_config: `spec` and `model` are two sources")
     assert problem.endswith("(with --override checkpoint_config.model=gpt2)")
-
-
-def test_what_is_wrong_in_the_file_is_still_named_by_its_line(problems):
-    text = SUITE.replace("dtype: float32", "dtype: float33")
-    (problem,) = problems("num_repeats=2", text=text)
-    assert problem.startswith("suite.yaml:5: checkpoint_config.spec.w.dtype: unknown dtype")
 
 
 def test_overrides_in_a_file_are_a_list_of_texts(problems):

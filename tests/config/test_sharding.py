@@ -48,15 +48,6 @@ def test_a_leaf_that_a_mesh_can_hold_is_no_conflict(shape, sharding):
     assert sharding_conflict(array(shape, sharding), MESH) is None
 
 
-@pytest.mark.parametrize("sharding", [None, [], [None, None]])
-def test_a_leaf_that_is_not_split_needs_no_mesh(sharding):
-    assert sharding_conflict(array([3, 3], sharding), None) is None
-
-
-def test_a_leaf_that_is_split_needs_a_mesh():
-    assert "add `mesh_config`" in sharding_conflict(array([8], ["x"]), None).message
-
-
 LEAF = """\
 checkpoint_config:
   spec:
@@ -76,11 +67,6 @@ def test_a_leaf_that_no_mesh_can_hold_is_named_at_its_line(only_problem, size, a
     problem = only_problem(mesh + LEAF.format(size=size, axis=axis))
     assert (problem.line, problem.key) == (7, "checkpoint_config.spec.w")
     assert message in problem.message
-
-
-def test_a_split_leaf_without_a_mesh_is_named_at_its_line(only_problem):
-    problem = only_problem(LEAF.format(size=8, axis="d"))
-    assert (problem.line, problem.key) == (6, "checkpoint_config.spec.w")
 
 
 def test_a_leaf_that_one_of_the_meshes_can_hold_is_accepted(accept):

@@ -103,10 +103,6 @@ def test_a_path_has_the_line_of_its_key(path, line):
     assert Source(MERGED).line(path) == line
 
 
-def test_list_items_have_lines_of_their_own():
-    assert Source("a:\n  - b: 1\n  - b: 2\n").line(("a", 1, "b")) == 3
-
-
 @pytest.mark.parametrize(
     ("path", "text"),
     [

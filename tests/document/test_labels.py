@@ -28,9 +28,5 @@ def test_no_label_covers_another_or_a_mark_or_leaves_the_axes(marks):
     )
 
 
-def test_a_label_alone_stands_right_of_its_mark():
-    assert places([(50, 50)], [30.0], 10.0, marks=[(50, 50)], room=ROOM) == [(55, 45, 85, 55)]
-
-
 def test_what_has_no_room_has_no_label():
     assert places([(50, 50)], [900.0], 10.0, marks=[], room=ROOM) == [None]

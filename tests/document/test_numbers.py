@@ -28,14 +28,6 @@ def test_a_duration_has_a_unit_that_suits_it(value, written):
 
 @pytest.mark.parametrize(
     ("value", "written"),
-    [(None, "–"), (0.0, "0 %"), (0.126, "13 %"), (1.5, "150 %"), (-0.5, "-50 %")],
-)
-def test_a_ratio_is_written_in_percent(value, written):
-    assert numbers.percent(value) == written
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
     [
         (0, "0 B"),
         (999, "999 B"),
@@ -53,11 +45,3 @@ def test_a_ratio_is_written_in_percent(value, written):
 )
 def test_a_size_is_written_in_binary_units(value, written):
     assert numbers.num_bytes(value) == written
-
-
-@pytest.mark.parametrize(
-    ("given", "cell"),
-    [("a|b", r"a\|b"), ("two\nlines", "two lines"), ("  plain ", "plain"), ("", "")],
-)
-def test_a_cell_cannot_end_its_table(given, cell):
-    assert numbers.table_cell(given) == cell

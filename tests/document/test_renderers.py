@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.document import (
-    ByWidth,
     Cell,
     Code,
     Column,
@@ -28,7 +27,6 @@ from orbax_bench_core.document import (
     Paragraph,
     Plot,
     Row,
-    Section,
     Span,
     Table,
     figures,
@@ -86,37 +84,11 @@ def test_markdown_escapes_what_would_be_markup():
     assert said == "&lt;script>alert(1)&lt;/script>|\\[red\\]&amp;amp; \\*x\\*\n"
 
 
-def test_markdown_can_leave_names_as_they_are():
-    said = "w[0]*x &amp; y"
-    assert to_markdown(document(Paragraph(said), escape=False)) == f"{said}\n"
-
-
 @pytest.mark.parametrize(
     ("name", "code"), [("a", "`a`"), ("a`b", "``a`b``"), ("`a", "`` `a ``"), ("a|b", "`a\\|b`")]
 )
 def test_code_of_markdown_holds_any_name(name, code):
     assert to_markdown(document(Paragraph(Span(name, code=True)))) == f"{code}\n"
-
-
-def test_a_table_of_markdown_tells_each_group_once():
-    assert to_markdown(document(TABLE)).splitlines() == [
-        "| group | name | n |",
-        "|---|---|---:|",
-        "| first | a\\|b | 1 |",
-        "|  | c | 20 |",
-        "| second | ddd | 3 |",
-    ]
-
-
-def test_a_terminal_lines_up_the_columns_of_all_groups():
-    assert shown(TABLE).splitlines() == [
-        "  name   n",
-        "first",
-        "  a|b    1",
-        "  c     20",
-        "second",
-        "  ddd    3",
-    ]
 
 
 APART = Table(
@@ -139,15 +111,6 @@ def test_a_column_stands_apart_where_a_terminal_has_no_room_beside_the_others():
     ]
 
 
-def test_a_column_stands_beside_the_others_where_there_is_room():
-    assert [line.rstrip() for line in shown(APART).splitlines()] == [
-        "rank   options                                 median",
-        "─" * 53,
-        "   1   use_ocdbt=true, use_compression=false      1 s",
-        "  10   x=1                                     12.5 s",
-    ]
-
-
 @pytest.mark.parametrize("width", [23, 22])
 def test_spare_columns_are_left_out_where_a_terminal_has_no_room_for_all(width):
     columns = (*APART.columns[:2], Column("median", "number", spare=True))
@@ -155,21 +118,6 @@ def test_spare_columns_are_left_out_where_a_terminal_has_no_room_for_all(width):
     assert ("12.5 s" in told) == (width == 23)
     assert ("Not shown, because the terminal is narrow: median." in told) == (width == 22)
     assert "x=1" in told
-
-
-def test_html_has_a_heading_row_per_group():
-    assert body(TABLE).count('<tr class="point">') == 2
-    assert body(TABLE).count('<tr class="dim">') == 1
-
-
-def test_html_sets_a_command_in_a_note_as_code():
-    table = Table((Column("a"),), (Row((Cell("b", notes=("compare by `ab` <i>",)),)),))
-    page = to_html(Document(title="t", elements=(table,)))
-    assert "compare by <code>ab</code> &lt;i&gt;" in page
-
-
-def test_html_says_when_a_table_is_empty():
-    assert "Nothing passed." in body(Table((Column("a"),), empty="Nothing passed."))
 
 
 def test_a_page_is_whole_whatever_its_text():
@@ -190,36 +138,8 @@ def test_a_page_is_whole_whatever_its_text():
     assert page.count("<script") == page.count("</script>") == 2
 
 
-def test_only_sentences_have_code_in_backticks():
-    assert body(Paragraph("see `x`")) == "<p>see <code>x</code></p>"
-    assert body(Paragraph(Span("p[`x`]"))) == "<p>p[`x`]</p>"
-
-
-def test_a_page_has_colours_for_light_and_dark():
-    page = to_html(document(TABLE))
-    light, dark = page.split("prefers-color-scheme: dark")
-    for variable in set(re.findall(r"var\((--[a-z]+\d?)", page)) - {"--t", "--grid", "--least"}:
-        assert f"{variable}: #" in light
-        assert f"{variable}: #" in dark
-
-
-def test_a_section_is_left_out_when_nothing_of_it_is_shown():
-    empty = Section("Notes", (Only("html", (Paragraph("x"),)),), lead=(Paragraph("lead"),))
-    assert to_markdown(document(Heading("Top"), empty)) == "## Top\n"
-    assert body(empty) == "<h2>Notes</h2>\n<p>lead</p>\n<p>x</p>"
-
-
 def test_a_terminal_shows_the_brief_and_no_figures():
     assert shown(Paragraph("page"), brief=(Paragraph("brief"), Figure("", drawing))) == "brief\n"
-
-
-@pytest.mark.parametrize(
-    ("width", "terminal", "seen"),
-    [(80, True, "narrow"), (120, True, "wide"), (120, False, "narrow")],
-)
-def test_a_wide_terminal_has_more(width, terminal, seen):
-    element = ByWidth(100, (Paragraph("wide"),), (Paragraph("narrow"),), terminal=True)
-    assert shown(element, width=width, terminal=terminal) == f"{seen}\n"
 
 
 def test_text_is_no_markup_of_a_terminal():
@@ -304,11 +224,6 @@ def test_a_page_lets_nothing_be_loaded_and_only_its_own_script_run():
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert policy.startswith("default-src 'none';")
     assert f"script-src 'sha256-{digest}';" in policy
-
-
-def test_numbers_are_not_parted_from_their_units_on_a_page():
-    shown = body(Paragraph("took 12 ms of 3 s, 4 GiB/s, 5 %, 2 more and 1 min"))
-    assert shown == "<p>took 12\xa0ms of 3\xa0s, 4\xa0GiB/s, 5\xa0%, 2 more and 1\xa0min</p>"
 
 
 @pytest.mark.parametrize(

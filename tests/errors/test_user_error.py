@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.errors import Problem, UserError, did_you_mean
+from orbax_bench_core.errors import Problem, did_you_mean
 
 
 @pytest.mark.parametrize(
@@ -16,10 +16,6 @@ from orbax_bench_core.errors import Problem, UserError, did_you_mean
 )
 def test_a_problem_names_file_line_and_key(problem, text):
     assert str(problem) == text
-
-
-def test_an_error_lists_every_problem_on_a_line():
-    assert str(UserError("first", Problem("second", key="k"))) == "first\nk: second"
 
 
 @pytest.mark.parametrize(

@@ -80,19 +80,6 @@ def test_a_failure_of_its_own_kind_says_nothing_of_others(points, watch):
     assert watch(points(6), [NO_LIBRARY, other, *[NO_LIBRARY] * 4]) is None
 
 
-def test_arms_of_a_comparison_are_called_so(points, make_record):
-    shared = CommonFailureCheck([*points(4), *points(4)], what="arm")  # an A/A pair has equal arms
-    with pytest.raises(CommonFailure, match="the first 3 of 4 arms failed for the same reason"):
-        for point in points(3):
-            record = make_record(point, status="failed", error=NO_LIBRARY)
-            shared.look(point, repeat_over({0: record}, 1))
-
-
-def test_points_that_are_skipped_do_not_count(points, watch):
-    skipped = ErrorInfo(type="MeshDoesNotFit", message="m")
-    assert watch(points(5), [skipped, *[NO_LIBRARY] * 4])[0] == 4
-
-
 def test_other_benchmarks_may_not_need_the_library(points, watch):
     mixed = [*points(3), *points(1, benchmark="my.other.Benchmark")]
     assert watch(mixed, [NO_LIBRARY] * 3) is None

@@ -33,24 +33,6 @@ def test_cold_and_warm_loads_are_points_of_their_own(suite_run):
 
 
 @pytest.mark.nightly
-def test_a_durable_save_is_the_save_and_then_some(suite_run):
-    run = suite_run(SUITE.format(execution="durable: true"))
-    assert run.run()[0] == 0
-    [record] = run.records().values()
-    [durable] = values(record, "save_durable", "0_basics/time_s")
-    [save] = values(record, "save", "0_basics/time_s")
-    assert durable > save
-
-
-@pytest.mark.nightly
-def test_without_it_there_is_no_durable_save(suite_run):
-    run = suite_run(SUITE.format(execution="durable: false"))
-    assert run.run()[0] == 0
-    [record] = run.records().values()
-    assert values(record, "save_durable", "0_basics/time_s") == []
-
-
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("host_memory", "setting"),
     [("reused", "trim_threshold=9999999999"), ("fresh", "trim_threshold=0"), ("default", "")],

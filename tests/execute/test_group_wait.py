@@ -75,16 +75,6 @@ def test_an_interrupt_that_is_lost_while_it_looks_ends_the_wait():
         signal.signal(signal.SIGINT, before)
 
 
-def test_answers_are_returned_without_a_look():
-    class Unwatched(Scripted):
-        def signs(self):
-            raise AssertionError("nobody has to look")
-
-    said = [(1, PASSED), (0, PASSED)]
-    answers = keep(Unwatched(RUNS), Unwatched(RUNS), said=said, patience=Patience(look_s=60.0))
-    assert sorted(answers) == [0, 1]
-
-
 def test_a_frozen_worker_ends_the_wait_and_is_named_with_host_and_process():
     found = failure(Scripted(WAITS), Scripted(STOPPED))
     assert (found.host, found.kind, found.tail) == (1, "Frozen", "stacks of 9")
@@ -191,23 +181,6 @@ def test_a_process_that_is_stopped_is_recorded_as_frozen_and_its_peer_as_a_peer(
     assert f"host {frozen} failed" in errors[1 - frozen].message
     healthy = run.repeat("behave")
     assert [healthy[host].status for host in (0, 1)] == ["passed", "passed"]
-
-
-@pytest.mark.slow
-def test_a_single_worker_that_is_stopped_does_not_wait_for_its_timeout(orchestrate):
-    run = orchestrate("freeze")
-    run.run(patience=PATIENCE)
-    record = run.record("freeze")
-    assert record.error.type == "Frozen"
-    assert [sample.operation for sample in record.samples] == ["save"]
-
-
-@pytest.mark.slow
-def test_a_process_that_is_let_go_again_passes(orchestrate):
-    run = orchestrate("doze", processes=2, devices=2, on_host=1, lasts_s=0.5)
-    run.run(patience=Patience(look_s=0.1, confirm_s=0.1, frozen_s=30.0))
-    records = run.repeat("doze")
-    assert [records[host].status for host in (0, 1)] == ["passed", "passed"]
 
 
 @pytest.mark.slow

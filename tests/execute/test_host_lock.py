@@ -70,13 +70,6 @@ def test_a_holder_of_an_earlier_release_is_named_too(tmp_path):
     assert said == [f"waiting: process 123 is measuring on this machine; {ADVICE}"]
 
 
-def test_a_free_machine_is_entered_without_a_word(tmp_path):
-    said = []
-    with measuring_lock(said.append, lock_file=tmp_path / "lock"):
-        pass
-    assert said == []
-
-
 def test_processes_of_one_run_share_the_lock_and_those_of_another_wait(tmp_path):
     lock_file, said = tmp_path / "lock", []
     with measuring_lock(said.append, lock_file=lock_file, run="a"):

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import sys
-import time
 
 import psutil
 import pytest
@@ -71,40 +70,11 @@ def test_every_host_runs_its_worker_and_ends_as_process_0_does(cluster, tmp_path
 
 
 @pytest.mark.nightly
-def test_a_failure_of_the_run_is_the_exit_code_of_every_host(cluster, tmp_path):
-    hosts = cluster("act: raise, on_host: 1")
-    assert hosts.codes(hosts.start_all()) == [1, 1]
-    errors = {host: record["error"]["type"] for host, record in records(tmp_path).items()}
-    assert errors == {0: "PeerFailed", 1: "ValueError"}
-
-
-@pytest.mark.nightly
 def test_a_comparison_runs_on_all_hosts_and_its_verdict_is_the_exit_code_of_each(cluster, tmp_path):
     hosts = cluster(command="ab", flags=("--candidate", "save_s=0.04"))
     assert hosts.codes(hosts.start_all()) == [3, 3], hosts.said(0) + hosts.said(1)
     found = [json.loads(path.read_text()) for path in (tmp_path / "out").rglob("host_1.json")]
     assert {record["arm"] for record in found} == {"baseline", "candidate"}
-
-
-@pytest.mark.nightly
-def test_several_runs_of_one_command_are_served_by_agents_that_join_once(tmp_path):
-    suite, out = tmp_path / "suite.yaml", tmp_path / "out"
-    arms = "arms: {candidate: {options: {save_s: 0.03}}}"
-    suite.write_text(SUITE.format(options="act: behave", repeats=2) + arms)
-    flags = ("--minutes", "0", "--no-lock", "--host-wait", "5", "--json")
-    hosts = Hosts(tmp_path, "calibrate", "--suite", suite, "-o", out, *flags, size=3)
-    with hosts:
-        assert hosts.codes(hosts.start_all()) == [0, 0, 0], hosts.said(0) + hosts.said(1)
-        assert hosts.orphans() == []
-    runs = sorted(path.parent.name for path in out.glob("*/run.json"))
-    assert runs == ["aa_000", "options_000"]
-    for run in runs:
-        assert len(list((out / run / "records").rglob("host_2.json"))) >= 20
-        assert list((out / run / "logs").glob("*host_2.log"))
-    assert hosts.said(0).count("has joined") == 2
-    assert '"passport"' in hosts.said(0)
-    assert '"passport"' not in hosts.said(1)
-    assert not (out / "cluster").exists()
 
 
 @pytest.fixture
@@ -187,26 +157,6 @@ def test_a_worker_that_is_killed_elsewhere_is_named_and_the_repeat_is_tried_agai
 
 
 @pytest.mark.nightly
-def test_a_host_that_comes_back_goes_on_and_its_loss_is_named(cluster, tmp_path):
-    hosts = cluster("lasts_s: 3", flags=("--no-limits", "--host-wait", "60"))
-    head, agent = hosts.start_all()
-    hosts.wait_for(lambda: begun(tmp_path))
-    agent.kill()
-    hosts.wait_until_said(0, "no contact with host 1")
-    again = hosts.start(1)
-    assert hosts.codes([head, again]) == [0, 0], hosts.said(0)
-    (attempt,) = records(tmp_path)[1]["attempts"]
-    assert attempt["error"]["type"] == "HostLost"
-    assert "closed the connection" in attempt["error"]["message"]
-    (peers,) = records(tmp_path)[0]["attempts"]
-    assert peers["error"]["type"] == "PeerFailed"
-    hosts_of = [records(tmp_path)[host]["provenance"]["host"] for host in (0, 1)]
-    assert [host.get("rejoined") for host in hosts_of] == [None, "1"]
-    assert "started again 1 time during the run" in (tmp_path / "out" / "report.md").read_text()
-    assert hosts.orphans() == []
-
-
-@pytest.mark.nightly
 def test_a_host_that_stays_away_ends_the_run_as_incomplete_and_the_same_commands_resume(
     cluster, tmp_path
 ):
@@ -245,80 +195,11 @@ def test_where_process_0_is_killed_agents_and_workers_end_and_the_same_commands_
     assert [records(tmp_path)[host]["status"] for host in (0, 1)] == ["passed", "passed"]
 
 
-@pytest.mark.nightly
-def test_a_host_that_is_preempted_says_so(cluster, tmp_path):
-    hosts = cluster("lasts_s: 60")
-    head, agent = hosts.start_all()
-    hosts.wait_for(lambda: begun(tmp_path))
-    agent.send_signal(signal.SIGTERM)
-    assert hosts.codes([agent, head]) == [130, 1], hosts.said(0)
-    assert "was told to end (interrupted, or preempted)" in hosts.said(0)
-    assert hosts.orphans() == []
-
-
-@pytest.mark.nightly
-def test_a_host_that_is_silent_is_lost_after_eight_seconds(cluster, tmp_path):
-    hosts = cluster("lasts_s: 60")
-    head, agent = hosts.start_all()
-    hosts.wait_for(lambda: begun(tmp_path))
-    agent.send_signal(signal.SIGSTOP)
-    stopped_at = time.monotonic()
-    hosts.wait_until_said(0, "no contact with host 1")
-    assert time.monotonic() - stopped_at > 6
-    assert "was silent for 8 s" in hosts.said(0)
-    agent.send_signal(signal.SIGCONT)
-    assert hosts.codes([agent, head]) == [75, 1], hosts.said(0)
-    assert hosts.orphans() == []
-
-
-@pytest.mark.nightly
-def test_a_host_that_is_silent_for_four_seconds_is_kept(cluster, tmp_path):
-    hosts = cluster("lasts_s: 6", repeats=1)
-    head, agent = hosts.start_all()
-    hosts.wait_for(lambda: begun(tmp_path))
-    agent.send_signal(signal.SIGSTOP)
-    time.sleep(4)
-    agent.send_signal(signal.SIGCONT)
-    assert hosts.codes([head, agent]) == [0, 0], hosts.said(0)
-    assert [record["attempts"] for record in records(tmp_path).values()] == [[], []]
-
-
 def test_missing_hosts_are_named_while_process_0_waits(cluster):
     hosts = cluster(size=3)
     head = hosts.start(0)
     hosts.wait_until_said(0, f"waiting for hosts 1, 2 of 3 to join at {hosts.address}")
     assert head.poll() is None
-
-
-@pytest.mark.nightly
-def test_a_wrong_token_is_refused_on_both_sides_and_none_is_written(cluster, tmp_path):
-    hosts = cluster()
-    head = hosts.start(0, ORBAX_BENCH_TOKEN="a" * 32)
-    hosts.start(1, ORBAX_BENCH_TOKEN="b" * 32)
-    hosts.wait_until_said(1, "refused: wrong token")
-    hosts.wait_until_said(0, "refused an agent from 127.0.0.1: wrong token")
-    right = hosts.start(1, ORBAX_BENCH_TOKEN="a" * 32)
-    assert hosts.codes([head, right]) == [0, 0], hosts.said(0)
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(written) > 4
-    assert not [path for path in written if b"a" * 32 in path.read_bytes()]
-
-
-@pytest.mark.nightly
-def test_a_folder_that_is_not_shared_is_refused(cluster, tmp_path):
-    hosts = cluster()
-    hosts.start(0, ORBAX_BENCH_TOKEN="a" * 32)
-    elsewhere = Hosts(
-        tmp_path / "elsewhere",
-        *("run", tmp_path / "suite.yaml", "-o", tmp_path / "other", "--no-lock", "--no-limits"),
-    )
-    elsewhere.address = hosts.address
-    (tmp_path / "elsewhere").mkdir()
-    with elsewhere:
-        lost = elsewhere.start(1, ORBAX_BENCH_TOKEN="a" * 32)
-        assert lost.wait(timeout=60) == 2
-        assert f"{tmp_path}/other on host 1" in elsewhere.said(1)
-        assert f"is not the run directory {tmp_path}/out of process 0" in elsewhere.said(1)
 
 
 @pytest.mark.parametrize(

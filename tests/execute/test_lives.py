@@ -186,14 +186,6 @@ def test_a_retry_is_kept_and_its_time_counts_nowhere(compare):
     assert attempt.worker and attempt.duration_s is not None
 
 
-@pytest.mark.nightly
-def test_a_first_attempt_that_hangs_has_failed(compare):
-    script = {"act": "hang", "act_at": "0 2", "first_attempts": True}
-    compared = compare(script, execution={"timeout_s": 4}).run()
-    assert [compared.times.attempts[arm].failed for arm in ("baseline", "candidate")] == [0, 2]
-    assert "Timeout" in compared.times.attempts["candidate"].example
-
-
 def test_an_operation_that_one_arm_lacks_stays_and_is_missing(compare):
     compared = compare({"lacks": "load", "lacks_at": "0 2"}).run()
     slots = compared.slots("candidate")

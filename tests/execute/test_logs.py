@@ -6,7 +6,6 @@ import time
 
 from orbax_bench_core.execute.hosts import local
 from orbax_bench_core.execute.hosts.local import LocalWorker
-from orbax_bench_core.execute.hosts.logs import redact_log
 
 EARLIER = b"an earlier worker's\n"
 URL = "https://u:planted@h/x?X-Goog-Signature=planted"
@@ -28,25 +27,6 @@ def test_the_log_of_a_worker_that_ended_has_no_credentials(tmp_path):
     assert worker.tail() == "403 for https://***@h/x?X-Goog-Signature=***"
     worker.stop()
     assert log.read_bytes() == EARLIER + b"403 for https://***@h/x?X-Goog-Signature=***\n"
-
-
-def test_a_log_without_any_is_left_as_it_is(tmp_path):
-    log = tmp_path / "w.log"
-    log.write_bytes(b"see https://h/x \xff\n" * 3)
-    before = log.stat()
-    redact_log(log, 0)
-    assert (log.stat().st_ino, log.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-
-
-def test_what_is_no_text_stays_beside_them(tmp_path):
-    log = tmp_path / "w.log"
-    log.write_bytes(b"\xff\x00 https://u:planted@h\nlast")
-    redact_log(log, 0)
-    assert log.read_bytes() == b"\xff\x00 https://***@h\nlast"
-
-
-def test_a_log_that_is_gone_is_no_error(tmp_path):
-    redact_log(tmp_path / "none", 0)
 
 
 def test_of_a_long_log_the_end_is_read(tmp_path, monkeypatch):

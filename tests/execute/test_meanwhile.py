@@ -12,13 +12,6 @@ def test_it_is_done_once_and_before_anything_is_measured(orchestrate):
     assert run.record("behave", repeat=1).status == "passed"
 
 
-def test_it_is_not_done_where_nothing_is_left_to_measure(orchestrate):
-    run = orchestrate("behave")
-    run.run()
-    run.run(meanwhile=lambda: pytest.fail("no worker starts"))
-    assert run.watched[-1].reused
-
-
 def test_a_worker_that_was_starting_ends_with_an_interrupt(orchestrate):
     def interrupt():
         raise KeyboardInterrupt

@@ -125,13 +125,6 @@ def test_an_unmet_need_is_one_line_and_is_not_tried_again(orchestrate, warmups):
     assert len(list(run.directory.glob("records/*/warmup_*"))) == warmups
 
 
-@pytest.mark.parametrize("warmups", [0, 1])
-def test_an_unmet_need_does_not_cost_the_warm_worker(orchestrate, warmups):
-    run = orchestrate("need", "behave")
-    run.run(repeats=3, warmups=warmups)
-    assert len(run.processes("behave", 3)) == 1
-
-
 def test_a_need_that_shows_late_costs_the_worker_but_no_retry(orchestrate):
     run = orchestrate("need_late", "behave")
     run.run(repeats=3, retries=1)
@@ -189,11 +182,6 @@ def test_each_mesh_gets_the_devices_that_it_needs(orchestrate):
     run.run()
     logs = sorted(path.name for path in (run.directory / "logs").iterdir())
     assert logs == ["worker_2_devices.log", "worker_4_devices.log"]
-
-
-def test_state_that_a_benchmark_deleted_is_made_again(suite_run):
-    run = suite_run(suite("delete", repeats=3))
-    assert run.run()[0] == 0
 
 
 def test_a_mesh_that_does_not_fit_is_listed_as_skipped(suite_run):

@@ -2,7 +2,7 @@
 
 from orbax_bench_core.config import EnvironmentConfig, MeshConfig
 from orbax_bench_core.execute.schedule import environments
-from orbax_bench_core.sweep import Pair, placement, sides
+from orbax_bench_core.sweep import Pair, placement
 
 OLD = EnvironmentConfig(name="old", interpreter="p")
 
@@ -12,12 +12,6 @@ def test_what_makes_a_placement(make_point):
     assert placement(make_point()) == (1, 1, "", "reused", True)
     assert placement(make_point(mesh=mesh, processes=2)) == (4, 2, "", "reused", True)
     assert placement(make_point(environment=OLD)) == (1, 1, "old", "reused", True)
-
-
-def test_a_pair_is_measured_on_both_sides(make_point):
-    point = make_point()
-    pair = Pair(baseline=point, candidate=point.replace(environment=OLD))
-    assert [point.environment for point in sides(pair).values()] == [None, OLD]
 
 
 def test_environments_are_made_once(make_point):

@@ -44,20 +44,6 @@ def test_every_host_leaves_a_record_and_verifies_its_shards(suite_run, processes
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("killed", [0, 1])
-def test_a_worker_that_is_killed_ends_its_peer_and_the_next_point_is_healthy(suite_run, killed):
-    run = suite_run(MISHAP.replace("on_host: 1", f"on_host: {killed}"))
-    code, output = run.run()
-    assert code == 1
-    records = run.host_records(0, act="kill")
-    kinds = {host: record["error"]["type"] for host, record in records.items()}
-    assert kinds == {killed: "WorkerDied", 1 - killed: "PeerFailed"}
-    assert "WorkerDied" in output
-    healthy = run.host_records(0, act="behave")
-    assert {record["status"] for record in healthy.values()} == {"passed"}
-
-
-@pytest.mark.nightly
 @pytest.mark.parametrize("frozen", [0, 1])
 def test_a_worker_that_is_frozen_is_named_before_jax_ends_its_peer(suite_run, frozen):
     text = MISHAP.replace("act: kill, on_host: 1", f"act: freeze, on_host: {frozen}")
@@ -109,37 +95,3 @@ def test_an_unmet_need_of_all_hosts_keeps_their_workers(orchestrate):
     errors = [record.error for record in run.repeat("need", 1).values()]
     assert [error.type for error in errors] == ["UnmetNeed"] * 2
     assert len(run.processes("behave", 3)) == 2
-
-
-def test_what_the_healthy_host_measured_is_kept(orchestrate):
-    run = orchestrate("die", processes=2, devices=2, on_host=1)
-    run.run()
-    assert [sample.operation for sample in run.repeat("die")[0].samples] == ["save"]
-
-
-@pytest.mark.nightly
-def test_a_mesh_that_the_processes_cannot_share_evenly_is_skipped(suite_run):
-    text = SAVE_RESTORE.format(processes=2, devices=3).replace("[256, 128]", "[255, 128]")
-    run = suite_run(text)
-    code, output = run.run()
-    assert code == 1
-    assert run.statuses() == ["skipped"] * 2
-    assert "needs 3 devices" in output
-
-
-TRAINING = """
-suite_name: training
-num_repeats: 3
-execution: {processes: 4, timeout_s: 60, retries: 0, warmups: 0}
-checkpoint_config: {spec: {w: {dtype: float32, shape: [512, 128], sharding: [x]}}}
-mesh_config: {mesh_axes: [x], ici_parallelism: {x: 8}}
-benchmarks: [{generator: train_interference, options: {steps_before: 3, steps_after: 3}}]
-"""
-
-
-@pytest.mark.nightly
-def test_four_processes_train_beside_their_save(suite_run):
-    run = suite_run(TRAINING)
-    code, output = run.run()
-    assert code == 0, output
-    assert all(record["state"]["verified"] == "saved" for record in run.host_records(2).values())

@@ -24,14 +24,6 @@ def begin(tmp_path):
     return lambda text=SUITE: Session.begin(parse_suite(text), str(tmp_path / "out"))
 
 
-def test_a_session_begins_a_run_of_every_point(begin):
-    session = begin()
-    assert session.whole
-    assert session.entries == session.plain == session.info.expansion.points
-    assert session.pairs == ()
-    assert session.directory.read_info() == session.info
-
-
 def test_a_session_removes_what_a_process_0_that_was_killed_has_left(begin):
     session = begin()
     left = session.directory.root / "cluster"
@@ -39,17 +31,6 @@ def test_a_session_removes_what_a_process_0_that_was_killed_has_left(begin):
     (left / "suite.zip").write_text("private")
     with session.owned():
         assert not left.exists()
-
-
-def test_a_session_of_a_suite_with_arms_has_pairs(begin):
-    session = begin(SUITE + ARMS)
-    assert session.entries == session.pairs
-    assert session.plain == ()
-    assert len(session.pairs) == 2
-
-
-def test_a_session_continues_the_run_that_is_there(begin):
-    assert begin().info.run_id == begin().info.run_id
 
 
 @pytest.mark.parametrize("text", [SUITE, SUITE + ARMS], ids=["point", "pair"])
@@ -62,12 +43,6 @@ def test_a_step_rejoins_with_one_entry_of_the_run(begin, text):
     assert not session.whole
     assert (session.info, session.settings) == (whole.info, settings)
     assert session.suite.suite == whole.suite.suite
-
-
-def test_one_entry_that_is_all_of_a_run_is_the_whole_run(begin):
-    whole = begin(SUITE.replace("[true, false]", "true"))
-    root, (entry,) = str(whole.directory.root), whole.entries
-    assert Session.rejoin(root, entry.model_dump_json()).whole
 
 
 def test_a_step_cannot_rejoin_what_has_not_begun(begin, tmp_path):

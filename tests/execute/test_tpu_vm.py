@@ -103,19 +103,6 @@ def test_a_server_that_is_starting_is_waited_for(machine, monkeypatch, capsys, a
     assert capsys.readouterr().err.count("it answers 503 for agent-worker-number") == 1
 
 
-def test_a_server_that_does_not_answer_yet_is_waited_for_by_whoever_needs_it(machine, monkeypatch):
-    variables = machine(NEW)
-    port = int(variables["GCE_METADATA_HOST"].rpartition(":")[2])
-    nobody = {**variables, "GCE_METADATA_HOST": "127.0.0.1:1"}
-
-    def started(environment):
-        environment["GCE_METADATA_HOST"] = f"127.0.0.1:{port}"
-
-    monkeypatch.setattr(metadata, "_PAUSE_S", 0.3)
-    threading.Timer(0.1, started, [nobody]).start()
-    assert detect_cluster(nobody).rank == 2
-
-
 def test_whoever_asks_for_it_is_told_why_it_cannot_be(machine, monkeypatch):
     monkeypatch.setattr(metadata, "WAIT_S", 0)
     machine.server.flavor = "other"

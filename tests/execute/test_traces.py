@@ -97,28 +97,6 @@ def test_a_comparison_traces_each_arm_and_no_operation_of_a_block(tmp_path, monk
 
 
 @pytest.mark.nightly
-def test_every_repeat_is_traced_on_request(suite_run):
-    options = "{enable_trace: true, trace_every_repeat: true}"
-    run = suite_run(SUITE.format(generator="save_restore", options=options))
-    assert run.run()[0] == 0
-    assert traced(run) == dict.fromkeys(BLOCKS, 2)
-
-
-@pytest.mark.nightly
-def test_nothing_is_traced_by_default(suite_run):
-    run = suite_run(SUITE.format(generator="save_restore", options="{}"))
-    assert run.run()[0] == 0
-    assert traced(run) == {}
-
-
-def test_a_benchmark_takes_the_trace_of_one_block_and_not_of_later_ones(suite_run):
-    options = "{act: claim, enable_trace: true}"
-    run = suite_run(SUITE.format(generator="misbehaving.Misbehaving", options=options))
-    assert run.run()[0] == 0
-    assert traced(run) == {"before": 1}
-
-
-@pytest.mark.nightly
 def test_defect_28_hlo_protos_are_written(suite_run):
     run = suite_run(SUITE.format(generator="save_restore", options="{}"))
     assert run.run("--enable-hlo-dump")[0] == 0

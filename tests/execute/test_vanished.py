@@ -65,20 +65,6 @@ def test_records_that_are_removed_while_others_are_measured_are_told_of(suite_ru
     assert json.loads((run.directory / "run.json").read_text())["status"] == "incomplete"
 
 
-@pytest.mark.parametrize("command", ["run", pytest.param("ab", marks=pytest.mark.nightly)])
-def test_an_interrupted_run_says_so_for_machines_and_in_run_json(suite_run, command):
-    run = suite_run(SUITE + (ARMS if command == "ab" else ""))
-    process = start(run, command, "--log-format", "json")
-    wait_for_a_record(run)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
-    last = json.loads(output.splitlines()[-1])
-    assert process.returncode == 130
-    assert (last["event"], last["exit_code"]) == ("run_ended", 130)
-    assert last["run_directory"] == str(run.directory)
-    assert json.loads((run.directory / "run.json").read_text())["status"] == "incomplete"
-
-
 def test_an_interrupt_that_somebody_loses_ends_the_run_before_the_next_repeat(orchestrate):
     """Such as a finalizer: Python prints what it raises, and goes on."""
     run, heard = orchestrate("pass"), []

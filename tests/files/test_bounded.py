@@ -20,13 +20,6 @@ def test_what_has_no_end_is_not_read(tmp_path, place, reason):
         read_at_most(epath.Path(tmp_path / place))
 
 
-def test_a_file_that_is_too_large_is_not_read_as_a_whole(tmp_path):
-    (tmp_path / "f").write_bytes(b"x" * 2**20)
-    assert len(read_at_most(epath.Path(tmp_path / "f"), 2**20)) == 2**20
-    with pytest.raises(OSError, match="Larger than"):
-        read_at_most(epath.Path(tmp_path / "f"), 2**20 - 1)
-
-
 def test_an_object_that_is_too_large_is_not_fetched(monkeypatch):
     class Remote(io.BytesIO):
         size = 2**40

@@ -22,11 +22,6 @@ def test_a_path_is_given_in_full(given, checked):
     assert checked_path(given) == checked
 
 
-def test_a_relative_path_starts_at_the_current_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert checked_path("a/b") == str(tmp_path / "a" / "b")
-
-
 @pytest.mark.parametrize("scheme", ["s3", "hdfs", "http"])
 def test_what_orbax_would_write_into_a_local_folder_is_refused(scheme):
     with pytest.raises(ValueError, match=f"would put {scheme}:// data into a local folder"):

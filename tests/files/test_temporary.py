@@ -67,11 +67,3 @@ def test_a_file_that_is_as_it_is_to_be_stays_and_what_is_left_beside_it_does_not
     write_if_changed(str(path), b"whole")
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
     assert path.stat().st_ino == before
-
-
-@pytest.mark.parametrize("content", [b"other", b"whole and more", b"who"])
-def test_a_file_that_holds_anything_else_is_written(tmp_path, content):
-    path = tmp_path / "a"
-    path.write_bytes(content)
-    write_if_changed(str(path), b"whole")
-    assert path.read_bytes() == b"whole"

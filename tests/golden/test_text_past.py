@@ -121,24 +121,6 @@ def test_async_study(shell, make_sizes, golden):
     golden("text/async_study/async_study.html.txt", shell.page("run/async_study.html"))
 
 
-@pytest.mark.slow
-def test_async_study_of_odd_points(shell, make_pair, make_saves, make_run, make_point, golden):
-    checkpoint = make_point().checkpoint.model_copy
-    shape = {"params": {"dtype": "bfloat16", "shape": [10**6]}}
-    nasty = checkpoint(update={"spec": shape, "name": NASTY})
-    records = [
-        *make_pair(10**6, checkpoint=nasty, factors=(1.0, 1.1, 1.2)),
-        *make_saves(10**7, True, [(1.0, 2.0)], label=NASTY),
-    ]
-    for elements, name in ((10**6, "small"), (10**7, "middle"), (10**8, "large")):
-        unknown = checkpoint(update={"path": f"/{name}"})
-        records += make_pair(elements, checkpoint=unknown, options={"use_zarr3": True})
-    make_run(records)
-    golden("text/async_study/odd.txt", shell.views("async-study", "run"))
-    golden("text/async_study/odd.md", shell.read("run/async_study.md"))
-    golden("text/async_study/odd.html.txt", shell.page("run/async_study.html"))
-
-
 def test_async_study_of_one_kind(shell, make_saves, make_run, golden):
     make_run(make_saves(10**6, True, [(1.0, 2.0)]))
     golden("text/async_study/one_kind.txt", str(shell("async-study", "run")))

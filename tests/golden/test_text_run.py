@@ -6,7 +6,6 @@ import pytest
 
 from tests.golden.text_support import (  # noqa: F401
     begin,
-    crashing,
     eventful,
     fill,
     interrupted,
@@ -98,13 +97,3 @@ def test_a_run_that_is_interrupted(shell, begin, fill, interrupted, golden):
     suite = shell.write("suite.yaml", SUITE)
     begin(suite, "out")
     golden("text/run/interrupted.txt", str(shell("run", suite, *FLAGS)))
-
-
-@pytest.mark.slow
-def test_a_run_whose_workers_die(shell, begin, fill, crashing, golden):
-    suite = shell.write("suite.yaml", SUITE)
-    fill(begin(suite, "out"), repeats=2)
-    begun = shell("run", suite, *FLAGS, width=80, terminal=True)
-    fill(begin(suite, "other"), repeats=2)
-    flags = ("-o", "other", *FLAGS[2:], "--verbose")
-    golden("text/run/crashing.txt", f"{begun}\n{shell('run', suite, *flags)}")

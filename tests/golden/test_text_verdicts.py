@@ -6,7 +6,6 @@ import pytest
 
 from tests.golden.text_support import (  # noqa: F401
     begin,
-    crashing,
     fill_blocks,
     interrupted,
     shell,
@@ -69,15 +68,6 @@ def test_an_arm_that_failed(shell, begin, fill_blocks, golden):
     golden("text/verdicts/failed_candidate.html.txt", shell.page("page.html"))
 
 
-@pytest.mark.slow
-def test_the_arms_of_a_stored_run(shell, begin, fill_blocks, golden):
-    suite = shell.write("suite.yaml", SUITE)
-    fill_blocks(begin(suite, "out"), ratios=(1.5, 1.0))
-    said = [shell("compare", "out", "--html", "new/page.html"), shell("report", "out")]
-    golden("text/verdicts/stored.txt", "\n".join(map(str, said)))
-    golden("text/verdicts/stored.html.txt", shell.page("new/page.html"))
-
-
 def test_an_unfinished_comparison(shell, begin, fill_blocks, golden):
     suite = shell.write("suite.yaml", SUITE)
     fill_blocks(begin(suite, "out"), blocks=3)
@@ -88,14 +78,6 @@ def test_a_comparison_that_is_interrupted(shell, begin, interrupted, golden):
     suite = shell.write("suite.yaml", SUITE)
     begin(suite, "out")
     golden("text/verdicts/interrupted.txt", str(shell("ab", suite, *FLAGS)))
-
-
-@pytest.mark.slow
-def test_a_comparison_whose_workers_die(shell, begin, fill_blocks, crashing, golden):
-    shell.draws = False
-    suite = shell.write("suite.yaml", SUITE)
-    fill_blocks(begin(suite, "out"), blocks=4)
-    golden("text/verdicts/crashing.txt", str(shell("ab", suite, *FLAGS, "--verbose")))
 
 
 def test_arms_from_the_command_line(shell, golden):

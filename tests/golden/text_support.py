@@ -25,7 +25,6 @@ from matplotlib.figure import Figure
 from orbax_bench_core import limits
 from orbax_bench_core.cli import main as command_line
 from orbax_bench_core.config import load_suite
-from orbax_bench_core.execute.group_wait import HostFailed
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.limits import PROBES, Limits
 from orbax_bench_core.limits.model import ProbeResult, Surroundings
@@ -341,16 +340,6 @@ def interrupted(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(WorkerPool, "group", stop)
-
-
-@pytest.fixture
-def crashing(monkeypatch):
-    """Every worker dies at once."""
-
-    def die(*_):
-        raise HostFailed(0, "WorkerDied", "the worker was killed by SIGKILL [9]", "last words")
-
-    monkeypatch.setattr(WorkerPool, "group", die)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BAKE = json.loads((ROOT / "images/docker-bake.json").read_text())
-TARGETS = [name for name in BAKE["target"] if not name.startswith("_")]
 DIGEST = f"sha256:{'0a' * 32}"
 
 
@@ -47,29 +46,6 @@ def arguments(words):
     return dict(each.partition("=")[::2] for each in given)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_target_has_its_own_tag(target):
-    suffix = "" if target == "cpu" else f"-{target}"
-    words = command(target=target, base_image="base")
-    assert words[:4] == ["docker", "build", "--tag", f"orbax-bench:{VERSION}{suffix}"]
-
-
-def test_extras_version_base_and_platform_are_handed_over():
-    given = command(target="tpu", base_image=f"mine@{DIGEST}", platform="linux/arm64", tag="t:1")
-    said = arguments(given)
-    assert said["EXTRAS"] == "gcs,tpu,launch"
-    assert said["VERSION"] == VERSION
-    assert (said["BASE_IMAGE"], said["BASE_DIGEST"]) == (f"mine@{DIGEST}", DIGEST)
-    assert said["CREATED"].endswith("Z")
-    assert given[given.index("--platform") + 1] == "linux/arm64"
-    assert given[given.index("--tag") + 1] == "t:1"
-
-
-def test_a_base_that_is_not_pinned_has_the_digest_that_was_found_or_none():
-    assert arguments(command(base_image="mine:1", digest=DIGEST))["BASE_DIGEST"] == DIGEST
-    assert arguments(command(base_image="mine:1"))["BASE_DIGEST"] == "unknown"
-
-
 def test_the_index_of_a_site_is_handed_on_without_being_shown(monkeypatch, capsys, docker_with):
     monkeypatch.setenv("UV_INDEX", "https://user:secret@index.example/simple")
     assert "UV_INDEX" in arguments(command())
@@ -96,22 +72,6 @@ def test_the_sidecar_and_its_client_have_one_python_and_one_jax():
     assert client["SIDECAR_JAX"]
     pins = (ROOT / "images/pathways-sidecar/jax.txt").read_text()
     assert re.findall(r"^(jax\w*)==(\S+)", pins, re.MULTILINE) == [("jax", jax), ("jaxlib", jax)]
-
-
-@pytest.mark.parametrize(
-    ("remote", "shown"),
-    [
-        ("https://user:secret@git.example:8443/a/b.git", "https://git.example:8443/a/b"),
-        ("git@github.com:a/b.git", "https://github.com/a/b"),
-        ("ssh://git@git.example:22/a/b", "https://git.example/a/b"),
-        ("/srv/git/b.git", "unknown"),
-        ("../b", "unknown"),
-        ("file:///srv/b", "unknown"),
-        ("", "unknown"),
-    ],
-)
-def test_the_source_is_an_address_of_the_web_and_no_path(remote, shown):
-    assert images.web_address(remote) == shown
 
 
 @pytest.fixture
@@ -230,28 +190,3 @@ def test_a_revision_is_the_commit_unless_something_was_changed(repository, monke
     assert found["CREATED"] == "1970-01-01T00:00:00Z"
     (repository / "more").touch()
     assert images.described(repository)["REVISION"].endswith("-dirty")
-
-
-def test_what_git_does_not_know_is_unknown(tmp_path):
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "1"\n')
-    found = images.described(tmp_path)
-    assert (found["REVISION"], found["SOURCE"]) == ("unknown", "unknown")
-
-
-def test_the_bill_of_materials_is_cyclonedx(tmp_path):
-    (tmp_path / "status").write_text(
-        "Package: libc6\nStatus: install ok installed\nArchitecture: amd64\nVersion: 2.36-9+deb12\n"
-        "\nPackage: gone\nStatus: deinstall ok config-files\nArchitecture: all\nVersion: 1\n"
-    )
-    bill = load("sbom").bill("orbax-bench", "1", debian=tmp_path / "status")
-    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
-    listed = {each["name"]: each for each in bill["components"]}
-    references = [each["bom-ref"] for each in bill["components"]]
-    assert len(set(references)) == len(references)
-    assert all(
-        {"type", "name", "version", "purl"} <= set(each) and each["purl"].startswith("pkg:")
-        for each in bill["components"]
-    )
-    assert listed["libc6"]["purl"] == "pkg:deb/debian/libc6@2.36-9%2Bdeb12?arch=amd64"
-    assert "gone" not in listed
-    assert listed["jax"]["purl"].startswith("pkg:pypi/jax@")

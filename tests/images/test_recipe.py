@@ -1,6 +1,5 @@
 """Content of the Dockerfiles."""
 
-import json
 import re
 from pathlib import Path
 
@@ -21,25 +20,6 @@ def instructions(recipe, name):
 
 def test_kubeflow_gives_the_whole_command(recipe):
     assert not instructions(recipe, "ENTRYPOINT")
-
-
-@pytest.mark.parametrize("feature", ["# syntax=", "--mount=", "<<", "--link", "--chmod="])
-def test_the_legacy_builder_understands_it(recipe, feature):
-    assert feature not in recipe
-
-
-def test_the_base_is_an_argument(recipe):
-    assert set(instructions(recipe, "FROM")) <= {"${BASE_IMAGE} AS build", "${BASE_IMAGE}"}
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["version", "revision", "source", "title", "licenses", "created", "base.name", "base.digest"],
-)
-def test_the_image_is_labelled(recipe, name):
-    assert any(
-        f"org.opencontainers.image.{name}=" in label for label in instructions(recipe, "LABEL")
-    )
 
 
 def test_everything_is_installed_with_its_hash(recipe):
@@ -78,13 +58,3 @@ def test_no_file_names_a_package_index():
         path for path in files if re.search(r"index-url\s*=|https?://[^/\s]*pypi", path.read_text())
     ]
     assert named == []
-
-
-def test_every_target_builds_from_a_recipe_that_is_there():
-    targets = json.loads((ROOT / "images/docker-bake.json").read_text())["target"]
-    recipes = {ROOT / target["dockerfile"] for target in targets.values() if "dockerfile" in target}
-    assert recipes == set(RECIPES)
-
-
-def test_the_root_recipe_takes_extras():
-    assert "EXTRAS=gcs,kubernetes" in instructions(RECIPES[0].read_text(), "ARG")

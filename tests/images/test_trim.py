@@ -33,20 +33,6 @@ def test_a_library_is_smaller_and_still_loads(library):
     assert ctypes.CDLL(str(library)).PyInit__yaml
 
 
-def test_there_is_nothing_to_cut_a_second_time(library):
-    trim = load("trim").trim
-    trim(library)
-    assert trim(library) == 0
-
-
-@pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"\x7fELF\x01\x01" + bytes(60)])
-def test_what_is_no_library_of_64_bits_is_left_alone(tmp_path, content):
-    script = tmp_path / "script.so"
-    script.write_bytes(content)
-    assert load("trim").trim(script) == 0
-    assert script.read_bytes() == content
-
-
 def test_every_library_below_a_folder_is_trimmed_but_no_link_to_one(library, capsys):
     (library.parent / "link.so").symlink_to(library)
     load("trim").main([str(library.parent)])

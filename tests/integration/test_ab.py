@@ -143,50 +143,6 @@ def test_a_primary_operation_that_no_point_has_is_no_pass_and_ends_at_the_first_
     assert run.records() == before
 
 
-THREE_IN_TEN = "2 5 8 11 14 17 20 23 26"
-
-
-@pytest.mark.parametrize(
-    "act",
-    [
-        pytest.param("raise", marks=pytest.mark.nightly),
-        pytest.param("hang", marks=pytest.mark.extended),
-        "die",
-    ],
-)
-@pytest.mark.parametrize(
-    "gate",
-    ["{looks: [28]}", pytest.param("{looks: [28], lives: always}", marks=pytest.mark.extended)],
-)
-def test_first_attempts_that_fail_are_told_although_every_retry_passes(comparison, act, gate):
-    script = f"{{act: {act}, act_at: {THREE_IN_TEN}, first_attempts: true}}"
-    # Any attempt may take longer than three seconds beside other work; only one that hangs ends so.
-    timeout_s = 3 if act == "hang" else 60
-    arms = f"{{candidate: {{options: {script}}}}}"
-    run = comparison(arms, gate=gate, retries=1, timeout_s=timeout_s)
-    code, output = run.run()
-    (point,) = run.verdicts["points"]
-    assert point["attempts"]["candidate"]["failed"] == 9
-    assert point["attempts"]["baseline"]["failed"] == 0
-    assert (code, point["word"], point["endpoint"]) == (3, "REGRESSION", "failures"), output
-    assert "9 of 28 first attempts" in output
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("lives", ["auto", "always"])
-def test_saves_that_stall_in_a_third_of_the_candidate_are_a_regression(comparison, lives):
-    stalled = " ".join(map(str, range(2, 48, 3)))
-    run = comparison(
-        f"{{candidate: {{options: {{slow_at: {stalled}}}}}}}",
-        gate=f"{{looks: [28], lives: {lives}}}",
-    )
-    code, output = run.run()
-    assert code == 3, output
-    (point,) = run.verdicts["points"]
-    assert point["endpoint"] == "stalls"
-    assert run.words() == {"save": "REGRESSION", "load": "PASS"}
-
-
 def test_an_operation_that_the_candidate_lacks_is_no_pass_and_is_named(comparison):
     run = comparison("{candidate: {options: {lacks: load}}}")
     code, output = run.run()
@@ -195,34 +151,6 @@ def test_an_operation_that_the_candidate_lacks_is_no_pass_and_is_named(compariso
     assert (point["word"], point["endpoint"]) == ("INCONCLUSIVE", "missing")
     assert "load: the candidate lacks it in 10 of 10 repeats" in point["reason"]
     assert run.words()["save"] == "PASS"
-
-
-@pytest.mark.nightly
-def test_an_operation_that_is_missing_once_is_no_pass(comparison):
-    run = comparison("{candidate: {options: {lacks: load, lacks_at: '7'}}}")
-    code, output = run.run()
-    assert code == 4, output
-    assert "load: the candidate lacks it in 1 of" in run.verdicts["points"][0]["reason"]
-
-
-@pytest.mark.nightly
-def test_arms_that_both_fail_at_once_have_no_verdict(comparison):
-    run = comparison("{candidate: {options: {save_s: 0.021}}}", "{act: raise}")
-    code, output = run.run()
-    assert code == 1, output
-    (point,) = run.verdicts["points"]
-    assert (point["word"], point["failed"]) == ("INCONCLUSIVE", True)
-    assert len(run.records()) == 4
-    assert "no attempt of either arm passed in the first block" in output
-
-
-@pytest.mark.nightly
-def test_a_baseline_that_always_fails_leaves_nothing_to_compare(comparison):
-    run = comparison("{baseline: {options: {act: raise}}}")
-    code, output = run.run()
-    assert code == 1, output
-    assert len(run.records()) == 20
-    assert "every first attempt of the baseline failed" in output
 
 
 @pytest.mark.nightly
@@ -263,32 +191,3 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(comparison):
     after = run.records()
     assert len(after) in (20, 40)
     assert {name: after[name] for name in before} == before
-
-
-@pytest.mark.nightly
-def test_arms_that_take_turns_have_lives_one_after_the_other(comparison):
-    arms = "{candidate: {mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}}}"
-    run = comparison(arms)
-    code, output = run.run("--take-turns")
-    assert code in (0, 4), output
-    (point,) = run.verdicts["points"]
-    assert point["design"]["workers"] == "lives"
-    assert "lives per arm" in output
-
-
-@pytest.mark.nightly
-def test_saves_that_do_not_differ_are_no_regression(comparison, tmp_path):
-    run = comparison("{}", real=True)
-    run.suite.write_text(
-        "suite_name: same\n"
-        "gate: {looks: [10, 20]}\n"
-        "benchmarks: [{generator: save_restore, options: {}}]\n"
-        "mesh_config: {mesh_axes: [fsdp], ici_parallelism: {fsdp: 4}}\n"
-        "checkpoint_config: {spec: {w: {dtype: float32, shape: [2048, 4096], "
-        "sharding: [fsdp, null]}}}\n"
-    )
-    code, output = run.run("--aa")
-    assert code in (0, 4), output
-    assert run.verdicts["word"] != "REGRESSION"
-    (point,) = run.verdicts["points"]
-    assert {one["operation"] for one in point["operations"]} >= {"save_blocking", "save", "load"}

@@ -124,13 +124,6 @@ def test_an_exception_that_no_file_can_hold_is_kept_as_far_as_one_can(mistaken, 
     assert "WorkerDied" not in mistaken.output
 
 
-@pytest.mark.nightly
-def test_an_exception_in_a_warm_up_says_so_in_the_same_places(tmp_path):
-    ended = run(tmp_path, {"raises": 'raise ValueError("kaboom")'}, warmups=1)
-    assert ended.code == 1
-    check_exception(ended, "in a warm-up: kaboom")
-
-
 def check_exception(ended, said):
     place, traceback = "raises.py:11", ended.record("raises")["error"]["traceback"]
     assert f"failed: ValueError: {said} ({place})" in ended.output

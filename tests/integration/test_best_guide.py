@@ -24,12 +24,3 @@ def test_a_sweep_ends_in_a_recommendation_with_code(tmp_path):
         assert "with context:" in done.stdout
         assert "Pareto front of save, load, bytes" in done.stdout
         assert re.search(r"use_compression=false takes [\d.]+x \[", done.stdout)
-
-
-@pytest.mark.extended
-def test_a_search_ends_and_says_why(tmp_path):
-    command = BLOCKS[1][0].replace("=30", "=4")
-    done = execute(f"{command} --no-limits", tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"search ended after \d rounds: .*; \d+ repeats instead of 32", done.stdout)
-    assert "a search for save dropped" in done.stdout

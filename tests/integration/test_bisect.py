@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cluster import Hosts
-from tests.support.processes import REAL_CLI
-
 pytestmark = pytest.mark.nightly
 
 HERE = Path(__file__).parent
@@ -68,31 +65,3 @@ def test_the_first_slow_release_is_found(wheels, tmp_path):
     assert len(answer["steps"]) <= 5
     assert (tmp_path / "out" / "bisect.html").exists()
     assert "planted 1.3 is the first release in which load regressed" in done.stdout
-
-
-@pytest.mark.extended
-def test_three_releases_are_searched_on_two_hosts_whose_agents_join_once(wheels, tmp_path):
-    for version in ("1.3", "1.10"):
-        (wheels / f"planted-{version}-py3-none-any.whl").unlink()
-    slow = wheels / "planted-1.2-py3-none-any.whl"
-    with zipfile.ZipFile(slow) as wheel:
-        files = {name: wheel.read(name) for name in wheel.namelist()}
-    with zipfile.ZipFile(slow, "w") as wheel:
-        for name, data in {**files, "planted.py": b"SECONDS = 0.06\n"}.items():
-            wheel.writestr(name, data)
-    suite, out = tmp_path / "suite.yaml", tmp_path / "out"
-    suite.write_text(SUITE)
-    which = ["--package", "planted", "--good", "1.0", "--bad", "1.2", "--wheels", wheels]
-    command = ["bisect", suite, "-o", out, "--no-lock", *which, "--only-wheels"]
-    with Hosts(tmp_path, *command, cli=REAL_CLI) as hosts:
-        started = [hosts.start(rank, PYTHONPATH=str(HERE)) for rank in (0, 1)]
-        codes = [process.wait(timeout=560) for process in started]
-        assert codes == [3, 3], hosts.said(0) + hosts.said(1)
-        assert hosts.orphans() == []
-    answer = json.loads((out / "bisect.json").read_text())
-    assert (answer["last_good"], answer["first_bad"]) == ("1.1", "1.2")
-    assert len(answer["steps"]) > 1
-    for step in answer["steps"]:
-        records = list((out / step["folder"] / "records").rglob("host_1.json"))
-        assert {json.loads(path.read_text())["status"] for path in records} == {"passed"}
-    assert hosts.said(0).count("has joined") == 1

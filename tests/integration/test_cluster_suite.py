@@ -72,17 +72,3 @@ def test_the_copy_travels_through_a_bucket(start, tmp_path, emulator):
     assert hosts.codes(started) == [0, 0], hosts.said(0) + hosts.said(1)
     bucket = tmp_path / "storage" / ".cloudstorage" / "bench-bucket" / "out"
     assert len(list(bucket.rglob("host_*.json"))) == 2
-
-
-@pytest.mark.nightly
-def test_a_module_that_one_host_lacks_is_named_with_the_host(start, tmp_path):
-    (tmp_path / "installed").mkdir()
-    text = (HERE / "steady.py").read_text()
-    (tmp_path / "installed" / "faraway.py").write_text(text)
-    out = tmp_path / "out"
-    hosts, started = start("faraway", out, own={"PYTHONPATH": str(tmp_path / "installed")})
-    assert hosts.codes(started) == [1, 1], hosts.said(0) + hosts.said(1)
-    said = [line for line in hosts.said(0).splitlines() if "faraway" in line]
-    assert any("host 1" in line for line in said), hosts.said(0)
-    (record,) = [json.loads(path.read_text()) for path in out.rglob("host_1.json")]
-    assert record["error"]["type"] == "BenchmarkClassError"

@@ -102,12 +102,6 @@ def test_the_record_says_what_ran(records, request, newest):
     assert {one["orbax-bench"] for one in versions} == {ours}
 
 
-def test_all_environments_save_the_same(run):
-    found = map(json.loads, map(Path.read_text, run.glob("records/*/repeat_0/host_0.json")))
-    digests = {json.dumps(one["state"]["digest"], sort_keys=True) for one in found}
-    assert len(digests) == 1
-
-
 def test_an_option_that_it_lacks_is_a_failure_that_says_so(records, request):
     (about,) = [one for one in records if _is_about(one, use_load_and_broadcast=True)]
     if request.node.callspec.params["records"] == "newest":
@@ -121,22 +115,6 @@ def test_an_option_that_it_lacks_is_a_failure_that_says_so(records, request):
         )
 
 
-@pytest.mark.parametrize(("parallel", "files"), [(False, 1), (True, 4)])
-def test_use_replica_parallel_has_its_effect(run, records, parallel, files):
-    (about,) = [
-        one for one in records if _is_about(one, use_zarr3=False, use_replica_parallel=parallel)
-    ]
-    assert len(_chunks(run, about, "replicated")) == files
-
-
-CHUNKED = {"chunk_byte_size": 256, "use_load_and_broadcast": False}
-
-
-def test_chunk_byte_size_has_its_effect(run, records):
-    (about,) = [one for one in records if _is_about(one, **CHUNKED)]
-    assert len(_chunks(run, about, "sharded")) == 64 * 32 * 2 // 256
-
-
 @pytest.mark.parametrize("metric", ["2_save_breakdown/", "6_tensorstore/", "7_memory/"])
 def test_every_kind_of_collector_measures(records, metric):
     (about,) = [one for one in records if _is_about(one, async_enabled=False)]
@@ -145,9 +123,3 @@ def test_every_kind_of_collector_measures(records, metric):
 
 def _is_about(record, **option):
     return option.items() <= record["point"]["options"].items()
-
-
-def _chunks(run, record, array):
-    """The files that hold the chunks of an array, in either version of Zarr."""
-    folder = next(run.glob(f"*{record['point_id']}*/repeat_0/ckpt/*/{array}"))
-    return [one for one in folder.rglob("*") if one.is_file() and one.name[0].isdigit()]

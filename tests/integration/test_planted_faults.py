@@ -5,9 +5,7 @@ What nobody looked at never passes: each fault is certain, and so is each outcom
 
 import json
 import os
-import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -111,16 +109,6 @@ def test_attempts_that_hang_or_fail_are_a_regression_although_retries_pass(plant
 
 
 @both_ways
-def test_an_operation_that_the_candidate_lacks_is_named(planted, by):
-    run = planted("missing")
-    code, output = run.compare(by)
-    assert code == 4, output
-    assert run.point["endpoint"] == "missing"
-    assert "load" in run.point["reason"]
-    assert "load" in output
-
-
-@both_ways
 def test_saves_that_stall_are_a_regression(planted, by):
     run = planted("stall")
     code, output = run.compare(by)
@@ -141,28 +129,6 @@ def test_an_offset_of_a_process_is_no_regression(planted, by):
     assert run.point["word"] == "PASS"
     workers = {json.loads(file.read_text())["worker"] for file in run.records}
     assert len(workers) == 2 * run.point["blocks"] * 2
-
-
-@pytest.mark.extended
-@both_ways
-def test_of_two_hosts_the_one_that_is_frozen_is_named(planted, by):
-    run = planted("freeze", processes=2, timeout_s=60)
-    code, output = run.compare(by)
-    assert code == 3, output
-    assert (run.point["word"], run.point["endpoint"]) == ("REGRESSION", "failures")
-    assert run.point["attempts"]["baseline"]["failed"] == 0
-    errors = {
-        host: [
-            attempt["error"]["type"]
-            for file in (run.directory / "records").glob(f"*/repeat_*/host_{host}.json")
-            for attempt in json.loads(file.read_text())["attempts"]
-        ]
-        for host in range(2)
-    }
-    frozen = run.point["attempts"]["candidate"]["failed"]
-    assert frozen >= 3
-    assert errors == {0: ["PeerFailed"] * frozen, 1: ["Frozen"] * frozen}
-    assert "Frozen: host 1 " in output
 
 
 @by_pipeline_where_there_is_time
@@ -192,31 +158,6 @@ def test_a_copied_record_is_named_and_left_out(planted, by):
         code, output = run.command(command, run.directory)
         assert code != 0
         assert "repeat_999" in output
-
-
-def test_an_orphan_that_was_frozen_overwrites_nothing(planted):
-    run = planted("stall")
-    process = run.start("ab", run.suite, "-o", run.directory, "--no-lock")
-    while len(run.records) < 3:
-        assert process.poll() is None
-        time.sleep(0.05)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    workers = [int(child) for child in children if b"orbax_bench_core.worker" in cmdline(child)]
-    assert workers
-    for worker in workers:
-        os.kill(worker, signal.SIGSTOP)
-    process.kill()
-    process.communicate()
-    code, output = run.compare("command")
-    kept = {file: file.read_bytes() for file in run.records}
-    for worker in workers:
-        try:
-            os.kill(worker, signal.SIGCONT)
-        except ProcessLookupError:
-            continue
-    time.sleep(3)
-    assert code == 3, output
-    assert {file: file.read_bytes() for file in run.records} == kept
 
 
 def cmdline(pid):

@@ -54,9 +54,3 @@ def drill(emulator, tmp_path):
 def test_a_job_whose_bucket_is_gone_notices_and_goes_on_when_it_is_back(drill, status):
     series = drill("training", status, 90)
     assert (series["recovered"], series["verified"]) == (1, True)
-
-
-@pytest.mark.extended
-def test_a_job_that_starts_while_its_bucket_is_gone(drill):
-    series = drill("restoring", 503, 3)
-    assert (series["recovered"], series["verified"]) == (1, True)

@@ -175,20 +175,6 @@ def test_the_hparams_tab_fills_every_metric_column(server):
         assert len(group["metricValues"]) == len(experiment["metricInfos"])
 
 
-@pytest.mark.parametrize("order", ["ORDER_ASC", "ORDER_DESC"])
-def test_the_hparams_tab_sorts_by_a_metric(server, order):
-    metric = {"group": "", "tag": "load_0_basics/time_s_median"}
-    groups = session_groups(server, metric=metric, order=order)
-    values = [
-        cell["value"]
-        for group in groups
-        for cell in group["metricValues"]
-        if cell["name"] == metric
-    ]
-    assert values == sorted(values, reverse=order == "ORDER_DESC")
-    assert len(values) == 2
-
-
 def test_defect_22_no_scalar_of_a_real_run_is_a_time_since_the_epoch(run_directory):
     tags = set()
     for file in Path(run_directory, "tensorboard").glob("*/host_0/*tfevents*"):
@@ -239,45 +225,7 @@ def open_page(default_server, browser):
 
 
 @pytest.mark.nightly
-def test_the_page_of_scalars_shows_a_chart_per_tag(open_page):
-    text = open_page("?tagFilter=save_0_basics%2Ftime_s#timeseries").text_once(
-        "save_0_basics/time_s", "Tags matching filter", "host_0"
-    )
-    assert "No scalar data" not in text
-
-
-@pytest.mark.nightly
-def test_the_page_of_hparams_lists_the_points_with_their_metrics(open_page, default_server):
-    groups = session_groups(default_server, hparam="use_ocdbt")
-    # The tab shows five metric columns: those of operations that move bytes come first.
-    shown = re.compile(r"(save|load)_(0_basics/time_s_median|4_throughput/operation_gbps_mean)")
-    values = [
-        cell["value"]
-        for group in groups
-        for cell in group["metricValues"]
-        if shown.fullmatch(cell["name"]["tag"])
-    ]
-    assert len(values) == 8
-    names = [group["name"] for group in groups]
-    text = open_page("#hparams").text_once("use_ocdbt", "load [GiB/s]", *names)
-    assert [value for value in values if f"{value:#.5g}" not in text] == []
-
-
-@pytest.mark.nightly
-def test_the_page_of_texts_renders_the_cards(open_page):
-    text = open_page("#text").text_once("at_a_glance/save", "bytes of the operation")
-    assert f"{STATE_BYTES} bytes" in text
-    assert "|---" not in text
-
-
-@pytest.mark.nightly
 def test_defect_18_the_page_of_texts_tells_data_from_metadata(open_page):
     open_page("#text&tagFilter=^inventory$").text_once(
         "ocdbt_data", "ocdbt_manifest", "zarr3_chunk", "zarr3_metadata"
     )
-
-
-@pytest.mark.nightly
-def test_profiler_traces_lie_where_the_profile_tab_looks(run_directory):
-    traces = Path(run_directory, "tensorboard").glob("*__save/plugins/profile/*/*.xplane.pb")
-    assert len(list(traces)) == 2

@@ -1,6 +1,5 @@
 """Three hosts with addresses of their own, and real workers: what they leave, and a verdict."""
 
-import contextlib
 import json
 import os
 import re
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.execute import LOCK_FILE, measuring_lock
 from tests.support.cluster import Hosts
 from tests.support.namespaces import Lab, why_not
 from tests.support.processes import REAL_CLI, start_cli
@@ -41,14 +39,6 @@ execution: {retries: 1, timeout_s: 120}
 gate: {lives: always, looks: [16]}
 benchmarks: [{generator: steady.Steady, options: {}}]
 arms: {candidate: {options: {save_s: 0.06}}}
-"""
-
-
-QUICK = """
-suite_name: quick
-num_repeats: 1
-execution: {processes: 3, warmups: 0}
-benchmarks: [{generator: tests.support.scripted.Scripted, options: {}}]
 """
 
 
@@ -137,25 +127,3 @@ def test_a_comparison_with_lives_ends_in_its_verdict_after_as_many_operations_as
     assert len(lives) == len(set(lives.values())) == 4 * blocks * SIZE
     assert {one["num_hosts"] for one in found} == {SIZE}
     assert all(one["attempts"] == [] for one in found)
-
-
-def test_each_host_has_a_lock_of_its_own_and_says_where_it_is_held(tmp_path):
-    (tmp_path / "suite.yaml").write_text(QUICK)
-    LOCK_FILE.touch()
-    locks = [tmp_path / f"lock_{rank}" for rank in range(SIZE)]
-    for lock in locks:
-        lock.touch()
-    words = ("run", tmp_path / "suite.yaml", "-o", tmp_path / "out", "--no-limits")
-    with (
-        Lab(SIZE) as lab,
-        Hosts(tmp_path, *words, size=SIZE, lab=lab) as hosts,
-        contextlib.ExitStack() as held,
-    ):
-        held.enter_context(measuring_lock(print, lock_file=locks[1]))
-        started = [hosts.start(rank, {LOCK_FILE: locks[rank]}) for rank in range(SIZE)]
-        hosts.wait_until_said(0, f"host 1 (ob1): waiting: process {os.getpid()} is measuring")
-        assert not records(tmp_path / "out")
-        held.close()
-        assert hosts.codes(started) == [0, 0, 0], hosts.said(0)
-    assert "host 2 (ob2): waiting" not in hosts.said(0)
-    assert len(records(tmp_path / "out")) == SIZE

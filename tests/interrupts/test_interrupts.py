@@ -58,14 +58,6 @@ def test_what_came_to_its_end_is_not_interrupted():
         lose()
 
 
-def test_the_next_command_was_not_told():
-    with interrupted_when_told():
-        lose()
-    raise_if_told()
-    with interrupted_when_told():
-        raise_if_told()
-
-
 def test_an_error_of_a_command_that_was_not_told_stays_what_it_is():
     with pytest.raises(TypeError), interrupted_when_told():
         raise TypeError

@@ -6,11 +6,6 @@ from orbax_bench_core.limits.scratch import fitting_bytes
 MIB = 1 << 20
 
 
-def test_what_fits_is_left_as_it_is():
-    found = fitting_bytes(100 * MIB, free_disk=200 * MIB, free_memory=800 * MIB)
-    assert found == (100 * MIB, "")
-
-
 def test_disk_caps_at_half_of_what_is_free():
     found, why = fitting_bytes(100 * MIB, free_disk=40 * MIB, free_memory=800 * MIB)
     assert found == 20 * MIB

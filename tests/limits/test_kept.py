@@ -101,13 +101,6 @@ def test_those_of_another_machine_or_release_are_not_taken(machine, monkeypatch,
     assert machine.run().confirmed is None
 
 
-def test_a_torn_file_is_no_limits(machine, tmp_path):
-    machine.run()
-    (file,) = (tmp_path / "kept").iterdir()
-    file.write_text(file.read_text()[:100])
-    assert machine.run().confirmed is None
-
-
 @pytest.mark.slow  # it waits for a disk
 def test_a_check_leaves_nothing_and_finds_times(tmp_path, monkeypatch):
     monkeypatch.setenv(kept.FOLDER, "none")

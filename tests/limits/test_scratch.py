@@ -18,13 +18,6 @@ def test_the_folder_goes_after_a_failure_too(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_there_before_stays(tmp_path):
-    (tmp_path / "mine").write_text("data")
-    with scratch(epath.Path(tmp_path)):
-        pass
-    assert (tmp_path / "mine").read_text() == "data"
-
-
 def test_a_directory_that_cannot_be_written_is_named():
     with pytest.raises(UserError, match="cannot write to /proc: "), scratch(epath.Path("/proc")):
         pass
@@ -43,7 +36,3 @@ def test_only_a_directory_will_do(tmp_path, name, problem):
 def test_an_unknown_scheme_is_refused():
     with pytest.raises(UserError, match="local paths and gs:// only"):
         existing_directory("s3://bucket/dir")
-
-
-def test_a_bucket_is_taken_as_it_is():
-    assert str(existing_directory("gs://bucket/dir")) == "gs://bucket/dir"

@@ -17,7 +17,7 @@ from orbax_bench_core.limits.share import (
     probe_cells,
     unasked,
 )
-from orbax_bench_core.measure import PAGE_FAULTS, Sample, all_metrics
+from orbax_bench_core.measure import PAGE_FAULTS, Sample
 from orbax_bench_core.records import repeats_of
 
 GIB = 2**30
@@ -106,10 +106,6 @@ def test_a_save_is_bounded_by_writing_and_costs_more_than_tensorstore(compare):
     assert found.overhead == pytest.approx(4.0 / 5.0)
 
 
-def test_a_durable_save_is_a_save(compare):
-    assert compare("save_durable") == compare("save")
-
-
 def test_a_cold_load_is_bounded_by_cold_reads(compare):
     found = compare("load", cache="cold")
     assert found.bound.probe == "read_cold"
@@ -172,18 +168,6 @@ def test_page_faults_say_how_much_is_touched(compare, host_memory):
     assert (found.bound.probe, found.bound.share) == ("first_touch", 1.5)
 
 
-def test_default_memory_may_be_reused(compare):
-    assert compare("load", host_memory="default", faults=0).bound.probe == "read_warm"
-
-
-def test_default_memory_counts_as_fresh_where_faults_are_not_counted(compare):
-    assert compare("load", host_memory="default").bound.probe == "first_touch"
-
-
-def test_page_faults_are_those_of_the_collector():
-    assert PAGE_FAULTS in {metric.name for metric in all_metrics()}
-
-
 def test_the_sentence_names_first_touch_where_it_takes_half_of_the_time(compare):
     found = compare("load", host_memory="default", faults=GIB / PAGE)
     assert found.first_touch == (
@@ -212,15 +196,6 @@ def test_an_operation_without_bytes_has_no_limits(make_point, make_record):
     assert operation_limits(summary, [point], made_up()) == {}
 
 
-def test_points_that_are_not_named_are_left_out(make_record):
-    summary = summarize(repeats_of([make_record(times={"save": 1.0}, sizes={"save": GIB})]))
-    assert operation_limits(summary, [], made_up()) == {}
-
-
-def test_limits_that_have_nothing_to_say_bound_nothing(compare):
-    assert compare("save", limits=made_up({"memory_copy": 1.0})) is None
-
-
 def test_cells_say_what_bounds_and_by_how_much(compare):
     cells = limit_cells(compare("load", cache="cold"))
     assert dict(zip(LIMIT_HEADINGS, cells, strict=True)) == {
@@ -228,10 +203,6 @@ def test_cells_say_what_bounds_and_by_how_much(compare):
         "of limit": "40 %",
         "vs TensorStore": "1.25x",
     }
-
-
-def test_cells_are_dashes_where_nothing_is_known(compare):
-    assert limit_cells(compare("save", host_memory="fresh"))[2] == "–"
 
 
 def test_a_probe_is_a_row_of_speed_spread_and_what_it_bounds():
@@ -242,16 +213,6 @@ def test_a_probe_is_a_row_of_speed_spread_and_what_it_bounds():
         "spread": "0 %",
         "bounds": "a cold load",
     }
-
-
-def test_a_probe_without_times_is_a_row_with_the_reason():
-    result = ProbeResult(name="read_cold", num_bytes=GIB, reason="not cold")
-    assert probe_cells(result) == ("cold read", "–", "–", "not cold")
-
-
-def test_every_probe_has_words_of_its_own():
-    rows = [probe_cells(result) for result in made_up().probes]
-    assert len({row[0] for row in rows}) == len(PROBES)
 
 
 def test_limits_become_columns_of_the_operations_table(compare):

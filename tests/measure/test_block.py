@@ -58,30 +58,6 @@ def test_defect_7_collectors_of_inner_blocks_are_outside_the_clocks_of_all_outer
     assert max(seconds(metrics, "a"), seconds(metrics, "b")) == 0
 
 
-def test_the_operation_of_an_inner_block_is_inside_the_outer_clock(
-    add_scripted: AddScripted, pause: Pause
-) -> None:
-    add_scripted("slow", pause, pause)
-    metrics = Metrics()
-
-    with metrics.measure("outer", ["time"]), metrics.measure("inner", ["time", "slow"]):
-        pause()
-
-    assert seconds(metrics, "outer") == PAUSE_S
-
-
-def test_blocks_of_several_metrics_objects_share_the_subtraction(
-    add_scripted: AddScripted, pause: Pause
-) -> None:
-    add_scripted("slow", pause, pause)
-    outer, inner = Metrics(), Metrics()
-
-    with outer.measure("outer", ["time"]), inner.measure("inner", ["time", "slow"]):
-        pass
-
-    assert seconds(outer, "outer") == 0
-
-
 def test_an_observer_inside_a_collector_of_an_inner_block_is_subtracted_once(
     add_scripted: AddScripted, pause: Pause
 ) -> None:

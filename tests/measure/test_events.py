@@ -66,14 +66,6 @@ def test_event_has_its_published_tag_and_unit(row: str) -> None:
     assert (metric.name, metric.unit) == (tag, unit)
 
 
-def test_no_two_events_share_a_metric() -> None:
-    assert len({metric.name for metric in events.METRICS}) == len(events.METRICS)
-
-
-def test_no_two_metrics_share_an_event() -> None:
-    assert len(events.BY_EVENT) == len(events.METRICS)
-
-
 def test_rates_and_ratios_are_never_summed() -> None:
     summed = {metric.unit for metric in events.METRICS if metric.aggregate == "sum"}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from orbax_bench_core.measure import interference, known_metrics
+from orbax_bench_core.measure import interference
 from orbax_bench_core.measure.collectors import Reading
 
 
@@ -45,23 +45,11 @@ def test_inflation_is_a_ratio_of_means_so_that_one_stall_counts() -> None:
     )
 
 
-def test_an_undisturbed_save_costs_nothing() -> None:
-    assert cost([1.0, 3.0], [2.0] * 5, background_s=10.0) == {
-        "blocked_s": 0,
-        "lost_s": 0,
-        "lost_steps": 0,
-    }
-
-
 def test_lost_steps_are_those_that_would_have_fitted_beside_those_taken() -> None:
     # Ten seconds hold ten undisturbed steps; six were taken.
     assert cost([1.0], [1.0, 1.0, 1.0, 1.0, 1.0, 5.0], background_s=10.0)["lost_steps"] == (
         pytest.approx(4)
     )
-
-
-def test_lost_time_is_in_seconds_whatever_a_step_takes() -> None:
-    assert cost([2.0], [4.0] * 3, background_s=12.0)["lost_s"] == pytest.approx(6)
 
 
 def test_blocked_time_is_lost_whole() -> None:
@@ -74,16 +62,3 @@ def test_a_step_that_outlasts_the_save_counts_whole() -> None:
 
 def test_a_save_that_outlasts_the_steps_goes_on_as_they_show() -> None:
     assert cost([1.0], [2.0], background_s=100.0)["lost_s"] == pytest.approx(50)
-
-
-@pytest.mark.parametrize(
-    "readings",
-    [
-        interference.interference_of_steps([1.0], beside=[1.0]),
-        interference.interference_of_save([1.0], [1.0], blocked_s=1.0, background_s=1.0),
-    ],
-)
-def test_every_reading_is_of_a_registered_metric_in_its_unit(readings: list[Reading]) -> None:
-    assert [known_metrics.lookup(one.metric).unit for one in readings] == [
-        one.unit for one in readings
-    ]

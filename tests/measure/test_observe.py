@@ -37,17 +37,6 @@ def test_the_observer_gets_what_a_failing_block_measured() -> None:
     assert [sample.operation for sample in seen] == ["op"]
 
 
-def test_nobody_observes_afterwards() -> None:
-    seen: list[Sample] = []
-
-    with observing(seen.extend):
-        pass
-    with Metrics().measure("op", ["time"]):
-        pass
-
-    assert seen == []
-
-
 def test_a_second_observer_is_an_error() -> None:
     with observing(lambda _: None), pytest.raises(RuntimeError, match="observing is already"):
         observing(lambda _: None).__enter__()

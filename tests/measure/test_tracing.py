@@ -52,17 +52,6 @@ def test_defect_27_the_trace_of_a_block_that_raises_is_written(
     assert list(tmp_path.glob("op/plugins/profile/*/*.xplane.pb"))
 
 
-def test_every_outermost_block_is_traced(calls: list[str], under: DirectoryFor) -> None:
-    metrics = Metrics()
-
-    with tracing(under):
-        for name in ("save", "load"):
-            with metrics.measure(name, ["time"]):
-                pass
-
-    assert calls == ["start save", "stop", "start load", "stop"]
-
-
 def test_inner_blocks_share_the_session_of_the_outermost(
     calls: list[str], under: DirectoryFor, tmp_path: Path
 ) -> None:
@@ -139,15 +128,6 @@ def test_one_trace_runs_at_a_time(calls: list[str], under: DirectoryFor) -> None
     assert calls == ["start first", "stop"]
 
 
-def test_nothing_is_traced_afterwards(calls: list[str], under: DirectoryFor) -> None:
-    with tracing(under):
-        pass
-    with Metrics().measure("op", ["time"]):
-        pass
-
-    assert calls == []
-
-
 def test_the_profiler_is_outside_the_clock(
     under: DirectoryFor, monkeypatch: pytest.MonkeyPatch, pause: Callable[[], None]
 ) -> None:
@@ -195,8 +175,3 @@ def test_a_failing_choice_of_directory_leaves_the_block_untraced(calls: list[str
         pass
 
     assert calls == []
-
-
-def test_a_second_tracing_is_an_error(under: DirectoryFor) -> None:
-    with tracing(under), pytest.raises(RuntimeError, match="tracing is already active"):
-        tracing(under).__enter__()

@@ -1,7 +1,6 @@
 """Counts: trials that go on where they were stopped."""
 
 import concurrent.futures
-import json
 import sys
 
 import pytest
@@ -25,14 +24,6 @@ def run(tmp_path, capsys):
         return code, capsys.readouterr().out
 
     return call
-
-
-def test_a_count_that_holds(run, tmp_path):
-    code, out = run(counts=[count(trials=2)])
-    assert code == 0
-    assert "holds   one: it holds\n        2 of 2 trials, 0 failed\n" in out
-    lines = [json.loads(line) for line in (tmp_path / "one.jsonl").read_text().splitlines()]
-    assert [(line["trial"], line["said"]) for line in lines] == [(0, "seen"), (1, "seen")]
 
 
 def test_it_goes_on_where_it_was_stopped(run, tmp_path):
@@ -62,11 +53,6 @@ def test_too_many_failures_fail(run):
     assert run(counts=[count("raise SystemExit(1)", failures=3)])[0] == 0
 
 
-def test_what_is_left_is_listed(run):
-    code, out = run("--list", counts=[count()])
-    assert (code, out) == (4, "open    one: it holds\n        0 of 3 trials, 0 failed\n")
-
-
 def test_every_fault_of_hosts_is_counted():
     counted = {count.name for count in COUNTS if count.name.startswith("hosts_")}
     assert counted == {f"hosts_{fault}" for fault in FAULTS}
@@ -78,7 +64,3 @@ def test_a_trial_that_hangs_has_failed(run):
     code, out = run(counts=[hanging])
     assert code == 1
     assert "not done after 0.2 s" in out
-
-
-def test_every_count_has_a_name_of_its_own():
-    assert len({each.name for each in COUNTS}) == len(COUNTS)

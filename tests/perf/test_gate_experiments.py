@@ -1,13 +1,12 @@
 """Comparisons are counted the same whatever they are divided into."""
 
 import dataclasses
-import math
 import pickle
 
 import numpy as np
 import pytest
 
-from perf.gate.cells import Cell, Counter, Kind, Tally
+from perf.gate.cells import Cell, Kind, Tally
 from perf.gate.designs import IN_TURNS, LIVES, ONE_WORKER, PER_ARM_PROCESS, with_tau
 from perf.gate.experiments import run
 
@@ -20,10 +19,6 @@ def test_parts_add_up_to_the_cell() -> None:
     parts = cell(series=25).parts(10)
     assert [part.series for part, _ in parts] == [10, 10, 5]
     assert len({seed for _, seed in parts}) == 3
-
-
-def test_cells_have_seeds_of_their_own() -> None:
-    assert cell().parts(20)[0][1] != cell(ratio=1.2).parts(20)[0][1]
 
 
 def test_the_number_of_comparisons_is_no_part_of_a_cells_name() -> None:
@@ -81,16 +76,3 @@ def test_tallies_add_up() -> None:
     assert total == Tally(3, {"a": 2, "b": 2}, 40, 600)
     assert total.rate("a") == pytest.approx(2 / 3)
     assert total.mean_operations == pytest.approx(40 / 3)
-
-
-def test_a_counter_counts() -> None:
-    counter = Counter()
-    counter.take(10, seen=True)
-    counter.take(20, seen=False)
-    assert counter.tally() == Tally(2, {"seen": 1}, 30, 500)
-
-
-def test_the_error_of_a_share_is_binomial_and_never_none() -> None:
-    assert Tally(100, {"a": 20}).error("a") == pytest.approx(math.sqrt(0.2 * 0.8 / 100))
-    assert Tally(100, {}).error("a") > 0
-    assert Tally(100, {"a": 100}).error("a") > 0

@@ -18,11 +18,6 @@ def test_what_was_measured_is_read(tmp_path: Path) -> None:
     assert found == {"busy save": [0.5, 0.25], "busy load": [0.1, 0.2]}
 
 
-def test_nothing_to_replay_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nothing to replay"):
-        read_series(tmp_path)
-
-
 def test_the_repository_has_real_series() -> None:
     assert all(len(series.times) >= 400 and series.real for series in read_series())
 
@@ -32,11 +27,6 @@ def test_windows_are_consecutive_values_in_their_order() -> None:
     assert found.shape == (50, 10)
     assert (np.diff(found, axis=1) == 1).all()
     assert len(set(found[:, 0])) > 10
-
-
-def test_a_window_longer_than_the_series_is_an_error() -> None:
-    with pytest.raises(ValueError, match="a has 100 values, and a window 101"):
-        windows(SERIES, np.random.default_rng(0), 1, 101)
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -21,13 +21,6 @@ def test_a_committed_file_has_commit_branch_and_path(git, repository):
     assert found.path == "benches/mine.py"
 
 
-def test_a_tag_stands_in_its_words(git, repository):
-    git("tag", "v1.2")
-    found = source(repository)
-    assert (found.tags, found.describe) == (("v1.2",), "v1.2")
-    assert found.words == f"{found.commit[:12]} (v1.2)"
-
-
 def test_what_git_cannot_tell_is_unknown(repository):
     (repository / ".git" / "index").write_bytes(b"broken")
     found = source(repository)
@@ -96,11 +89,6 @@ def test_a_repository_without_a_commit_is_unknown(git, tmp_path):
     assert source(tmp_path / "repository", "mine.py").revision == "unknown"
 
 
-def test_without_git_it_is_unknown(repository, monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert source(repository).reason == "git is not installed"
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="needs to give a folder to somebody else")
 def test_a_repository_of_somebody_else_is_unknown_with_gits_reason(repository, monkeypatch):
     for name in ("SUDO_UID", "GIT_TEST_ASSUME_DIFFERENT_OWNER"):
@@ -127,33 +115,10 @@ def source_of_module(name):
     return code_under_test({"m.C": file}, "").generators["m.C"]
 
 
-@pytest.mark.parametrize("file", ["", "gs://bucket/suite.yaml"])
-def test_a_suite_that_is_no_local_file_is_unknown(file):
-    assert code_under_test({}, file).suite.reason == "it is no file of this machine"
-
-
-def test_each_repository_is_asked_once(repository, monkeypatch):
-    asked = []
-    ask = module.ask
-    monkeypatch.setattr(module, "ask", lambda *words: asked.append(words[1]) or ask(*words))
-    names = ("benches/mine.py", "suite.yaml", ".gitignore")
-    code_under_test({name: str(repository / name) for name in names}, "")
-    assert asked.count("diff") == asked.count("describe") == 1
-
-
-def test_the_code_under_test_of_a_built_in_is_the_suite(make_record):
-    code = {"generator": {"commit": "a1"}, "suite": {"commit": "b2"}}
-    assert make_record(provenance={"code": code}).code.commit == "b2"
-
-
 def test_the_code_under_test_of_a_class_is_its_file(make_record, make_point):
     point = make_point(benchmark="mine.Mine")
     code = {"generator": {"commit": "a1"}, "suite": {"commit": "b2"}}
     assert make_record(point, provenance={"code": code}).code.commit == "a1"
-
-
-def test_a_record_of_version_1_does_not_know(make_record):
-    assert make_record(provenance={}).code.revision == "unknown"
 
 
 def test_a_class_that_was_edited_since_the_run_began_is_found_anew(repository, git):

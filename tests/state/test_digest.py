@@ -68,20 +68,12 @@ def test_swapped_elements_are_seen() -> None:
     assert _one(swapped) != _one(values)
 
 
-def test_swapped_rows_are_seen() -> None:
-    assert _one(_made()[::-1]) != _one(_made())
-
-
 def test_the_shape_is_seen() -> None:
     assert _one(_made().reshape(8, 16)) != _one(_made())
 
 
 def test_the_dtype_is_seen_when_the_bits_are_equal() -> None:
     assert _one(_made().view(np.uint32)) != _one(_made())
-
-
-def test_zeros_and_ones_of_one_shape_differ() -> None:
-    assert _one(np.zeros((4, 4), np.uint8)) != _one(np.ones((4, 4), np.uint8))
 
 
 @pytest.mark.slow
@@ -101,11 +93,6 @@ def test_the_parts_of_complex_numbers_are_not_interchangeable() -> None:
     assert _one(jnp.array([1 + 2j])) != _one(jnp.array([2 + 1j]))
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
-def test_scalars_and_empty_arrays_have_a_digest(shape: tuple[int, ...]) -> None:
-    assert _one(jnp.ones(shape)) == _one(np.ones(shape))
-
-
 def test_leaves_of_python_are_told_apart() -> None:
     leaves = [1, 2, True, 1.0, "1", b"1", 1j, np.int64(1), np.float64(1)]
     assert len({_one(leaf) for leaf in leaves}) == len(leaves)
@@ -114,14 +101,6 @@ def test_leaves_of_python_are_told_apart() -> None:
 def test_random_keys_are_told_from_their_words() -> None:
     key = jax.random.key(3)
     assert _one(key) == _one(jax.random.key(3)) != _one(jax.random.key_data(key))
-
-
-def test_keys_are_dotted_paths() -> None:
-    assert list(digest({"params": {"w": 1}, "opt": [2, {"mu": 3}]})) == [
-        "opt.0",
-        "opt.1.mu",
-        "params.w",
-    ]
 
 
 def test_other_leaves_are_refused() -> None:
@@ -157,10 +136,6 @@ def test_parts_of_several_processes_add_up() -> None:
 def test_parts_of_different_trees_are_refused() -> None:
     with pytest.raises(StateError, match="the processes hold different trees"):
         combine([partial_digest({"w": _made()}), partial_digest({"w": _made().astype(np.int32)})])
-
-
-def test_equal_digests_have_no_differences() -> None:
-    assert compare({"a": "1", "b": "2"}, {"b": "2", "a": "1"}) == []
 
 
 def test_differences_say_what_is_wrong_with_which_leaf() -> None:

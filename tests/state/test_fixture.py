@@ -26,12 +26,6 @@ def test_an_earlier_fixture_is_replaced(tmp_path: Path) -> None:
     assert list(load_checkpoint(CheckpointConfig(path=str(tmp_path / "fixture")))) == ["new"]
 
 
-@pytest.mark.slow
-def test_an_empty_directory_is_used(tmp_path: Path) -> None:
-    save_fixture({"w": jnp.arange(8)}, str(tmp_path))
-    assert (tmp_path / "state").is_dir()
-
-
 def test_something_else_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(StateError, match="is not a checkpoint, so it is not overwritten"):

@@ -22,11 +22,6 @@ def _indices(block: tuple[int, ...], shape: tuple[int, ...], offsets: list[int])
 
 
 @pytest.mark.slow
-def test_index_is_row_major_in_the_whole_array() -> None:
-    assert _indices((2, 2), (4, 10), [2, 3]) == [23, 24, 33, 34]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "offsets"),
     [((2**20, 2**20), [2**19, 5]), ((2**40,), [2**35 + 1]), ((1, 2**32), [0, 7])],
@@ -37,29 +32,11 @@ def test_index_is_exact_beyond_32_bits(shape: tuple[int, ...], offsets: list[int
     assert _indices(block, shape, offsets) == [expected]
 
 
-def test_a_scalar_has_index_zero() -> None:
-    assert _indices((), (), []) == [0]
-
-
-def test_keys_differ_by_seed_and_by_leaf() -> None:
-    keys = {tuple(hashing.leaf_key(seed, leaf)) for seed in (0, 1, 2**80) for leaf in ("a", "a.b")}
-    assert len(keys) == 6
-
-
 def test_random_words_depend_on_the_high_half_of_the_index() -> None:
     low, key = jnp.arange(1000, dtype=jnp.uint32), jnp.array(hashing.leaf_key(0, "w"))
     first = _random(low, jnp.uint32(0), key)
     second = _random(low, jnp.uint32(1), key)
     assert np.mean(np.asarray(first) == np.asarray(second)) < 0.01
-
-
-@pytest.mark.parametrize("step", [1, 2, 8, 4096])
-def test_neighbours_are_uncorrelated(step: int) -> None:
-    low, key = jnp.arange(1 << 18, dtype=jnp.uint32), jnp.array(hashing.leaf_key(0, "w"))
-    word = np.asarray(_random(low, jnp.uint32(0), key)).astype(np.float64)
-    correlation = np.corrcoef(word[:-step], word[step:])[0, 1]
-    # Five standard errors of a correlation of 2**18 independent pairs.
-    assert abs(correlation) < 5 / np.sqrt(1 << 18)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import jax
 import pytest
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import Mesh
 
 from orbax_bench_core.config import ArraySpec, ShardingEntry
 from orbax_bench_core.state import layout
@@ -17,22 +17,11 @@ def _spec(sharding: Entries | None, shape: tuple[int, ...] = (8, 10)) -> ArraySp
     return ArraySpec(dtype="float32", shape=shape, sharding=sharding)
 
 
-@pytest.mark.parametrize("entries", [("x", None), (None, "y"), (("x", "y"),), (("y", "x"), None)])
-def test_entries_become_a_partition_spec(make_mesh: Callable[..., Mesh], entries: Entries) -> None:
-    sharding = layout.sharding_of("w", _spec(entries), make_mesh(x=4, y=2))
-    assert sharding is not None
-    assert sharding.spec == PartitionSpec(*entries)
-
-
 def test_no_sharding_replicates_over_the_mesh(make_mesh: Callable[..., Mesh]) -> None:
     sharding = layout.sharding_of("w", _spec(None), make_mesh(x=8))
     assert sharding is not None
     assert sharding.is_fully_replicated
     assert len(sharding.device_set) == 8
-
-
-def test_no_sharding_and_no_mesh_is_the_default_device() -> None:
-    assert layout.sharding_of("w", _spec(None), None) is None
 
 
 def test_a_sharding_needs_a_mesh() -> None:
@@ -91,10 +80,6 @@ def test_local_bytes_count_replicas(
     assert layout.local_bytes(spec, sharding) == copies * 8 * 10 * 4
 
 
-def test_local_bytes_on_the_default_device() -> None:
-    assert layout.local_bytes(_spec(None), None) == 320
-
-
 @pytest.mark.parametrize(
     ("shape", "shard"),
     [
@@ -110,11 +95,3 @@ def test_spread_shards_as_far_as_dimensions_allow(
     shape: tuple[int, ...], shard: tuple[int, ...]
 ) -> None:
     assert layout.spread(shape, jax.devices()).shard_shape(shape) == shard
-
-
-def test_spread_over_a_count_with_several_primes() -> None:
-    assert layout.spread((9, 4), jax.devices()[:6]).shard_shape((9, 4)) == (3, 2)
-
-
-def test_spread_over_one_device() -> None:
-    assert layout.spread((9, 4), jax.devices()[:1]).shard_shape((9, 4)) == (9, 4)

@@ -22,12 +22,6 @@ def _found(path: Path) -> tuple[str, str | None]:
     return str(location.root), location.item
 
 
-@pytest.mark.parametrize("item", ["state", "pytree", "default", "items", "params"])
-def test_a_root_with_one_item_is_that_item(tmp_path: Path, item: str) -> None:
-    root = _checkpoint(tmp_path / "c", item)
-    assert _found(root) == (str(root), item)
-
-
 def test_the_state_goes_before_other_items(tmp_path: Path) -> None:
     root = _checkpoint(tmp_path / "c", "aux", "state")
     assert _found(root) == (str(root), "state")
@@ -42,12 +36,6 @@ def test_arrays_in_the_root_are_no_item(tmp_path: Path) -> None:
     root = _checkpoint(tmp_path / "c")
     (root / "_METADATA").touch()
     assert _found(root) == (str(root), None)
-
-
-def test_relative_paths_are_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _checkpoint(tmp_path / "c", "state")
-    monkeypatch.chdir(tmp_path)
-    assert locate("c").root.is_absolute()
 
 
 def test_several_items_without_a_usual_name_are_a_choice(tmp_path: Path) -> None:

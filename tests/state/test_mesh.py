@@ -50,17 +50,6 @@ def _ids(grid: np.ndarray[Any, Any]) -> list[Any]:
     return ids
 
 
-def test_axes_without_a_size_have_size_one() -> None:
-    mesh = build_mesh(_config("abc", {"a": 4, "c": 2}))
-    assert mesh.axis_names == ("a", "b", "c")
-    assert dict(mesh.shape) == {"a": 4, "b": 1, "c": 2}
-
-
-def test_all_given_devices_are_used_in_order() -> None:
-    mesh = build_mesh(_config("ab", {"a": 2, "b": 2}), jax.devices()[2:6])
-    assert _ids(mesh.devices) == [[2, 3], [4, 5]]
-
-
 def test_the_order_of_the_devices_given_does_not_matter() -> None:
     config = _config("a", {"a": 8})
     assert build_mesh(config, jax.devices()[::-1]) == build_mesh(config)
@@ -101,16 +90,6 @@ def test_dcn_axes_cross_processes_wherever_they_stand(
     assert across.tolist() == [[0] * 4, [1] * 4]
 
 
-def test_processes_count_in_order_even_when_device_ids_alternate() -> None:
-    devices: list[Any] = [Device(id=index, process_index=index % 2) for index in range(4)]
-    assert _ids(device_grid(_config("ab", {"b": 2}, {"a": 2}), devices)) == [[0, 2], [1, 3]]
-
-
-def test_cpu_slices_take_several_processes() -> None:
-    grid = device_grid(_config("ab", {"b": 4}, {"a": 2}), _devices([2, 2, 2, 2]))
-    assert _ids(grid) == [[0, 1, 2, 3], [4, 5, 6, 7]]
-
-
 def test_cpu_slices_do_not_cut_across_processes() -> None:
     config = _config("ab", {"b": 4}, {"a": 3})
     with pytest.raises(
@@ -131,11 +110,6 @@ def test_accelerators_cross_their_slices() -> None:
     config = _config("ab", {"a": 2}, {"b": 2})
     grid = device_grid(config, _devices([2, 2], by="slice_index", platform="gpu"))
     assert _ids(grid) == [[0, 2], [1, 3]]
-
-
-def test_accelerators_cross_their_processes_when_these_are_the_granules() -> None:
-    config = _config("ab", {"a": 2}, {"b": 2}, process_is_granule=True)
-    assert _ids(device_grid(config, _devices([2, 2], platform="gpu"))) == [[0, 2], [1, 3]]
 
 
 def test_accelerators_of_one_slice_do_not_simulate_two() -> None:

@@ -12,9 +12,7 @@ from orbax.checkpoint import v1 as ocp
 
 pytest.importorskip("flax")
 
-from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.state import nnx
-from orbax_bench_core.state.cache import StateCache
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.tree import StateError
 
@@ -41,22 +39,10 @@ def test_arrays_are_born_with_the_models_shardings(make_mesh: Callable[..., Mesh
 
 
 @pytest.mark.slow
-def test_without_a_mesh_arrays_are_whole() -> None:
-    tree = nnx.make_state(MANY, seed=0, mesh=None)
-    assert len(tree["blocks"]["0"]["kernel"].sharding.device_set) == 1
-
-
-@pytest.mark.slow
 def test_values_do_not_depend_on_the_mesh(make_mesh: Callable[..., Mesh]) -> None:
     whole = nnx.make_state(MANY, seed=3, mesh=None)
     sharded = nnx.make_state(MANY, seed=3, mesh=make_mesh(fsdp=4))
     assert digest(whole) == digest(sharded)
-
-
-@pytest.mark.slow
-def test_the_seed_decides_the_values() -> None:
-    one, other = (nnx.make_state(MANY, seed=seed, mesh=None) for seed in (0, 1))
-    assert digest(one)["blocks.0.kernel"] != digest(other)["blocks.0.kernel"]
 
 
 @pytest.mark.slow
@@ -93,13 +79,6 @@ def test_a_tree_moves_to_another_mesh(make_mesh: Callable[..., Mesh]) -> None:
     kernel = moved["blocks"]["0"]["kernel"]
     assert kernel.sharding.shard_shape(kernel.shape) == (8, 16)
     assert digest(moved) == digest(tree)
-
-
-@pytest.mark.slow
-def test_the_cache_makes_the_state_of_a_model(make_mesh: Callable[..., Mesh]) -> None:
-    mesh = make_mesh(fsdp=8)
-    state = StateCache().get(CheckpointConfig(nnx=MANY, random_seed=3), None, mesh)
-    assert state.digest == digest(nnx.make_state(MANY, seed=3, mesh=mesh))
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,11 @@ import types
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
 import pytest
 from orbax.checkpoint import pathways as orbax_pathways
-from orbax.checkpoint import v1 as ocp
 from orbax.checkpoint.experimental.v1._src.context import context as orbax_context
 
-from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.state import pathways
-from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.tree import StateError
 from orbax_bench_core.worker import WorkerSetup
 
@@ -83,10 +78,6 @@ class _Platforms:
         self.jax_platforms = jax_platforms
 
 
-def test_this_machine_is_not_pathways() -> None:
-    assert pathways.is_used() is False
-
-
 def _implementation_in(context: Any) -> Any:
     with context:
         return orbax_context.get_context().pathways_options.checkpointing_impl
@@ -97,20 +88,6 @@ def test_on_pathways_a_load_is_made_by_colocated_python(monkeypatch: pytest.Monk
     context = pathways.loading_context(colocated_python=True)
     expected = orbax_pathways.CheckpointingImpl.COLOCATED_PYTHON
     assert _implementation_in(context) == expected
-
-
-@pytest.mark.parametrize(("used", "wanted"), [(True, False), (False, True), (False, False)])
-def test_otherwise_orbax_decides(monkeypatch: pytest.MonkeyPatch, used: bool, wanted: bool) -> None:
-    monkeypatch.setattr(pathways, "is_used", lambda: used)
-    context = pathways.loading_context(colocated_python=wanted)
-    assert _implementation_in(context) == ocp.Context().pathways_options.checkpointing_impl
-
-
-@pytest.mark.slow
-def test_elsewhere_the_key_changes_nothing(tmp_path: Path) -> None:
-    ocp.save(tmp_path / "ckpt", {"w": jax.numpy.arange(8.0)})
-    config = CheckpointConfig(path=str(tmp_path / "ckpt"), load_with_colocated_python=True)
-    np.testing.assert_array_equal(load_checkpoint(config)["w"], np.arange(8.0))
 
 
 @pytest.mark.slow

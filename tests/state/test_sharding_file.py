@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import pytest
-from jax.sharding import PartitionSpec
 
 from orbax_bench_core.state import sharding_file
 from orbax_bench_core.state.tree import StateError
@@ -52,12 +51,6 @@ def test_an_entry_gives_shape_dtype_and_sharding(tmp_path: Path) -> None:
     assert target.sharding.mesh.devices.tolist() == [
         [jax.devices()[2 * row], jax.devices()[2 * row + 1]] for row in range(4)
     ]
-
-
-def test_a_dimension_may_have_several_axes_or_none(tmp_path: Path) -> None:
-    assert _target(tmp_path, spec=[["a", "b"], None]).sharding.spec == PartitionSpec(
-        ("a", "b"), None
-    )
 
 
 @pytest.mark.parametrize(

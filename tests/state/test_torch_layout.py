@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from jax.sharding import Mesh, NamedSharding, SingleDeviceSharding
+from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from orbax_bench_core.authoring import UnmetNeed
@@ -58,19 +58,10 @@ def test_the_shards_of_a_process_are_one_part():
     assert part == (slice(0, 8), slice(0, 4))
 
 
-def test_a_scalar_is_its_own_part():
-    assert part_of_process("step", (), sharding(), join=True) == ()
-
-
 def test_several_devices_are_refused_unless_their_shards_may_be_joined():
     message = "here a process has 8: set processes: 8 under execution .* join_local_shards: true"
     with pytest.raises(UnmetNeed, match=message):
         part_of_process("w", (8, 4), sharding("a"), join=False)
-
-
-def test_one_device_needs_no_joining():
-    alone = SingleDeviceSharding(jax.devices()[0])
-    assert part_of_process("w", (3,), alone, join=False) == (slice(0, 3),)
 
 
 class Scattered:

@@ -105,12 +105,5 @@ def test_a_load_into_another_layout_has_the_same_digest(
 
 
 @pytest.mark.slow
-def test_each_process_sums_its_own_part(reports: list[dict[str, Any]]) -> None:
-    first, second = (report["lanes"] for report in reports)
-    assert first["sharded"] != second["sharded"]
-    assert sorted([first["replicated"] == [0, 0], second["replicated"] == [0, 0]]) == [False, True]
-
-
-@pytest.mark.slow
 def test_a_trailing_dcn_axis_crosses_the_processes(reports: list[dict[str, Any]]) -> None:
     assert reports[0]["processes"] == [[0, 1]] * 4

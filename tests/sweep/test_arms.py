@@ -7,18 +7,6 @@ from orbax_bench_core.config import SuiteError
 ENVIRONMENTS = (
     "environments:\n- {name: old, requirements: [a==1]}\n- {name: new, requirements: [a==2]}\n"
 )
-MESH = "mesh_config: {mesh_axes: [d], ici_parallelism: {d: 8}}\n"
-
-
-def test_each_arm_has_its_own_options_and_shares_the_rest(expand):
-    extra = MESH + "arms: {candidate: {options: {use_compression: false}}}\n"
-    points = expand(("save_restore", "{use_ocdbt: [true, false]}"), extra=extra).points
-    found = [
-        (side.options["use_ocdbt"], side.options["use_compression"], side.num_devices)
-        for point in points
-        for side in (point.arm("baseline"), point.arm("candidate"))
-    ]
-    assert found == [(True, True, 8), (True, False, 8), (False, True, 8), (False, False, 8)]
 
 
 def test_arms_choose_environments_which_are_then_not_swept(expand):
@@ -44,13 +32,6 @@ def test_an_arm_may_have_another_mesh_processes_and_benchmark(expand):
     assert (candidate.processes, candidate.num_devices) == (2, 2)
     assert candidate.benchmark == "train_interference"
     assert point.arm("baseline").benchmark == "save_restore"
-
-
-def test_a_pair_of_equal_sides_is_neither_of_them(expand):
-    (pair,) = expand(("save_restore", "{}"), extra="arms: {}\n").points
-    (alone,) = expand(("save_restore", "{}")).points
-    assert pair.arm("baseline").id == pair.arm("candidate").id == alone.id
-    assert pair.id != alone.id
 
 
 def test_swapping_the_arms_makes_another_pair(expand):
@@ -96,17 +77,6 @@ def test_a_mistake_in_an_arm_is_named(expand, arm, key, message):
     (problem,) = caught.value.problems
     assert problem.key == key
     assert message in problem.message
-
-
-def test_both_sides_are_called_what_the_pair_is_called(expand):
-    (point,) = expand(("save_restore", "{}"), extra=MESH + "arms: {}\n").points
-    assert point.label == point.arm("candidate").label == point.arm("baseline").label == "mesh=d8"
-
-
-def test_what_an_arm_overrides_is_not_part_of_the_name(expand):
-    extra = ENVIRONMENTS + "arms: {baseline: {environment: old}, candidate: {environment: new}}\n"
-    (point,) = expand(("save_restore", "{}"), extra=MESH + extra).points
-    assert point.label == "mesh=d8"
 
 
 PYTORCH = "arms: {baseline: {generator: pytorch_dcp, options: {save_thread_count: 2}}}\n"

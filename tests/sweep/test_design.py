@@ -58,14 +58,6 @@ def test_environments_stay_in_one_process_each_where_offsets_are_small(pair_with
     assert design_of(pair, GateConfig(), passport=known).workers == workers
 
 
-def test_a_design_says_what_noise_it_leaves_open(pair_with):
-    known = ProcessNoise(offset_high=0.01, interaction_low=0.0, interaction_high=0.04)
-    shared = design_of(pair_with(), GateConfig(), passport=known)
-    alone = design_of(pair_with(environment=OLD), GateConfig(), passport=known)
-    assert (shared.left_open, alone.left_open) == (0.04, 0.01)
-    assert design_of(pair_with(), GateConfig()).left_open is None
-
-
 def test_what_is_forced_is_not_asked_of_a_passport(pair_with):
     gate = GateConfig(lives="always")
     assert design_of(pair_with(), gate, passport=ProcessNoise(offset_high=0.001)).lives

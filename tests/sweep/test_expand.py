@@ -72,12 +72,6 @@ def test_benchmarks_keep_the_order_of_the_file(expand, write_benchmark):
     assert [point.benchmark for point in points] == [second, first]
 
 
-def test_a_point_holds_every_option_and_knows_which_were_given(expand):
-    (point,) = expand(("save_restore", "{use_zarr3: false}")).points
-    assert point.given_options == {"use_zarr3": False}
-    assert point.options["use_ocdbt"] is True
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -93,12 +87,6 @@ def test_a_point_of_two_entries_is_swept_once_and_noted(expand):
     expansion = expand(("save_restore", "{}"), (UPSTREAM, "{use_ocdbt: [true, false]}"))
     assert len(expansion.points) == 2
     assert expansion.notes == ("benchmarks[1] repeats a point that is already swept",)
-
-
-def test_the_path_of_orbax_and_our_name_give_the_same_points(expand):
-    options = "{use_ocdbt: [true, false]}"
-    ours, theirs = (expand((path, options)).points for path in ("save_restore", UPSTREAM))
-    assert [point.id for point in ours] == [point.id for point in theirs]
 
 
 def test_a_combination_that_makes_no_sense_is_dropped_and_counted(expand):
@@ -256,33 +244,12 @@ def test_a_name_changes_no_id(expand):
     assert plain.id == named.id
 
 
-def test_a_label_is_about_the_points_of_its_own_benchmark(expand, write_benchmark):
-    path = write_benchmark("use_ocdbt: bool = False")
-    points = expand(("save_restore", "{}"), (path, "{}")).points
-    assert [point.label for point in points] == ["", ""]
-
-
 def test_storage_is_swept_and_told_apart(expand, tmp_path):
     places = [str(tmp_path / "a"), str(tmp_path / "b")]
     points = expand(("save_restore", "{}"), extra=f"storage: {places}\n").points
     assert [point.storage for point in points] == places
     assert [point.label for point in points] == [f"storage={place}" for place in places]
     assert len({point.id for point in points}) == 2
-
-
-def test_entries_of_one_class_are_labelled_by_what_they_give(expand):
-    points = expand(
-        ("save_restore", "{}"),
-        ("save_restore", "{use_ocdbt: false}"),
-        ("save_restore", "{use_zarr3: false, use_compression: false}"),
-        ("save_restore", "{use_ocdbt: true, use_compression: false}"),
-    ).points
-    assert [point.label for point in points] == [
-        "",
-        "use_ocdbt=false",
-        "use_zarr3=false,use_compression=false",
-        "use_ocdbt=true,use_compression=false",
-    ]
 
 
 def test_the_allocator_is_swept_like_a_condition():
@@ -294,11 +261,3 @@ def test_the_allocator_is_swept_like_a_condition():
     assert [point.label for point in (kept, fresh)] == ["host_memory=reused", "host_memory=fresh"]
     plain = parse_suite("suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {}}\n")
     assert [point.id for point in expand_here(plain).plain] == [kept.id]
-
-
-def test_one_allocator_is_written_as_it_was_given():
-    loaded = parse_suite(
-        "suite_name: s\nexecution: {host_memory: fresh}\n"
-        "benchmarks:\n- {generator: save_restore, options: {}}\n"
-    )
-    assert loaded.suite.execution.model_dump()["host_memory"] == "fresh"

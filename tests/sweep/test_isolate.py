@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config import SuiteError, load_suite, parse_suite
+from orbax_bench_core.config import SuiteError, load_suite
 from orbax_bench_core.sweep.isolate import benchmark_environment, expand
 
 DATA = Path(__file__).parent.parent / "data"
@@ -57,18 +57,6 @@ def test_what_a_module_prints_does_not_disturb(suite_beside):
 
 
 @pytest.mark.slow
-def test_what_a_module_prints_is_not_printed_here(suite_beside, capfd):
-    expand(load_suite(suite_beside(PRINTS)))
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.slow
-def test_the_class_does_not_enter_this_process(suite_beside):
-    expand(load_suite(suite_beside()))
-    assert "beside" not in sys.modules
-
-
-@pytest.mark.slow
 def test_a_mistake_keeps_its_place_on_the_way_back(suite_beside):
     suite = suite_beside(options="{size: banana}")
     with pytest.raises(SuiteError) as caught:
@@ -96,12 +84,6 @@ def test_a_module_that_ends_its_process_is_a_problem_of_the_suite(suite_beside, 
     (problem,) = caught.value.problems
     assert problem.file == suite
     assert message in problem.message
-
-
-def test_built_ins_need_no_process_of_their_own(monkeypatch):
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a process was started"))
-    text = "suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {}}\n"
-    assert len(expand(parse_suite(text)).points) == 1
 
 
 @pytest.mark.parametrize(

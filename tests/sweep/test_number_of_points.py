@@ -31,10 +31,3 @@ def test_a_sweep_of_more_points_than_a_suite_may_have_is_refused_with_the_number
 def test_a_suite_lifts_its_own_bound_no_further_than_any_may():
     with pytest.raises(SuiteError, match=r"execution\.max_points: expected less than or equal to"):
         parse_suite(MANY.format(most=100_001, values=[1, 2]))
-
-
-def test_the_bound_is_what_the_suite_says():
-    values = [1, 2]
-    assert len(expand(parse_suite(MANY.format(most=8, values=values))).points) == 8
-    with pytest.raises(SuiteError, match="8 combinations"):
-        expand(parse_suite(MANY.format(most=7, values=values)))

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from orbax_bench_core.authoring import LATER, BenchmarkOptions
-from orbax_bench_core.sweep.options import OptionError, axes, combinations, describe_type
+from orbax_bench_core.sweep.options import axes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,41 +100,6 @@ def test_a_default_that_is_a_list_is_swept():
         sizes: list[int] = dataclasses.field(default_factory=lambda: [1, 2])
 
     assert axes(Swept, {})["sizes"] == [1, 2]
-
-
-def test_axes_are_in_the_order_of_the_class_with_base_fields_first():
-    assert list(axes(Options, {"size": 1, "flag": True}))[:4] == [
-        "enable_trace",
-        "trace_every_repeat",
-        "flag",
-        "size",
-    ]
-
-
-def test_the_last_option_varies_fastest():
-    found = combinations({"a": [1, 2], "b": ["x", "y"]})
-    assert [tuple(one.values()) for one in found] == [(1, "x"), (1, "y"), (2, "x"), (2, "y")]
-
-
-def test_an_error_names_the_option():
-    with pytest.raises(OptionError) as caught:
-        axes(Options, {"mode": "c"})
-    assert caught.value.key == "mode"
-    assert str(caught.value) == "expected 'a' or 'b', got 'c'"
-
-
-@pytest.mark.parametrize(
-    ("annotation", "text"),
-    [
-        (bool, "bool"),
-        (bool | list[bool], "bool"),
-        (int | list[int | None] | None, "int or null"),
-        (Sequence[str], "str"),
-        (Literal["a", 1], "'a' or 1"),
-    ],
-)
-def test_a_type_is_written_without_its_list_form(annotation, text):
-    assert describe_type(annotation) == text
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -231,24 +231,6 @@ def test_a_point_travels_as_json_and_stays_itself(raw):
     assert travelled.id == point.id
 
 
-def test_a_point_travels_on_one_line(full_point):
-    assert "\n" not in full_point(label="a\nb").model_dump_json()
-
-
-def test_a_point_is_named_for_people(make_point):
-    point = make_point(label="use_ocdbt=true,mesh=fsdp8,ckpt=params")
-    assert point.name == "save_restore[use_ocdbt=true,mesh=fsdp8,ckpt=params]"
-
-
-def test_the_folder_of_a_point_is_its_own(make_point):
-    point = make_point()
-    assert point.directory == f"save_restore_{point.id}"
-
-
-def test_a_point_needs_the_devices_of_its_mesh(full_point):
-    assert (full_point().num_devices, full_point(mesh=None).num_devices) == (8, None)
-
-
 @pytest.mark.parametrize("more", [{}, {"storage": "/somewhere"}, {"processes": 2}])
 def test_a_point_of_a_large_sweep_has_the_id_of_one_made_alone(full_point, more):
     alone = full_point(options={"a": True, "b": [1, "ä"]}, given=("a",), **more)

@@ -29,20 +29,6 @@ def test_a_preset_may_be_the_checkpoint(tmp_path):
     assert context.pytree["params"]["params"]["decoder"]["decoder_norm"]["scale"].shape == (64,)
 
 
-def test_without_blocks_there_is_neither_tree_nor_mesh(tmp_path):
-    context = make_context(str(tmp_path), BenchmarkOptions())
-    assert (context.pytree, context.mesh) == (None, None)
-
-
-@pytest.mark.slow
-def test_verification_compares(tmp_path):
-    spec = {"spec": {"w": {"dtype": "int8", "shape": [16]}}}
-    context = make_context(str(tmp_path), BenchmarkOptions(), checkpoint=spec)
-    context.verify(context.pytree)
-    with pytest.raises(VerificationError):
-        context.verify({"w": context.pytree["w"] + 1})
-
-
 def test_verification_compares_with_what_is_expected(tmp_path):
     spec = {"spec": {"a": {"b": {"dtype": "int8", "shape": [16]}}, "c": "int"}}
     context = make_context(str(tmp_path), BenchmarkOptions(), checkpoint=spec)

@@ -1,7 +1,5 @@
 """Running a benchmark for a test."""
 
-import importlib
-
 import pytest
 
 from orbax_bench_core.errors import UserError
@@ -37,13 +35,6 @@ def test_a_repeat_is_measured_and_verified(run, write_benchmark):
 
 
 @pytest.mark.slow
-def test_a_class_is_as_good_as_its_path(run, write_benchmark):
-    module, _, name = write_benchmark(ROUND_TRIP).rpartition(".")
-    (outcome,) = run(getattr(importlib.import_module(module), name), checkpoint=SPEC, mesh=MESH)
-    outcome.assert_verified()
-
-
-@pytest.mark.slow
 def test_options_and_repeats_give_an_outcome_each(run, write_benchmark):
     path = write_benchmark("metrics.record('work', '0_basics/time_s', context.options.factor)")
     outcomes = run(path, options={"factor": [2, 3]}, repeats=2)
@@ -73,12 +64,6 @@ def test_values_that_differ_fail_the_repeat(run, write_benchmark):
     (outcome,) = run(write_benchmark(SPOILED), checkpoint=SPEC, mesh=MESH)
     with pytest.raises(AssertionError, match="VerificationError"):
         outcome.assert_verified()
-
-
-@pytest.mark.slow
-def test_verification_can_be_left_out(run, write_benchmark):
-    (outcome,) = run(write_benchmark(SPOILED), checkpoint=SPEC, mesh=MESH, verify=False)
-    outcome.assert_passed()
 
 
 def test_an_operation_that_was_not_measured_is_named(run, write_benchmark):

@@ -9,7 +9,6 @@ import yaml
 
 from tests.support.blocks import ROOT
 from website import charts, links, site
-from website.pictures import first_figure
 
 
 def test_no_link_of_any_page_is_dead():
@@ -44,24 +43,6 @@ def page(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "[a](there.md)",
-        "[a](there.md#a-heading-with-code)",
-        "[a](there.md#twice_1)",
-        "[`a`](there.md)",
-        "`[a](nowhere.md)`",
-        "```text\n[a](nowhere.md)\n```",
-        "[a](https://example.org/nowhere)",
-        "![a picture](there.md)",
-        "[over two\nlines](there.md)",
-    ],
-)
-def test_good_links(page, text):
-    assert page(text) == []
-
-
-@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("[a](nowhere.md)", "nowhere.md is not there"),
@@ -74,21 +55,6 @@ def test_good_links(page, text):
 )
 def test_bad_links(page, text, said):
     assert page(text) == [f"page.md: {said}"]
-
-
-def test_links_are_moved_and_code_is_not():
-    text = "[`a`](x.md) and `[b](y.md)`\n\n```sh\n[c](z.md)\n```\n"
-    assert links.rewritten(text, lambda target: f"moved/{target}") == text.replace(
-        "(x.md)", "(moved/x.md)"
-    )
-
-
-def test_what_pages_link_to_becomes_a_page():
-    assert str(site.place_of(ROOT / "docs" / "best.md")) == "best.md"
-    assert str(site.place_of(ROOT / "README.md")) == "index.md"
-    assert str(site.place_of(ROOT / "examples" / "tour.yaml")) == "source/examples/tour.yaml.md"
-    assert str(site.place_of(ROOT / "images")) == "source/images/README.md"
-    assert str(site.place_of(ROOT / "docs" / "launch")) == "source/docs/launch/index.md"
 
 
 CHART = """
@@ -104,29 +70,9 @@ flowchart LR
 """
 
 
-def test_a_flowchart_becomes_a_drawing_that_needs_no_script():
-    page = charts.drawn("before" + CHART.replace("inner & more", "inner") + "after")
-    assert "mermaid" not in page
-    assert re.findall(r">([^<>\n]+)</text>", page) == [
-        "then", "the first", "for each point", "inner", "last",
-    ]  # fmt: skip
-    assert 'aria-label="A flowchart: the first to last; the first to for each point;' in page
-    assert page.count('marker-end="url(#tip)"') == 3
-    assert "\n\n" not in page.strip()  # it would end the drawing
-
-
 def test_what_a_drawing_cannot_show_is_no_silent_gap():
     with pytest.raises(ValueError, match="not known: inner & more"):
         charts.drawn(CHART)
-
-
-def test_a_figure_stands_alone():
-    page = "<style>a {}</style><p>text</p><svg><path/></svg><svg></svg>"
-    figure = first_figure(page)
-    assert "<style>a {}</style>" in figure
-    assert figure.endswith("<body class=figures><svg><path/></svg>")
-    with pytest.raises(ValueError, match="no figure"):
-        first_figure("<p>")
 
 
 @pytest.mark.nightly

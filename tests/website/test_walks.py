@@ -66,14 +66,6 @@ class Walk:
             print(f"\n{self.page}, {took}: {', '.join(said)}")
 
 
-def test_what_is_installed_is_not_the_checkout(installed, folder):
-    done = installed.run("python -c 'import orbax_bench_core as o; print(o.__file__)'", folder)
-    assert str(ROOT) not in done.stdout
-    assert "site-packages/orbax_bench_core" in done.stdout, done.stderr
-    help_ = installed.run("orbax-bench pipeline list && orbax-bench list --json", folder)
-    assert help_.returncode == 0, help_.stderr
-
-
 def test_the_tour_without_the_checkout(installed, folder):
     """As the README shows it."""
     (suite,) = (one for one in blocks_of("README.md") if one.language == "yaml")

@@ -1,11 +1,9 @@
 import os
-from pathlib import Path
 
 import pytest
 from etils import epath
 
 from orbax_bench_core.config import Conditions
-from orbax_bench_core.worker import page_cache
 from orbax_bench_core.worker.conditioning import PageCacheConditioner
 
 
@@ -30,12 +28,6 @@ def test_a_load_meets_the_cache_that_was_asked_for(checkpoint, samples, cache, s
     [sample] = samples
     assert (sample.operation, sample.metric) == ("load", "6_io/resident_share_before")
     assert (sample.value, sample.unit) == (share, "ratio")
-
-
-def test_warm_is_made_warm_even_when_the_pages_had_gone(checkpoint, samples):
-    page_cache.drop(Path(checkpoint))
-    conditioner(samples, cache="warm").prepare_load("load", checkpoint)
-    assert samples[0].value == 1.0
 
 
 def test_the_share_of_each_of_several_loads_is_kept(checkpoint, samples):

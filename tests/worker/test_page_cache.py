@@ -16,30 +16,15 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_what_was_just_written_is_resident(folder):
-    assert page_cache.resident_share(folder) == 1.0
-
-
 def test_dropped_pages_are_gone_even_when_they_were_dirty(folder):
     page_cache.drop(folder)
     assert page_cache.resident_share(folder) == 0.0
-
-
-def test_filling_makes_every_page_resident(folder):
-    page_cache.drop(folder)
-    page_cache.fill(folder)
-    assert page_cache.resident_share(folder) == 1.0
 
 
 def test_half_of_the_files_is_half_of_the_pages(folder):
     page_cache.drop(folder)
     (folder / "a").read_bytes()
     assert page_cache.resident_share(folder) == 0.5
-
-
-def test_a_folder_without_pages_has_no_share(tmp_path):
-    (tmp_path / "empty").write_bytes(b"")
-    assert page_cache.resident_share(tmp_path) is None
 
 
 def test_nothing_of_the_content_is_lost(folder):

@@ -28,10 +28,6 @@ def test_a_cluster_is_read_from_jaxs_variables(setup):
     assert (placed.coordinator, placed.num_processes, placed.process_id) == ("10.0.0.1:1234", 4, 3)
 
 
-def test_outside_a_cluster_a_worker_is_on_its_own(setup):
-    assert setup.in_cluster({"HOME": "/root"}) == setup
-
-
 def test_the_orchestrators_word_goes_before_the_environments(setup):
     placed = setup.model_copy(update={"coordinator": "127.0.0.1:1"})
     assert placed.in_cluster(CLUSTER) == placed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config.models.tree import most_parts, partition
+from orbax_bench_core.config.models.tree import partition
 
 
 @pytest.mark.parametrize(
@@ -28,18 +28,3 @@ def test_an_axis_that_does_not_divide_its_dimension_replicates():
         None,
         "fsdp",
     )
-
-
-def test_an_axis_that_does_not_divide_the_full_size_does_not_shard_a_scaled_one():
-    assert partition(("vocab",), (50257,), (64,), (("tp", 2),)) is None
-
-
-def test_a_dimension_that_is_never_sharded_stays_whole():
-    assert partition((None, "embed"), (64, 64), (64, 64), (("fsdp", 2),)) == (None, "fsdp")
-
-
-@pytest.mark.parametrize(
-    ("mesh", "parts"), [((), 1), ((("fsdp", 4), ("sequence", 2), ("tp", 16)), 8)]
-)
-def test_the_parts_of_a_dimension_are_those_of_all_axes_that_may_shard_it(mesh, parts):
-    assert most_parts("embed", mesh) == parts

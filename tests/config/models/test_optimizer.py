@@ -40,11 +40,6 @@ def test_leaves_and_shapes_are_those_that_flax_and_optax_make(name, transformati
     assert {name: (leaf.shape, leaf.dtype) for name, leaf in found.items()} == made
 
 
-def test_without_an_optimizer_there_are_only_parameters():
-    checkpoint = expanded(CheckpointConfig(model="gpt2"), None)
-    assert list(checkpoint.spec) == ["params"]
-
-
 @pytest.mark.parametrize(("name", "copies"), [("none", 1), ("sgd", 2), ("adamw", 3)])
 def test_an_optimizer_keeps_copies_of_the_parameters(name, copies):
     def elements(optimizer):

@@ -80,10 +80,3 @@ def test_without_a_memory_controller_there_is_nothing(groups: Groups) -> None:
     groups("0::/\n", "cpu.stat")
 
     assert collect() == {}
-
-
-def test_without_control_groups_there_is_nothing(groups: Groups, tmp_path: Path) -> None:
-    groups("", "memory.peak")
-    (tmp_path / "membership").unlink()
-
-    assert collect() == {}

@@ -69,12 +69,6 @@ def test_the_peak_is_that_of_the_device_where_it_rose_most(devices: list[Any]) -
     assert collect()["7_memory/device_hbm_peak_diff_gb"] == 3.0
 
 
-def test_a_peak_that_the_block_set_is_no_bound(devices: list[Any]) -> None:
-    devices += [FakeDevice(5 * GIB, 5 * GIB), FakeDevice(GIB, 2 * GIB)]
-
-    assert collect()["7_memory/device_hbm_peak_is_bound"] == 0.0
-
-
 def test_a_peak_from_before_the_block_is_marked_as_a_bound(devices: list[Any]) -> None:
     devices += [FakeDevice(5 * GIB, 5 * GIB), FakeDevice(GIB, GIB)]
 
@@ -117,21 +111,6 @@ def test_a_device_that_refuses_the_question_gives_no_peak(devices: list[Any]) ->
     devices.append(Refusing())
 
     assert "7_memory/device_hbm_peak_diff_gb" not in collect()
-
-
-def test_devices_are_asked_once_whether_they_have_the_statistic(devices: list[Any]) -> None:
-    asked: list[int] = []
-
-    class Counting:
-        def memory_stats(self) -> None:
-            asked.append(1)
-
-    devices.append(Counting())
-
-    collect()
-    collect()
-
-    assert len(asked) == 1
 
 
 @pytest.mark.slow

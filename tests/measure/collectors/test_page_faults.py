@@ -37,11 +37,5 @@ def test_every_first_touch_of_a_page_counts(memory: mmap.mmap) -> None:
     assert collect(lambda: touch(memory))[MINOR] == pytest.approx(PAGES, abs=PAGES / 10)
 
 
-def test_memory_that_is_used_again_does_not_fault(memory: mmap.mmap) -> None:
-    touch(memory)
-
-    assert collect(lambda: touch(memory))[MINOR] < PAGES / 10
-
-
 def test_memory_without_a_file_waits_for_no_storage(memory: mmap.mmap) -> None:
     assert collect(lambda: touch(memory))["7_memory/major_faults_count"] < PAGES / 10

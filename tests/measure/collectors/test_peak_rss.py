@@ -14,7 +14,6 @@ from orbax_bench_core.measure.collectors.resident_memory import resident_bytes
 
 MIB = 2**20
 KEYS = ["peak_rss"]
-PEAK = "7_memory/host_peak_rss_mb"
 DIFF = "7_memory/host_peak_rss_diff_mb"
 IS_BOUND = "7_memory/host_peak_rss_is_bound"
 # Other threads of the process come and go.
@@ -69,17 +68,6 @@ def test_defect_9_a_peak_that_is_gone_at_the_end_still_counts() -> None:
 
 
 @pytest.mark.usefixtures("source")
-def test_the_peak_is_above_what_the_block_found() -> None:
-    metrics = Metrics()
-
-    with metrics.measure("op", KEYS):
-        hold(64)
-
-    results = metrics.results
-    assert results[f"op_{PEAK}"][0] > results[f"op_{DIFF}"][0] + 20  # Python and JAX alone
-
-
-@pytest.mark.usefixtures("source")
 def test_the_peak_before_a_block_does_not_count() -> None:
     hold(64)
     metrics = Metrics()
@@ -103,18 +91,6 @@ def test_an_inner_block_does_not_hide_the_peak_of_the_outer_one() -> None:
 
 
 @pytest.mark.usefixtures("source")
-def test_the_peak_of_the_outer_block_does_not_count_for_the_inner_one() -> None:
-    metrics = Metrics()
-
-    with metrics.measure("outer", KEYS):
-        hold(64)
-        with metrics.measure("inner", KEYS):
-            hold(16)
-
-    assert metrics.results[f"inner_{DIFF}"][0] == pytest.approx(16, abs=SLACK)
-
-
-@pytest.mark.usefixtures("source")
 def test_the_peak_of_an_inner_block_counts_for_the_outer_one() -> None:
     metrics = Metrics()
 
@@ -122,23 +98,6 @@ def test_the_peak_of_an_inner_block_counts_for_the_outer_one() -> None:
         hold(64)
 
     assert metrics.results[f"outer_{DIFF}"][0] == pytest.approx(64, abs=SLACK)
-
-
-@pytest.mark.usefixtures("source")
-def test_a_block_that_starts_in_another_thread_hides_nothing() -> None:
-    metrics = Metrics()
-
-    def work() -> None:
-        with metrics.measure("beside", KEYS):
-            pass
-
-    with metrics.measure("op", KEYS):
-        hold(64)
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-
-    assert metrics.results[f"op_{DIFF}"][0] == pytest.approx(64, abs=SLACK)
 
 
 def test_it_says_whether_it_is_a_bound(source: str) -> None:

@@ -16,14 +16,3 @@ def test_every_block_can_be_given_further_collectors() -> None:
         collectors.stop(running)
     assert [key for key, _ in running] == ["cpu", "rss"]
     assert collectors.start(("time",)) == []
-
-
-def test_keys_without_collectors_start_nothing() -> None:
-    assert collectors.start(("time",)) == []
-
-
-def test_collectors_without_notes_say_nothing() -> None:
-    running = collectors.start(("rss",))
-    collectors.stop(running)
-
-    assert collectors.notes(running) == []

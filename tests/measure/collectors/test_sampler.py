@@ -23,17 +23,6 @@ def wait_until(true: Callable[[], bool]) -> bool:
     return true()
 
 
-def test_it_samples_again_and_again_while_held() -> None:
-    calls: list[int] = []
-    sampler = sampling(lambda: calls.append(1))
-
-    sampler.hold()
-    enough = wait_until(lambda: len(calls) >= 5)
-    sampler.release()
-
-    assert enough
-
-
 def test_it_rests_once_released() -> None:
     calls: list[int] = []
     sampler = sampling(lambda: calls.append(1))
@@ -48,32 +37,6 @@ def test_it_rests_once_released() -> None:
         return len(calls) == before
 
     assert wait_until(rests)
-
-
-def test_it_goes_on_until_the_last_release() -> None:
-    calls: list[int] = []
-    sampler = sampling(lambda: calls.append(1))
-    sampler.hold()
-    sampler.hold()
-
-    sampler.release()
-    calls.clear()
-    goes_on = wait_until(lambda: len(calls) >= 5)
-    sampler.release()
-
-    assert goes_on
-
-
-def test_all_who_hold_it_share_one_thread() -> None:
-    threads: set[threading.Thread] = set()
-    sampler = sampling(lambda: threads.add(threading.current_thread()))
-
-    for _ in range(5):
-        sampler.hold()
-        wait_until(lambda: bool(threads))
-        sampler.release()
-
-    assert len(threads) == 1
 
 
 def test_a_thread_that_a_fork_lost_is_replaced() -> None:

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 import pytest
 import tensorstore as ts
 
-from orbax_bench_core.measure import code_of, known_metrics
-from orbax_bench_core.measure.collectors import store_answers
 from orbax_bench_core.measure.collectors.store_answers import StoreAnswers
 
 # Recorded behind a proxy that answers 503 and 429 to some requests.
@@ -63,21 +61,6 @@ def test_answers_are_told_apart_by_their_code() -> None:
 
 def test_what_was_counted_before_the_block_is_no_trouble() -> None:
     assert collect(TROUBLED, TROUBLED) == {}
-
-
-def test_absent_counters_are_zero() -> None:
-    assert collect((), QUIET)["6_tensorstore/http_503_count"] == 1
-    assert collect((), ()) == {}
-
-
-@pytest.mark.parametrize("name", ["http_503_count", "http_404_count", "gcs_retries_count"])
-def test_every_name_is_known(name: str) -> None:
-    assert known_metrics.lookup(f"6_tensorstore/{name}").unit == "count"
-
-
-def test_a_name_tells_its_code() -> None:
-    assert code_of(store_answers.code_metric(429)) == 429
-    assert code_of("6_tensorstore/gcs_retries_count") is None
 
 
 @pytest.fixture

@@ -81,12 +81,6 @@ def test_futures_alive_are_a_state_not_a_difference() -> None:
     assert collect_from(same, same) == {LIVE: 4}
 
 
-def test_a_quiet_pool_gives_nothing_else() -> None:
-    same = [metric("thread_pool/work_time_ns", value=1e9), metric("thread_pool/active", value=2)]
-
-    assert collect_from(same, same) == {}
-
-
 @pytest.mark.slow
 def test_work_of_the_library_has_its_waiting(tmp_path: Path) -> None:
     collector = ThreadPool()
