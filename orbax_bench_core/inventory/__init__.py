@@ -6,11 +6,16 @@ from orbax_bench_core.inventory.checkpoint import (
     read_checkpoint,
     read_saved_trees,
 )
-from orbax_bench_core.inventory.inventory import FileCount, Inventory, take_inventory
+from orbax_bench_core.inventory.inventory import (
+    FileCount,
+    Inventory,
+    file_size,
+    take_inventory,
+    walk,
+)
 from orbax_bench_core.inventory.keys import store_spec
 from orbax_bench_core.inventory.layout import ROLES, TREE, UNFINISHED, kinds_of
 from orbax_bench_core.inventory.location import ROOT_FILE, locate
-from orbax_bench_core.inventory.walk import file_size, walk
 from orbax_bench_core.inventory.zarr import ZarrArray
 
 __all__ = [
