@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.pathways import check_proxy
+from orbax_bench_core.execute.placement import check_proxy
 
 PROXY = {"JAX_PLATFORMS": "proxy"}
 
