@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm
@@ -22,14 +22,15 @@ from orbax_bench_core.execute.outcomes import (
 )
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.schedule import environments
-from orbax_bench_core.execute.session import Session
-from orbax_bench_core.execute.turn import RepeatKey
+from orbax_bench_core.execute.session import Progress, Retry, Session
 from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.records import ErrorInfo, Repeat
 from orbax_bench_core.sweep import (
     Pair,
     SweepEntry,
+    SweepPoint,
     placement,
+    side,
     sides,
     suite_folder,
 )
@@ -301,3 +302,38 @@ def _ended(repeat: Repeat, arm: Arm | None) -> bool:
 
 def _needs_two_groups(entry: SweepEntry) -> bool:
     return len({placement(point) for point in sides(entry).values()}) > 1
+
+
+class RepeatKey(NamedTuple):
+    """A repeat that is to be made, and which side of its point it measures.
+
+    Attributes:
+        point: The point or pair.
+        repeat: Which repeat of it, from 0.
+        arm: Which side of a pair.
+        block: The block of a paired comparison.
+        life: The slot of the block that has a worker of its own.
+    """
+
+    point: SweepEntry
+    repeat: int
+    arm: Arm | None = None
+    block: int | None = None
+    life: int | None = None
+
+    @property
+    def measured(self) -> SweepPoint:
+        """The point, or that of the side."""
+        return side(self.point, self.arm)
+
+    def progress(self, **fields: Any) -> Progress:
+        """Returns what is told of it as it goes on; `fields` are those of `Progress`."""
+        return Progress(**{**self._which(), **fields})
+
+    def retry(self, reason: str, left: int) -> Retry:
+        """Returns what is told before it is tried again."""
+        return Retry(**self._which(), reason=reason, left=left)
+
+    def _which(self) -> dict[str, Any]:
+        which = {"point": self.point, "index": self.repeat, "arm": self.arm}
+        return {**which, "block": self.block, "life": self.life}
