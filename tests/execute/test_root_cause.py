@@ -2,8 +2,8 @@
 
 import pytest
 
+from orbax_bench_core.execute.group_wait import Cause, Evidence, first_failed_host
 from orbax_bench_core.execute.liveness import Judgement, Liveness
-from orbax_bench_core.execute.root_cause import Cause, Evidence, first_failed_host
 
 
 def shows(liveness=Liveness.UNKNOWN, **found):
