@@ -12,19 +12,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Final
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
 from orbax_bench_core.errors import redacted
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
-from orbax_bench_core.execute.hosts.logs import redact_log
 from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.isolation import LOCK_FILE, held_locks, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
-from orbax_bench_core.files import machine_id
+from orbax_bench_core.files import atomic_file, machine_id
 from orbax_bench_core.provenance import host_provenance
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
@@ -291,3 +290,37 @@ class LocalWorker:
 def _unlinked(path: str, flags: int) -> int:
     """Opens a file that is no link: a log is written to, not replaced."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
+_PIECE: Final = 2**20
+"""Bytes of a line that are read at once: a line may be as long as its file."""
+
+
+def redact_log(file: Path, start: int) -> None:
+    """Takes credentials in addresses out of what a worker has printed, once it has ended.
+
+    Libraries print the address that failed, with its signature. A file without any is left as it
+    is, and one that cannot be written again too: a log is no reason for a run to fail.
+
+    Args:
+        file: The log.
+        start: Where that worker's lines begin.
+    """
+    with contextlib.suppress(OSError), file.open("rb") as log:
+        log.seek(start)
+        if all(_without(piece) == piece for piece in _pieces(log)):
+            return
+        log.seek(0)
+        with atomic_file(file, durable=False) as again:
+            again.writelines(map(_without, _pieces(log)))
+
+
+def _pieces(log: IO[bytes]) -> Iterator[bytes]:
+    while piece := log.readline(_PIECE):
+        yield piece
+
+
+def _without(piece: bytes) -> bytes:
+    if b"://" not in piece:
+        return piece
+    return redacted(piece.decode(errors="surrogateescape")).encode(errors="surrogateescape")
