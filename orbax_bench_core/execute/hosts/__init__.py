@@ -21,8 +21,7 @@ from orbax_bench_core.execute.hosts.rendezvous import (
     equal_everywhere,
     given_token,
 )
-from orbax_bench_core.execute.hosts.shipped import Shipped, unshipped
-from orbax_bench_core.execute.hosts.suite_archive import SuiteArchive, pack
+from orbax_bench_core.execute.hosts.suite_archive import Shipped, SuiteArchive, pack, unshipped
 from orbax_bench_core.execute.hosts.wire import Contact
 
 __all__ = [

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import contextlib
 import dataclasses
+import enum
 import hashlib
 import io
 import os
 import re
+import shutil
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.config import Source
@@ -255,3 +259,40 @@ def _check_size(folder: Path, sizes: Mapping[str, int]) -> None:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
+
+
+class Shipped(enum.StrEnum):
+    """Names in a run directory of what a launcher has sent.
+
+    Attributes:
+        FOLDER: Folder that the suite is put into.
+        ARCHIVE: Archive of the suite's own folder, which lies beside its copy.
+    """
+
+    FOLDER = "suite"
+    ARCHIVE = ".orbax-bench-suite.zip"
+
+
+def unshipped(suite: str) -> str:
+    """Returns a local copy of a suite that a launcher has sent, with the files beside it.
+
+    Python imports no module from a bucket, and benchmark classes may lie beside a suite.
+    """
+    folder, _, name = suite.rpartition("/")
+    if PurePosixPath(folder).name != Shipped.FOLDER:
+        return suite
+    from etils import epath
+
+    archive = epath.Path(folder) / Shipped.ARCHIVE
+    try:
+        if not archive.exists():
+            return suite
+        copy = Path(tempfile.mkdtemp(prefix="orbax-bench-suite-"))
+        atexit.register(shutil.rmtree, copy, ignore_errors=True)
+        unpack_file(archive, copy)
+    except Exception as error:  # noqa: BLE001 - every client of a store has its own errors
+        raise UserError(
+            f"cannot read {archive}: {error}; launch the run again, or name the suite by a path of "
+            f"another folder than {Shipped.FOLDER}"
+        ) from None
+    return str(copy / name)
