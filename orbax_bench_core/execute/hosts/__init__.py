@@ -14,9 +14,10 @@ from orbax_bench_core.execute.hosts.host import (
     stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost
-from orbax_bench_core.execute.hosts.ports import MOST_GROUPS, PortRange
 from orbax_bench_core.execute.hosts.remote import RemoteWorker
 from orbax_bench_core.execute.hosts.rendezvous import (
+    MOST_GROUPS,
+    PortRange,
     Rendezvous,
     equal_everywhere,
     given_token,

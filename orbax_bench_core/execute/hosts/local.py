@@ -19,8 +19,8 @@ from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_e
 from orbax_bench_core.errors import redacted
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
-from orbax_bench_core.execute.hosts.ports import PortRange, free_port
 from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
+from orbax_bench_core.execute.hosts.rendezvous import PortRange, free_port
 from orbax_bench_core.execute.isolation import LOCK_FILE, held_locks, measuring_lock
 from orbax_bench_core.execute.liveness import Signs, signal_name
 from orbax_bench_core.files import atomic_file, machine_id
