@@ -8,16 +8,19 @@ from orbax_bench_core.errors.redaction import (
     without_credentials,
 )
 from orbax_bench_core.errors.system import Refusal, may_pass, refusal_of, remedy_of
-from orbax_bench_core.errors.text import (
+from orbax_bench_core.errors.user_error import (
     CONTROL,
+    Problem,
+    UserError,
+    check_amounts,
     command,
+    did_you_mean,
     one_line,
     presentable,
     printable,
     shortened,
     shown,
 )
-from orbax_bench_core.errors.user_error import Problem, UserError, check_amounts, did_you_mean
 
 __all__ = [
     "CONTROL",
