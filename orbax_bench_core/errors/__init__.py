@@ -7,17 +7,20 @@ from orbax_bench_core.errors.redaction import (
     redacted_deeply,
     without_credentials,
 )
-from orbax_bench_core.errors.system import Refusal, may_pass, refusal_of, remedy_of
 from orbax_bench_core.errors.user_error import (
     CONTROL,
     Problem,
+    Refusal,
     UserError,
     check_amounts,
     command,
     did_you_mean,
+    may_pass,
     one_line,
     presentable,
     printable,
+    refusal_of,
+    remedy_of,
     shortened,
     shown,
 )
