@@ -18,7 +18,6 @@ from orbax_bench_core.files.exclusive import (
     read_if_there,
     swap,
 )
-from orbax_bench_core.files.holders import is_gone, machine_id, started, this_machine
 from orbax_bench_core.files.links import refuse_links, remove_tree
 from orbax_bench_core.files.model import ResultModel
 from orbax_bench_core.files.places import (
@@ -33,11 +32,15 @@ from orbax_bench_core.files.places import (
 from orbax_bench_core.files.temporary import (
     clear_own,
     is_abandoned,
+    is_gone,
+    machine_id,
     new_scratch_file,
     new_scratch_folder,
     scratch_folder,
+    started,
     sweep_once,
     temporary_name,
+    this_machine,
 )
 
 __all__ = [

@@ -8,13 +8,12 @@ import hashlib
 import os
 import re
 import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
-
-from orbax_bench_core.files.holders import is_gone, started, this_machine
 
 _OURS: Final = re.compile(
     r".*\.(?P<machine>[0-9a-f]{12})-(?P<pid>\d+)-(?P<since>\d*)\.(?P<word>[0-9a-z_]{8})(\.tmp|\.log)?"
@@ -109,3 +108,43 @@ def _owner(pid: int) -> str:
 @functools.cache
 def _machine() -> str:
     return hashlib.sha256(this_machine().encode()).hexdigest()[:12]
+
+
+def machine_id() -> str:
+    """Returns what all containers of this machine have in common, and no other machine has."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return socket.gethostname()
+
+
+@functools.cache
+def this_machine() -> str:
+    """Returns what tells this boot and process namespace from all others."""
+    parts = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return " ".join(parts)
+
+
+def started(pid: int) -> str:
+    """Returns when a process started, in the kernel's ticks; empty when that cannot be known."""
+    try:
+        # The name of a process, in parentheses, may hold anything.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    # A process that has ended, and whose parent has not asked for it, is gone.
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def is_gone(pid: int, since: str) -> bool:
+    """Whether a process of this machine, which started at `since`, is not there any more."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return since != started(pid)
