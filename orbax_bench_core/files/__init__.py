@@ -1,6 +1,11 @@
 """Files on disk and in buckets: in full or not at all, created by one alone, and cleared away."""
 
-from orbax_bench_core.files.atomic import atomic_file, write_atomically, write_if_changed
+from orbax_bench_core.files.atomic import (
+    ResultModel,
+    atomic_file,
+    write_atomically,
+    write_if_changed,
+)
 from orbax_bench_core.files.bounded import (
     MAX_BYTES,
     answered,
@@ -19,7 +24,6 @@ from orbax_bench_core.files.exclusive import (
     swap,
 )
 from orbax_bench_core.files.links import refuse_links, remove_tree
-from orbax_bench_core.files.model import ResultModel
 from orbax_bench_core.files.places import (
     PASSPORT,
     absolute,

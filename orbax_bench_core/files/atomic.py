@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
+import pydantic
+
 from orbax_bench_core.files.bounded import answered, read_at_most
 from orbax_bench_core.files.places import place
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
@@ -130,3 +132,11 @@ def sync(file: IO[bytes]) -> None:
     """Has what was written to a file survive a power cut."""
     file.flush()
     os.fsync(file.fileno())
+
+
+class ResultModel(pydantic.BaseModel):
+    """A block of a file. Values that JSON lacks (NaN, infinities) are kept as words."""
+
+    model_config = pydantic.ConfigDict(
+        extra="forbid", frozen=True, ser_json_inf_nan="strings", arbitrary_types_allowed=True
+    )
