@@ -1,7 +1,7 @@
 """The suite file: YAML in, validated models out."""
 
 from orbax_bench_core.config.arms import ARMS, Arm, ArmConfig
-from orbax_bench_core.config.base import ConfigModel
+from orbax_bench_core.config.base import ConfigModel, DescribedSchema, meanings
 from orbax_bench_core.config.checkpoint import (
     GROUPS,
     MODELS,
@@ -12,7 +12,6 @@ from orbax_bench_core.config.checkpoint import (
     checked_name,
     leaves,
 )
-from orbax_bench_core.config.described import DescribedSchema, meanings
 from orbax_bench_core.config.dtypes import ALIASES, BITS, canonical
 from orbax_bench_core.config.errors import TYPES, SuiteError, explain, mistyped
 from orbax_bench_core.config.execution import (
