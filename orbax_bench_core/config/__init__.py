@@ -28,6 +28,7 @@ from orbax_bench_core.config.gate import (
     GateConfig,
     GateRule,
     MetricRule,
+    changed_gate,
     gate_changes,
     gate_edits,
 )
@@ -35,7 +36,6 @@ from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.config.override import with_keys, with_overrides
-from orbax_bench_core.config.rules import changed_gate
 from orbax_bench_core.config.source import KeyPath, Source, read_value
 from orbax_bench_core.config.suite import BenchmarkEntry, Suite
 
