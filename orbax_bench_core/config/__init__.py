@@ -1,6 +1,5 @@
 """The suite file: YAML in, validated models out."""
 
-from orbax_bench_core.config.arms import ARMS, Arm, ArmConfig
 from orbax_bench_core.config.base import ConfigModel, DescribedSchema, meanings
 from orbax_bench_core.config.checkpoint import (
     GROUPS,
@@ -37,7 +36,7 @@ from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.config.override import with_keys, with_overrides
 from orbax_bench_core.config.source import KeyPath, Source, read_value
-from orbax_bench_core.config.suite import BenchmarkEntry, Suite
+from orbax_bench_core.config.suite import ARMS, Arm, ArmConfig, BenchmarkEntry, Suite
 
 __all__ = [
     "ALIASES",

@@ -6,12 +6,11 @@ import types
 import typing
 from typing import Any, Final
 
-from orbax_bench_core.config.arms import ARMS, ArmConfig, ArmsConfig
 from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.override import PLURALS
 from orbax_bench_core.config.source import KeyPath
-from orbax_bench_core.config.suite import BenchmarkEntry, Suite
+from orbax_bench_core.config.suite import ARMS, ArmConfig, ArmsConfig, BenchmarkEntry, Suite
 from orbax_bench_core.errors import did_you_mean
 
 _OPTIONS: Final = "an option of the benchmark belongs in `options`"

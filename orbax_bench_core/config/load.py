@@ -10,14 +10,13 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config.arms import ARMS
 from orbax_bench_core.config.blocks import is_optional, keys_at, unknown_key
 from orbax_bench_core.config.checkpoint import SpecError, readable_spec
 from orbax_bench_core.config.errors import TYPES, SuiteError, explain, is_consequence
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflicts
 from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
-from orbax_bench_core.config.suite import Suite
+from orbax_bench_core.config.suite import ARMS, Suite
 from orbax_bench_core.errors import CREDENTIALS, Problem, did_you_mean, has_credentials
 from orbax_bench_core.files import opened
 
