@@ -4,7 +4,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.config import Conditions
-from orbax_bench_core.worker.conditioning import PageCacheConditioner
+from orbax_bench_core.worker.page_cache import PageCacheConditioner
 
 
 @pytest.fixture
