@@ -4,11 +4,17 @@ from orbax_bench_core.state.cache import StateCache
 from orbax_bench_core.state.digests import Digest, check_digest, digest, start_digest
 from orbax_bench_core.state.jax_api import join_processes
 from orbax_bench_core.state.layout import check_dtype, split_axes, spread
-from orbax_bench_core.state.loading import Location, locate, save_fixture
+from orbax_bench_core.state.loading import (
+    DIGESTS_FILE,
+    Location,
+    locate,
+    record_digest,
+    recorded_digest,
+    save_fixture,
+)
 from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh, first_devices
 from orbax_bench_core.state.orbax_api import make_context
 from orbax_bench_core.state.pathways import NotOnPathways, initialize_if_used, require_pathways
-from orbax_bench_core.state.recorded import DIGESTS_FILE, record_digest, recorded_digest
 from orbax_bench_core.state.sharding_file import read_sharding_file, sharding_targets
 from orbax_bench_core.state.synthetic import generate
 from orbax_bench_core.state.tree import (

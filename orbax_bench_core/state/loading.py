@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +15,10 @@ from jax.experimental import multihost_utils
 from orbax_bench_core import inventory
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import absolute, matching
+from orbax_bench_core.files import absolute, matching, read_json
 from orbax_bench_core.inventory import ROOT_FILE, TREE, UNFINISHED
 from orbax_bench_core.state import layout, orbax_api, pathways, sharding_file
-from orbax_bench_core.state.digests import digest
-from orbax_bench_core.state.recorded import record_digest
+from orbax_bench_core.state.digests import Digest, digest
 from orbax_bench_core.state.tree import StateError, named_leaves
 
 PyTree = Any
@@ -139,3 +139,32 @@ def save_fixture(tree: Any, path: str) -> None:
         multihost_utils.sync_global_devices("save_fixture")
     orbax_api.replace(root, tree)
     record_digest(root, digest(tree))
+
+
+DIGESTS_FILE: Final = "digests.json"
+"""File with the content digest of each leaf, one for all hosts: the layout plays no part in it."""
+
+
+def record_digest(directory: epath.Path, found: Digest) -> None:
+    """Writes a digest; every process may call, the first one writes."""
+    if jax.process_index() == 0:
+        directory.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(found, indent=2, sort_keys=True)
+        (directory / DIGESTS_FILE).write_text(text)
+
+
+def recorded_digest(directory: epath.Path) -> Digest | None:
+    """Returns the digest that was recorded in a folder; None when there is none."""
+    file = directory / DIGESTS_FILE
+    if not directory.is_dir() or not file.exists():
+        return None
+    try:
+        content = read_json(file)
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):
+        raise StateError(
+            f"{str(file)!r} is not a digest per leaf, as capture_digests_path writes it; remove "
+            "it, and nothing is compared with it"
+        )
+    return Digest(content)
