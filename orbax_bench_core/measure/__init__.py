@@ -24,6 +24,8 @@ from orbax_bench_core.measure.definition import (
     Better,
     Family,
     Metric,
+    Sample,
+    block_name,
 )
 from orbax_bench_core.measure.free_memory import free_memory_bytes
 from orbax_bench_core.measure.interference import (
@@ -44,7 +46,6 @@ from orbax_bench_core.measure.metrics import Metrics, default_metrics
 from orbax_bench_core.measure.observers import observing
 from orbax_bench_core.measure.profiling import tracing
 from orbax_bench_core.measure.recovery import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED
-from orbax_bench_core.measure.sample import Sample, block_name
 
 __all__ = [
     "ANON",

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from orbax_bench_core.measure import collectors, observers, profiling
 from orbax_bench_core.measure.collectors import clock_readings
-from orbax_bench_core.measure.sample import Sample, block_name
+from orbax_bench_core.measure.definition import Sample, block_name
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from time import perf_counter_ns
 
 from orbax_bench_core.measure import collectors, known_metrics, observers
 from orbax_bench_core.measure.block import Block, this_thread
-from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.measure.definition import Sample
 
 _OCCURRENCE_SUFFIX = re.compile(r"\[\d+\]$")
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from orbax_bench_core.measure.sample import Sample
+from orbax_bench_core.measure.definition import Sample
 
 T = TypeVar("T")
 Callback = Callable[[Sequence[Sample]], None]
