@@ -30,8 +30,7 @@ from orbax_bench_core.sweep.pair import (
     side,
     sides,
 )
-from orbax_bench_core.sweep.point import SweepPoint
-from orbax_bench_core.sweep.point_differences import differences, nearest
+from orbax_bench_core.sweep.point import SweepPoint, differences, nearest
 from orbax_bench_core.sweep.surroundings import (
     Placement,
     allocator_settings,

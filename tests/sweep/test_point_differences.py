@@ -1,4 +1,4 @@
-from orbax_bench_core.sweep.point_differences import nearest
+from orbax_bench_core.sweep.point import nearest
 
 
 def test_the_nearest_point_differs_in_the_fewest_fields(make_point):
