@@ -12,10 +12,14 @@ from orbax_bench_core.sweep.catalog import (
 from orbax_bench_core.sweep.classes import load_class, options_class, source_file
 from orbax_bench_core.sweep.design import (
     PairDesign,
+    Placement,
     ProcessNoise,
     ProcessNoiseOf,
+    allocator_settings,
     design_of,
     earlier_design,
+    host_memory_of,
+    placement,
 )
 from orbax_bench_core.sweep.expansion import Expansion, SkippedPoint, expand_here
 from orbax_bench_core.sweep.isolate import benchmark_environment, expand, suite_folder
@@ -31,12 +35,6 @@ from orbax_bench_core.sweep.pair import (
     sides,
 )
 from orbax_bench_core.sweep.point import SweepPoint, differences, nearest
-from orbax_bench_core.sweep.surroundings import (
-    Placement,
-    allocator_settings,
-    host_memory_of,
-    placement,
-)
 
 __all__ = [
     "BLOCK_SIZE",
