@@ -8,7 +8,7 @@ from orbax_bench_core.provenance.code import (
     loaded_code,
     recorded_code,
 )
-from orbax_bench_core.provenance.git import ask as ask_git
+from orbax_bench_core.provenance.code import ask as ask_git
 from orbax_bench_core.provenance.machine import (
     IMAGE,
     NODE,

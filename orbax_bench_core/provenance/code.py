@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import importlib.metadata
+import os
 import re
+import subprocess
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +17,6 @@ from typing import Any, Final, Literal
 import pydantic
 
 from orbax_bench_core.files import ResultModel, read_at_most
-from orbax_bench_core.provenance.git import ask
 from orbax_bench_core.sweep import SweepPoint, is_builtin
 
 UNKNOWN: Final = "unknown"
@@ -275,3 +277,56 @@ def _distribution(path: Path) -> dict[str, str]:
 def _has(distribution: str, inside: Path) -> bool:
     files = importlib.metadata.files(distribution) or ()
     return any(file.as_posix() == inside.as_posix() for file in files)
+
+
+_SECONDS: Final = 20
+"""A repository may lie on a slow file system; nothing waits longer for what is only noted."""
+_OF_ANOTHER: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+"""Variables by which a hook of one repository would have it answer for another."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Answer of git, or why there is none.
+
+    Attributes:
+        ok: Whether it answered.
+        text: What it said, without the last line break; empty when it did not.
+        digest: SHA-256 of all bytes that it said, in hex.
+        reason: Why it did not answer, in one line; empty when it did.
+    """
+
+    ok: bool
+    text: str = ""
+    digest: str = ""
+    reason: str = ""
+
+
+def ask(directory: Path, *arguments: str) -> Answer:
+    """Asks git about the repository of a directory; that it is absent is an answer too.
+
+    Nothing is written into the repository, the index included.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
+    try:
+        process = subprocess.run(
+            ["git", "-C", str(directory), *arguments],  # noqa: S607 - wherever git is installed
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+            env={**kept, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+        )
+    except FileNotFoundError:
+        return Answer(ok=False, reason="git is not installed")
+    except subprocess.TimeoutExpired:
+        return Answer(ok=False, reason=f"git took more than {_SECONDS} s")
+    except OSError as error:
+        return Answer(ok=False, reason=f"git cannot be run: {error.strerror}")
+    if process.returncode != 0:
+        said = process.stderr.decode(errors="replace").strip().splitlines()
+        return Answer(ok=False, reason=said[0] if said else f"git ended with {process.returncode}")
+    return Answer(
+        ok=True,
+        text=process.stdout.decode(errors="replace").rstrip("\n"),
+        digest=hashlib.sha256(process.stdout).hexdigest(),
+    )

@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.provenance.code import UNKNOWN
-from orbax_bench_core.provenance.git import ask
+from orbax_bench_core.provenance.code import UNKNOWN, ask
 
 PACKAGES = (
     "orbax-bench",
