@@ -5,8 +5,7 @@ With `pytest_plugins = ["orbax_bench_core.testing.plugin"]` in a `conftest.py` i
 JAX has simulated devices.
 """
 
-from orbax_bench_core.testing.context import make_context
 from orbax_bench_core.testing.outcome import Outcome
-from orbax_bench_core.testing.run import run_benchmark
+from orbax_bench_core.testing.run import make_context, run_benchmark
 
 __all__ = ["Outcome", "make_context", "run_benchmark"]
