@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
 from orbax_bench_core.authoring.drill import Drill
+from orbax_bench_core.authoring.generator import UnmetNeed
 from orbax_bench_core.authoring.options import Options_co
 from orbax_bench_core.config import CheckpointConfig
 
@@ -144,3 +147,22 @@ class TestContext(Generic[Options_co]):
             operation: Name of the operation.
         """
         return None if self.tracer is None else self.tracer(operation)
+
+
+def optional_module(name: str, extra: str, needed_by: str) -> ModuleType:
+    """Imports a module that an extra installs.
+
+    Args:
+        name: The module.
+        extra: The extra of orbax-bench that brings it.
+        needed_by: What needs it, for the message.
+
+    Raises:
+        UnmetNeed: It is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UnmetNeed(
+            f"{needed_by} needs {name}: pip install 'orbax-bench[{extra}]' ({error})"
+        ) from None
