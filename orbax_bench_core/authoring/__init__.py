@@ -1,7 +1,13 @@
 """Authoring interface: base classes and context of a benchmark."""
 
-from orbax_bench_core.authoring.context import Against, TestContext, Verifier, optional_module
-from orbax_bench_core.authoring.drill import Drill, Killed
+from orbax_bench_core.authoring.context import (
+    Against,
+    Drill,
+    Killed,
+    TestContext,
+    Verifier,
+    optional_module,
+)
 from orbax_bench_core.authoring.generator import (
     BenchmarksGenerator,
     TestResult,
