@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts import words
-from orbax_bench_core.analysis.verdicts.brief import MANY, brief_elements
-from orbax_bench_core.analysis.verdicts.cells import (
+from orbax_bench_core.analysis.verdicts.brief import (
+    MANY,
     ROLES,
     advice_on,
+    brief_elements,
     meaning_of,
     numbers_of,
     operation_word,
