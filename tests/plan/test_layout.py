@@ -12,7 +12,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.plan import StorageOptions, plan_checkpoint
-from orbax_bench_core.plan.chunks import chunk_shape
+from orbax_bench_core.plan.layout import chunk_shape
 from orbax_bench_core.plan.meshes import make_mesh
 from orbax_bench_core.plan.trees import PlannedArray, PlannedTree
 
