@@ -1,6 +1,5 @@
 """Records, the run directory, the samples table and the read model."""
 
-from orbax_bench_core.records.layout import Columns, Layout
 from orbax_bench_core.records.operation_times import (
     OperationTimes,
     operations_in_order,
@@ -44,11 +43,9 @@ __all__ = [
     "VERIFIED_WORDS",
     "AlreadyRecorded",
     "Attempt",
-    "Columns",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
-    "Layout",
     "OperationTimes",
     "OptionEffect",
     "OverlapFinder",

@@ -7,7 +7,6 @@ import collections
 import concurrent.futures
 import contextlib
 import errno
-import functools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,9 +21,8 @@ from orbax_bench_core.files import (
     refuse_links,
     swap,
 )
-from orbax_bench_core.interrupts import uninterrupted
 from orbax_bench_core.leases import Fence
-from orbax_bench_core.records.record import Record, whole_record
+from orbax_bench_core.records.record import Record, parsed_record
 from orbax_bench_core.records.strays import (
     NO_PLACE,
     NO_POINT,
@@ -90,7 +88,7 @@ class RecordFiles(abc.ABC):
         if data is None:
             return None
         refuse_other_version(data, str(path))
-        record = _parsed(data)
+        record = parsed_record(data)
         return None if record is None or misplaced(record, place, self.run_id) else record
 
     def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
@@ -118,7 +116,7 @@ class RecordFiles(abc.ABC):
             before = read_if_there(path, MAX_RECORD_BYTES)
             if before is None:
                 continue
-            there = _parsed(before)
+            there = parsed_record(before)
             wrong = "" if there is None else misplaced(there, place, record.run_id)
             torn = there is None and not other_version(before)
             if torn or (wrong and right is not None):
@@ -222,7 +220,7 @@ class RecordFiles(abc.ABC):
                 continue
             if seen is not None:
                 seen(path, data)
-            record = _parsed(data)
+            record = parsed_record(data)
             if record is None:
                 unread = other_version(data)
                 self._note(path, unread_stray(unread) if unread else TORN)
@@ -325,25 +323,6 @@ def _readable(record: Record) -> tuple[Record, bytes]:
 
 class AlreadyRecorded(Exception):
     """A repeat has a final record, which nothing replaces."""
-
-
-def _parsed(data: bytes) -> Record | None:
-    """Returns a record, or None of what is torn or of another schema version."""
-    return _parser()(data)
-
-
-@functools.cache
-def _parser() -> Callable[[bytes], Record | None]:
-    """Returns what parses records; who only writes them, as a worker does, does not wait for it."""
-    try:
-        with uninterrupted():
-            from orbax_bench_core.records.parsing import parsed_record
-    except ModuleNotFoundError as lacking:
-        if lacking.name != "msgspec":
-            raise
-        # A worker reads few records, in environments that need not have what reads many.
-        return whole_record
-    return parsed_record
 
 
 def _aside(path: epath.Path, data: bytes) -> epath.Path:

@@ -10,7 +10,6 @@ from typing import Final
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import TIME, block_name
-from orbax_bench_core.records.layout import Columns, columns_of
 from orbax_bench_core.records.record import (
     PEER_FAILED,
     Attempt,
@@ -218,16 +217,11 @@ class Repeat:
     def values(self, metric: str = TIME) -> dict[tuple[str, int], dict[int, float]]:
         """Returns the values of a metric by operation and occurrence, then by host."""
         found: dict[tuple[str, int], dict[int, float]] = {}
-        for host, (layout, values) in self.columns.items():
-            for place in layout.places(metric):
-                block = layout.operations[place], layout.occurrences[place]
-                found.setdefault(block, {})[host] = values[place]
+        for host, record in self.records.items():
+            for sample in record.samples:
+                if sample.metric == metric:
+                    found.setdefault((sample.operation, sample.occurrence), {})[host] = sample.value
         return found
-
-    @functools.cached_property
-    def columns(self) -> Mapping[int, Columns]:
-        """Samples of each host by column."""
-        return {host: columns_of(record.samples) for host, record in self.records.items()}
 
     def seconds(self) -> Mapping[tuple[str, int], float]:
         """Returns the seconds on the slowest host, by operation and occurrence."""
@@ -235,12 +229,7 @@ class Repeat:
 
     @functools.cached_property
     def _seconds(self) -> Mapping[tuple[str, int], float]:
-        found: dict[tuple[str, int], float] = {}
-        for layout, values in self.columns.values():
-            for place in layout.places(TIME):
-                block = layout.operations[place], layout.occurrences[place]
-                found[block] = max(values[place], found.get(block, values[place]))
-        return found
+        return {block: max(of_hosts.values()) for block, of_hosts in self.values().items()}
 
     def labelled_seconds(self) -> dict[str, float]:
         """Returns the seconds on the slowest host by label: `save`, `save[1]`, ..."""

@@ -157,13 +157,8 @@ class RunDirectory(RecordFiles):
 
     def set_status(self, status: RunStatus) -> None:
         """Changes how far the run is in `run.json`, and leaves the rest as it was written."""
-        import msgspec
-
-        data = read_at_most(self._info_path)
-        # Mostly it says so already, and all of a large run as plain data is a hundred megabytes.
-        parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        if bytes(parts.get("status", b"")) != f'"{status}"'.encode():
-            content = json.loads(data)
+        content = json.loads(read_at_most(self._info_path))
+        if content.get("status") != status:
             content["status"] = status
             write_atomically(self._info_path, json.dumps(content, indent=2).encode())
 

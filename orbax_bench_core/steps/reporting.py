@@ -143,9 +143,9 @@ def _publish_tables(
         for entry, repeats in run.by_entry():
             for repeat in sorted(repeats, key=lambda each: (not each.warmup, each.index)):
                 observer.add(repeat)
-                for host, record in repeat.records.items():
+                for record in repeat.records.values():
                     manifest.add(record)
-                    samples.add(record, repeat.columns[host])
+                    samples.add(record)
             event_files.add(repeats)
             open_points.add(entry, repeats)
             yield from repeats

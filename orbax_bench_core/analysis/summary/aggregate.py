@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 import itertools
-import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from orbax_bench_core.analysis.summary.cache import cache_flag, uncontrolled_flag
-from orbax_bench_core.analysis.summary.csv_file import NUMBERS, SummaryTable
+from orbax_bench_core.analysis.summary.csv_file import SummaryTable
 from orbax_bench_core.analysis.summary.effects import EffectFinder
 from orbax_bench_core.analysis.summary.hosts import HostFinder
 from orbax_bench_core.analysis.summary.model import (
@@ -40,9 +38,7 @@ from orbax_bench_core.measure import (
     TIME,
 )
 from orbax_bench_core.records import (
-    Columns,
     ErrorInfo,
-    Layout,
     OverlapFinder,
     Repeat,
     Series,
@@ -51,9 +47,6 @@ from orbax_bench_core.records import (
     weakest,
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _Key = tuple[str, str]
 """Operation and metric."""
@@ -131,7 +124,8 @@ class _Point:
         self._id = series.id
         self._name = series.name
         self._conditions = series.point.conditions
-        self._rows: list[Columns] = []
+        self._values: dict[_Key, list[float]] = {}
+        self._units: dict[_Key, str] = {}
         self._slowest: dict[str, list[float]] = {}
         self._gib: dict[str, list[float]] = {}
         self._orbax_gib: dict[str, list[float]] = {}
@@ -170,59 +164,27 @@ class _Point:
         self._store.add(repeat)
         self._hosts = len(hosts)
         self._stragglers.add(hosts)
-        self._rows += repeat.columns.values()
+        for record in hosts:
+            for sample in record.samples:
+                key = sample.operation, sample.metric
+                self._values.setdefault(key, []).append(sample.value)
+                self._units[key] = sample.unit
         for (operation, _), value in repeat.seconds().items():
             self._slowest.setdefault(operation, []).append(value)
         # Every host states the bytes of all: they are counted once.
-        layout, values = next(iter(repeat.columns.values()))
-        for place in layout.places(BYTES):
-            self._gib.setdefault(layout.operations[place], []).append(values[place] / _GIB)
-        for place in sorted(place for total in _ORBAX_TOTALS for place in layout.places(total)):
-            self._orbax_gib.setdefault(layout.operations[place], []).append(values[place])
+        for sample in hosts[0].samples:
+            if sample.metric == BYTES:
+                self._gib.setdefault(sample.operation, []).append(sample.value / _GIB)
+            elif sample.metric in _ORBAX_TOTALS:
+                self._orbax_gib.setdefault(sample.operation, []).append(sample.value)
 
     def metrics(self, table: SummaryTable | None) -> list[MetricSummary]:
         """Returns every metric, over all repeats and hosts; with a table only what reports show."""
-        alike = self._alike()
-        if alike is not None:
-            layout, numbers = alike
-            if table is None:
-                return self._summaries(layout, numbers, range(len(layout.metrics)))
-            size = self._hosts, len(self._rows)
-            table.write_columns((self._id, self._name), layout, size, numbers)
-            return self._summaries(layout, numbers, _shown(layout))
         found = [self._summary(key, values) for key, values in self._values.items()]
         if table is None:
             return found
         table.write(found)
         return [metric for metric in found if metric.metric in SHOWN]
-
-    @functools.cached_property
-    def _values(self) -> dict[_Key, list[float]]:
-        """Values of each metric of each operation, over all occurrences, repeats and hosts."""
-        found: dict[_Key, list[float]] = {}
-        for layout, values in self._rows:
-            for key, value in zip(_keys(layout), values, strict=True):
-                found.setdefault(key, []).append(value)
-        return found
-
-    @functools.cached_property
-    def _units(self) -> dict[_Key, str]:
-        """Unit of each metric of each operation."""
-        layouts = {id(layout): layout for layout, _ in self._rows}
-        return {
-            key: unit
-            for layout in layouts.values()
-            for key, unit in zip(_keys(layout), layout.units, strict=True)
-        }
-
-    def _resident(self, operation: str) -> Sequence[float]:
-        """Returns the share of a checkpoint that was in the page cache before an operation."""
-        return [
-            values[place]
-            for layout, values in self._rows
-            for place in layout.places(RESIDENT)
-            if layout.operations[place] == operation
-        ]
 
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
@@ -232,7 +194,9 @@ class _Point:
                 time=self._summary((operation, TIME), seconds),
                 throughput=self._throughput(operation, seconds),
                 straggler=stragglers.get(operation),
-                flag=cache_flag(self._conditions, operation, self._resident(operation)),
+                flag=cache_flag(
+                    self._conditions, operation, self._values.get((operation, RESIDENT), ())
+                ),
                 store=store[operation].sentence if operation in store else "",
                 seconds=tuple(seconds),
             )
@@ -241,10 +205,8 @@ class _Point:
 
     def status(self) -> PointStatus:
         """Returns how the repeats ended."""
-        layouts = list({id(layout): layout for layout, _ in self._rows}.values())
-        keys = dict.fromkeys(key for layout in layouts for key in _keys(layout))
-        loads = [operation for operation, metric in keys if metric == RESIDENT]
-        measured = any(metric != RESIDENT for _, metric in keys)
+        loads = [operation for operation, metric in self._values if metric == RESIDENT]
+        measured = any(metric != RESIDENT for _, metric in self._values)
         flag = uncontrolled_flag(self._conditions, loads) if measured else NOTHING_MEASURED
         return PointStatus(
             point_id=self._id,
@@ -276,51 +238,6 @@ class _Point:
             return None
         return sum(gib) / sum(seconds)
 
-    def _alike(self) -> tuple[Layout, np.ndarray] | None:
-        """Returns all aggregates, shape (numbers, samples), if all records have the same samples.
-
-        None where they do not, or have a metric of an operation twice, or a value that arithmetic
-        warns of or that sorting mixes with others.
-        """
-        import numpy as np
-
-        layouts = {id(layout) for layout, _ in self._rows}
-        if len(layouts) != 1 or not _once_each(self._rows[0].layout):
-            return None
-        values, count = np.array([values for _, values in self._rows]), len(self._rows)
-        if not (np.isfinite(values) & ~(np.signbit(values) & (values == 0))).all():
-            return None
-        ordered = np.sort(values, axis=0)
-        found = {
-            "mean": np.array([math.fsum(column) / count for column in values.T.tolist()]),
-            "median": (ordered[(count - 1) // 2] + ordered[count // 2]) / 2,
-            "q25": cut(ordered, 1, 4),
-            "q75": cut(ordered, 3, 4),
-            "p99": cut(ordered, 99, 100),
-            "minimum": ordered[0],
-            "maximum": ordered[-1],
-        }
-        return self._rows[0].layout, np.array([found[name] for name in NUMBERS])
-
-    def _summaries(
-        self, layout: Layout, numbers: np.ndarray, places: Sequence[int]
-    ) -> list[MetricSummary]:
-        """Returns what `_summary` does of the samples at some places."""
-        keys, rows = _keys(layout), numbers.T.tolist()
-        return [
-            MetricSummary(
-                point_id=self._id,
-                point=self._name,
-                operation=keys[place][0],
-                metric=keys[place][1],
-                unit=layout.units[place],
-                hosts=self._hosts,
-                n=len(self._rows),
-                **dict(zip(NUMBERS, rows[place], strict=True)),
-            )
-            for place in places
-        ]
-
     def _summary(self, key: tuple[str, str], found: list[float]) -> MetricSummary:
         values = sorted(found)
         return MetricSummary(
@@ -341,29 +258,8 @@ class _Point:
         )
 
 
-@functools.lru_cache(maxsize=256)
-def _shown(layout: Layout) -> Sequence[int]:
-    """Returns the samples whose metrics reports show."""
-    return [place for place, metric in enumerate(layout.metrics) if metric in SHOWN]
-
-
-@functools.lru_cache(maxsize=256)
-def _keys(layout: Layout) -> Sequence[_Key]:
-    """Returns operation and metric of each sample."""
-    return tuple(zip(layout.operations, layout.metrics, strict=True))
-
-
-@functools.lru_cache(maxsize=256)
-def _once_each(layout: Layout) -> bool:
-    """Returns whether there is one sample at most of each metric of each operation."""
-    return len(set(_keys(layout))) == len(layout.metrics)
-
-
-def cut(ordered: Any, part: int, parts: int) -> Any:
-    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them.
-
-    Of columns in order, each in a row of its own, it returns that of each.
-    """
+def cut(ordered: Sequence[float], part: int, parts: int) -> float:
+    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them."""
     if len(ordered) == 1:
         return ordered[0]  # which may be infinite
     place, rest = divmod(part * (len(ordered) - 1), parts)
