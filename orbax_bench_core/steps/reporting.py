@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import gc
 import importlib
 import json
 from collections.abc import Iterator
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.exports.tensorboard import EventFiles
 
-_WRITERS: Final = ("matplotlib.figure", "scipy.special", "pyarrow.parquet", "jinja2")
+_WRITERS: Final = ("matplotlib.figure", "scipy.special", "pyarrow.parquet", "pandas", "jinja2")
 """Libraries that `publish` imports when it needs them, half a second of CPU in all."""
 
 _FILES: Final = {
@@ -79,21 +78,6 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
     return limits.with_hosts(columns, hosts)
 
 
-@contextlib.contextmanager
-def _no_search_for_cycles() -> Iterator[None]:
-    """Puts off the garbage collector, which goes through all that is kept again and again.
-
-    A report of a large run keeps a million objects, among which there are hardly any cycles.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 def load_writers() -> None:
     """Imports the libraries that outputs are made with, for a time when this process only waits.
 
@@ -105,7 +89,6 @@ def load_writers() -> None:
             importlib.import_module(name)
 
 
-@_no_search_for_cycles()
 def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
@@ -124,7 +107,6 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     info = note_status(run, lacking)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     answer = _answers(run, _publish_best(run, best_of(info, observer)))
-    del observer  # what it holds of a large run is as much as a page of it takes
     document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
