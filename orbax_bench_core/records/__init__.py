@@ -7,6 +7,7 @@ from orbax_bench_core.records.operation_times import (
 )
 from orbax_bench_core.records.overlaps import OverlapFinder
 from orbax_bench_core.records.paired import FirstAttempts, PairedTimes
+from orbax_bench_core.records.reading import PointRecords, unreadable
 from orbax_bench_core.records.record import (
     NO_ENVIRONMENT,
     PEER_FAILED,
@@ -26,10 +27,9 @@ from orbax_bench_core.records.record import (
     Verified,
     weakest,
 )
-from orbax_bench_core.records.record_files import AlreadyRecorded, unreadable
 from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
 from orbax_bench_core.records.run import Run, load_run
-from orbax_bench_core.records.run_directory import RunDirectory, RunDirectoryGone
+from orbax_bench_core.records.run_directory import AlreadyRecorded, RunDirectory, RunDirectoryGone
 from orbax_bench_core.records.run_file import RunFile
 from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import SamplesFile
@@ -50,6 +50,7 @@ __all__ = [
     "OptionEffect",
     "OverlapFinder",
     "PairedTimes",
+    "PointRecords",
     "Record",
     "Repeat",
     "Run",

@@ -29,7 +29,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import atomic_file, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import Repeat, Run, RunDirectory, RunFile, RunInfo, SamplesFile
-from orbax_bench_core.steps.settling import Unfinished, note_status
+from orbax_bench_core.steps.settling import is_finished, note_status
 from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     observer = Observer(run.info.expansion.plain)
     event_files = EventFiles(run)
     summary, lacking = _publish_tables(run, observer, manifest, event_files)
-    directory.clear_abandoned()
+    directory.clear_abandoned(run.info.expansion.points)
     info = note_status(run, lacking)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     answer = _answers(run, _publish_best(run, best_of(info, observer)))
@@ -118,19 +118,20 @@ def _publish_tables(
     run: Run, observer: Observer, manifest: ManifestWriter, event_files: EventFiles
 ) -> tuple[RunSummary, list[SweepEntry]]:
     """Writes the tables and TensorBoard's files, for which every record is read once."""
-    root, open_points = run.directory.root, Unfinished(run)
+    root, lacking = run.directory.root, list[SweepEntry]()
 
     def read_once(samples: SamplesFile) -> Iterator[Repeat]:
         """Yields all repeats, and shows each to all that is made of them but the summary."""
-        for entry, repeats in run.by_entry():
-            for repeat in sorted(repeats, key=lambda each: (not each.warmup, each.index)):
+        for point in run.points():
+            for repeat in point.repeats:
                 observer.add(repeat)
-                for record in repeat.records.values():
-                    manifest.add(record)
-                    samples.add(record)
-            event_files.add(repeats)
-            open_points.add(entry, repeats)
-            yield from repeats
+            for record in point.records:
+                manifest.add(record)
+                samples.add(record)
+            event_files.add(point.by_arm)
+            if not is_finished(point, run.info):
+                lacking.append(point.entry)
+            yield from point.by_arm
 
     with (
         atomic_file(root / "summary.csv", durable=False) as file,
@@ -143,7 +144,7 @@ def _publish_tables(
     event_files.end()
     summary = dataclasses.replace(summary, left_out=run.directory.strays)
     write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
-    return summary, open_points.found
+    return summary, lacking
 
 
 def _publish_best(run: Run, best: Best) -> Best:
