@@ -33,7 +33,7 @@ from orbax_bench_core.records.run_directory import AlreadyRecorded, RunDirectory
 from orbax_bench_core.records.run_file import RunFile
 from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import SamplesFile
-from orbax_bench_core.records.store_troubles import StoreFlagCounter, StoreFlags, troubles_of
+from orbax_bench_core.records.store_troubles import StoreFlags, store_flags, troubles_of
 
 __all__ = [
     "NO_ENVIRONMENT",
@@ -63,7 +63,6 @@ __all__ = [
     "Series",
     "State",
     "Status",
-    "StoreFlagCounter",
     "StoreFlags",
     "StoreTrouble",
     "Trouble",
@@ -72,6 +71,7 @@ __all__ = [
     "operations_in_order",
     "repeats_of",
     "seconds_per_repeat",
+    "store_flags",
     "troubles_of",
     "unreadable",
     "weakest",

@@ -6,12 +6,12 @@ import collections
 import dataclasses
 import itertools
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.summary.cache import cache_flag, uncontrolled_flag
 from orbax_bench_core.analysis.summary.csv_file import SummaryTable
-from orbax_bench_core.analysis.summary.effects import EffectFinder
+from orbax_bench_core.analysis.summary.effects import strongest_effects
 from orbax_bench_core.analysis.summary.hosts import HostFinder
 from orbax_bench_core.analysis.summary.model import (
     Failure,
@@ -21,7 +21,7 @@ from orbax_bench_core.analysis.summary.model import (
     RunSummary,
 )
 from orbax_bench_core.analysis.summary.stages import STAGE_METRICS
-from orbax_bench_core.analysis.summary.straggler import StragglerFinder
+from orbax_bench_core.analysis.summary.straggler import stragglers_of
 from orbax_bench_core.config import ARMS
 from orbax_bench_core.measure import (
     BLOCKED,
@@ -42,8 +42,7 @@ from orbax_bench_core.records import (
     OverlapFinder,
     Repeat,
     Series,
-    StoreFlagCounter,
-    Verified,
+    store_flags,
     weakest,
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
@@ -82,88 +81,45 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
     points: list[PointStatus] = []
     hosts = HostFinder()
     overlaps = OverlapFinder()
-    traced: collections.Counter[str] = collections.Counter()
-    measured = _measured(repeats, overlaps, traced)
-    for series, found_repeats in itertools.groupby(measured, key=lambda repeat: repeat.series):
-        point = _Point(series)
-        for repeat in found_repeats:
-            for record in repeat.records.values():
-                hosts.add(record)
-            point.add(repeat)
+    for series, found in itertools.groupby(repeats, key=lambda repeat: repeat.series):
+        every = list(found)
+        for repeat in every:
+            overlaps.add(repeat)
+        measured = [repeat for repeat in every if not repeat.warmup]
+        if not measured:
+            continue
+        for record in (record for repeat in measured for record in repeat.records.values()):
+            hosts.add(record)
+        point = _Point(series, measured)
         metrics += point.metrics(table)
         operations += point.operations()
-        points.append(point.status())
+        traced = sum(repeat.traced for repeat in every)
+        points.append(dataclasses.replace(point.status(), traced=traced))
     not_alone = overlaps.found()
     points = [
-        dataclasses.replace(
-            point, not_alone=not_alone.get(point.point_id, 0), traced=traced[point.point_id]
-        )
-        for point in points
+        dataclasses.replace(point, not_alone=not_alone.get(point.point_id, 0)) for point in points
     ]
     return RunSummary(metrics=metrics, operations=operations, points=points, hosts=hosts.found())
 
 
-def _measured(
-    repeats: Iterable[Repeat], overlaps: OverlapFinder, traced: collections.Counter[str]
-) -> Iterator[Repeat]:
-    """Yields the repeats that are no warm-ups; shows all of them to `overlaps`, and counts traces.
-
-    `traced` is by id of the series.
-    """
-    for repeat in repeats:
-        overlaps.add(repeat)
-        traced[repeat.series.id] += repeat.traced
-        if not repeat.warmup:
-            yield repeat
-
-
 class _Point:
-    """Values of the repeats of one series."""
+    """Values of the measured repeats of one series."""
 
-    def __init__(self, series: Series) -> None:
-        self._id = series.id
-        self._name = series.name
-        self._conditions = series.point.conditions
+    def __init__(self, series: Series, repeats: Sequence[Repeat]) -> None:
+        self._series = series
+        self._repeats = repeats
+        self._counted = [repeat for repeat in repeats if repeat.counts]
+        self._hosts = len(self._counted[-1].records) if self._counted else 0
         self._values: dict[_Key, list[float]] = {}
         self._units: dict[_Key, str] = {}
         self._slowest: dict[str, list[float]] = {}
         self._gib: dict[str, list[float]] = {}
         self._orbax_gib: dict[str, list[float]] = {}
-        self._stragglers = StragglerFinder()
-        self._hosts = 0
-        self._ended = {"passed": 0, "failed": 0, "skipped": 0}
-        self._reason = ""
-        self._verified: set[Verified] = set()
-        self._store = StoreFlagCounter()
-        self._effects = EffectFinder()
-        self._passed_in_block: collections.Counter[int] = collections.Counter()
-        self._failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
-        self._retried: list[str] = []
-        self._checkpoint = series.point.checkpoint.label
-        self._checkpoint_bytes: int | None = None
+        for repeat in self._counted:
+            self._add(repeat)
 
-    def add(self, repeat: Repeat) -> None:
-        """Takes one repeat."""
-        self._ended[repeat.status] += 1
-        for record in repeat.records.values():
-            self._effects.add(record.effects)
-        if not repeat.counts:
-            self._reason = self._reason or repeat.reason
-            if repeat.status == "failed" and repeat.error is not None:
-                failed = (repeat.index, repeat.error)
-                self._failures.setdefault(repeat.error.said, []).append(failed)
-            return
-        if repeat.first_failed:
-            self._retried.append(repeat.first_reason)
-        if repeat.block is not None:
-            self._passed_in_block[repeat.block] += 1
+    def _add(self, repeat: Repeat) -> None:
         hosts = list(repeat.records.values())
-        if hosts[0].state is not None:
-            self._checkpoint_bytes = hosts[0].state.num_bytes
-        self._verified.add(repeat.verified)
-        self._store.add(repeat)
-        self._hosts = len(hosts)
-        self._stragglers.add(hosts)
         for record in hosts:
             for sample in record.samples:
                 key = sample.operation, sample.metric
@@ -188,15 +144,14 @@ class _Point:
 
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
-        stragglers, store = self._stragglers.found(), self._store.found()
+        stragglers = stragglers_of(list(repeat.records.values()) for repeat in self._counted)
+        store, conditions = store_flags(self._counted), self._series.point.conditions
         return [
             OperationSummary(
                 time=self._summary((operation, TIME), seconds),
                 throughput=self._throughput(operation, seconds),
                 straggler=stragglers.get(operation),
-                flag=cache_flag(
-                    self._conditions, operation, self._values.get((operation, RESIDENT), ())
-                ),
+                flag=cache_flag(conditions, operation, self._values.get((operation, RESIDENT), ())),
                 store=store[operation].sentence if operation in store else "",
                 seconds=tuple(seconds),
             )
@@ -205,31 +160,48 @@ class _Point:
 
     def status(self) -> PointStatus:
         """Returns how the repeats ended."""
+        point = self._series.point
+        ended = collections.Counter(repeat.status for repeat in self._repeats)
+        reasons = (repeat.reason for repeat in self._repeats if not repeat.counts)
         loads = [operation for operation, metric in self._values if metric == RESIDENT]
         measured = any(metric != RESIDENT for _, metric in self._values)
-        flag = uncontrolled_flag(self._conditions, loads) if measured else NOTHING_MEASURED
+        flag = uncontrolled_flag(point.conditions, loads) if measured else NOTHING_MEASURED
+        failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
+        for repeat in self._repeats:
+            if repeat.status == "failed" and repeat.error is not None:
+                failures.setdefault(repeat.error.said, []).append((repeat.index, repeat.error))
+        retried = [repeat.first_reason for repeat in self._counted if repeat.first_failed]
+        blocks = collections.Counter(repeat.block for repeat in self._counted)
+        states = [next(iter(repeat.records.values())).state for repeat in self._counted]
         return PointStatus(
-            point_id=self._id,
-            point=self._name,
-            reason=self._reason,
-            verified=weakest(self._verified),
-            effects=self._effects.found(),
-            flag=flag if self._ended["passed"] else None,
+            point_id=self._series.id,
+            point=self._series.name,
+            reason=next(filter(None, reasons), ""),
+            verified=weakest({repeat.verified for repeat in self._counted}),
+            effects=strongest_effects(
+                effect
+                for repeat in self._repeats
+                for record in repeat.records.values()
+                for effect in record.effects
+            ),
+            flag=flag if self._counted else None,
             failures=tuple(
                 Failure(error=found[0][1], repeats=tuple(index for index, _ in found))
-                for found in self._failures.values()
+                for found in failures.values()
             ),
             measured=measured,
             blocks=frozenset(
                 block
-                for block, passed in self._passed_in_block.items()
-                if passed * len(ARMS) == BLOCK_SIZE
+                for block, passed in blocks.items()
+                if block is not None and passed * len(ARMS) == BLOCK_SIZE
             ),
-            retried=len(self._retried),
-            retried_for=next(iter(self._retried), ""),
-            checkpoint=self._checkpoint,
-            checkpoint_bytes=self._checkpoint_bytes,
-            **self._ended,
+            retried=len(retried),
+            retried_for=next(iter(retried), ""),
+            checkpoint=point.checkpoint.label,
+            checkpoint_bytes=next((s.num_bytes for s in reversed(states) if s is not None), None),
+            passed=ended["passed"],
+            failed=ended["failed"],
+            skipped=ended["skipped"],
         )
 
     def _throughput(self, operation: str, seconds: list[float]) -> float | None:
@@ -241,8 +213,8 @@ class _Point:
     def _summary(self, key: tuple[str, str], found: list[float]) -> MetricSummary:
         values = sorted(found)
         return MetricSummary(
-            point_id=self._id,
-            point=self._name,
+            point_id=self._series.id,
+            point=self._series.name,
             operation=key[0],
             metric=key[1],
             unit=self._units[key],

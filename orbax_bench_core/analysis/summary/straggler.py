@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from orbax_bench_core.measure import TIME, Sample, lookup
 from orbax_bench_core.records import Record
@@ -36,44 +36,37 @@ class Straggler:
     stage_excess_s: float
 
 
-class StragglerFinder:
-    """Finds stragglers of one series; repeats of a single host say nothing."""
+def stragglers_of(repeats: Iterable[Sequence[Record]]) -> dict[str, Straggler]:
+    """Returns the straggler of each operation, given the records of each repeat, one per host.
 
-    def __init__(self) -> None:
-        self._excess: dict[str, list[float]] = collections.defaultdict(list)
-        self._slowest: dict[str, list[int]] = collections.defaultdict(list)
-        self._stages: dict[tuple[str, int], dict[str, float]] = collections.defaultdict(
-            lambda: collections.defaultdict(float)
-        )
-
-    def add(self, hosts: Sequence[Record]) -> None:
-        """Takes the records of one repeat, one per host."""
-        if len(hosts) < 2:
-            return
-        for operation, by_host in _by_operation(hosts).items():
+    Repeats of a single host say nothing.
+    """
+    excess: dict[str, list[float]] = collections.defaultdict(list)
+    slowest: dict[str, list[int]] = collections.defaultdict(list)
+    stages: dict[tuple[str, int], dict[str, float]] = collections.defaultdict(dict)
+    for hosts in repeats:
+        for operation, by_host in _by_operation(hosts).items() if len(hosts) > 1 else ():
             times = {host: metrics[TIME] for host, metrics in by_host.items()}
-            slowest = max(times, key=times.__getitem__)
-            self._slowest[operation].append(slowest)
-            self._excess[operation].append(times[slowest] - statistics.median(times.values()))
-            for stage, excess in _stage_excess(by_host, slowest).items():
-                self._stages[operation, slowest][stage] += excess
-
-    def found(self) -> dict[str, Straggler]:
-        """Returns the straggler of each operation that ran on several hosts."""
-        stragglers = {}
-        for operation, hosts in self._slowest.items():
-            [(host, count)] = collections.Counter(hosts).most_common(1)
-            stages = self._stages[operation, host]
-            stage = max(stages, key=stages.__getitem__, default=None)
-            stragglers[operation] = Straggler(
-                host=host,
-                slowest=count,
-                repeats=len(hosts),
-                excess_s=statistics.median(self._excess[operation]),
-                stage=stage,
-                stage_excess_s=stages[stage] / count if stage is not None else 0.0,
-            )
-        return stragglers
+            last = max(times, key=times.__getitem__)
+            slowest[operation].append(last)
+            excess[operation].append(times[last] - statistics.median(times.values()))
+            of_last = stages[operation, last]
+            for stage, seconds in _stage_excess(by_host, last).items():
+                of_last[stage] = of_last.get(stage, 0.0) + seconds
+    found = {}
+    for operation, of_repeats in slowest.items():
+        [(host, count)] = collections.Counter(of_repeats).most_common(1)
+        of_host = stages[operation, host]
+        slow = max(of_host, key=of_host.__getitem__, default=None)
+        found[operation] = Straggler(
+            host=host,
+            slowest=count,
+            repeats=len(of_repeats),
+            excess_s=statistics.median(excess[operation]),
+            stage=slow,
+            stage_excess_s=of_host[slow] / count if slow is not None else 0.0,
+        )
+    return found
 
 
 def _by_operation(hosts: Sequence[Record]) -> dict[str, _ByHost]:
