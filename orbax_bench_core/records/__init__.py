@@ -1,10 +1,5 @@
 """Records, the run directory, the samples table and the read model."""
 
-from orbax_bench_core.records.operation_times import (
-    OperationTimes,
-    operations_in_order,
-    seconds_per_repeat,
-)
 from orbax_bench_core.records.overlaps import OverlapFinder
 from orbax_bench_core.records.paired import FirstAttempts, PairedTimes
 from orbax_bench_core.records.reading import PointRecords, unreadable
@@ -27,11 +22,17 @@ from orbax_bench_core.records.record import (
     Verified,
     weakest,
 )
-from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
+from orbax_bench_core.records.repeats import (
+    OperationTimes,
+    Repeat,
+    Series,
+    operations_in_order,
+    repeats_of,
+    seconds_per_repeat,
+)
 from orbax_bench_core.records.run import Run, load_run
 from orbax_bench_core.records.run_directory import AlreadyRecorded, RunDirectory, RunDirectoryGone
-from orbax_bench_core.records.run_file import RunFile
-from orbax_bench_core.records.run_info import RunInfo
+from orbax_bench_core.records.run_info import RunFile, RunInfo
 from orbax_bench_core.records.samples import SamplesFile
 from orbax_bench_core.records.store_troubles import StoreFlags, store_flags, troubles_of
 

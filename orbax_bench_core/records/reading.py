@@ -13,7 +13,7 @@ from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import names_in, read_if_there
 from orbax_bench_core.records.record import Record, parsed_record
 from orbax_bench_core.records.repeats import Repeat, repeats_of
-from orbax_bench_core.records.versions import other_version
+from orbax_bench_core.records.run_info import other_version
 from orbax_bench_core.sweep import SweepEntry, sides
 
 if TYPE_CHECKING:

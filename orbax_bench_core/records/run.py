@@ -10,11 +10,10 @@ import statistics
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.records.operation_times import OperationTimes
 from orbax_bench_core.records.paired import PairedTimes
 from orbax_bench_core.records.reading import PointRecords, Seen
 from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.repeats import Repeat, Series
+from orbax_bench_core.records.repeats import OperationTimes, Repeat, Series
 from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.records.samples import samples_table
 from orbax_bench_core.sweep import Pair, SweepPoint, short_name

@@ -49,9 +49,16 @@ from orbax_bench_core.records.reading import (
 )
 from orbax_bench_core.records.record import Record, parsed_record
 from orbax_bench_core.records.repeats import Repeat, Series
-from orbax_bench_core.records.run_file import RunFile
-from orbax_bench_core.records.run_info import RunInfo, RunStatus, begun, continued, parsed_info
-from orbax_bench_core.records.versions import other_version, refuse_other_version
+from orbax_bench_core.records.run_info import (
+    RunFile,
+    RunInfo,
+    RunStatus,
+    begun,
+    continued,
+    other_version,
+    parsed_info,
+    refuse_other_version,
+)
 from orbax_bench_core.sweep import Expansion, ProcessNoiseOf, SweepEntry, side
 
 if TYPE_CHECKING:

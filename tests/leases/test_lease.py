@@ -11,8 +11,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.leases import LeaseLost, turn
-from orbax_bench_core.leases.lease import PACE
+from orbax_bench_core.leases import PACE, LeaseLost, turn
 from orbax_bench_core.records import AlreadyRecorded, RunDirectory
 
 

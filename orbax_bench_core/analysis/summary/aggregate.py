@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import collections
+import csv
 import dataclasses
+import io
 import itertools
+import operator
 import statistics
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import IO, Final
 
-from orbax_bench_core.analysis.summary.cache import cache_flag, uncontrolled_flag
-from orbax_bench_core.analysis.summary.csv_file import SummaryTable
 from orbax_bench_core.analysis.summary.effects import strongest_effects
-from orbax_bench_core.analysis.summary.hosts import HostFinder
+from orbax_bench_core.analysis.summary.hosts import HostFinder, stragglers_of
 from orbax_bench_core.analysis.summary.model import (
     Failure,
     MetricSummary,
@@ -21,8 +22,8 @@ from orbax_bench_core.analysis.summary.model import (
     RunSummary,
 )
 from orbax_bench_core.analysis.summary.stages import STAGE_METRICS
-from orbax_bench_core.analysis.summary.straggler import stragglers_of
-from orbax_bench_core.config import ARMS
+from orbax_bench_core.config import ARMS, Conditions
+from orbax_bench_core.errors import presentable
 from orbax_bench_core.measure import (
     BLOCKED,
     BYTES,
@@ -36,6 +37,7 @@ from orbax_bench_core.measure import (
     STEP_P99,
     STEPS,
     TIME,
+    TOLERATED_SHARE,
 )
 from orbax_bench_core.records import (
     ErrorInfo,
@@ -237,3 +239,65 @@ def cut(ordered: Sequence[float], part: int, parts: int) -> float:
     place, rest = divmod(part * (len(ordered) - 1), parts)
     after = ordered[min(place + 1, len(ordered) - 1)]
     return (ordered[place] * (parts - rest) + after * rest) / parts
+
+
+def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:
+    """Returns what is wrong with the page cache that an operation met, or None."""
+    if not shares:
+        return None
+    if conditions.cache == "cold" and max(shares) > TOLERATED_SHARE:
+        return (
+            f"{operation} claims to be cold, but up to {max(shares):.0%} of the checkpoint was in "
+            "the page cache: do not read it as a cold load"
+        )
+    if conditions.cache == "warm" and min(shares) < 1 - TOLERATED_SHARE:
+        return (
+            f"{operation} claims to be warm, but only {min(shares):.0%} of the checkpoint was in "
+            "the page cache: there may be too little memory for it"
+        )
+    return None
+
+
+def uncontrolled_flag(conditions: Conditions, loads: Sequence[str]) -> str | None:
+    """Returns that nothing controlled the page cache of a point that asks for a cold one."""
+    if conditions.cache == "cold" and not loads:
+        return (
+            "cache: cold had no effect: the checkpoint is remote, or the benchmark does not call "
+            "context.prepare_load"
+        )
+    return None
+
+
+class SummaryTable:
+    """`summary.csv`: one line per point, operation and metric."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Begins the table in `file`, which stays open."""
+        self._text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+        fields = [field.name for field in dataclasses.fields(MetricSummary)]
+        self._values = operator.attrgetter(*fields)
+        self._writer = csv.writer(self._text, lineterminator="\n")
+        self._writer.writerow(fields)
+
+    def write(self, metrics: Iterable[MetricSummary]) -> None:
+        """Adds lines."""
+        # `asdict` would copy every value, which takes longer than all else of a large table.
+        self._writer.writerows(map(_safe, map(self._values, metrics)))
+
+    def end(self) -> None:
+        """Hands the file back to whoever opened it."""
+        self._text.detach()
+
+
+def _safe(row: Iterable[object]) -> list[object]:
+    """Returns a row whose texts are no formulas to a spreadsheet, nor obeyed by a terminal."""
+    return [_text(value) if isinstance(value, str) else value for value in row]
+
+
+def _text(value: str) -> str:
+    text = presentable(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\n")
+"""Begins of formulas to a spreadsheet; an apostrophe before one makes it text."""

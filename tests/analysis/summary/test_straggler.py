@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
-from orbax_bench_core.analysis.summary.straggler import stragglers_of
+from orbax_bench_core.analysis.summary.hosts import stragglers_of
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import repeats_of
 

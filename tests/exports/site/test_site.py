@@ -11,7 +11,7 @@ from orbax_bench_core.analysis.verdicts import write_verdicts
 from orbax_bench_core.document import to_html
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
-from orbax_bench_core.exports.site.cards import CARDS
+from orbax_bench_core.exports.site.gathering import CARDS
 from orbax_bench_core.records import Run, RunDirectory
 from tests.golden.text_support import page_text
 from tests.support.pages import assert_whole
