@@ -6,7 +6,7 @@ import dataclasses
 import errno
 import functools
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orbax_bench_core.errors import Problem, UserError
@@ -33,10 +33,6 @@ _TORN: Final = f"torn: not readable: {_AWAY}, or resume the run"
 
 _REPEAT: Final = re.compile(r"(?P<kind>repeat|warmup)_(?P<index>0|[1-9]\d*)")
 _HOST: Final = re.compile(r"host_(?P<host>0|[1-9]\d*)\.json")
-
-Seen = Callable[[str, bytes | None], None]
-"""Told of a file among the records: its path below the run directory, and what it holds; None of a
-file or folder that is left unread, for no record has such a name."""
 
 
 class Place(NamedTuple):
@@ -101,18 +97,14 @@ class PointRecords:
         return [r for arm in sides(self.entry) for r in self.repeats if r.series.arm == arm]
 
 
-def read_point(
-    root: epath.Path, entry: SweepEntry, run_id: str, seen: Seen | None = None
-) -> PointRecords:
+def read_point(root: epath.Path, entry: SweepEntry, run_id: str) -> PointRecords:
     """Reads all records of a point or pair; what is not what its place says is left out."""
     folder, records, places, left_out = str(root), [], [], []
     for place, path in _files(root, entry.id):
         if place is not None:
             places.append(place)
-            continue
-        left_out.append(Stray(path, _NO_PLACE))
-        if seen is not None:
-            seen(path, None)
+        else:
+            left_out.append(Stray(path, _NO_PLACE))
     for place in sorted(places, key=lambda place: (not place.warmup, place.repeat, place.host)):
         path = place.path
         try:
@@ -121,13 +113,9 @@ def read_point(
             if error.errno != errno.EFBIG:
                 raise unreadable(f"{folder}/{path}", error) from None
             left_out.append(Stray(path, _TOO_LARGE))
-            if seen is not None:
-                seen(path, None)
             continue
         if data is None:
             continue
-        if seen is not None:
-            seen(path, data)
         record = parsed_record(data)
         if record is None:
             other = other_version(data)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.records.paired import PairedTimes
-from orbax_bench_core.records.reading import PointRecords, Seen
+from orbax_bench_core.records.reading import PointRecords
 from orbax_bench_core.records.record import Record
 from orbax_bench_core.records.repeats import OperationTimes, Repeat, Series
 from orbax_bench_core.records.run_directory import RunDirectory
@@ -61,13 +61,10 @@ class Run:
                 ):
                     yield repeat
 
-    def points(self, seen: Seen | None = None) -> Iterator[PointRecords]:
+    def points(self) -> Iterator[PointRecords]:
         """Yields all that is recorded of each point or pair, read one after the other.
 
         Each has its `entry`, `records`, `repeats`, and as `left_out` the files that are no records.
-
-        Args:
-            seen: Told of every file of an entry, as it is read.
 
         Raises:
             UserError: A record cannot be read.
@@ -75,7 +72,7 @@ class Run:
         entries = self.info.expansion.points
         self.directory.note_unknown_points({entry.id for entry in entries})
         for entry in entries:
-            yield self.directory.read_point(entry, seen)
+            yield self.directory.read_point(entry)
 
     def records(self) -> Iterator[Record]:
         """Yields every record, warm-ups included, in the order of `repeats`."""

@@ -37,7 +37,6 @@ from orbax_bench_core.records.reading import (
     MAX_RECORD_BYTES,
     Place,
     PointRecords,
-    Seen,
     Stray,
     misplaced,
     places_of,
@@ -247,9 +246,9 @@ class RunDirectory:
             num_hosts=len(hosts),
         )
 
-    def read_point(self, entry: SweepEntry, seen: Seen | None = None) -> PointRecords:
+    def read_point(self, entry: SweepEntry) -> PointRecords:
         """Reads all that is recorded of a point or pair; what is left out is among `strays`."""
-        found = read_point(self.root, entry, self.run_id, seen)
+        found = read_point(self.root, entry, self.run_id)
         self._left_out[entry.id] = found.left_out
         return found
 

@@ -14,38 +14,67 @@ from orbax_bench_core.records.store_troubles import flags_of
 if TYPE_CHECKING:
     import pyarrow
 
-COLUMNS = {
-    "schema_version": "int64",
-    "run_id": "string",
-    "suite": "string",
-    "point_id": "string",
-    "point": "string",
-    "benchmark": "string",
-    "options": "string",
-    "checkpoint": "string",
-    "mesh": "string",
-    "storage": "string",
-    "environment": "string",
-    "processes": "int64",
-    "conditions": "string",
-    "arm": "string",
-    "block": "int64",
-    "life": "int64",
-    "repeat": "int64",
-    "warmup": "bool",
-    "host": "int64",
-    "worker": "string",
-    "attempt": "int64",
-    "status": "string",
-    "verified": "string",
-    "operation": "string",
-    "occurrence": "int64",
-    "metric": "string",
-    "value": "float64",
-    "unit": "string",
-    "flags": "string",
+COLUMNS_AND_MEANINGS: Final = {
+    "schema_version": ("int64", "Version of this layout"),
+    "run_id": ("string", "Run that the sample belongs to"),
+    "suite": ("string", "Name of the suite"),
+    "point_id": ("string", "Id of the sweep point: 12 hex digits over all that is measured"),
+    "point": ("string", "Name of the sweep point, for people"),
+    "benchmark": ("string", "Import path of the benchmark class"),
+    "options": ("string", "Every option of the point, as a JSON object with sorted keys"),
+    "checkpoint": ("string", "What is saved and loaded, as a label for people"),
+    "mesh": ("string", "The device mesh, as a label for people; empty without one"),
+    "storage": ("string", "Where checkpoints lie; empty for the output directory"),
+    "environment": ("string", "Name of the environment; empty for the one that runs the suite"),
+    "processes": ("int64", "Number of host processes that ran the point together"),
+    "conditions": (
+        "string",
+        "What was controlled, as JSON: `cache`, `host_memory`, `durable`, `x64`",
+    ),
+    "arm": ("string", "`baseline` or `candidate`; empty outside paired runs"),
+    "block": ("int64", "Which block of a paired run; null outside paired runs"),
+    "life": (
+        "int64",
+        "Which slot of the block had a worker of its own; null where there are no lives",
+    ),
+    "repeat": ("int64", "Which repeat of the point, from 0; warm-ups count on their own"),
+    "warmup": ("bool", "Whether the repeat is a warm-up, to be left out of every statistic"),
+    "host": ("int64", "Index of the host process"),
+    "worker": ("string", "Id of the process that measured"),
+    "attempt": (
+        "int64",
+        "0 for the first attempt at the repeat, then 1, 2, ...: verdicts take the first",
+    ),
+    "status": ("string", "How the attempt ended on this host: `passed`, `failed` or `skipped`"),
+    "verified": (
+        "string",
+        (
+            "What restored values were compared with on this host: `saved` in this repeat, a "
+            "`reference`, only another load (`itself`), or `none`"
+        ),
+    ),
+    "operation": ("string", "Name of the measured block, such as `save`"),
+    "occurrence": (
+        "int64",
+        (
+            "0 for the first block of that name in the repeat, then 1, 2, ...; null in the row of "
+            "a failed attempt that measured nothing"
+        ),
+    ),
+    "metric": ("string", "`<namespace>/<name>`, such as `0_basics/time_s`"),
+    "value": ("float64", "The value, in `unit`"),
+    "unit": ("string", "Unit of the value, such as `s`; empty when it has none"),
+    "flags": (
+        "string",
+        (
+            "Trouble with the object store during the operation: `throttled`, `storage errors`, "
+            "`retries`, with commas between; empty when there was none"
+        ),
+    ),
 }
-"""Columns of `samples.parquet` and their Arrow types; a change needs a new schema version."""
+"""Columns of `samples.parquet`, their Arrow types, and what they say; a change needs a new schema
+version."""
+COLUMNS: Final = {name: kind for name, (kind, _) in COLUMNS_AND_MEANINGS.items()}
 
 _ROWS_PER_GROUP = 50_000
 _TEXTS_ONCE: Final = [name for name in COLUMNS if name != "value"]

@@ -99,7 +99,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     from orbax_bench_core.exports.tensorboard import EventFiles
 
     run, root = Run(directory), directory.root
-    manifest = ManifestWriter(directory, run.info, deep=deep)
+    manifest = ManifestWriter(directory, deep=deep)
     observer = Observer(run.info.expansion.plain)
     event_files = EventFiles(run)
     summary, lacking = _publish_tables(run, observer, manifest, event_files)

@@ -23,7 +23,6 @@ from orbax_bench_core.errors import redacted
 from orbax_bench_core.exports.tensorboard import cards, hparams
 from orbax_bench_core.exports.tensorboard.cards import THROUGHPUT, Metrics, collect, throughput
 from orbax_bench_core.files import matching, refuse_links, write_if_changed
-from orbax_bench_core.lineage import content_digest, folder_digest
 from orbax_bench_core.measure import TIME, block_name, lookup
 from orbax_bench_core.records import Record, Repeat, Run, Series
 
@@ -49,10 +48,6 @@ class EventFiles:
 
     The same records give the same files under the same names, so this can be repeated at any time.
     Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
-
-    Attributes:
-        digests: Digest of each file that was written or left as it was to be, by path; in the end
-            of the folder as well, where that is new.
     """
 
     def __init__(self, run: Run) -> None:
@@ -60,13 +55,12 @@ class EventFiles:
         self._info, self._run = run.info, run.directory.root
         self._root = self._run / "tensorboard"
         refuse_links(self._root, self._run)
-        self._is_new = not self._root.exists()
         self._created = run.info.created_at.timestamp()
         # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
         self._name = f"events.out.tfevents.{int(self._created)}.{run.info.run_id}.{_OURS}"
         self._rows, self._folders = hparams.columns(run.series()), run_names(run.series())
         self._moves_bytes: dict[str, bool] = {}
-        self.digests: dict[str, str] = {}
+        self._written: set[str] = set()
 
     def add(self, found: Iterable[Repeat]) -> None:
         """Writes the files of a point, or of the arms of a pair."""
@@ -91,19 +85,13 @@ class EventFiles:
             experiment=hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
         )
         self._write(SUMMARY, log)
-        if self._is_new:
-            files = {path.removeprefix(f"{self._root}/"): it for path, it in self.digests.items()}
-            self.digests[str(self._root)] = folder_digest(files)
-        else:
-            _remove_others(self._root, self._run, self.digests)
+        _remove_others(self._root, self._run, self._written)
 
     def _write(self, name: str, log: Log) -> None:
         folder = f"{self._root}/{name}"
-        if not self._is_new:  # nobody else has written in a new one
-            refuse_links(folder, self._run)
-        path, data = f"{folder}/{self._name}", log.to_bytes()
-        write_if_changed(path, data)
-        self.digests[path] = content_digest(data)
+        refuse_links(folder, self._run)
+        write_if_changed(f"{folder}/{self._name}", log.to_bytes())
+        self._written.add(f"{folder}/{self._name}")
 
     def _of_host(self, records: Sequence[Record]) -> Log:
         """Returns every sample of the repeats that passed, and the error of each that did not."""
