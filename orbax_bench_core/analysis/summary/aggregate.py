@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import csv
 import dataclasses
+import functools
 import io
 import itertools
 import operator
@@ -294,6 +295,7 @@ def _safe(row: Iterable[object]) -> list[object]:
     return [_text(value) if isinstance(value, str) else value for value in row]
 
 
+@functools.lru_cache(maxsize=1024)  # every point has the same metrics and units
 def _text(value: str) -> str:
     text = presentable(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
