@@ -11,7 +11,7 @@ from perf.pairing import Figure
 from perf.probe import Setting
 from perf.whole_process import Bounds, command_figures
 
-BOUNDS: Final = Bounds(seconds=4.0, megabytes=300.0)
+BOUNDS: Final = Bounds(seconds=15.0, megabytes=400.0)
 
 NUM_POINTS: Final = 100_000
 

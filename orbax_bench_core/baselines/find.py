@@ -13,7 +13,7 @@ from orbax_bench_core.baselines.store import Registry, registry_path
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import matching
-from orbax_bench_core.records import Record, RunDirectory, RunInfo
+from orbax_bench_core.records import Record, Run, RunDirectory, RunInfo
 
 if TYPE_CHECKING:
     from etils import epath
@@ -112,8 +112,8 @@ def _of_directory(folder: epath.Path) -> FoundRun:
     info = run.read_info()
 
     def read() -> Iterator[Sequence[Record]]:
-        for _, records in run.by_point():
-            yield list(records)
+        for point in Run(run).points():
+            yield point.records
 
     return FoundRun(
         run_id=info.run_id,

@@ -18,7 +18,7 @@ from orbax_bench_core.baselines.store import (
 from orbax_bench_core.baselines.summary import read_summary
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.records import Record, RunDirectory
+from orbax_bench_core.records import Record, Run, RunDirectory
 from orbax_bench_core.sweep import Pair
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def load_baseline(
     folder = registry_path(path)
     run = RunDirectory(str(folder))
     if run.exists():
-        found = measured_records(run.records(), arm)
+        found = measured_records(Run(run).records(), arm)
         if left_out is not None:
             left_out += run.strays
         if not found:

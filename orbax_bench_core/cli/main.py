@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import sys
 from collections.abc import Callable
@@ -119,19 +118,10 @@ _HERE: Final = frozenset(COMMANDS) - {"launch"}
 """Commands that read and write here what they are told of; others hand it on to a cluster."""
 
 
-_SELDOM: Final = (100_000, 50, 50)
-"""Objects more than before at which cycles among the young are searched for, and how often among
-the others: a large run is a million objects that are all kept, and going through them again and
-again took an eighth of the time of its report."""
-
-
 def main() -> None:
-    """Runs the command line of this process.
-
-    At its end the interpreter would search all that is kept for garbage again, several times.
-    """
-    gc.set_threshold(*_SELDOM)
-    atexit.register(gc.freeze)
+    """Runs the command line of this process."""
+    # A report keeps millions of objects, and searching all of them for cycles took 18 % of it.
+    gc.set_threshold(100_000, 50, 50)
     run_command_line(app)
 
 

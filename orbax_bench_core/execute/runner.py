@@ -289,7 +289,7 @@ class Runner:
             return True
         if series not in self._traced and any(
             record.traced and record.status == "passed" and record.arm == turn.arm
-            for record in self._run.point_records(turn.point)
+            for record in self._run.read_point(turn.point).records
         ):
             self._traced.add(series)
         return series not in self._traced

@@ -12,7 +12,7 @@ from orbax_bench_core.limits.process import LimitsRequest
 from orbax_bench_core.worker import (
     collect_for_the_last_time,
     die_with_parent,
-    setting_aside,
+    importing,
     simulate_devices,
 )
 
@@ -20,7 +20,7 @@ from orbax_bench_core.worker import (
 def main(text: str) -> int:
     """Measures what a request asks for, and prints the limits as one line of JSON."""
     die_with_parent(os.getppid())
-    with setting_aside():
+    with importing("jax"):
         import jax
 
         from orbax_bench_core.limits.measure import measure_limits

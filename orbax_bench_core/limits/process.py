@@ -23,7 +23,7 @@ from orbax_bench_core.limits.model import (
 )
 from orbax_bench_core.limits.scratch import existing_directory, scratch
 from orbax_bench_core.limits.share import unasked
-from orbax_bench_core.records import Record, RunDirectory
+from orbax_bench_core.records import Record, Run, RunDirectory
 from orbax_bench_core.sweep import allocator_settings
 
 _HOST_MEMORY: HostMemory = "reused"
@@ -135,7 +135,7 @@ def ensure_limits(
     except UserError as damaged:
         say(f"no limits: {damaged}")
         return
-    largest = max(run.records(), key=_num_bytes, default=None)
+    largest = max(Run(run).records(), key=_num_bytes, default=None)
     if largest is None or not _num_bytes(largest):
         return
     asked: dict[str, Any] = {

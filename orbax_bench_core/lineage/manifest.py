@@ -23,7 +23,7 @@ from orbax_bench_core.lineage.digests import (
     records_digest,
 )
 from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version
-from orbax_bench_core.records import Record, RunDirectory, RunFile, RunInfo
+from orbax_bench_core.records import Record, Run, RunDirectory, RunFile, RunInfo
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, is_builtin, sides
 
 LINEAGE_FILE: Final = "lineage.json"
@@ -201,7 +201,7 @@ class ManifestWriter:
     def note_conclusion(self, file: str, *, baseline: str | None = None) -> None:
         """Writes what a verdict or a study was just made from."""
         if self._earlier is None:
-            for record in self._run.records():
+            for record in Run(self._run).records():
                 self.add(record)
         else:
             self._made = {**self._earlier.made, RECORDS: self._made[RECORDS]}

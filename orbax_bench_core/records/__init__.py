@@ -1,13 +1,8 @@
 """Records, the run directory, the samples table and the read model."""
 
-from orbax_bench_core.records.layout import Columns, Layout
-from orbax_bench_core.records.operation_times import (
-    OperationTimes,
-    operations_in_order,
-    seconds_per_repeat,
-)
 from orbax_bench_core.records.overlaps import OverlapFinder
 from orbax_bench_core.records.paired import FirstAttempts, PairedTimes
+from orbax_bench_core.records.reading import PointRecords, unreadable
 from orbax_bench_core.records.record import (
     NO_ENVIRONMENT,
     PEER_FAILED,
@@ -27,14 +22,19 @@ from orbax_bench_core.records.record import (
     Verified,
     weakest,
 )
-from orbax_bench_core.records.record_files import AlreadyRecorded, unreadable
-from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
+from orbax_bench_core.records.repeats import (
+    OperationTimes,
+    Repeat,
+    Series,
+    operations_in_order,
+    repeats_of,
+    seconds_per_repeat,
+)
 from orbax_bench_core.records.run import Run, load_run
-from orbax_bench_core.records.run_directory import RunDirectory, RunDirectoryGone
-from orbax_bench_core.records.run_file import RunFile
-from orbax_bench_core.records.run_info import RunInfo
+from orbax_bench_core.records.run_directory import AlreadyRecorded, RunDirectory, RunDirectoryGone
+from orbax_bench_core.records.run_info import RunFile, RunInfo
 from orbax_bench_core.records.samples import SamplesFile
-from orbax_bench_core.records.store_troubles import StoreFlagCounter, StoreFlags, troubles_of
+from orbax_bench_core.records.store_troubles import StoreFlags, store_flags, troubles_of
 
 __all__ = [
     "NO_ENVIRONMENT",
@@ -44,15 +44,14 @@ __all__ = [
     "VERIFIED_WORDS",
     "AlreadyRecorded",
     "Attempt",
-    "Columns",
     "Effect",
     "ErrorInfo",
     "FirstAttempts",
-    "Layout",
     "OperationTimes",
     "OptionEffect",
     "OverlapFinder",
     "PairedTimes",
+    "PointRecords",
     "Record",
     "Repeat",
     "Run",
@@ -65,7 +64,6 @@ __all__ = [
     "Series",
     "State",
     "Status",
-    "StoreFlagCounter",
     "StoreFlags",
     "StoreTrouble",
     "Trouble",
@@ -74,6 +72,7 @@ __all__ = [
     "operations_in_order",
     "repeats_of",
     "seconds_per_repeat",
+    "store_flags",
     "troubles_of",
     "unreadable",
     "weakest",

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import ARMS, Arm
-from orbax_bench_core.records.operation_times import operations_in_order, total_seconds
-from orbax_bench_core.records.repeats import Repeat
+from orbax_bench_core.records.repeats import Repeat, operations_in_order, total_seconds
 from orbax_bench_core.sweep import BLOCK_SIZE
 
 if TYPE_CHECKING:

@@ -227,11 +227,6 @@ def _bounded(samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
     return samples
 
 
-# Samples of a record that was read are made only now. A function with annotations would say what
-# the JSON is, which the tuple says.
-_AsTuple = pydantic.WrapSerializer(lambda samples, dump: dump(tuple(samples)))
-
-
 _MAPPINGS: Final = ("git", "versions")
 """Parts of the provenance that are mappings in every record that has them."""
 
@@ -296,7 +291,7 @@ class Record(ResultModel):
     status: Status
     started_at: Moment
     duration_s: Seconds
-    samples: Annotated[tuple[Sample, ...], pydantic.AfterValidator(_bounded), _AsTuple] = ()
+    samples: Annotated[tuple[Sample, ...], pydantic.AfterValidator(_bounded)] = ()
     notes: Annotated[dict[str, list[str]], pydantic.AfterValidator(redacted_deeply)] = {}
     error: ErrorInfo | None = None
     state: State | None = None
@@ -361,22 +356,17 @@ class Record(ResultModel):
         return (*self.attempts, this)
 
 
-def whole_record(data: bytes) -> Record | None:
-    """Returns a record by its model alone, or None of what is torn or of another schema version.
+def parsed_record(data: bytes) -> Record | None:
+    """Returns a record, or None of what is torn or of another schema version.
 
-    So is one that says of an operation that it took less than no time, or endlessly long.
+    A record of an operation that took less than no time, or endlessly long, is torn too.
     """
     try:
         record = Record.model_validate_json(data)
     except pydantic.ValidationError:
         return None
     times = (sample.value for sample in record.samples if sample.metric == TIME)
-    return record if all(map(is_duration, times)) else None
-
-
-def is_duration(seconds: float) -> bool:
-    """Returns whether something can take so many seconds."""
-    return 0 <= seconds <= MOST_SECONDS
+    return record if all(0 <= seconds <= MOST_SECONDS for seconds in times) else None
 
 
 _STRONGEST_FIRST: Final[tuple[Verified, ...]] = ("saved", "reference", "itself", "none")

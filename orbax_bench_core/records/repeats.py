@@ -10,7 +10,6 @@ from typing import Final
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import TIME, block_name
-from orbax_bench_core.records.layout import Columns, columns_of
 from orbax_bench_core.records.record import (
     PEER_FAILED,
     Attempt,
@@ -218,16 +217,11 @@ class Repeat:
     def values(self, metric: str = TIME) -> dict[tuple[str, int], dict[int, float]]:
         """Returns the values of a metric by operation and occurrence, then by host."""
         found: dict[tuple[str, int], dict[int, float]] = {}
-        for host, (layout, values) in self.columns.items():
-            for place in layout.places(metric):
-                block = layout.operations[place], layout.occurrences[place]
-                found.setdefault(block, {})[host] = values[place]
+        for host, record in self.records.items():
+            for sample in record.samples:
+                if sample.metric == metric:
+                    found.setdefault((sample.operation, sample.occurrence), {})[host] = sample.value
         return found
-
-    @functools.cached_property
-    def columns(self) -> Mapping[int, Columns]:
-        """Samples of each host by column."""
-        return {host: columns_of(record.samples) for host, record in self.records.items()}
 
     def seconds(self) -> Mapping[tuple[str, int], float]:
         """Returns the seconds on the slowest host, by operation and occurrence."""
@@ -235,12 +229,7 @@ class Repeat:
 
     @functools.cached_property
     def _seconds(self) -> Mapping[tuple[str, int], float]:
-        found: dict[tuple[str, int], float] = {}
-        for layout, values in self.columns.values():
-            for place in layout.places(TIME):
-                block = layout.operations[place], layout.occurrences[place]
-                found[block] = max(values[place], found.get(block, values[place]))
-        return found
+        return {block: max(of_hosts.values()) for block, of_hosts in self.values().items()}
 
     def labelled_seconds(self) -> dict[str, float]:
         """Returns the seconds on the slowest host by label: `save`, `save[1]`, ..."""
@@ -279,3 +268,64 @@ def _repeat(hosts: Sequence[Record], series: Series) -> Repeat:
         records={record.host: record for record in hosts},
         num_hosts=first.num_hosts,
     )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OperationTimes:
+    """Seconds of the operations of one series.
+
+    Attributes:
+        repeats: Of each repeat that counts, the seconds by operation and occurrence.
+    """
+
+    repeats: tuple[Mapping[tuple[str, int], float], ...]
+
+    @classmethod
+    def of(cls, repeats: Iterable[Repeat]) -> OperationTimes:
+        """Takes the repeats that count, in their order."""
+        return cls(repeats=tuple(repeat.seconds() for repeat in repeats if repeat.counts))
+
+    def per_repeat(self) -> dict[str, tuple[float, ...]]:
+        """Returns one value per repeat: the sum over the occurrences of each operation."""
+        totals = [total_seconds(seconds) for seconds in self.repeats]
+        return {
+            operation: tuple(total[operation] for total in totals if operation in total)
+            for operation in operations_in_order(totals)
+        }
+
+    def per_occurrence(self) -> dict[str, tuple[float, ...]]:
+        """Returns one value per occurrence of each operation."""
+        found: dict[str, list[float]] = {}
+        for seconds in self.repeats:
+            for (operation, _), value in seconds.items():
+                found.setdefault(operation, []).append(value)
+        return {operation: tuple(values) for operation, values in found.items()}
+
+
+def total_seconds(seconds: Mapping[tuple[str, int], float]) -> dict[str, float]:
+    """Returns the sum over the occurrences of each operation of one repeat."""
+    total: dict[str, float] = {}
+    for (operation, _), value in seconds.items():
+        total[operation] = total.get(operation, 0.0) + value
+    return total
+
+
+def operations_in_order(repeats: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """Returns all operations of some repeats in the order in which a whole repeat does them.
+
+    What one repeat lacks has the place that it has in another, for the order decides which
+    operations of a class are primary: one that an arm lacks must not lose its place for that.
+    """
+    order: list[str] = []
+    for repeat in dict.fromkeys(map(tuple, repeats)):
+        place = 0
+        for operation in repeat:
+            if operation not in order:
+                order.insert(place, operation)
+            place = order.index(operation) + 1
+    return tuple(order)
+
+
+def seconds_per_repeat(records: Iterable[Record]) -> dict[str, tuple[float, ...]]:
+    """Returns `OperationTimes.per_repeat` of the records of one series, repeat by repeat."""
+    return OperationTimes.of(repeats_of(records)).per_repeat()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import collections
 import html
 import itertools
 import json
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.records.operation_times import OperationTimes
 from orbax_bench_core.records.paired import PairedTimes
+from orbax_bench_core.records.reading import PointRecords
 from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.record_files import Seen
-from orbax_bench_core.records.repeats import Repeat, Series, repeats_of
+from orbax_bench_core.records.repeats import OperationTimes, Repeat, Series
 from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.records.samples import samples_table
-from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, sides
+from orbax_bench_core.sweep import Pair, SweepPoint, short_name
 
 if TYPE_CHECKING:
     import pandas
@@ -55,26 +55,24 @@ class Run:
         """
         entries = self.info.expansion.points if series is None else (series.entry,)
         for entry in entries:
-            for repeat in _in_order(entry, self.directory.point_records(entry)):
+            for repeat in self.directory.read_point(entry).by_arm:
                 if (series is None or series.arm == repeat.series.arm) and (
                     warmups or not repeat.warmup
                 ):
                     yield repeat
 
-    def by_entry(self, seen: Seen | None = None) -> Iterator[tuple[SweepEntry, list[Repeat]]]:
-        """Yields each point or pair with its repeats that have a record, warm-ups included.
+    def points(self) -> Iterator[PointRecords]:
+        """Yields all that is recorded of each point or pair, read one after the other.
 
-        They come arm by arm, and all are there before the next entry is read. `strays` are complete
-        once all entries were read.
-
-        Args:
-            seen: Told of every file of an entry, as it is read.
+        Each has its `entry`, `records`, `repeats`, and as `left_out` the files that are no records.
 
         Raises:
             UserError: A record cannot be read.
         """
-        for entry, records in self.directory.by_point(self.info, seen):
-            yield entry, _in_order(entry, records)
+        entries = self.info.expansion.points
+        self.directory.note_unknown_points({entry.id for entry in entries})
+        for entry in entries:
+            yield self.directory.read_point(entry)
 
     def records(self) -> Iterator[Record]:
         """Yields every record, warm-ups included, in the order of `repeats`."""
@@ -86,8 +84,7 @@ class Run:
 
         All that reads a run leaves them out: copies, records of other runs, torn and other files.
         """
-        for _ in self.directory.records():
-            pass
+        collections.deque(self.points(), maxlen=0)
         return self.directory.strays
 
     def operation_times(self, series: Series | None = None) -> dict[str, OperationTimes]:
@@ -105,11 +102,11 @@ class Run:
 
     def paired(self, pair: Pair) -> PairedTimes:
         """Returns the complete blocks of a pair, as arrays."""
-        return PairedTimes.of(repeats_of(self.directory.point_records(pair)))
+        return PairedTimes.of(self.directory.read_point(pair).repeats)
 
     def table(self) -> pyarrow.Table:
         """Returns all samples, warm-ups included, with the columns of `samples.parquet`."""
-        return samples_table(self.directory.records())
+        return samples_table(record for point in self.points() for record in point.records)
 
     def samples(self) -> pandas.DataFrame:
         """Returns one row per sample, with the columns of `samples.parquet` and one per option.
@@ -213,9 +210,3 @@ def _columns(repeat: Repeat) -> Mapping[str, object]:
         "repeat": repeat.index,
         **{f"option.{name}": value for name, value in sorted(point.options.items())},
     }
-
-
-def _in_order(entry: SweepEntry, records: Iterable[Record]) -> list[Repeat]:
-    """Returns the repeats of an entry, arm by arm, warm-ups before the others."""
-    found = list(repeats_of(records))
-    return [repeat for arm in sides(entry) for repeat in found if repeat.series.arm == arm]

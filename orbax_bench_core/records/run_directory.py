@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import hashlib
+import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pydantic
 
@@ -16,46 +19,85 @@ from orbax_bench_core.files import (
     MAX_BYTES,
     ResultModel,
     checked_path,
+    create_exclusively,
+    digest,
+    is_abandoned,
     is_there,
     read_at_most,
+    read_if_there,
     refuse_links,
     remove_tree,
+    swap,
     without_detours,
     write_atomically,
 )
-from orbax_bench_core.leases import WHOLE, batch_name, held
+from orbax_bench_core.leases import WHOLE, Fence, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
-from orbax_bench_core.records.record import Record
-from orbax_bench_core.records.record_files import RecordFiles, Seen, unreadable
+from orbax_bench_core.records.reading import (
+    MAX_RECORD_BYTES,
+    Place,
+    PointRecords,
+    Stray,
+    misplaced,
+    places_of,
+    read_point,
+    repeat_folder,
+    stray_lines,
+    unknown_points,
+    unreadable,
+)
+from orbax_bench_core.records.record import Record, parsed_record
 from orbax_bench_core.records.repeats import Repeat, Series
-from orbax_bench_core.records.run_file import RunFile
-from orbax_bench_core.records.run_info import RunInfo, RunStatus, begun, continued, parsed_info
-from orbax_bench_core.records.strays import repeat_folder
+from orbax_bench_core.records.run_info import (
+    RunFile,
+    RunInfo,
+    RunStatus,
+    begun,
+    continued,
+    other_version,
+    parsed_info,
+    refuse_other_version,
+)
 from orbax_bench_core.sweep import Expansion, ProcessNoiseOf, SweepEntry, side
 
 if TYPE_CHECKING:
     from etils import epath
 
+_AT_ONCE: Final = 16
+"""An object store answers many requests at once as fast as one."""
+_AT_ONCE_HERE: Final = 4
+"""Records that are held at once where a disk has them."""
 
 Result = TypeVar("Result", bound=ResultModel)
+
+
+class AlreadyRecorded(Exception):
+    """A repeat has a final record, which nothing replaces."""
 
 
 class RunDirectoryGone(OSError):
     """A run directory was there, and is not any more."""
 
 
-class RunDirectory(RecordFiles):
-    """One run on storage."""
+class RunDirectory:
+    """One run on storage.
+
+    Attributes:
+        root: The run directory, local or gs://.
+        fence: The lease under which this process measures here; None while it only reads.
+    """
 
     def __init__(self, root: str) -> None:
         """Names a run directory, local or gs://, which need not exist."""
         from etils import epath
 
         try:
-            super().__init__(epath.Path(without_detours(checked_path(root))))
+            self.root = epath.Path(without_detours(checked_path(root)))
         except ValueError as error:
             raise UserError(str(error)) from None
+        self.fence: Fence | None = None
         self._run_id: str | None = None
+        self._left_out: dict[str, tuple[Stray, ...]] = {}
 
     @contextlib.contextmanager
     def owned(
@@ -157,13 +199,8 @@ class RunDirectory(RecordFiles):
 
     def set_status(self, status: RunStatus) -> None:
         """Changes how far the run is in `run.json`, and leaves the rest as it was written."""
-        import msgspec
-
-        data = read_at_most(self._info_path)
-        # Mostly it says so already, and all of a large run as plain data is a hundred megabytes.
-        parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        if bytes(parts.get("status", b"")) != f'"{status}"'.encode():
-            content = json.loads(data)
+        content = json.loads(read_at_most(self._info_path))
+        if content.get("status") != status:
             content["status"] = status
             write_atomically(self._info_path, json.dumps(content, indent=2).encode())
 
@@ -172,19 +209,21 @@ class RunDirectory(RecordFiles):
         write_atomically(self._info_path, info.model_dump_json(indent=2).encode())
         self._run_id = info.run_id
 
-    def records(self) -> Iterator[Record]:
-        """Yields every record here: points as in `run.json`, then warm-ups and repeats."""
-        for _, records in self.by_point():
-            yield from records
+    def read_record(
+        self, point: SweepEntry, repeat: int, *, warmup: bool = False, host: int = 0
+    ) -> Record | None:
+        """Returns the record of one repeat; None when it has none, or one that is not its own.
 
-    def by_point(
-        self, info: RunInfo | None = None, seen: Seen | None = None
-    ) -> Iterator[tuple[SweepEntry, Iterator[Record]]]:
-        """Yields every point of the run with its records."""
-        info = info or self.read_info()
-        self._note_unknown(info.expansion.points)
-        for point in info.expansion.points:
-            yield point, self._records_of(point.id, info.run_id, seen)
+        A torn record, and one of another point, repeat, host or run, is as if there were none.
+        """
+        place = Place(point.id, repeat, warmup, host)
+        path = self.root / place.path
+        data = self._read(path)
+        if data is None:
+            return None
+        refuse_other_version(data, str(path))
+        record = parsed_record(data)
+        return None if record is None or misplaced(record, place, self.run_id) else record
 
     def read_repeat(
         self,
@@ -206,6 +245,117 @@ class RunDirectory(RecordFiles):
             records={host: record for host, record in found.items() if record},
             num_hosts=len(hosts),
         )
+
+    def read_point(self, entry: SweepEntry) -> PointRecords:
+        """Reads all that is recorded of a point or pair; what is left out is among `strays`."""
+        found = read_point(self.root, entry, self.run_id)
+        self._left_out[entry.id] = found.left_out
+        return found
+
+    def note_unknown_points(self, known: Collection[str]) -> None:
+        """Takes the folders of points that the run does not have for strays."""
+        self._left_out[""] = unknown_points(self.root, known)
+
+    @property
+    def strays(self) -> tuple[str, ...]:
+        """Files among the records that are no records of this run, a line each, as far as read."""
+        return stray_lines(sorted(itertools.chain(*self._left_out.values())), self.root)
+
+    def clear_abandoned(self, entries: Iterable[SweepEntry]) -> None:
+        """Deletes what writers that were killed have left among the records of some entries."""
+        if "://" in str(self.root):  # an object store shows no object that is not complete
+            return
+        for entry in entries:
+            for path in Path(self.root / "records" / entry.id).glob("*/.*.tmp"):
+                with contextlib.suppress(OSError):  # it lies behind a link
+                    refuse_links(path, self.root)
+                    if is_abandoned(path):
+                        path.unlink(missing_ok=True)
+
+    def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
+        """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
+        data = self._read(self.root / Place(point.id, repeat, False, host).path)
+        return "" if data is None else digest(data)
+
+    def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> Record:
+        """Puts the record of one repeat in its place.
+
+        A record that passed or was skipped is final. One that failed is replaced. So is one that is
+        torn, which is kept beside it under a name that readers ignore, and one that is not of its
+        place, under a lease alone.
+        """
+        place = Place(record.point_id, record.repeat, record.warmup, record.host)
+        path = self.root / place.path
+        refuse_links(path.parent, self.root)
+        record, data = _readable(record)
+        right = Fence.parse(fence) if fence else self.fence
+        while True:
+            if right is not None:
+                right.check(self.root)
+            if create_exclusively(path, data):
+                return record
+            before = read_if_there(path, MAX_RECORD_BYTES)
+            if before is None:
+                continue
+            there = parsed_record(before)
+            wrong = "" if there is None else misplaced(there, place, record.run_id)
+            torn = there is None and not other_version(before)
+            if torn or (wrong and right is not None):
+                create_exclusively(_aside(path, before), before)
+            else:
+                final = there is not None and there.finished and digest(before) != replaces
+                kept = wrong or other_version(before) or ("final" if final else "")
+                if kept:
+                    raise AlreadyRecorded(f"{path} is {kept}")
+            if swap(path, before, data):
+                return record
+
+    def check_versions(
+        self, entries: Iterable[SweepEntry], *, say: Callable[[str], None] | None = None
+    ) -> None:
+        """Checks that every record of some points and pairs is of a schema version that is read."""
+        paths = [
+            self.root / place.path for entry in entries for place in places_of(self.root, entry.id)
+        ]
+        at_once = _AT_ONCE if "://" in str(self.root) else _AT_ONCE_HERE
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            for path, aside in zip(paths, pool.map(self._checked, paths), strict=True):
+                if say is not None and aside:
+                    say(
+                        f"{path} is torn: its repeat is measured again, and the file kept beside "
+                        f"it as {aside}"
+                    )
+
+    def _checked(self, path: epath.Path) -> str:
+        """Returns the name under which a record is kept if it is torn; empty for a whole one."""
+        data = self._read(path)
+        if data is None:
+            return ""
+        refuse_other_version(data, str(path))
+        return _aside(path, data).name if _ends_early(data) else ""
+
+    def next_warmup(self, point: SweepEntry) -> int:
+        """Returns the first warm-up index of `point` after all that have a record."""
+        made = [place.repeat for place in places_of(self.root, point.id) if place.warmup]
+        return max(made, default=-1) + 1
+
+    def lost(self, places: Iterable[tuple[str, int]]) -> list[str]:
+        """Returns the folders of those of some repeats, by point and index, without a record."""
+        indices: dict[str, set[int]] = {}
+        for point_id, index in places:
+            indices.setdefault(point_id, set()).add(index)
+        found = []
+        for point_id, made in indices.items():
+            there = {p.repeat for p in places_of(self.root, point_id) if not p.warmup}
+            found += [
+                f"records/{point_id}/{repeat_folder(index, False)}"
+                for index in sorted(made - there)
+            ]
+        return found
+
+    def has_repeats(self, point: SweepEntry) -> bool:
+        """Returns whether a repeat of a point or pair has a record; warm-ups do not count."""
+        return any(not place.warmup for place in places_of(self.root, point.id))
 
     def data_path(
         self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
@@ -244,3 +394,33 @@ class RunDirectory(RecordFiles):
     @property
     def _info_path(self) -> epath.Path:
         return self.root / "run.json"
+
+    def _read(self, path: epath.Path | str, most: int = MAX_RECORD_BYTES) -> bytes | None:
+        """Returns what a file holds, or None when it is not there."""
+        try:
+            return read_if_there(path, most)
+        except OSError as error:
+            raise unreadable(path, error) from None
+
+
+def _readable(record: Record) -> tuple[Record, bytes]:
+    """Returns a record and its JSON; where nobody could read that, a failed one that says why."""
+    why = "a file of records may have no more"
+    try:
+        data = record.model_dump_json(indent=1).encode()
+        if len(data) <= MAX_RECORD_BYTES:
+            return record, data
+    except ValueError as error:  # halves of characters, in a name say
+        why = f"they cannot be written: {error}"
+    record = record.without_content(why)
+    return record, record.model_dump_json(indent=1).encode()
+
+
+def _aside(path: epath.Path, data: bytes) -> epath.Path:
+    """Returns where that is kept which a record takes the place of."""
+    return path.with_name(f".{path.name}.{digest(data)[:12]}")
+
+
+def _ends_early(data: bytes) -> bool:
+    """Returns whether a record was not written to its end; parsing all of them takes too long."""
+    return not data.rstrip().endswith(b"}")

@@ -83,36 +83,22 @@ class StoreFlags:
         )
 
 
-class StoreFlagCounter:
-    """Counter of trouble with an object store, repeat by repeat."""
-
-    def __init__(self) -> None:
-        self._total: Counter[str] = Counter()
-        self._flagged: Counter[str] = Counter()
-        self._counts: dict[str, Counter[Trouble]] = {}
-
-    def add(self, repeat: Repeat) -> None:
-        """Takes one repeat."""
-        for operation in dict.fromkeys(operation for operation, _ in repeat.seconds()):
-            self._total[operation] += 1
-        for operation in repeat.flagged:
-            self._flagged[operation] += 1
+def store_flags(repeats: Iterable[Repeat]) -> dict[str, StoreFlags]:
+    """Returns the trouble with an object store in each operation of some repeats."""
+    total: Counter[str] = Counter()
+    flagged: Counter[str] = Counter()
+    counts: Counter[tuple[str, Trouble]] = Counter()
+    for repeat in repeats:
+        total.update(list(dict.fromkeys(operation for operation, _ in repeat.seconds())))
+        flagged.update(repeat.flagged)
         for record in repeat.records.values():
             for trouble in record.store_troubles:
-                of_kind = self._counts.setdefault(trouble.operation, Counter())
-                of_kind[trouble.kind] += trouble.count
-
-    def found(self) -> dict[str, StoreFlags]:
-        """Returns the flags of every operation."""
-        return {
-            operation: StoreFlags(
-                flagged=self._flagged[operation],
-                repeats=repeats,
-                counts=self._counts_of(operation),
-            )
-            for operation, repeats in self._total.items()
-        }
-
-    def _counts_of(self, operation: str) -> dict[Trouble, int]:
-        counts = self._counts.get(operation, Counter[Trouble]())
-        return {kind: counts[kind] for kind in _KINDS if counts[kind]}
+                counts[trouble.operation, trouble.kind] += trouble.count
+    return {
+        operation: StoreFlags(
+            flagged=flagged[operation],
+            repeats=number,
+            counts={kind: n for kind in _KINDS if (n := counts[operation, kind])},
+        )
+        for operation, number in total.items()
+    }

@@ -19,7 +19,7 @@ from orbax_bench_core.analysis.verdicts import (
 )
 from orbax_bench_core.document import count
 from orbax_bench_core.execute import Event, Session, run_pairs
-from orbax_bench_core.records import RunDirectory, repeats_of
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.experiments import Conclusion, Experiment, measuring
 from orbax_bench_core.sweep import Pair
@@ -51,10 +51,10 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
 
     def next_look(pair: Pair, seconds: Sequence[float]) -> int | None:
         starts[pair.id] += seconds
-        records = session.directory.point_records(pair)
+        measured = session.directory.read_point(pair)
         switching = _switching(starts[pair.id])
-        found[pair.id] = evidence_of(pair, repeats_of(records), info, switching)
-        notes.extend(version_differences(records))
+        found[pair.id] = evidence_of(pair, measured.repeats, info, switching)
+        notes.extend(version_differences(measured.records))
         so_far = report(info, found.values(), notes)
         if session.whole:  # several steps would overwrite each other
             write_verdicts(session.directory, so_far)

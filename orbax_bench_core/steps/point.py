@@ -50,7 +50,9 @@ class BatchOutcome(NamedTuple):
     @classmethod
     def of(cls, session: Session) -> BatchOutcome:
         """Reads what is recorded of the points of a session."""
-        found = {entry.id: session.directory.point_records(entry) for entry in session.entries}
+        found = {
+            entry.id: list(session.directory.read_point(entry).records) for entry in session.entries
+        }
         return cls(session.info, found)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import gc
 import importlib
 import json
 from collections.abc import Iterator
@@ -30,14 +29,14 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import atomic_file, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import Repeat, Run, RunDirectory, RunFile, RunInfo, SamplesFile
-from orbax_bench_core.steps.settling import Unfinished, note_status
+from orbax_bench_core.steps.settling import is_finished, note_status
 from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.exports.tensorboard import EventFiles
 
-_WRITERS: Final = ("matplotlib.figure", "scipy.special", "pyarrow.parquet", "jinja2")
+_WRITERS: Final = ("matplotlib.figure", "scipy.special", "pyarrow.parquet", "pandas", "jinja2")
 """Libraries that `publish` imports when it needs them, half a second of CPU in all."""
 
 _FILES: Final = {
@@ -79,21 +78,6 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
     return limits.with_hosts(columns, hosts)
 
 
-@contextlib.contextmanager
-def _no_search_for_cycles() -> Iterator[None]:
-    """Puts off the garbage collector, which goes through all that is kept again and again.
-
-    A report of a large run keeps a million objects, among which there are hardly any cycles.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 def load_writers() -> None:
     """Imports the libraries that outputs are made with, for a time when this process only waits.
 
@@ -105,7 +89,6 @@ def load_writers() -> None:
             importlib.import_module(name)
 
 
-@_no_search_for_cycles()
 def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
@@ -116,15 +99,14 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     from orbax_bench_core.exports.tensorboard import EventFiles
 
     run, root = Run(directory), directory.root
-    manifest = ManifestWriter(directory, run.info, deep=deep)
+    manifest = ManifestWriter(directory, deep=deep)
     observer = Observer(run.info.expansion.plain)
     event_files = EventFiles(run)
     summary, lacking = _publish_tables(run, observer, manifest, event_files)
-    directory.clear_abandoned()
+    directory.clear_abandoned(run.info.expansion.points)
     info = note_status(run, lacking)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     answer = _answers(run, _publish_best(run, best_of(info, observer)))
-    del observer  # what it holds of a large run is as much as a page of it takes
     document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
@@ -136,19 +118,20 @@ def _publish_tables(
     run: Run, observer: Observer, manifest: ManifestWriter, event_files: EventFiles
 ) -> tuple[RunSummary, list[SweepEntry]]:
     """Writes the tables and TensorBoard's files, for which every record is read once."""
-    root, open_points = run.directory.root, Unfinished(run)
+    root, lacking = run.directory.root, list[SweepEntry]()
 
     def read_once(samples: SamplesFile) -> Iterator[Repeat]:
         """Yields all repeats, and shows each to all that is made of them but the summary."""
-        for entry, repeats in run.by_entry():
-            for repeat in sorted(repeats, key=lambda each: (not each.warmup, each.index)):
+        for point in run.points():
+            for repeat in point.repeats:
                 observer.add(repeat)
-                for host, record in repeat.records.items():
-                    manifest.add(record)
-                    samples.add(record, repeat.columns[host])
-            event_files.add(repeats)
-            open_points.add(entry, repeats)
-            yield from repeats
+            for record in point.records:
+                manifest.add(record)
+                samples.add(record)
+            event_files.add(point.by_arm)
+            if not is_finished(point, run.info):
+                lacking.append(point.entry)
+            yield from point.by_arm
 
     with (
         atomic_file(root / "summary.csv", durable=False) as file,
@@ -161,7 +144,7 @@ def _publish_tables(
     event_files.end()
     summary = dataclasses.replace(summary, left_out=run.directory.strays)
     write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
-    return summary, open_points.found
+    return summary, lacking
 
 
 def _publish_best(run: Run, best: Best) -> Best:

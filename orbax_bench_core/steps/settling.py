@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from orbax_bench_core.analysis.verdicts import judge_point
-from orbax_bench_core.records import Repeat, Run, RunInfo
+from orbax_bench_core.records import PointRecords, Run, RunInfo
 from orbax_bench_core.sweep import Pair, SweepEntry
 
 
@@ -28,31 +28,13 @@ def note_status(run: Run, lacking: Sequence[SweepEntry]) -> RunInfo:
 
 def unfinished(run: Run) -> list[SweepEntry]:
     """Returns the entries of a run that lack repeats, or have no verdict yet."""
-    points = Unfinished(run)
-    for entry, repeats in run.by_entry():
-        points.add(entry, repeats)
-    return points.found
+    return [point.entry for point in run.points() if not is_finished(point, run.info)]
 
 
-class Unfinished:
-    """The entries of a run that are not finished, as far as they were looked at.
-
-    Attributes:
-        found: They, in the order in which they were added.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self._info = run.info
-        self.found: list[SweepEntry] = []
-
-    def add(self, entry: SweepEntry, repeats: Sequence[Repeat]) -> None:
-        """Looks at an entry by all its repeats."""
-        measured = [repeat for repeat in repeats if not repeat.warmup]
-        if not self._settled(entry, measured):
-            self.found.append(entry)
-
-    def _settled(self, entry: SweepEntry, measured: Sequence[Repeat]) -> bool:
-        if isinstance(entry, Pair):
-            verdict = judge_point(entry, measured, self._info)
-            return verdict.settled and not verdict.failed
-        return sum(repeat.finished for repeat in measured) >= self._info.num_repeats
+def is_finished(point: PointRecords, info: RunInfo) -> bool:
+    """Returns whether an entry has all its repeats, or its verdict."""
+    measured = [repeat for repeat in point.repeats if not repeat.warmup]
+    if isinstance(point.entry, Pair):
+        verdict = judge_point(point.entry, measured, info)
+        return verdict.settled and not verdict.failed
+    return sum(repeat.finished for repeat in measured) >= info.num_repeats

@@ -25,7 +25,7 @@ from orbax_bench_core.sweep.classes import (
 from orbax_bench_core.sweep.names import with_distinct_names
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, baseline_point, paired, sides
-from orbax_bench_core.sweep.point import SweepPoint, WithoutOptions, points_of
+from orbax_bench_core.sweep.point import SweepPoint
 
 
 class SkippedPoint(pydantic.BaseModel):
@@ -153,14 +153,15 @@ def _entry_points(
     ]
     if suite.arms is None:  # an arm has a mesh of its own, and so its own layout of a preset
         surroundings = [point.with_presets_expanded() for point in surroundings]
-    without_options = [WithoutOptions(point) for point in surroundings]
     for options in combinations(options_axes):
         given = {name: options[name] for name in options if name in entry.options}
         if not is_valid(generator, given):
             dropped += 1
             continue
-        for point in points_of(without_options, plain(options), tuple(given)):
-            yield point if suite.arms is None else paired(point, suite)
+        own = {"options": plain(options), "given": tuple(given)}
+        for point in surroundings:
+            made = point.replace(**own)
+            yield made if suite.arms is None else paired(made, suite)
     if dropped:
         notes.append(
             f"{catalog.short_name(name)}: {dropped} combination(s) of options dropped, because "

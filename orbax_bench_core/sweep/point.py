@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import pydantic
 
@@ -21,7 +20,6 @@ from orbax_bench_core.config import (
 from orbax_bench_core.sweep.catalog import short_name
 
 _ID_LENGTH = 12
-_OPTIONS: Final = "options"
 
 
 class SweepPoint(ConfigModel):
@@ -57,8 +55,9 @@ class SweepPoint(ConfigModel):
 
     @pydantic.model_validator(mode="after")
     def _given_are_options(self) -> Self:
-        if unknown := [name for name in self.given if name not in self.options]:
-            raise _unknown(unknown[0])
+        for name in self.given:
+            if name not in self.options:
+                raise ValueError(f"`given` names {name!r}, which is no option of the point")
         return self
 
     @functools.cached_property
@@ -73,13 +72,11 @@ class SweepPoint(ConfigModel):
         Mapping keys are sorted when it is hashed, except for the leaves of the spec, whose order is
         the order in which a checkpoint is written.
         """
+        checkpoint = self.checkpoint.model_dump(mode="json", exclude={"name"})
         content: dict[str, Any] = {
             "benchmark": self.id_name or self.benchmark,
             "options": self.options,
-            "checkpoint": {
-                **self.checkpoint.model_dump(mode="json", exclude={"spec", "name"}),
-                "spec": json.dumps(self.checkpoint.model_dump(mode="json")["spec"]),
-            },
+            "checkpoint": {**checkpoint, "spec": json.dumps(checkpoint["spec"])},
             "mesh": None
             if self.mesh is None
             else self.mesh.model_dump(mode="json", exclude={"name"}),
@@ -133,58 +130,9 @@ class SweepPoint(ConfigModel):
         return {name: self.options[name] for name in self.given}
 
 
-class WithoutOptions:
-    """All of a point but its options: points that differ in those alone share the rest.
-
-    Attributes:
-        point: The point, without options.
-    """
-
-    def __init__(self, point: SweepPoint) -> None:
-        """Takes a point without options, of which nothing else changes."""
-        self.point = point
-        fields = [
-            f"{_text(name)}:{_text(value)}"
-            for name, value in sorted({**point.content, _OPTIONS: None}.items())
-        ]
-        place = sorted(point.content).index(_OPTIONS)
-        before, after = fields[:place], fields[place + 1 :]
-        self._before = "".join(f"{field}," for field in before)
-        self._after = "".join(f",{field}" for field in after)
-
-    def id_with(self, options: str) -> str:
-        """Returns the id of the point with options, given as the text that is hashed."""
-        return _hashed(f'{{{self._before}"{_OPTIONS}":{options}{self._after}}}')
-
-
-def points_of(
-    every: Iterable[WithoutOptions], options: dict[str, Any], given: tuple[str, ...]
-) -> Iterator[SweepPoint]:
-    """Yields points with options; a large sweep is made in this way, each part of it once."""
-    if unknown := [name for name in given if name not in options]:
-        raise _unknown(unknown[0])
-    text, own = _text(options), {"options": options, "given": given}
-    for each in every:
-        point = each.point.model_copy(update=own)
-        point.__dict__["id"] = each.id_with(text)  # where the cached property keeps it
-        yield point
-
-
-def _unknown(name: str) -> ValueError:
-    return ValueError(f"`given` names {name!r}, which is no option of the point")
-
-
 def id_of(content: dict[str, Any]) -> str:
     """Returns the id of what is measured: the first 12 hex digits of its SHA-256."""
-    return _hashed(_text(content))
-
-
-def _text(content: object) -> str:
-    """Returns plain data as the text that is hashed."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"))
-
-
-def _hashed(text: str) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_ID_LENGTH]
 
 

@@ -1,7 +1,7 @@
 """The process that measures, in any environment: its protocol, devices and page cache."""
 
 from orbax_bench_core.worker.devices import simulate_devices
-from orbax_bench_core.worker.garbage import collect_for_the_last_time, setting_aside
+from orbax_bench_core.worker.garbage import collect_for_the_last_time, importing
 from orbax_bench_core.worker.process import die_with_parent, leave
 from orbax_bench_core.worker.proofs import NOT_PROVED, NOT_TRIED, PROOFS
 from orbax_bench_core.worker.protocol import (
@@ -31,7 +31,7 @@ __all__ = [
     "collect_for_the_last_time",
     "die_with_parent",
     "event_of",
+    "importing",
     "leave",
-    "setting_aside",
     "simulate_devices",
 ]

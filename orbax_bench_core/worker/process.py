@@ -22,7 +22,7 @@ from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import AlreadyRecorded, Record, RunDirectory, RunDirectoryGone, Status
 from orbax_bench_core.sweep import host_memory_of
 from orbax_bench_core.worker.devices import simulate_devices
-from orbax_bench_core.worker.garbage import collect_for_the_last_time, setting_aside
+from orbax_bench_core.worker.garbage import collect_for_the_last_time, importing
 from orbax_bench_core.worker.protocol import (
     STACKS_SIGNAL,
     Done,
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if setup.parent is not None and not die_with_parent(setup.parent):
         return EXIT_ABANDONED
     worker = _Worker(setup, events=parsed.events)
-    with setting_aside():
+    with importing("jax"):
         worker.start()
     tasks = worker.tasks() if parsed.tasks is None else _tasks_of_host(parsed.tasks, setup)
     ended = [worker.perform(task) for task in tasks]

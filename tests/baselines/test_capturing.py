@@ -5,7 +5,7 @@ import pytest
 from orbax_bench_core.baselines.capturing import capture_run
 from orbax_bench_core.baselines.stored import load_baseline
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.records import ErrorInfo, RunDirectory
+from orbax_bench_core.records import ErrorInfo, Run, RunDirectory
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_label_that_cannot_be_a_folder_of_its_own_is_refused(registry, make_se
 
 def test_an_arm_with_a_failed_repeat_is_left_out(registry, make_paired_run, pair):
     run = make_paired_run(0, pair=pair)
-    victim = next(record for record in run.records() if record.arm == "candidate")
+    victim = next(record for record in Run(run).records() if record.arm == "candidate")
     error = ErrorInfo(type="ValueError", message="no")
     (run.root / "records" / pair.id / f"repeat_{victim.repeat}" / "host_0.json").unlink()
     failed = victim.model_copy(update={"status": "failed", "error": error})

@@ -7,6 +7,7 @@ import pytest
 from orbax_bench_core.baselines.capturing import capture_run
 from orbax_bench_core.baselines.past import past_log_ratios
 from orbax_bench_core.baselines.stored import measured_records
+from orbax_bench_core.records import Run
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def capture_all(registry):
     def capture(runs, candidate, arm="candidate"):
         for run in runs:
             capture_run(run, registry)
-        found = past_log_ratios(registry, measured_records(candidate.records(), arm))
+        found = past_log_ratios(registry, measured_records(Run(candidate).records(), arm))
         return next(iter(found.values()), ())
 
     return capture
@@ -48,7 +49,9 @@ def test_both_arms_of_one_run_are_one_run(registry, make_paired_run):
     run = make_paired_run(0)
     for arm in ("baseline", "candidate"):
         capture_run(run, registry, arm=arm)
-    past = past_log_ratios(registry, measured_records(make_paired_run(1).records(), "candidate"))
+    past = past_log_ratios(
+        registry, measured_records(Run(make_paired_run(1)).records(), "candidate")
+    )
     assert set(past.values()) == {()}
 
 

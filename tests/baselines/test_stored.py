@@ -11,7 +11,7 @@ import pytest
 from orbax_bench_core.baselines import Registry, stored
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import temporary_name
-from orbax_bench_core.records import ErrorInfo
+from orbax_bench_core.records import ErrorInfo, Run
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def times(records):
 
 def test_one_file_per_point_with_every_raw_sample(captured):
     run, folder = captured
-    assert {path.stem for path in folder.glob("*.json")} == {r.point_id for r in run.records()}
+    assert {path.stem for path in folder.glob("*.json")} == {r.point_id for r in Run(run).records()}
     assert times(stored.load_baseline(str(folder))) == [1.0, 2.0, 2.0, 3.0]
 
 

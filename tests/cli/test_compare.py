@@ -6,6 +6,7 @@ import math
 import random
 import shutil
 
+from orbax_bench_core.records import Run
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 
@@ -94,7 +95,7 @@ def test_a_baseline_without_a_common_point_was_not_compared(
 def test_stalls_are_counted_over_all_that_was_measured(orbax_bench, make_paired_run, tmp_path):
     """A save is judged at 10 operations, a noisy load goes on to 60, and then saves stall."""
     run, draw, stalled = make_paired_run(0, blocks=30), random.Random(0), 0
-    for record in list(run.records()):
+    for record in list(Run(run).records()):
         (save,) = record.samples
         if record.arm == "candidate" and record.block >= 5 and record.block % 3 == 0:
             save, stalled = dataclasses.replace(save, value=6 * save.value), stalled + 1

@@ -10,7 +10,7 @@ from rich.console import Console
 from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
 from orbax_bench_core.config import load_suite
 from orbax_bench_core.document import print_document, to_html, to_markdown
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.sweep import expand_here
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 
@@ -113,7 +113,7 @@ def test_no_line_of_an_exploration_looks_like_a_verdict(
     ]
     runs = [make_paired_run(day, 1.1, pair=pair, blocks=10) for day, pair in enumerate(pairs)]
     records = [
-        record.model_copy(update={"run_id": "run"}) for run in runs for record in run.records()
+        record.model_copy(update={"run_id": "run"}) for run in runs for record in Run(run).records()
     ]
     run = make_run(records, folder="all")
     found = compare_stored(str(run.root), None, [rule])

@@ -31,13 +31,11 @@ ENTRIES = (
 # What comes with every Orbax, JAX and pydantic, and what a suite asks for by what it measures.
 ALONG = {"pydantic_core", "tensorstore", "typing_extensions"}
 ON_REQUEST = {"flax", "pathwaysutils"}
-# What is faster where it is there.
-NOT_NEEDED = {"msgspec"}
 
 
 @pytest.mark.slow
 def test_everything_that_the_worker_imports_is_required():
-    required = {module.split(".")[0] for module in WORKER_MODULES} | ALONG | ON_REQUEST | NOT_NEEDED
+    required = {module.split(".")[0] for module in WORKER_MODULES} | ALONG | ON_REQUEST
     missing = {name: places for name, places in _imports().items() if name not in required}
     assert missing == {}
 

@@ -11,7 +11,7 @@ import pytest
 
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_pairs
-from orbax_bench_core.records import PairedTimes, RunDirectory, repeats_of
+from orbax_bench_core.records import PairedTimes, RunDirectory
 from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import FAKE_CLI, ROOT, start_cli
 from tests.support.scripted import NAME
@@ -58,12 +58,12 @@ class Compared:
     @property
     def repeats(self):
         """The measured repeats by index."""
-        found = repeats_of(self.session.directory.point_records(self.pair))
+        found = self.session.directory.read_point(self.pair).repeats
         return {repeat.index: repeat for repeat in found if not repeat.warmup}
 
     @property
     def times(self):
-        return PairedTimes.of(repeats_of(self.session.directory.point_records(self.pair)))
+        return PairedTimes.of(self.session.directory.read_point(self.pair).repeats)
 
     def workers(self):
         """Workers of each life, by block and slot."""
@@ -152,7 +152,7 @@ def test_lives_that_cannot_be_alive_at_once_follow_each_other(compare):
 
 
 def test_each_life_begins_with_a_warm_up_even_where_a_suite_has_none(behaved):
-    records = behaved.session.directory.point_records(behaved.pair)
+    records = behaved.session.directory.read_point(behaved.pair).records
     warmups = [record for record in records if record.warmup]
     assert len(warmups) == 8
     assert {record.worker for record in warmups} == set.union(*behaved.workers().values())
@@ -237,13 +237,13 @@ def test_a_life_that_was_interrupted_goes_on_in_a_new_worker_and_is_counted(tmp_
     assert process.returncode == 130
     run = RunDirectory(str(out))
     (pair,) = run.read_info().expansion.pairs
-    kept = {record.repeat: record for record in run.point_records(pair) if not record.warmup}
+    kept = {record.repeat: record for record in run.read_point(pair).records if not record.warmup}
     assert all(record.status == "passed" for record in kept.values())
     process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
-    times = PairedTimes.of(repeats_of(run.point_records(pair)))
+    times = PairedTimes.of(run.read_point(pair).repeats)
     assert times.continued == 4 - sum(index % 2 for index in kept if index < 8)
     assert "continued in a new process" in output
-    after = {record.repeat: record for record in run.point_records(pair) if not record.warmup}
+    after = {record.repeat: record for record in run.read_point(pair).records if not record.warmup}
     assert {index: after[index] for index in kept} == kept

@@ -11,8 +11,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.leases import LeaseLost, turn
-from orbax_bench_core.leases.lease import PACE
+from orbax_bench_core.leases import PACE, LeaseLost, turn
 from orbax_bench_core.records import AlreadyRecorded, RunDirectory
 
 
@@ -226,7 +225,7 @@ def test_what_is_no_record_is_as_if_there_were_none(run, make_record, text):
     path = run.root / "records" / make_record().point_id / "repeat_3" / "host_0.json"
     path.write_text(text)
     assert run.read_record(make_record().point, 3) is None
-    assert 3 not in {record.repeat for record in run.point_records(make_record().point)}
+    assert 3 not in {record.repeat for record in run.read_point(make_record().point).records}
     run.write_record(make_record(repeat=3))
     assert run.read_record(make_record().point, 3) == make_record(repeat=3)
 

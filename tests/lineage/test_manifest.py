@@ -9,7 +9,7 @@ import pytest
 from orbax_bench_core.lineage import check, digests
 from orbax_bench_core.lineage.manifest import SAMPLES, TENSORBOARD, ManifestWriter, read_manifest
 from orbax_bench_core.provenance import UNKNOWN
-from orbax_bench_core.records import RunFile
+from orbax_bench_core.records import Run, RunFile
 
 
 def test_a_record_that_is_written_while_tables_are_made_is_a_change(make_run, make_record):
@@ -17,7 +17,7 @@ def test_a_record_that_is_written_while_tables_are_made_is_a_change(make_run, ma
     run = make_run([record])
     writer = ManifestWriter(run)
     run.write_record(make_record(record.point, 1))
-    for each in run.records():
+    for each in Run(run).records():
         writer.add(each)
     writer.note_report()
     assert check(run, "records")[0].status == "changed"

@@ -42,7 +42,7 @@ def test_the_run_itself_stays_as_it_is(paired_run):
     before = run.read_info()
     list(Run(run).repeats())
     assert run.read_info() == before
-    assert [record.point_id for record in run.records()] == [pair.id] * 4
+    assert [record.point_id for record in Run(run).records()] == [pair.id] * 4
 
 
 def test_one_series_can_be_read_alone(paired_run):

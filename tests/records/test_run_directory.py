@@ -7,6 +7,7 @@ import pytest
 
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.records import Run
 from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
 from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.sweep import Expansion, Pair, ProcessNoise, expand_here
@@ -191,14 +192,14 @@ def test_a_record_that_cannot_be_read_is_as_missing(damaged, damage):
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_the_other_records_can_still_be_read(damaged, damage):
     run, records = damaged(damage)
-    assert list(run.records()) == records[1:]
+    assert list(Run(run).records()) == records[1:]
 
 
 def test_a_record_of_another_schema_version_is_refused_where_it_would_be_resumed(damaged):
     run, records = damaged(lambda text: text.replace('"schema_version": 3', '"schema_version": 4'))
     with pytest.raises(UserError, match="schema 4"):
         run.read_record(records[0].point, 0)
-    assert list(run.records()) == records[1:]
+    assert list(Run(run).records()) == records[1:]
     (line,) = run.strays
     assert "written by a newer orbax-bench (schema 4" in line
 
@@ -219,11 +220,11 @@ def test_what_stands_in_the_way_of_a_record_is_one_message(make_run, make_record
     path.unlink()
     damage(path)
     if damage is zeros:
-        assert run.point_records(record.point) == []
+        assert run.read_point(record.point).records == ()
         assert "larger than 64 MiB" in run.strays[0]
     else:
         with pytest.raises(UserError, match=r"host_0\.json: cannot be read"):
-            run.point_records(record.point)
+            run.read_point(record.point)
     with pytest.raises(UserError, match=r"host_0\.json: cannot be read"):
         run.read_record(record.point, 0)
     with pytest.raises(UserError, match=r"host_0\.json: cannot be read"):
@@ -236,7 +237,7 @@ def test_a_record_that_nobody_would_read_says_so_in_its_place(make_run, make_rec
     record = make_record(notes={"save": ["x" * 70 * 2**20]})
     run = make_run([], points=[record.point])
     assert run.write_record(record).status == "failed"
-    (read,) = run.records()
+    (read,) = Run(run).records()
     assert read.error.type == "Unrecordable"
     assert "samples and 1 notes are not kept: a file of" in read.error.message
 
@@ -249,7 +250,7 @@ def test_records_come_by_point_then_warm_ups_then_repeats_in_order(
     repeats = [make_record(first, repeat) for repeat in range(11)]
     other = make_record(second)
     run = make_run([other, *reversed(repeats), warmup], points=[first, second])
-    assert list(run.records()) == [warmup, *repeats, other]
+    assert list(Run(run).records()) == [warmup, *repeats, other]
 
 
 def test_the_next_warm_up_is_the_first_without_a_record(make_run, make_record, make_point):

@@ -12,6 +12,7 @@ from orbax_bench_core.inventory import FileCount, Inventory
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import schema
 from orbax_bench_core.records.record import Attempt, ErrorInfo, State
+from orbax_bench_core.records.samples import COLUMNS
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
 AS_PUBLISHED = pytest.mark.skipif(
@@ -109,15 +110,8 @@ def test_every_field_of_a_record_is_described(documents):
 
 
 def test_every_column_of_the_samples_is_described(documents):
-    for column, kind in schema.COLUMNS.items():
+    for column, kind in COLUMNS.items():
         assert f"| `{column}` | {kind} | " in documents["samples.md"]
-
-
-@pytest.mark.slow
-def test_a_column_without_meaning_is_an_error(monkeypatch):
-    monkeypatch.setattr(schema, "COLUMNS", {**schema.COLUMNS, "surprise": "int64"})
-    with pytest.raises(ValueError, match=r"differ in: surprise; .* MEANINGS"):
-        schema.documents()
 
 
 def test_the_command_writes_them_all(tmp_path, documents):

@@ -1,7 +1,7 @@
 """Trouble with an object store in records, tables and sentences."""
 
 from orbax_bench_core.measure import RETRIES, TIME, Sample
-from orbax_bench_core.records import StoreFlagCounter, repeats_of, troubles_of
+from orbax_bench_core.records import repeats_of, store_flags, troubles_of
 from orbax_bench_core.records.samples import samples_table
 from orbax_bench_core.records.store_troubles import flags_of
 
@@ -42,7 +42,6 @@ def test_samples_carry_the_flags_of_their_operation(make_record):
 
 
 def test_flags_are_counted_by_repeat_and_said(make_record):
-    counter = StoreFlagCounter()
     records = [
         make_record(
             repeat=repeat,
@@ -51,9 +50,7 @@ def test_flags_are_counted_by_repeat_and_said(make_record):
         )
         for repeat in range(3)
     ]
-    for repeat in repeats_of(records):
-        counter.add(repeat)
-    assert counter.found()["save"].sentence == (
+    assert store_flags(repeats_of(records))["save"].sentence == (
         "2 of 3 repeats had trouble with storage: 6 throttled answers (429 or 408), 8 failed "
         "answers (5xx), 6 retries"
     )

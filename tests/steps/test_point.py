@@ -96,7 +96,7 @@ def test_a_step_measures_its_point_alone(begin):
     assert outcome.info == whole.info
     assert list(outcome.records) == [whole.entries[0].id]
     assert [record.repeat for record in outcome.records[whole.entries[0].id]] == [0, 1]
-    assert whole.directory.point_records(whole.entries[1]) == []
+    assert whole.directory.read_point(whole.entries[1]).records == ()
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from orbax_bench_core.analysis.verdicts import compare_stored
-from orbax_bench_core.records import ErrorInfo
+from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.reporting import publish
 from tests.support.figures import undrawn  # noqa: F401 - fixture
@@ -94,7 +94,7 @@ def test_a_run_without_records_is_published_too(status_of, make_point):
 
 
 def test_a_record_that_cannot_be_read_does_not_stop_the_others(eventful_run):
-    first = next(eventful_run.records())
+    first = next(Run(eventful_run).records())
     folder = eventful_run.root / "records" / first.point_id / "repeat_0"
     (folder / "host_0.json").write_text("{")
     assert [point.passed for point in publish(eventful_run).points] == [1, 0]

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from orbax_bench_core.measure import Sample
+from orbax_bench_core.records import Run
 from orbax_bench_core.sweep import BLOCK_SIZE, arrangement
 
 MONDAY = datetime.datetime(2026, 3, 2, 6, tzinfo=datetime.UTC)
@@ -137,7 +138,7 @@ def sample(metric, value, unit="", *, operation="save", occurrence=0):
 def arms(make_paired_run):
     """A paired run whose candidate writes twice the bytes at half the rate."""
     made = make_paired_run(0)
-    for record in list(made.records()):
+    for record in list(Run(made).records()):
         twice = 2.0 if record.arm == "candidate" else 1.0
         more = (
             sample(BYTES, 2.0**20 * twice, "bytes"),

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.summary import summarize
-from orbax_bench_core.records import ErrorInfo, State, repeats_of
+from orbax_bench_core.records import ErrorInfo, Run, State, repeats_of
 from orbax_bench_core.sweep import SkippedPoint
 
 NASTY = "kind=<script>alert(1)</script>|[red]&amp;"
@@ -37,7 +37,7 @@ def eventful_run(make_run, make_record, make_point):
 @pytest.fixture
 def pages(eventful_run):
     """Renders a page of the eventful run."""
-    records = list(eventful_run.records())
+    records = list(Run(eventful_run).records())
 
     def render(page, example=records[0]):
         return page(eventful_run.read_info(), summarize(repeats_of(records)), example)

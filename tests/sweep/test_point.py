@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orbax_bench_core.config import BITS, CheckpointConfig, MeshConfig
 from orbax_bench_core.sweep import entry_from_json
-from orbax_bench_core.sweep.point import SweepPoint, WithoutOptions, points_of
+from orbax_bench_core.sweep.point import SweepPoint
 
 ARRAY = {"dtype": "float32", "shape": [8, 8], "sharding": ["x", None]}
 SPEC = {"a": ARRAY, "b": "int"}
@@ -229,16 +229,3 @@ def test_a_point_travels_as_json_and_stays_itself(raw):
     travelled = entry_from_json(point.model_dump_json())
     assert travelled == point
     assert travelled.id == point.id
-
-
-@pytest.mark.parametrize("more", [{}, {"storage": "/somewhere"}, {"processes": 2}])
-def test_a_point_of_a_large_sweep_has_the_id_of_one_made_alone(full_point, more):
-    alone = full_point(options={"a": True, "b": [1, "ä"]}, given=("a",), **more)
-    rest = full_point(options={}, **more)
-    (made,) = points_of([WithoutOptions(rest)], alone.options, alone.given)
-    assert (made, made.id) == (alone, alone.id)
-
-
-def test_a_point_of_a_large_sweep_is_given_no_option_that_it_has_not(full_point):
-    with pytest.raises(ValueError, match="`given` names 'b', which is no option of the point"):
-        list(points_of([WithoutOptions(full_point(options={}))], {"a": 1}, ("a", "b")))

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from orbax_bench_core.analysis.best.case import Asked, case_of
+import dataclasses
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from orbax_bench_core.analysis.best.advice import Choice, not_measured, recommend, remarks
+from orbax_bench_core.analysis.best.confidence import effects_of, factorial_of
 from orbax_bench_core.analysis.best.goals import (
+    FRONT,
     MEASURES,
     RECOVERY,
     SAVE,
@@ -11,9 +18,25 @@ from orbax_bench_core.analysis.best.goals import (
     known_goal,
     parse_goal,
 )
-from orbax_bench_core.analysis.best.model import Best
-from orbax_bench_core.analysis.best.observations import Observer
-from orbax_bench_core.analysis.best.ranking import LEVEL
+from orbax_bench_core.analysis.best.model import (
+    Best,
+    Case,
+    Goal,
+    LeftOut,
+    Place,
+    PointInfo,
+    Ranking,
+)
+from orbax_bench_core.analysis.best.observations import (
+    Observed,
+    Observer,
+    Values,
+    choices,
+    values_for,
+)
+from orbax_bench_core.analysis.best.orbax_code import attributes
+from orbax_bench_core.analysis.best.ranking import LEVEL, rank
+from orbax_bench_core.document import count, num_bytes
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import Run, RunDirectory, RunFile, RunInfo
 
@@ -101,3 +124,179 @@ def _default_goal(measured: frozenset[str]) -> str:
 def read_best(directory: RunDirectory) -> Best | None:
     """Returns what the report of a run found; None where there is no such file."""
     return directory.read_result(RunFile.BEST, Best)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Request for a choice: its run, its goal, and the bounds on it.
+
+    Attributes:
+        info: The run.
+        goal: What is made small.
+        peak_memory: Most bytes of host memory that a point may take; None sets no bound.
+        not_alone: Repeats of each point that were not alone on their machine, by id.
+    """
+
+    info: RunInfo
+    goal: Goal
+    peak_memory: int | None
+    not_alone: Mapping[str, int]
+
+    @property
+    def interleaved(self) -> bool:
+        """Whether each round measured every point, so that rounds are pairs."""
+        return self.info.execution.order == "interleaved"
+
+
+def case_of(name: str, points: list[Observed], asked: Asked) -> Case | None:
+    """Returns the choice among points; None where fewer than two have measured the goal."""
+    values = values_for(points, asked.goal)
+    if sum(map(bool, values.values())) < 2:
+        return None
+    varied = _varied(points)
+    left_out = _left_out(points, values, asked)
+    choosable = {id_: of for id_, of in values.items() if id_ not in left_out and of}
+    ranking = _ranking(asked.goal, choosable, paired=asked.interleaved)
+    measured = [point for point in points if values[point.point.id]]
+    factorial, rounds = factorial_of(measured, values, varied)
+    whole = len(measured) == len(points) and asked.interleaved
+    effects = effects_of(asked.goal, factorial, rounds, measured, whole=whole)
+    infos = tuple(_info(point, varied) for point in points)
+    front_of = tuple(m for m in FRONT if sum(m in info.medians for info in infos) > 1)
+    choice = Choice(
+        goal=asked.goal,
+        points={point.point.id: point for point in points},
+        values=choosable,
+        ranking=ranking,
+        factorial=factorial if effects.used else None,
+        places=tuple(point.point.id for point in measured),
+        varied=tuple(varied),
+        paired=asked.interleaved,
+    )
+    recommendation = recommend(choice) if choosable else None
+    chosen = None if recommendation is None else recommendation.point_id
+    memory = asked.peak_memory is not None or "memory" in asked.goal.weights
+    return Case(
+        name=name,
+        rounds=max(len(of) for of in values.values()),
+        options=varied,
+        points=infos,
+        rankings=(ranking, *_other_rankings(points, asked)),
+        effects=effects,
+        front=pareto({info.point_id: info.medians for info in infos}, front_of),
+        front_of=front_of,
+        recommendation=recommendation,
+        left_out=tuple(
+            LeftOut(point_id=point.point.id, name=point.point.name, reason=left_out[point.point.id])
+            for point in points
+            if point.point.id in left_out
+        ),
+        remarks=remarks(points, choice, chosen, memory=memory),
+        not_measured=not_measured(points, varied, asked.info),
+        not_alone=sum(asked.not_alone.get(point.point.id, 0) for point in points),
+    )
+
+
+def _other_rankings(points: Sequence[Observed], asked: Asked) -> Iterator[Ranking]:
+    """Yields the rankings by what was measured beside the goal."""
+    for measure in MEASURES:
+        if measure != asked.goal.text:
+            goal = parse_goal(measure)
+            found = {id_: of for id_, of in values_for(points, goal).items() if of}
+            if found:
+                yield _ranking(goal, found, paired=asked.interleaved)
+
+
+def _varied(points: Sequence[Observed]) -> dict[str, tuple[Any, ...]]:
+    """Returns what varies between points, with its values: that of Orbax first, if it is there."""
+    found: dict[str, dict[str, Any]] = {}
+    for observed in points:
+        for name, value in choices(observed.point).items():
+            found.setdefault(name, {})[repr(value)] = value
+    varied = {name: list(values.values()) for name, values in found.items() if len(values) > 1}
+    for name, values in varied.items():
+        attribute = attributes(points[0].point).get(name)
+        if attribute is not None and attribute.default in values:
+            values.sort(key=lambda value: value != attribute.default)
+    return {name: tuple(values) for name, values in varied.items()}
+
+
+def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[str, str]:
+    """Returns why points cannot be recommended, by id."""
+    found: dict[str, str] = {}
+    most = max(map(len, values.values()))
+    for observed in points:
+        id_, failed = observed.point.id, observed.failed
+        total = len(failed) + len(observed.rounds)
+        if failed:
+            why = next(iter(failed.values()))
+            found[id_] = f"{len(failed)} of {count(total, 'repeat')} did not pass: {why}"
+        elif not observed.rounds:
+            found[id_] = "it has no repeat yet"
+        elif not values[id_]:
+            found[id_] = f"no repeat of it has measured {asked.goal.text}"
+        elif 2 * len(values[id_]) < most:
+            found[id_] = f"it has {len(values[id_])} of {most} rounds only"
+        elif asked.peak_memory is not None:
+            peak = max(observed.values.get("memory", {}).values(), default=None)
+            if peak is None:
+                found[id_] = "its peak memory is unknown"
+            elif peak > asked.peak_memory:
+                found[id_] = (
+                    f"its peak memory of {num_bytes(peak)} is above the bound of "
+                    f"{num_bytes(asked.peak_memory)}"
+                )
+    return found
+
+
+def _ranking(goal: Goal, values: Values, *, paired: bool) -> Ranking:
+    places = (
+        Place(
+            point_id=ranked.point,
+            rounds=ranked.rounds,
+            median=ranked.median,
+            ratio=ranked.ratio,
+            low=ranked.low,
+            high=ranked.high,
+            tied=ranked.tied if paired else None,
+        )
+        for ranked in rank(values)
+    )
+    return Ranking(goal=goal, level=LEVEL, places=tuple(places))
+
+
+def _info(observed: Observed, varied: Mapping[str, tuple[Any, ...]]) -> PointInfo:
+    chosen = choices(observed.point)
+    return PointInfo(
+        point_id=observed.point.id,
+        name=observed.point.name,
+        options={name: chosen.get(name) for name in varied},
+        medians={
+            measure: statistics.median(observed.values[measure].values())
+            for measure in MEASURES
+            if observed.values.get(measure)
+        },
+        files=observed.files,
+    )
+
+
+def pareto(medians: Mapping[str, Mapping[str, float]], measures: Sequence[str]) -> tuple[str, ...]:
+    """Returns the points that no other beats: none is as small in all measures, smaller in one.
+
+    Points that lack a measure are left out. Medians are compared as they are, without a test.
+    """
+    if not measures:
+        return ()
+    found = {
+        point: tuple(of[measure] for measure in measures)
+        for point, of in medians.items()
+        if all(measure in of for measure in measures)
+    }
+    front: list[str] = []
+    kept: list[tuple[float, ...]] = []
+    # In this order nobody is beaten by who comes later.
+    for point, own in sorted(found.items(), key=lambda item: item[1]):
+        if not any(all(a <= b for a, b in zip(o, own, strict=True)) and o != own for o in kept):
+            front.append(point)
+            kept.append(own)
+    return tuple(front)

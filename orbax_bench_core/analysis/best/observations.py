@@ -144,9 +144,10 @@ def measures_of(repeat: Repeat) -> dict[str, float]:
         found[BYTES] = float(max(inventory.total_bytes for inventory in inventories))
     for name, (metric, factor) in _LARGEST.items():
         values = [
-            values[place]
-            for layout, values in repeat.columns.values()
-            for place in layout.places(metric)
+            sample.value
+            for record in repeat.records.values()
+            for sample in record.samples
+            if sample.metric == metric
         ]
         if values:
             found[name] = max(values) * factor

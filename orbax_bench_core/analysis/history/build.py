@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from orbax_bench_core.analysis.history.changes import FEWEST, NEAR, SIGNIFICANCE, Flag, flags
 from orbax_bench_core.analysis.history.model import Change, History, Kind, Measured, PastRun, Series
-from orbax_bench_core.analysis.history.questions import question
+from orbax_bench_core.analysis.history.words import question
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, read_verdicts
 from orbax_bench_core.baselines import FoundRun
 from orbax_bench_core.config import ARMS, PER_ARM

@@ -1,7 +1,6 @@
 """Summary of a run: median, spread, throughput and straggler per point and operation."""
 
-from orbax_bench_core.analysis.summary.aggregate import cut, summarize
-from orbax_bench_core.analysis.summary.csv_file import SummaryTable
+from orbax_bench_core.analysis.summary.aggregate import SummaryTable, cut, summarize
 from orbax_bench_core.analysis.summary.model import MetricSummary, PointStatus, RunSummary
 from orbax_bench_core.analysis.summary.series_names import short_names, shortened
 from orbax_bench_core.analysis.summary.tables import ExtraColumns

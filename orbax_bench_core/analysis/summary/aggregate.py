@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import collections
+import csv
 import dataclasses
 import functools
+import io
 import itertools
-import math
+import operator
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import IO, Final
 
-from orbax_bench_core.analysis.summary.cache import cache_flag, uncontrolled_flag
-from orbax_bench_core.analysis.summary.csv_file import NUMBERS, SummaryTable
-from orbax_bench_core.analysis.summary.effects import EffectFinder
-from orbax_bench_core.analysis.summary.hosts import HostFinder
+from orbax_bench_core.analysis.summary.effects import strongest_effects
+from orbax_bench_core.analysis.summary.hosts import HostFinder, stragglers_of
 from orbax_bench_core.analysis.summary.model import (
     Failure,
     MetricSummary,
@@ -23,8 +23,8 @@ from orbax_bench_core.analysis.summary.model import (
     RunSummary,
 )
 from orbax_bench_core.analysis.summary.stages import STAGE_METRICS
-from orbax_bench_core.analysis.summary.straggler import StragglerFinder
-from orbax_bench_core.config import ARMS
+from orbax_bench_core.config import ARMS, Conditions
+from orbax_bench_core.errors import presentable
 from orbax_bench_core.measure import (
     BLOCKED,
     BYTES,
@@ -38,22 +38,17 @@ from orbax_bench_core.measure import (
     STEP_P99,
     STEPS,
     TIME,
+    TOLERATED_SHARE,
 )
 from orbax_bench_core.records import (
-    Columns,
     ErrorInfo,
-    Layout,
     OverlapFinder,
     Repeat,
     Series,
-    StoreFlagCounter,
-    Verified,
+    store_flags,
     weakest,
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _Key = tuple[str, str]
 """Operation and metric."""
@@ -89,150 +84,77 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
     points: list[PointStatus] = []
     hosts = HostFinder()
     overlaps = OverlapFinder()
-    traced: collections.Counter[str] = collections.Counter()
-    measured = _measured(repeats, overlaps, traced)
-    for series, found_repeats in itertools.groupby(measured, key=lambda repeat: repeat.series):
-        point = _Point(series)
-        for repeat in found_repeats:
-            for record in repeat.records.values():
-                hosts.add(record)
-            point.add(repeat)
+    for series, found in itertools.groupby(repeats, key=lambda repeat: repeat.series):
+        every = list(found)
+        for repeat in every:
+            overlaps.add(repeat)
+        measured = [repeat for repeat in every if not repeat.warmup]
+        if not measured:
+            continue
+        for record in (record for repeat in measured for record in repeat.records.values()):
+            hosts.add(record)
+        point = _Point(series, measured)
         metrics += point.metrics(table)
         operations += point.operations()
-        points.append(point.status())
+        traced = sum(repeat.traced for repeat in every)
+        points.append(dataclasses.replace(point.status(), traced=traced))
     not_alone = overlaps.found()
     points = [
-        dataclasses.replace(
-            point, not_alone=not_alone.get(point.point_id, 0), traced=traced[point.point_id]
-        )
-        for point in points
+        dataclasses.replace(point, not_alone=not_alone.get(point.point_id, 0)) for point in points
     ]
     return RunSummary(metrics=metrics, operations=operations, points=points, hosts=hosts.found())
 
 
-def _measured(
-    repeats: Iterable[Repeat], overlaps: OverlapFinder, traced: collections.Counter[str]
-) -> Iterator[Repeat]:
-    """Yields the repeats that are no warm-ups; shows all of them to `overlaps`, and counts traces.
-
-    `traced` is by id of the series.
-    """
-    for repeat in repeats:
-        overlaps.add(repeat)
-        traced[repeat.series.id] += repeat.traced
-        if not repeat.warmup:
-            yield repeat
-
-
 class _Point:
-    """Values of the repeats of one series."""
+    """Values of the measured repeats of one series."""
 
-    def __init__(self, series: Series) -> None:
-        self._id = series.id
-        self._name = series.name
-        self._conditions = series.point.conditions
-        self._rows: list[Columns] = []
+    def __init__(self, series: Series, repeats: Sequence[Repeat]) -> None:
+        self._series = series
+        self._repeats = repeats
+        self._counted = [repeat for repeat in repeats if repeat.counts]
+        self._hosts = len(self._counted[-1].records) if self._counted else 0
+        self._values: dict[_Key, list[float]] = {}
+        self._units: dict[_Key, str] = {}
         self._slowest: dict[str, list[float]] = {}
         self._gib: dict[str, list[float]] = {}
         self._orbax_gib: dict[str, list[float]] = {}
-        self._stragglers = StragglerFinder()
-        self._hosts = 0
-        self._ended = {"passed": 0, "failed": 0, "skipped": 0}
-        self._reason = ""
-        self._verified: set[Verified] = set()
-        self._store = StoreFlagCounter()
-        self._effects = EffectFinder()
-        self._passed_in_block: collections.Counter[int] = collections.Counter()
-        self._failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
-        self._retried: list[str] = []
-        self._checkpoint = series.point.checkpoint.label
-        self._checkpoint_bytes: int | None = None
+        for repeat in self._counted:
+            self._add(repeat)
 
-    def add(self, repeat: Repeat) -> None:
-        """Takes one repeat."""
-        self._ended[repeat.status] += 1
-        for record in repeat.records.values():
-            self._effects.add(record.effects)
-        if not repeat.counts:
-            self._reason = self._reason or repeat.reason
-            if repeat.status == "failed" and repeat.error is not None:
-                failed = (repeat.index, repeat.error)
-                self._failures.setdefault(repeat.error.said, []).append(failed)
-            return
-        if repeat.first_failed:
-            self._retried.append(repeat.first_reason)
-        if repeat.block is not None:
-            self._passed_in_block[repeat.block] += 1
+    def _add(self, repeat: Repeat) -> None:
         hosts = list(repeat.records.values())
-        if hosts[0].state is not None:
-            self._checkpoint_bytes = hosts[0].state.num_bytes
-        self._verified.add(repeat.verified)
-        self._store.add(repeat)
-        self._hosts = len(hosts)
-        self._stragglers.add(hosts)
-        self._rows += repeat.columns.values()
+        for record in hosts:
+            for sample in record.samples:
+                key = sample.operation, sample.metric
+                self._values.setdefault(key, []).append(sample.value)
+                self._units[key] = sample.unit
         for (operation, _), value in repeat.seconds().items():
             self._slowest.setdefault(operation, []).append(value)
         # Every host states the bytes of all: they are counted once.
-        layout, values = next(iter(repeat.columns.values()))
-        for place in layout.places(BYTES):
-            self._gib.setdefault(layout.operations[place], []).append(values[place] / _GIB)
-        for place in sorted(place for total in _ORBAX_TOTALS for place in layout.places(total)):
-            self._orbax_gib.setdefault(layout.operations[place], []).append(values[place])
+        for sample in hosts[0].samples:
+            if sample.metric == BYTES:
+                self._gib.setdefault(sample.operation, []).append(sample.value / _GIB)
+            elif sample.metric in _ORBAX_TOTALS:
+                self._orbax_gib.setdefault(sample.operation, []).append(sample.value)
 
     def metrics(self, table: SummaryTable | None) -> list[MetricSummary]:
         """Returns every metric, over all repeats and hosts; with a table only what reports show."""
-        alike = self._alike()
-        if alike is not None:
-            layout, numbers = alike
-            if table is None:
-                return self._summaries(layout, numbers, range(len(layout.metrics)))
-            size = self._hosts, len(self._rows)
-            table.write_columns((self._id, self._name), layout, size, numbers)
-            return self._summaries(layout, numbers, _shown(layout))
         found = [self._summary(key, values) for key, values in self._values.items()]
         if table is None:
             return found
         table.write(found)
         return [metric for metric in found if metric.metric in SHOWN]
 
-    @functools.cached_property
-    def _values(self) -> dict[_Key, list[float]]:
-        """Values of each metric of each operation, over all occurrences, repeats and hosts."""
-        found: dict[_Key, list[float]] = {}
-        for layout, values in self._rows:
-            for key, value in zip(_keys(layout), values, strict=True):
-                found.setdefault(key, []).append(value)
-        return found
-
-    @functools.cached_property
-    def _units(self) -> dict[_Key, str]:
-        """Unit of each metric of each operation."""
-        layouts = {id(layout): layout for layout, _ in self._rows}
-        return {
-            key: unit
-            for layout in layouts.values()
-            for key, unit in zip(_keys(layout), layout.units, strict=True)
-        }
-
-    def _resident(self, operation: str) -> Sequence[float]:
-        """Returns the share of a checkpoint that was in the page cache before an operation."""
-        return [
-            values[place]
-            for layout, values in self._rows
-            for place in layout.places(RESIDENT)
-            if layout.operations[place] == operation
-        ]
-
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
-        stragglers, store = self._stragglers.found(), self._store.found()
+        stragglers = stragglers_of(list(repeat.records.values()) for repeat in self._counted)
+        store, conditions = store_flags(self._counted), self._series.point.conditions
         return [
             OperationSummary(
                 time=self._summary((operation, TIME), seconds),
                 throughput=self._throughput(operation, seconds),
                 straggler=stragglers.get(operation),
-                flag=cache_flag(self._conditions, operation, self._resident(operation)),
+                flag=cache_flag(conditions, operation, self._values.get((operation, RESIDENT), ())),
                 store=store[operation].sentence if operation in store else "",
                 seconds=tuple(seconds),
             )
@@ -241,33 +163,48 @@ class _Point:
 
     def status(self) -> PointStatus:
         """Returns how the repeats ended."""
-        layouts = list({id(layout): layout for layout, _ in self._rows}.values())
-        keys = dict.fromkeys(key for layout in layouts for key in _keys(layout))
-        loads = [operation for operation, metric in keys if metric == RESIDENT]
-        measured = any(metric != RESIDENT for _, metric in keys)
-        flag = uncontrolled_flag(self._conditions, loads) if measured else NOTHING_MEASURED
+        point = self._series.point
+        ended = collections.Counter(repeat.status for repeat in self._repeats)
+        reasons = (repeat.reason for repeat in self._repeats if not repeat.counts)
+        loads = [operation for operation, metric in self._values if metric == RESIDENT]
+        measured = any(metric != RESIDENT for _, metric in self._values)
+        flag = uncontrolled_flag(point.conditions, loads) if measured else NOTHING_MEASURED
+        failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
+        for repeat in self._repeats:
+            if repeat.status == "failed" and repeat.error is not None:
+                failures.setdefault(repeat.error.said, []).append((repeat.index, repeat.error))
+        retried = [repeat.first_reason for repeat in self._counted if repeat.first_failed]
+        blocks = collections.Counter(repeat.block for repeat in self._counted)
+        states = [next(iter(repeat.records.values())).state for repeat in self._counted]
         return PointStatus(
-            point_id=self._id,
-            point=self._name,
-            reason=self._reason,
-            verified=weakest(self._verified),
-            effects=self._effects.found(),
-            flag=flag if self._ended["passed"] else None,
+            point_id=self._series.id,
+            point=self._series.name,
+            reason=next(filter(None, reasons), ""),
+            verified=weakest({repeat.verified for repeat in self._counted}),
+            effects=strongest_effects(
+                effect
+                for repeat in self._repeats
+                for record in repeat.records.values()
+                for effect in record.effects
+            ),
+            flag=flag if self._counted else None,
             failures=tuple(
                 Failure(error=found[0][1], repeats=tuple(index for index, _ in found))
-                for found in self._failures.values()
+                for found in failures.values()
             ),
             measured=measured,
             blocks=frozenset(
                 block
-                for block, passed in self._passed_in_block.items()
-                if passed * len(ARMS) == BLOCK_SIZE
+                for block, passed in blocks.items()
+                if block is not None and passed * len(ARMS) == BLOCK_SIZE
             ),
-            retried=len(self._retried),
-            retried_for=next(iter(self._retried), ""),
-            checkpoint=self._checkpoint,
-            checkpoint_bytes=self._checkpoint_bytes,
-            **self._ended,
+            retried=len(retried),
+            retried_for=next(iter(retried), ""),
+            checkpoint=point.checkpoint.label,
+            checkpoint_bytes=next((s.num_bytes for s in reversed(states) if s is not None), None),
+            passed=ended["passed"],
+            failed=ended["failed"],
+            skipped=ended["skipped"],
         )
 
     def _throughput(self, operation: str, seconds: list[float]) -> float | None:
@@ -276,56 +213,11 @@ class _Point:
             return None
         return sum(gib) / sum(seconds)
 
-    def _alike(self) -> tuple[Layout, np.ndarray] | None:
-        """Returns all aggregates, shape (numbers, samples), if all records have the same samples.
-
-        None where they do not, or have a metric of an operation twice, or a value that arithmetic
-        warns of or that sorting mixes with others.
-        """
-        import numpy as np
-
-        layouts = {id(layout) for layout, _ in self._rows}
-        if len(layouts) != 1 or not _once_each(self._rows[0].layout):
-            return None
-        values, count = np.array([values for _, values in self._rows]), len(self._rows)
-        if not (np.isfinite(values) & ~(np.signbit(values) & (values == 0))).all():
-            return None
-        ordered = np.sort(values, axis=0)
-        found = {
-            "mean": np.array([math.fsum(column) / count for column in values.T.tolist()]),
-            "median": (ordered[(count - 1) // 2] + ordered[count // 2]) / 2,
-            "q25": cut(ordered, 1, 4),
-            "q75": cut(ordered, 3, 4),
-            "p99": cut(ordered, 99, 100),
-            "minimum": ordered[0],
-            "maximum": ordered[-1],
-        }
-        return self._rows[0].layout, np.array([found[name] for name in NUMBERS])
-
-    def _summaries(
-        self, layout: Layout, numbers: np.ndarray, places: Sequence[int]
-    ) -> list[MetricSummary]:
-        """Returns what `_summary` does of the samples at some places."""
-        keys, rows = _keys(layout), numbers.T.tolist()
-        return [
-            MetricSummary(
-                point_id=self._id,
-                point=self._name,
-                operation=keys[place][0],
-                metric=keys[place][1],
-                unit=layout.units[place],
-                hosts=self._hosts,
-                n=len(self._rows),
-                **dict(zip(NUMBERS, rows[place], strict=True)),
-            )
-            for place in places
-        ]
-
     def _summary(self, key: tuple[str, str], found: list[float]) -> MetricSummary:
         values = sorted(found)
         return MetricSummary(
-            point_id=self._id,
-            point=self._name,
+            point_id=self._series.id,
+            point=self._series.name,
             operation=key[0],
             metric=key[1],
             unit=self._units[key],
@@ -341,31 +233,73 @@ class _Point:
         )
 
 
-@functools.lru_cache(maxsize=256)
-def _shown(layout: Layout) -> Sequence[int]:
-    """Returns the samples whose metrics reports show."""
-    return [place for place, metric in enumerate(layout.metrics) if metric in SHOWN]
-
-
-@functools.lru_cache(maxsize=256)
-def _keys(layout: Layout) -> Sequence[_Key]:
-    """Returns operation and metric of each sample."""
-    return tuple(zip(layout.operations, layout.metrics, strict=True))
-
-
-@functools.lru_cache(maxsize=256)
-def _once_each(layout: Layout) -> bool:
-    """Returns whether there is one sample at most of each metric of each operation."""
-    return len(set(_keys(layout))) == len(layout.metrics)
-
-
-def cut(ordered: Any, part: int, parts: int) -> Any:
-    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them.
-
-    Of columns in order, each in a row of its own, it returns that of each.
-    """
+def cut(ordered: Sequence[float], part: int, parts: int) -> float:
+    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them."""
     if len(ordered) == 1:
         return ordered[0]  # which may be infinite
     place, rest = divmod(part * (len(ordered) - 1), parts)
     after = ordered[min(place + 1, len(ordered) - 1)]
     return (ordered[place] * (parts - rest) + after * rest) / parts
+
+
+def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:
+    """Returns what is wrong with the page cache that an operation met, or None."""
+    if not shares:
+        return None
+    if conditions.cache == "cold" and max(shares) > TOLERATED_SHARE:
+        return (
+            f"{operation} claims to be cold, but up to {max(shares):.0%} of the checkpoint was in "
+            "the page cache: do not read it as a cold load"
+        )
+    if conditions.cache == "warm" and min(shares) < 1 - TOLERATED_SHARE:
+        return (
+            f"{operation} claims to be warm, but only {min(shares):.0%} of the checkpoint was in "
+            "the page cache: there may be too little memory for it"
+        )
+    return None
+
+
+def uncontrolled_flag(conditions: Conditions, loads: Sequence[str]) -> str | None:
+    """Returns that nothing controlled the page cache of a point that asks for a cold one."""
+    if conditions.cache == "cold" and not loads:
+        return (
+            "cache: cold had no effect: the checkpoint is remote, or the benchmark does not call "
+            "context.prepare_load"
+        )
+    return None
+
+
+class SummaryTable:
+    """`summary.csv`: one line per point, operation and metric."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Begins the table in `file`, which stays open."""
+        self._text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+        fields = [field.name for field in dataclasses.fields(MetricSummary)]
+        self._values = operator.attrgetter(*fields)
+        self._writer = csv.writer(self._text, lineterminator="\n")
+        self._writer.writerow(fields)
+
+    def write(self, metrics: Iterable[MetricSummary]) -> None:
+        """Adds lines."""
+        # `asdict` would copy every value, which takes longer than all else of a large table.
+        self._writer.writerows(map(_safe, map(self._values, metrics)))
+
+    def end(self) -> None:
+        """Hands the file back to whoever opened it."""
+        self._text.detach()
+
+
+def _safe(row: Iterable[object]) -> list[object]:
+    """Returns a row whose texts are no formulas to a spreadsheet, nor obeyed by a terminal."""
+    return [_text(value) if isinstance(value, str) else value for value in row]
+
+
+@functools.lru_cache(maxsize=1024)  # every point has the same metrics and units
+def _text(value: str) -> str:
+    text = presentable(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\n")
+"""Begins of formulas to a spreadsheet; an apostrophe before one makes it text."""

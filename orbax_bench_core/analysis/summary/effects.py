@@ -25,22 +25,14 @@ _COLUMNS: Final = (
 )
 
 
-class EffectFinder:
-    """Finder of what is proven of each option in any repeat."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, OptionEffect] = {}
-
-    def add(self, effects: Iterable[OptionEffect]) -> None:
-        """Takes what one repeat proves; one proof is enough, that an option does nothing first."""
-        for effect in effects:
-            known = self._found.setdefault(effect.option, effect)
-            if _WORST_FIRST.index(effect.state) < _WORST_FIRST.index(known.state):
-                self._found[effect.option] = effect
-
-    def found(self) -> tuple[OptionEffect, ...]:
-        """Returns one effect per option."""
-        return tuple(self._found.values())
+def strongest_effects(effects: Iterable[OptionEffect]) -> tuple[OptionEffect, ...]:
+    """Returns one effect per option: one proof is enough, that an option does nothing first."""
+    found: dict[str, OptionEffect] = {}
+    for effect in effects:
+        known = found.setdefault(effect.option, effect)
+        if _WORST_FIRST.index(effect.state) < _WORST_FIRST.index(known.state):
+            found[effect.option] = effect
+    return tuple(found.values())
 
 
 def effects_line(points: Iterable[PointStatus]) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import collections
+import dataclasses
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 
+from orbax_bench_core.measure import TIME, Sample, lookup
 from orbax_bench_core.records import Record
 
 _RESTARTS = {"restarts": "by its launcher", "rejoined": "during the run"}
@@ -54,3 +58,91 @@ def _machine(found: Mapping[str, object]) -> str:
     places = [f"node {node}" if node and node != name else "", f"pool {pool}" if pool else ""]
     where = ", ".join(filter(None, places))
     return f"{name} ({where})" if where else name
+
+
+_STAGES = ("2_save_breakdown/", "3_load_breakdown/")
+_ByHost = dict[int, dict[str, float]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Straggler:
+    """The host that was slowest most often in one operation of one point.
+
+    Attributes:
+        host: Its index.
+        slowest: Number of repeats in which it was the slowest.
+        repeats: Number of repeats.
+        excess_s: Seconds by which the slowest host exceeded the median host, median over repeats.
+        stage: The timed stage in which it exceeded the median host by most; None when Orbax timed
+            no stage of the operation.
+        stage_excess_s: By how many seconds, mean over the repeats in which it was the slowest.
+    """
+
+    host: int
+    slowest: int
+    repeats: int
+    excess_s: float
+    stage: str | None
+    stage_excess_s: float
+
+
+def stragglers_of(repeats: Iterable[Sequence[Record]]) -> dict[str, Straggler]:
+    """Returns the straggler of each operation, given the records of each repeat, one per host.
+
+    Repeats of a single host say nothing.
+    """
+    excess: dict[str, list[float]] = collections.defaultdict(list)
+    slowest: dict[str, list[int]] = collections.defaultdict(list)
+    stages: dict[tuple[str, int], dict[str, float]] = collections.defaultdict(dict)
+    for hosts in repeats:
+        for operation, by_host in _by_operation(hosts).items() if len(hosts) > 1 else ():
+            times = {host: metrics[TIME] for host, metrics in by_host.items()}
+            last = max(times, key=times.__getitem__)
+            slowest[operation].append(last)
+            excess[operation].append(times[last] - statistics.median(times.values()))
+            of_last = stages[operation, last]
+            for stage, seconds in _stage_excess(by_host, last).items():
+                of_last[stage] = of_last.get(stage, 0.0) + seconds
+    found = {}
+    for operation, of_repeats in slowest.items():
+        [(host, count)] = collections.Counter(of_repeats).most_common(1)
+        of_host = stages[operation, host]
+        slow = max(of_host, key=of_host.__getitem__, default=None)
+        found[operation] = Straggler(
+            host=host,
+            slowest=count,
+            repeats=len(of_repeats),
+            excess_s=statistics.median(excess[operation]),
+            stage=slow,
+            stage_excess_s=of_host[slow] / count if slow is not None else 0.0,
+        )
+    return found
+
+
+def _by_operation(hosts: Sequence[Record]) -> dict[str, _ByHost]:
+    """Returns seconds by operation, host and metric, for operations that every host has."""
+    found: dict[str, _ByHost] = collections.defaultdict(lambda: collections.defaultdict(dict))
+    for record in hosts:
+        for sample in record.samples:
+            if sample.metric == TIME or _is_stage(sample):
+                metrics = found[sample.operation][record.host]
+                metrics[sample.metric] = metrics.get(sample.metric, 0.0) + sample.value
+    return {operation: found_ for operation, found_ in found.items() if len(found_) == len(hosts)}
+
+
+def _is_stage(sample: Sample) -> bool:
+    # Some durations are not of work, such as the time since the save before.
+    return (
+        sample.unit == "s"
+        and sample.metric.startswith(_STAGES)
+        and lookup(sample.metric).better == "lower"
+    )
+
+
+def _stage_excess(by_host: _ByHost, slowest: int) -> dict[str, float]:
+    excess = {}
+    for stage, value in by_host[slowest].items():
+        if stage != TIME:
+            others = [metrics.get(stage, 0.0) for metrics in by_host.values()]
+            excess[stage] = value - statistics.median(others)
+    return excess

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from orbax_bench_core.analysis.summary.straggler import Straggler
+from orbax_bench_core.analysis.summary.hosts import Straggler
 from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.records import ErrorInfo, OptionEffect, Verified
 

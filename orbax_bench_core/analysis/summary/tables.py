@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from orbax_bench_core.analysis.summary.aggregate import PEAK, READ, WRITTEN
+from orbax_bench_core.analysis.summary.hosts import Straggler
 from orbax_bench_core.analysis.summary.model import OperationSummary, RunSummary
-from orbax_bench_core.analysis.summary.straggler import Straggler
 from orbax_bench_core.document import digits, num_bytes, percent, seconds
 from orbax_bench_core.measure import (
     BLOCKED,

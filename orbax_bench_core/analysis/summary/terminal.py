@@ -16,6 +16,7 @@ from orbax_bench_core.analysis.summary.operations import (
     traced_line,
     wrapped,
 )
+from orbax_bench_core.analysis.summary.provenance_facts import verification_lines
 from orbax_bench_core.analysis.summary.tables import (
     MEASURED,
     NO_EXTRA,
@@ -25,7 +26,6 @@ from orbax_bench_core.analysis.summary.tables import (
     point_tables,
     with_measured,
 )
-from orbax_bench_core.analysis.summary.verification import verification_lines
 from orbax_bench_core.document import (
     ByWidth,
     Column,

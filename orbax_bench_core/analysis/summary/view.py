@@ -15,7 +15,7 @@ from orbax_bench_core.analysis.summary.operations import (
     shared_warning,
     traced_line,
 )
-from orbax_bench_core.analysis.summary.provenance_facts import provenance_facts
+from orbax_bench_core.analysis.summary.provenance_facts import provenance_facts, verification_lines
 from orbax_bench_core.analysis.summary.tables import (
     NO_EXTRA,
     ExtraColumns,
@@ -23,7 +23,6 @@ from orbax_bench_core.analysis.summary.tables import (
     point_tables,
     with_measured,
 )
-from orbax_bench_core.analysis.summary.verification import verification_lines
 from orbax_bench_core.document import (
     Code,
     Column,

@@ -15,10 +15,10 @@ from orbax_bench_core.gate import Decision, Doubt, decide
 from orbax_bench_core.records import (
     VERIFIED_WORDS,
     Repeat,
-    StoreFlagCounter,
     StoreFlags,
     Trouble,
     Verified,
+    store_flags,
     weakest,
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
@@ -188,12 +188,7 @@ def storage_troubles(
     arms: Mapping[Arm, Sequence[Repeat]], per_life: int = 1
 ) -> Iterator[StorageTrouble]:
     """Yields the operations with which an object store had trouble, of repeats that passed."""
-    flags: dict[Arm, dict[str, StoreFlags]] = {}
-    for arm, repeats in arms.items():
-        counter = StoreFlagCounter()
-        for repeat in repeats:
-            counter.add(repeat)
-        flags[arm] = counter.found()
+    flags = {arm: store_flags(repeats) for arm, repeats in arms.items()}
     for operation in dict.fromkeys(name for found in flags.values() for name in found):
         found = {arm: flags[arm].get(operation, _NO_FLAGS) for arm in arms}
         if any(counts.flagged for counts in found.values()):

@@ -13,7 +13,7 @@ from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.headlines import primary_first
 from orbax_bench_core.analysis.verdicts.model import MetricChange, PointVerdict
 from orbax_bench_core.document import Column, Element, Paragraph, Row, Span, Table, digits
-from orbax_bench_core.measure import TIME, Better, lookup
+from orbax_bench_core.measure import TIME, Better, block_name, lookup
 from orbax_bench_core.records import Repeat
 
 MetricsShown = Literal["all", "changed", "none"]
@@ -147,12 +147,13 @@ def _values(
         if not repeat.counts:
             continue
         here: dict[_Key, list[float]] = {}
-        for layout, values in repeat.columns.values():
-            for key, unit, value in zip(layout.keys, layout.units, values, strict=True):
-                if math.isfinite(value):
+        for record in repeat.records.values():
+            for sample in record.samples:
+                if math.isfinite(sample.value):
+                    key = block_name(sample.operation, sample.occurrence), sample.metric
                     if key not in kinds:
-                        kinds[key] = _Kind(unit, _known(key[1]).better)
-                    here.setdefault(key, []).append(value)
+                        kinds[key] = _Kind(sample.unit, _known(key[1]).better)
+                    here.setdefault(key, []).append(sample.value)
         for key, of_hosts in here.items():
             found.setdefault(key, []).append(reduced[kinds[key].better](of_hosts))
     return found

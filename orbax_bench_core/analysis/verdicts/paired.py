@@ -30,9 +30,9 @@ from orbax_bench_core.records import (
     PairedTimes,
     Record,
     Repeat,
+    Run,
     RunDirectory,
     RunInfo,
-    repeats_of,
 )
 from orbax_bench_core.sweep import Pair, side, system_of
 
@@ -105,18 +105,18 @@ def _systems(pair: Pair) -> dict[Arm, str]:
 
 def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
     """Judges every pair of a run by the records that it has."""
-    frozen = run.read_info()
+    read = Run(run)
+    frozen = read.info
     info = frozen.model_copy(update={"gate": changed_gate(frozen.gate, rules)})
     points: list[Evidence] = []
     notes: list[str] = []
     overlaps = OverlapFinder()
-    for pair, found in run.by_point():
-        records = list(found)
-        for repeat in repeats_of(records):
+    for found in read.points():
+        for repeat in found.repeats:
             overlaps.add(repeat)
-        if isinstance(pair, Pair):
-            points.append(evidence_of(pair, repeats_of(records), info))
-            notes += version_differences(records)
+        if isinstance(found.entry, Pair):
+            points.append(evidence_of(found.entry, found.repeats, info))
+            notes += version_differences(found.records)
     beside = overlaps.found()
     if beside:
         notes.append(

@@ -4,8 +4,7 @@ The last state of each suite is a small file beside its run directories, replace
 swap, so that of two nights one announces a change.
 """
 
-from orbax_bench_core.exports.notifications.announcing import announce
-from orbax_bench_core.exports.notifications.news import News, State
+from orbax_bench_core.exports.notifications.announcing import News, State, announce
 from orbax_bench_core.exports.notifications.webhook import Webhook, webhook_at
 
 __all__ = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.exports.site.write import PAGE, has_site, renew_site, write_site
+from orbax_bench_core.exports.site.view import PAGE, has_site, renew_site, write_site
 
 if TYPE_CHECKING:
     from orbax_bench_core.exports.site.gathering import gather

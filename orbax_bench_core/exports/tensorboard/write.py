@@ -7,24 +7,28 @@ import functools
 import itertools
 import re
 import statistics
+import struct
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import google_crc32c
+from tensorboard.compat.proto import types_pb2
+from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.plugins.hparams import api_pb2
-from tensorboard.plugins.hparams.plugin_data_pb2 import SessionEndInfo
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionEndInfo
 
 from orbax_bench_core.analysis.summary import short_names
+from orbax_bench_core.errors import redacted
 from orbax_bench_core.exports.tensorboard import cards, hparams
-from orbax_bench_core.exports.tensorboard.event_log import Log, Scalar
-from orbax_bench_core.exports.tensorboard.metrics import THROUGHPUT, Metrics, collect, throughput
+from orbax_bench_core.exports.tensorboard.cards import THROUGHPUT, Metrics, collect, throughput
 from orbax_bench_core.files import matching, refuse_links, write_if_changed
-from orbax_bench_core.lineage import content_digest, folder_digest
 from orbax_bench_core.measure import TIME, block_name, lookup
 from orbax_bench_core.records import Record, Repeat, Run, Series
 
 if TYPE_CHECKING:
     from etils import epath
+
 
 SUMMARY: Final = "__summary__"
 TIMES: Final = "0_time"
@@ -44,10 +48,6 @@ class EventFiles:
 
     The same records give the same files under the same names, so this can be repeated at any time.
     Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
-
-    Attributes:
-        digests: Digest of each file that was written or left as it was to be, by path; in the end
-            of the folder as well, where that is new.
     """
 
     def __init__(self, run: Run) -> None:
@@ -55,13 +55,12 @@ class EventFiles:
         self._info, self._run = run.info, run.directory.root
         self._root = self._run / "tensorboard"
         refuse_links(self._root, self._run)
-        self._is_new = not self._root.exists()
         self._created = run.info.created_at.timestamp()
         # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
         self._name = f"events.out.tfevents.{int(self._created)}.{run.info.run_id}.{_OURS}"
         self._rows, self._folders = hparams.columns(run.series()), run_names(run.series())
         self._moves_bytes: dict[str, bool] = {}
-        self.digests: dict[str, str] = {}
+        self._written: set[str] = set()
 
     def add(self, found: Iterable[Repeat]) -> None:
         """Writes the files of a point, or of the arms of a pair."""
@@ -86,19 +85,13 @@ class EventFiles:
             experiment=hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
         )
         self._write(SUMMARY, log)
-        if self._is_new:
-            files = {path.removeprefix(f"{self._root}/"): it for path, it in self.digests.items()}
-            self.digests[str(self._root)] = folder_digest(files)
-        else:
-            _remove_others(self._root, self._run, self.digests)
+        _remove_others(self._root, self._run, self._written)
 
     def _write(self, name: str, log: Log) -> None:
         folder = f"{self._root}/{name}"
-        if not self._is_new:  # nobody else has written in a new one
-            refuse_links(folder, self._run)
-        path, data = f"{folder}/{self._name}", log.to_bytes()
-        write_if_changed(path, data)
-        self.digests[path] = content_digest(data)
+        refuse_links(folder, self._run)
+        write_if_changed(f"{folder}/{self._name}", log.to_bytes())
+        self._written.add(f"{folder}/{self._name}")
 
     def _of_host(self, records: Sequence[Record]) -> Log:
         """Returns every sample of the repeats that passed, and the error of each that did not."""
@@ -202,3 +195,77 @@ def _aggregates(metrics: Metrics) -> Iterator[Scalar]:
 
 def _end(record: Record) -> float:
     return record.started_at.timestamp() + record.duration_s
+
+
+Scalar = tuple[str, float, str]
+"""Tag, value, and what the tag means, in Markdown; empty for nothing."""
+
+
+class Log:
+    """Collects the events of one run, as the content of one file.
+
+    Every time comes from the records, so that writing them again gives the same bytes.
+    """
+
+    def __init__(self, wall_time: float) -> None:
+        """Begins a run; the time, in seconds since the epoch, is that of all without their own."""
+        self._wall_time = wall_time
+        self._described: set[str] = set()
+        self._data = bytearray()
+        self._add(Event(wall_time=wall_time, file_version="brain.Event:2"))
+
+    def scalars(
+        self, values: Iterable[Scalar], *, step: int = 0, wall_time: float | None = None
+    ) -> None:
+        """Adds scalars of one step; TensorBoard keeps 32 bits of each, about seven digits."""
+        event = Event(wall_time=wall_time or self._wall_time, step=step)
+        for tag, number, said in values:
+            value = self._value(event, tag, "scalars", said)
+            # TensorBoard's default loader leaves out scalars of any other type without a word.
+            value.tensor.dtype = types_pb2.DT_FLOAT
+            value.tensor.float_val.append(number)
+        self._add(event)
+
+    def text(
+        self, tag: str, markdown: str, *, step: int = 0, wall_time: float | None = None
+    ) -> None:
+        """Adds a Markdown text."""
+        event = Event(wall_time=wall_time or self._wall_time, step=step)
+        value = self._value(event, tag, "text")
+        value.tensor.dtype = types_pb2.DT_STRING
+        value.tensor.string_val.append(redacted(markdown).encode())
+        self._add(event)
+
+    def hparams(self, **message: Any) -> None:
+        """Adds a message of the HParams tab, which lies in the metadata of an empty tensor."""
+        ((kind, _),) = message.items()
+        event = Event(wall_time=self._wall_time)
+        value = self._value(event, f"_hparams_/{kind}", "hparams")
+        value.tensor.dtype = types_pb2.DT_FLOAT
+        value.tensor.tensor_shape.dim.add(size=0)
+        content = HParamsPluginData(**message).SerializeToString(deterministic=True)
+        value.metadata.plugin_data.content = content
+        self._add(event)
+
+    def to_bytes(self) -> bytes:
+        """Returns the content of the event file."""
+        return bytes(self._data)
+
+    def _value(self, event: Any, tag: str, plugin: str, said: str = "") -> Any:
+        value = event.summary.value.add(tag=tag)
+        value.tensor.tensor_shape.SetInParent()
+        if tag not in self._described:  # TensorBoard keeps what the first value of a tag says
+            self._described.add(tag)
+            value.metadata.plugin_data.plugin_name = plugin
+            value.metadata.summary_description = said
+        return value
+
+    def _add(self, event: Any) -> None:
+        data = event.SerializeToString(deterministic=True)
+        length = struct.pack("<Q", len(data))
+        self._data += length + _masked_crc(length) + data + _masked_crc(data)
+
+
+def _masked_crc(data: bytes) -> bytes:
+    crc = google_crc32c.value(data)
+    return struct.pack("<I", (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF)

@@ -18,7 +18,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _MOVES = {"os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
 _LISTS = {"os.listdir", "os.scandir"}
 _HOST = "orbax_bench_core.execute.hosts.local"
-_LEASE = "orbax_bench_core.leases.lease"
+_LEASE = "orbax_bench_core.leases"
 
 
 def _stand_in_for_worker(module):

@@ -9,7 +9,7 @@ from orbax_bench_core.analysis.best import best
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import RESIDENT_SHARE, Sample
-from orbax_bench_core.records import ErrorInfo, RunDirectory, State, StoreTrouble
+from orbax_bench_core.records import ErrorInfo, Run, RunDirectory, State, StoreTrouble
 from orbax_bench_core.sweep import expand
 
 TWO = {"use_ocdbt": (True, False), "use_compression": (True, False)}
@@ -134,7 +134,7 @@ def test_a_load_that_was_not_cold_is_flagged(sweep, make_record):
         {"use_ocdbt": (True, False)}, lambda _: 1.0, rounds=2, conditions=Conditions(cache="cold")
     )
     run = RunDirectory(folder)
-    record = next(run.records())
+    record = next(Run(run).records())
     warm = Sample("load", 0, RESIDENT_SHARE.name, 0.9, "ratio")
     changed = record.model_copy(update={"samples": (*record.samples, warm)})
     path = next((run.root / "records" / record.point_id).glob("repeat_*")) / "host_0.json"

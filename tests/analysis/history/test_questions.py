@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from orbax_bench_core.analysis.history.model import PastRun
-from orbax_bench_core.analysis.history.questions import question
+from orbax_bench_core.analysis.history.words import question
 from orbax_bench_core.config import EnvironmentConfig
 
 

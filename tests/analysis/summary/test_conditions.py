@@ -1,5 +1,9 @@
-from orbax_bench_core.analysis.summary.aggregate import RESIDENT, summarize
-from orbax_bench_core.analysis.summary.cache import cache_flag, uncontrolled_flag
+from orbax_bench_core.analysis.summary.aggregate import (
+    RESIDENT,
+    cache_flag,
+    summarize,
+    uncontrolled_flag,
+)
 from orbax_bench_core.config import Conditions
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import repeats_of

@@ -9,7 +9,7 @@ from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.tables import ExtraColumns
 from orbax_bench_core.analysis.summary.terminal import notes_document, summary_elements
 from orbax_bench_core.document import Document, print_document
-from orbax_bench_core.records import ErrorInfo, repeats_of
+from orbax_bench_core.records import ErrorInfo, Run, repeats_of
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def shown(summary):
 
 
 def test_every_operation_has_a_line_under_its_point(printed, eventful_run):
-    text = printed(shown(summarize(repeats_of(eventful_run.records()))))
+    text = printed(shown(summarize(Run(eventful_run).repeats(warmups=True))))
     lines = [line.split() for line in text.splitlines()]
     point = next(line for line in lines if line and line[0] == "save_restore[a=1]")
     assert lines[lines.index(point) + 1][:4] == ["save", "1", "500", "ms"]
@@ -38,7 +38,7 @@ def test_every_operation_has_a_line_under_its_point(printed, eventful_run):
 
 def test_in_80_columns_a_table_leaves_out_what_it_has_no_room_for(printed, eventful_run):
     extra = ExtraColumns(headings=("limit", "of limit", "vs TensorStore"))
-    summary = summarize(repeats_of(eventful_run.records()))
+    summary = summarize(Run(eventful_run).repeats(warmups=True))
     document = Document(title="", elements=summary_elements(summary, extra))
     narrow, wide = printed(document, 80), printed(document, 130)
     (heading,) = (line for line in narrow.splitlines() if line.startswith("  operation"))
@@ -49,12 +49,12 @@ def test_in_80_columns_a_table_leaves_out_what_it_has_no_room_for(printed, event
 
 
 def test_a_name_with_brackets_is_shown_as_it_is(printed, eventful_run):
-    text = printed(shown(summarize(repeats_of(eventful_run.records()))))
+    text = printed(shown(summarize(Run(eventful_run).repeats(warmups=True))))
     assert "save_restore[kind=<script>alert(1)</script>|[red]&amp;]" in text
 
 
 def test_a_failed_point_says_how_often_and_why(printed, eventful_run):
-    text = printed(shown(summarize(repeats_of(eventful_run.records()))), 200)
+    text = printed(shown(summarize(Run(eventful_run).repeats(warmups=True))), 200)
     failed = next(line for line in text.splitlines() if line.startswith("failed:"))
     assert failed.startswith("failed: save_restore[a=3] ")
     assert ": 1 of 1 repeats: ValueError: a|b <b>bold</b> [red]\\n" in failed

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
-from orbax_bench_core.analysis.summary.straggler import StragglerFinder
+from orbax_bench_core.analysis.summary.hosts import stragglers_of
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import repeats_of
 
@@ -33,10 +33,7 @@ def repeat(make_record):
 
 
 def found(*repeats):
-    finder = StragglerFinder()
-    for hosts in repeats:
-        finder.add(hosts)
-    return list(finder.found().values())
+    return list(stragglers_of(repeats).values())
 
 
 def test_the_host_that_is_slowest_most_often(repeat):

@@ -7,8 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import summarize
-from orbax_bench_core.analysis.summary.csv_file import SummaryTable
+from orbax_bench_core.analysis.summary.aggregate import SummaryTable, summarize
 from orbax_bench_core.analysis.summary.model import MetricSummary
 from orbax_bench_core.measure import BYTES, Sample
 from orbax_bench_core.records import PEER_FAILED, ErrorInfo, repeats_of

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.summary import summarize, summary_document, terminal_document
 from orbax_bench_core.document import print_document, to_html, to_markdown
-from orbax_bench_core.records import ErrorInfo, OptionEffect, StoreTrouble, repeats_of
+from orbax_bench_core.records import ErrorInfo, OptionEffect, Run, StoreTrouble, repeats_of
 
 
 def shown(document):
@@ -43,7 +43,7 @@ def render(make_run, make_record, make_point):
         ),
     ]
     run = make_run(records)
-    info, summary = run.read_info(), summarize(repeats_of(run.records()))
+    info, summary = run.read_info(), summarize(Run(run).repeats(warmups=True))
     document = summary_document(info, summary, records[0])
     return {
         "console": shown(terminal_document(info, summary)),
@@ -88,7 +88,7 @@ def test_an_option_counts_once_however_many_points_have_it(make_run, make_record
         for n, point in enumerate(points)
     ]
     run = make_run(records)
-    said = shown(terminal_document(run.read_info(), summarize(repeats_of(run.records()))))
+    said = shown(terminal_document(run.read_info(), summarize(Run(run).repeats(warmups=True))))
     assert "Options: 2 in effect, 2 not proved (b, c in 2 of 3 points)." in said
 
 
@@ -112,7 +112,7 @@ def test_repeats_that_passed_when_tried_again_are_counted(make_run, make_record,
         make_record(point, 1, times={"save": 1.0}),
     ]
     run = make_run(records)
-    info, summary = run.read_info(), summarize(repeats_of(run.records()))
+    info, summary = run.read_info(), summarize(Run(run).repeats(warmups=True))
     document = summary_document(info, summary)
     on_terminal = shown(terminal_document(info, summary))
     for text in (on_terminal, to_markdown(document), to_html(document)):
@@ -128,6 +128,6 @@ def test_repeats_that_passed_when_tried_again_are_counted(make_run, make_record,
 )
 def test_what_a_record_does_not_say_of_its_machine_is_unknown(make_run, make_record, provenance):
     run = make_run([record := make_record(provenance=provenance)])
-    document = summary_document(run.read_info(), summarize(repeats_of(run.records())), record)
+    document = summary_document(run.read_info(), summarize(Run(run).repeats(warmups=True)), record)
     assert "unknown, unknown, unknown CPUs, unknown memory" in to_markdown(document)
     assert "unknown, dirty: unknown" in to_html(document)

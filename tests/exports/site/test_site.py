@@ -11,8 +11,8 @@ from orbax_bench_core.analysis.verdicts import write_verdicts
 from orbax_bench_core.document import to_html
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
-from orbax_bench_core.exports.site.cards import CARDS
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.exports.site.gathering import CARDS
+from orbax_bench_core.records import Run, RunDirectory
 from tests.golden.text_support import page_text
 from tests.support.pages import assert_whole
 from tests.support.verdicts import build_operation, build_point, build_report
@@ -104,13 +104,13 @@ def test_a_page_reads_the_records_of_finished_runs_once(copied, monkeypatch):
     from etils import epath
 
     read = []
-    by_point = RunDirectory.by_point
+    read_points = Run.points
 
     def watched(self):
-        read.append(self.root.name)
-        return by_point(self)
+        read.append(self.directory.root.name)
+        return read_points(self)
 
-    monkeypatch.setattr(RunDirectory, "by_point", watched)
+    monkeypatch.setattr(Run, "points", watched)
     (copied / "torn" / "run.json").unlink()
     for name in ("day000", "day001", "day002"):
         info = RunDirectory(str(copied / name)).read_info()

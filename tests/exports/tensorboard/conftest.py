@@ -38,8 +38,8 @@ class Events:
 
 def write_tensorboard(run):
     files = EventFiles(run)
-    for _, repeats in run.by_entry():
-        files.add(repeats)
+    for point in run.points():
+        files.add(point.by_arm)
     files.end()
     return files
 

@@ -13,7 +13,6 @@ from tensorboard.plugins.base_plugin import TBContext
 from tensorboard.plugins.hparams import api_pb2, list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
 
-from orbax_bench_core.lineage import file_digest, folder_digest
 from orbax_bench_core.records import ErrorInfo, Run
 
 from .conftest import write_tensorboard
@@ -63,16 +62,6 @@ def test_defect_19_rows_have_the_names_of_points_not_hashes(write, swept):
     expected = [f"{r.point_name} {r.point_id[:6]}" for r in swept if r.repeat == 0]
     assert sorted(names) == sorted(expected)
     assert all(name.startswith("save_restore[use_ocdbt=") for name in names)
-
-
-def test_the_digest_of_a_new_folder_is_that_of_what_lies_there(swept, make_run):
-    run = make_run(swept)
-    folder = run.root / "tensorboard"
-    known = write_tensorboard(Run(run)).digests[str(folder)]
-    there = {str(path.relative_to(folder)): file_digest(path) for path in files(folder)}
-    assert known == folder_digest(there)
-    # Another time, somebody may have put more there.
-    assert str(folder) not in write_tensorboard(Run(run)).digests
 
 
 def test_cells_have_the_types_of_their_options(write, swept):
