@@ -23,14 +23,13 @@ from orbax_bench_core.files.exclusive import (
     read_if_there,
     swap,
 )
+from orbax_bench_core.files.links import refuse_links, remove_tree
 from orbax_bench_core.files.places import (
     PASSPORT,
     absolute,
     checked_path,
     matching,
     place,
-    refuse_links,
-    remove_tree,
     user_cache,
     without_detours,
 )
