@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import Conditions
 from orbax_bench_core.measure import RESIDENT_SHARE, Sample
-from orbax_bench_core.worker import page_cache
 
 if TYPE_CHECKING:
     from etils import epath
@@ -145,7 +144,7 @@ class PageCacheConditioner:
     def make_durable(self, checkpoint: epath.Path) -> None:
         """Waits until a checkpoint is on stable storage; an object store's always is."""
         if _is_local(checkpoint):
-            page_cache.make_durable(Path(checkpoint))
+            make_durable(Path(checkpoint))
 
     def prepare_load(self, operation: str, checkpoint: epath.Path) -> None:
         """Drops or reads the checkpoint's pages, and records the share that is then resident.
@@ -158,11 +157,11 @@ class PageCacheConditioner:
             return
         directory = Path(checkpoint)
         if self._conditions.cache == "cold":
-            page_cache.drop(directory)
+            drop(directory)
         else:
-            page_cache.fill(directory)
+            fill(directory)
         self._await_all_hosts()
-        share = page_cache.resident_share(directory)
+        share = resident_share(directory)
         if share is not None:
             metric = RESIDENT_SHARE
             self._observe([Sample(operation, occurrence, metric.name, share, metric.unit)])
