@@ -103,7 +103,7 @@ def test_a_suite_without_arms_is_no_comparison(suite, tmp_path):
 def test_a_suite_with_arms_is_no_run(suite, tmp_path):
     with pathlib.Path(suite).open("a") as file:
         file.write("arms: {}\n")
-    with pytest.raises(UserError, match="use ab"):
+    with pytest.raises(UserError, match="`orbax-bench ab` runs it"):
         orbax_bench_core.run(suite, str(tmp_path / "out"))
     with pytest.raises(UserError, match="arms of its own"):
         orbax_bench_core.ab(suite, str(tmp_path / "out"), arms={})

@@ -41,7 +41,7 @@ COMMANDS: Final[dict[str, str]] = {
     "goodput": "goodput.goodput",
     "plan": "plan.plan",
     "inspect": "inspect.inspect",
-    "sharding": "sharding.sharding",
+    "sharding": "inspect.sharding",
     "step": "step.app",
 }
 """Module and name of each command."""
