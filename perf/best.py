@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 Noise = Literal["normal", "t3"]
 
 _SIGNS: Final = np.array(list(itertools.product((-1, 1), repeat=OPTIONS)), dtype=np.float64)
-_LAYOUT: Final = best.Layout(
+_LAYOUT: Final = best.FactorialLayout(
     levels={f"option {place}": (False, True) for place in range(OPTIONS)},
     rows=tuple(itertools.product((0, 1), repeat=OPTIONS)),
 )

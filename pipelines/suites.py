@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core import baselines
-from orbax_bench_core.config import LoadedSuite, Source, parse_suite, with_keys
+from orbax_bench_core.config import LoadedSuite, SuiteSource, parse_suite, with_keys
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.steps import MOST_STEPS, batches
@@ -41,7 +41,9 @@ def compared(pipeline: Pipeline, loaded: LoadedSuite, parameters: Mapping[str, A
             raise UserError(loaded.source.problem(message, ("arms",)))
         return loaded
     if arms:
-        text = with_keys(loaded.text, {"arms": Source(arms, "--set arms").data}, loaded.source.file)
+        text = with_keys(
+            loaded.text, {"arms": SuiteSource(arms, "--set arms").data}, loaded.source.file
+        )
         loaded = parse_suite(text, loaded.source.file)
     if baseline and loaded.suite.arms is not None:
         message = "the suite has arms, which are compared with each other; leave out one of the two"

@@ -146,12 +146,12 @@ def load_for_hosts(
 
 def name_in(suite: str) -> str | None:
     """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
-    from orbax_bench_core.config import Source
+    from orbax_bench_core.config import SuiteSource
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import read_at_most
 
     try:
-        content = Source(read_at_most(suite).decode()).data
+        content = SuiteSource(read_at_most(suite).decode()).data
     except (OSError, ImportError, ValueError, UserError):
         return None
     name = content.get("suite_name") if isinstance(content, dict) else None

@@ -8,7 +8,7 @@ from typing import IO, Any, Final
 
 from orbax_bench_core.analysis.verdicts import PointVerdict
 from orbax_bench_core.execute import Event, Progress, Retry, Watcher
-from orbax_bench_core.steps import Judged
+from orbax_bench_core.steps import PairJudged
 
 _OF_OPERATION: Final[dict[str, bool | set[str]]] = {
     "word": True,
@@ -41,7 +41,7 @@ class JsonLog(Watcher):
                 error=event.reason,
                 tries_left=event.left,
             )
-        elif isinstance(event, Judged):
+        elif isinstance(event, PairJudged):
             self._judged(event.verdict)
 
     def _progress(self, progress: Progress) -> None:

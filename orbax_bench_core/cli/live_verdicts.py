@@ -14,7 +14,7 @@ from orbax_bench_core.cli.progress import ProgressView, times
 from orbax_bench_core.config import ARMS, Arm, GateConfig
 from orbax_bench_core.execute import Event, Progress
 from orbax_bench_core.records import Repeat
-from orbax_bench_core.steps import Judged
+from orbax_bench_core.steps import PairJudged
 from orbax_bench_core.sweep import BLOCK_SIZE, Pair, PairDesign
 
 
@@ -96,7 +96,7 @@ class LiveVerdicts(ProgressView):
 
     def __call__(self, event: Event) -> None:
         """Shows one thing that happened."""
-        if isinstance(event, Judged):
+        if isinstance(event, PairJudged):
             self._judged(event.verdict)
         else:
             super().__call__(event)

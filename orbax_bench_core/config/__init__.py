@@ -35,7 +35,7 @@ from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
 from orbax_bench_core.config.models import expanded
 from orbax_bench_core.config.override import with_keys, with_overrides
-from orbax_bench_core.config.source import KeyPath, Source, read_value
+from orbax_bench_core.config.source import KeyPath, SuiteSource, read_value
 from orbax_bench_core.config.suite import ARMS, Arm, ArmConfig, BenchmarkEntry, Suite
 
 __all__ = [
@@ -67,10 +67,10 @@ __all__ = [
     "MeshConfig",
     "MetricRule",
     "ShardingEntry",
-    "Source",
     "Spec",
     "Suite",
     "SuiteError",
+    "SuiteSource",
     "canonical",
     "changed_gate",
     "checked_name",

@@ -15,7 +15,7 @@ from orbax_bench_core.config.checkpoint import SpecError, readable_spec
 from orbax_bench_core.config.errors import TYPES, SuiteError, explain, is_consequence
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflicts
 from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
-from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, Source
+from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, SuiteSource
 from orbax_bench_core.config.suite import ARMS, Suite
 from orbax_bench_core.errors import CREDENTIALS, Problem, did_you_mean, has_credentials
 from orbax_bench_core.files import opened
@@ -40,7 +40,7 @@ class LoadedSuite:
     """
 
     suite: Suite
-    source: Source
+    source: SuiteSource
     text: str
     notes: tuple[str, ...]
 
@@ -66,7 +66,7 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
 
 def parse_suite(text: str, file: str = "") -> LoadedSuite:
     """Checks the text of a suite file; messages name `file`."""
-    source = overridden(Source(text, file))
+    source = overridden(SuiteSource(text, file))
     if not isinstance(source.data, dict):
         kind = TYPES.get(type(source.data), type(source.data).__name__)
         raise SuiteError(source.problem(f"a suite is a mapping of keys to values, got {kind}", ()))
@@ -96,7 +96,7 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
     return LoadedSuite(suite=suite, source=source, text=text, notes=tuple(notes))
 
 
-def _credentials(source: Source, text: str) -> list[Problem]:
+def _credentials(source: SuiteSource, text: str) -> list[Problem]:
     """Returns where an address has credentials.
 
     `run.json` has the file word for word, comments included. Left out of what
@@ -144,7 +144,7 @@ def _with_plurals(
 
 
 def _without_dead(
-    data: dict[Any, Any], source: Source, notes: list[str], problems: list[Problem]
+    data: dict[Any, Any], source: SuiteSource, notes: list[str], problems: list[Problem]
 ) -> dict[Any, Any]:
     """Notes what cannot be had as a problem; drops it, and keys that never did anything."""
     for key, reason in _UNAVAILABLE_KEYS.items():
@@ -157,7 +157,7 @@ def _without_dead(
     return {name: value for name, value in data.items() if name not in gone}
 
 
-def _explain(detail: Any, source: Source, plural_paths: dict[str, KeyPath]) -> list[Problem]:
+def _explain(detail: Any, source: SuiteSource, plural_paths: dict[str, KeyPath]) -> list[Problem]:
     location = tuple(part for part in detail["loc"] if part != "[key]")
     if detail["type"] == "invalid_key":
         location = location[:-1]
@@ -192,7 +192,7 @@ def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:
 
 
 def _meshes_against_specs(
-    data: dict[Any, Any], source: Source, plural_paths: dict[str, KeyPath]
+    data: dict[Any, Any], source: SuiteSource, plural_paths: dict[str, KeyPath]
 ) -> list[Problem]:
     """Returns the shardings that no mesh of the suite can honour, before anything runs.
 
@@ -245,7 +245,7 @@ def _items(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _environments_of_arms(data: dict[Any, Any], source: Source) -> list[Problem]:
+def _environments_of_arms(data: dict[Any, Any], source: SuiteSource) -> list[Problem]:
     """Returns unknown environments of arms; of plain data, which may be wrong in other ways."""
     environments, arms = data.get("environments"), data.get("arms")
     if not isinstance(arms, dict):

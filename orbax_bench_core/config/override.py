@@ -21,7 +21,7 @@ from orbax_bench_core.config.source import (
     MAX_DEPTH,
     MAX_VALUES,
     KeyPath,
-    Source,
+    SuiteSource,
     dotted,
     read_value,
 )
@@ -48,7 +48,7 @@ def with_overrides(text: str, overrides: Sequence[str], file: str = "") -> str:
     return with_keys(text, {KEY: list(overrides)}, file)
 
 
-def overridden(source: Source) -> Source:
+def overridden(source: SuiteSource) -> SuiteSource:
     """Returns a suite's source with the overrides that it carries applied to its data.
 
     A path is the keys from the top, with dots between: `checkpoint_config.scale`. An item of a list
@@ -95,10 +95,12 @@ def overridden(source: Source) -> Source:
     return _OverriddenSource(source, kept, applied)
 
 
-class _OverriddenSource(Source):
+class _OverriddenSource(SuiteSource):
     """A source whose messages say which values came from an override."""
 
-    def __init__(self, origin: Source, data: dict[Any, Any], applied: dict[KeyPath, str]) -> None:
+    def __init__(
+        self, origin: SuiteSource, data: dict[Any, Any], applied: dict[KeyPath, str]
+    ) -> None:
         self._origin = origin
         self._applied = applied
         self.file = origin.file
@@ -201,7 +203,7 @@ def with_keys(text: str, keys: Mapping[str, Any], file: str = "") -> str:
 
     The keys go to the end, so that messages still name the lines of the file.
     """
-    source = Source(text, file)
+    source = SuiteSource(text, file)
     if not isinstance(source.data, dict):
         raise SuiteError(source.problem("a suite is a mapping of keys to values", ()))
     if present := [key for key in keys if key in source.data]:
@@ -212,6 +214,6 @@ def with_keys(text: str, keys: Mapping[str, Any], file: str = "") -> str:
     appended = "\n".join([text.rstrip("\n"), *lines]) + "\n"
     # A suite in braces, or with an end marker, cannot be added to at its end.
     with contextlib.suppress(SuiteError):
-        if Source(appended, file).data == {**source.data, **keys}:
+        if SuiteSource(appended, file).data == {**source.data, **keys}:
             return appended
     return yaml.safe_dump({**source.data, **keys}, sort_keys=False)

@@ -26,7 +26,7 @@ _SHORT: Final = 20_000
 _NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
-class Source:
+class SuiteSource:
     """A parsed YAML document that remembers where each key stood.
 
     Attributes:
@@ -221,7 +221,7 @@ def read_value(text: str, said: str) -> Any:
     if not text.strip():
         return None
     try:
-        return Source(text).data
+        return SuiteSource(text).data
     except SuiteError as error:
         first = error.problems[0]
         reason = ": ".join(part for part in (first.key, first.message) if part)

@@ -147,9 +147,9 @@ class GroupWait:
         failed = isinstance(answer, Done) and answer.status == "failed"
         return answer.reason if failed and isinstance(answer, Done) else ""
 
-    def _evidence(self, host: int) -> Evidence:
+    def _evidence(self, host: int) -> HostEvidence:
         death = self._deaths.get(host)
-        return Evidence(
+        return HostEvidence(
             judgement=self._pulses[host].judgement(),
             exit_code=self._pulses[host].signs.exit_code,
             ended=death is not None,
@@ -203,7 +203,7 @@ class GroupWait:
         doubt = "" if alone else "; it had lost a peer, and no host shows why"
         return HostFailed(host, "WorkerDied", f"{death}{doubt}", death.tail)
 
-    def _timeout(self, evidence: Mapping[int, Evidence]) -> HostFailed:
+    def _timeout(self, evidence: Mapping[int, HostEvidence]) -> HostFailed:
         waiting = self._waiting()
         stalled = [host for host in waiting if evidence[host].cause is Cause.STALLED]
         message = f"not done after timeout_s = {self._timeout_s:g} seconds"
@@ -267,7 +267,7 @@ class Cause(enum.IntEnum):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evidence:
+class HostEvidence:
     """Evidence on one host when its group has failed.
 
     Attributes:
@@ -308,7 +308,7 @@ class Evidence:
         return Cause.OWN
 
 
-def first_failed_host(evidence: Mapping[int, Evidence]) -> int | None:
+def first_failed_host(evidence: Mapping[int, HostEvidence]) -> int | None:
     """Returns the host with which a failure began, or None where no host shows anything."""
     host = min(evidence, key=lambda one: evidence[one].cause, default=None)
     return None if host is None or evidence[host].cause is Cause.NONE else host

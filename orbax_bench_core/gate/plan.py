@@ -18,7 +18,7 @@ _LONGEST: Final = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class GatePlan:
     """Expected length and power of a comparison.
 
     Attributes:
@@ -47,7 +47,7 @@ def plan(
     per_life: int = 1,
     tau: float = 0.0,
     baseline_s: float | None = None,
-) -> Plan:
+) -> GatePlan:
     """Returns how long a comparison will probably take.
 
     It follows the normal process of `detectable` over the looks, for independent log-normal times.
@@ -69,7 +69,7 @@ def plan(
     most, likely = detectable_at(
         (POWER, LIKELY), sigma, looks[-1], rule, per_life=per_life, tau=tau, baseline_s=baseline_s
     )
-    return Plan(
+    return GatePlan(
         operations=sum(step * share for step, share in zip(steps, undecided, strict=True)),
         by_look=by_look,
         detectable=most,
@@ -84,7 +84,7 @@ def plan_operations(
     *,
     per_life: int = 1,
     tau: float = 0.0,
-) -> dict[str, Plan]:
+) -> dict[str, GatePlan]:
     """Returns the plan of each operation by its own rule; a point takes as long as its slowest."""
     return {
         name: plan(sigma, config.rule(name), true_ratio, per_life=per_life, tau=tau)

@@ -11,9 +11,9 @@ from orbax_bench_core.execute import HEAD_PORT, TOKEN
 from orbax_bench_core.launchers.hardware import GKE_GPU, GKE_RESOURCE, GPU_RESOURCE
 from orbax_bench_core.launchers.kubernetes import (
     OURS,
-    Kind,
     KubernetesSettings,
     Object,
+    ObjectKind,
     PodsLauncher,
     Text,
     variables,
@@ -56,7 +56,7 @@ class JobSet(PodsLauncher):
     """Starts a pod for each host."""
 
     place = "jobset"
-    kind = Kind(
+    kind = ObjectKind(
         group="jobset.x-k8s.io",
         version="v1alpha2",
         plural="jobsets",

@@ -82,7 +82,7 @@ class KubernetesSettings(ConfigModel):
         return None if self.volume is None else self.volume.partition(":")[2]
 
 
-class Kind(NamedTuple):
+class ObjectKind(NamedTuple):
     """A kind of object that consists of pods."""
 
     group: str
@@ -100,7 +100,7 @@ class PodsLauncher:
     """
 
     place: ClassVar[str]
-    kind: ClassVar[Kind]
+    kind: ClassVar[ObjectKind]
     head_job: ClassVar[str]
     container: ClassVar[str]
     pods: int

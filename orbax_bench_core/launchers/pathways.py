@@ -10,9 +10,9 @@ from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers.hardware import GENERATIONS
 from orbax_bench_core.launchers.kubernetes import (
-    Kind,
     KubernetesSettings,
     Object,
+    ObjectKind,
     PodsLauncher,
     Text,
     variables,
@@ -63,7 +63,7 @@ class Pathways(PodsLauncher):
     """
 
     place = "pathways"
-    kind = Kind(
+    kind = ObjectKind(
         group="pathways-job.pathways.domain",
         version="v1",
         plural="pathwaysjobs",

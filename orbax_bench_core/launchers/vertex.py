@@ -134,7 +134,7 @@ class Vertex:
         self._say(f"what the hosts said: gcloud ai custom-jobs stream-logs {name}")
         return int(Exit.INTERRUPTED) if state.word == "cancelled" else state.exit_code
 
-    def _end(self, jobs: CustomJobs, name: str) -> JobState:
+    def _end(self, jobs: CustomJobs, name: str) -> VertexState:
         """Returns the last state of a job, and says each one before it."""
         shown, wait = "", _FIRST_WAIT_S
         while True:
@@ -261,7 +261,7 @@ def noted_job(place: str) -> str | None:
     return None if named is None else named[0]
 
 
-class JobState(NamedTuple):
+class VertexState(NamedTuple):
     """State of a job."""
 
     word: str
@@ -340,10 +340,10 @@ class CustomJobs:
         """Returns the name of the job whose label has that value; None where there is none."""
         return self._answered(lambda: self._find(nonce))
 
-    def state(self, name: str) -> JobState:
+    def state(self, name: str) -> VertexState:
         """Returns the state of a job."""
         job = self._answered(lambda: self._client.get_custom_job(name=name, **_ONE_REQUEST))
-        return JobState(job.state.name.removeprefix(_STATE).lower(), str(job.error.message))
+        return VertexState(job.state.name.removeprefix(_STATE).lower(), str(job.error.message))
 
     def cancel(self, name: str) -> None:
         """Asks Vertex AI to end a job."""

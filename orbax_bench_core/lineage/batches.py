@@ -19,7 +19,7 @@ from orbax_bench_core.files import (
     write_atomically,
 )
 from orbax_bench_core.leases import batch_name
-from orbax_bench_core.lineage.digests import PointRecords, at_once, file_digest, point_digests
+from orbax_bench_core.lineage.digests import PointDigest, at_once, file_digest, point_digests
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def note_batches(run: RunDirectory) -> dict[str, NotedBatch]:
 
 
 def lost_batches(
-    run: RunDirectory, points: Mapping[str, PointRecords]
+    run: RunDirectory, points: Mapping[str, PointDigest]
 ) -> dict[str, tuple[str, ...]]:
     """Returns the planned batches that no step has named and whose points lack records."""
     named = _newest(run.root)

@@ -12,7 +12,7 @@ from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.lineage.batches import BATCHES, NotedBatch, lost_batches, read_batch
 from orbax_bench_core.lineage.digests import (
-    PointRecords,
+    PointDigest,
     baseline_digest,
     bytes_digest,
     checkpoint_digest,
@@ -409,7 +409,7 @@ class _Check:
         return Run(self._run).strays()
 
     @functools.cached_property
-    def _points(self) -> dict[str, PointRecords]:
+    def _points(self) -> dict[str, PointDigest]:
         """The records that are there now, by point."""
         return point_digests(self._run.root, self._point_names)
 

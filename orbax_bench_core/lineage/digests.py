@@ -43,7 +43,7 @@ Given = TypeVar("Given")
 Done = TypeVar("Done")
 
 
-class PointRecords(pydantic.BaseModel):
+class PointDigest(pydantic.BaseModel):
     """The records of one sweep point.
 
     Attributes:
@@ -87,7 +87,7 @@ def _is_empty(file: IO[bytes]) -> bool:
         return False
 
 
-def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, PointRecords]:
+def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, PointDigest]:
     """Returns a digest per sweep point that has records, in the order of `point_ids`."""
 
     def files(point_id: str) -> list[epath.Path]:
@@ -101,13 +101,13 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
     return {id_: _of_point(paths, found) for id_, paths in wanted.items()}
 
 
-def _of_point(paths: Sequence[epath.Path], found: Iterator[str]) -> PointRecords:
+def _of_point(paths: Sequence[epath.Path], found: Iterator[str]) -> PointDigest:
     digests = {f"{path.parent.name}/{path.name}": next(found) for path in paths}
     lines = "\n".join(f"{name} {digests[name]}" for name in _in_order(digests))
-    return PointRecords(files=len(digests), digest=content_digest(lines))
+    return PointDigest(files=len(digests), digest=content_digest(lines))
 
 
-def records_digest(points: Mapping[str, PointRecords]) -> str:
+def records_digest(points: Mapping[str, PointDigest]) -> str:
     """Returns one digest over the records of every point, whatever their order."""
     lines = sorted(f"{point_id} {records.digest}\n" for point_id, records in points.items())
     return content_digest("".join(lines))

@@ -13,7 +13,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
-    PointRecords,
+    PointDigest,
     baseline_digest,
     bytes_digest,
     checkpoint_digest,
@@ -122,7 +122,7 @@ class Manifest(ResultModel):
     schema_version: Literal[2] = 2
     run_id: str
     config_hash: str
-    points: dict[str, PointRecords] = {}
+    points: dict[str, PointDigest] = {}
     made: dict[str, Made] = {}
     ran: tuple[MeasuredWith, ...] = ()
     contents: dict[str, int] = {}

@@ -4,7 +4,7 @@ A **plan** is arithmetic: it reads no value and starts no device. What a rule ca
 range (`Amount`), with the reason.
 """
 
-from orbax_bench_core.plan.layout import Amount, ArrayLayout, Layout
+from orbax_bench_core.plan.layout import Amount, ArrayLayout, SaveLayout
 from orbax_bench_core.plan.memory import MemoryBounds, Speeds, TimeBounds, load_bound
 from orbax_bench_core.plan.meshes import PlanMesh, read_mesh
 from orbax_bench_core.plan.options import StorageOptions, options_of
@@ -26,7 +26,6 @@ from orbax_bench_core.plan.view import plan_document, plans_document
 __all__ = [
     "Amount",
     "ArrayLayout",
-    "Layout",
     "MemoryBounds",
     "Plan",
     "PlanMesh",
@@ -34,6 +33,7 @@ __all__ = [
     "PlannedTree",
     "ReadArray",
     "ReadCost",
+    "SaveLayout",
     "Speeds",
     "StorageOptions",
     "TimeBounds",

@@ -100,7 +100,7 @@ class Amount:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Layout:
+class SaveLayout:
     """A save on a mesh.
 
     Attributes:
@@ -122,13 +122,13 @@ class Layout:
     reasons: tuple[str, ...]
 
 
-def predict(tree: PlannedTree, mesh: PlanMesh, options: StorageOptions) -> Layout:
+def predict(tree: PlannedTree, mesh: PlanMesh, options: StorageOptions) -> SaveLayout:
     """Predicts files, chunks and bytes of a save."""
     arrays = tuple(_array(tree, index, mesh, options) for index in range(len(tree.arrays)))
     host_bytes, host_chunks = _per_host(arrays, mesh)
     described = _metadata_bytes(tree, arrays, mesh, options)
     files, reasons = _files(tree, arrays, mesh, options)
-    return Layout(
+    return SaveLayout(
         arrays=arrays,
         files=files,
         num_bytes=_stored_bytes(arrays, options) + described,

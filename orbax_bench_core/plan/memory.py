@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from orbax_bench_core.document import num_bytes
-from orbax_bench_core.plan.layout import Layout
+from orbax_bench_core.plan.layout import SaveLayout
 from orbax_bench_core.plan.options import StorageOptions
 from orbax_bench_core.plan.reading import ReadCost
 
@@ -33,7 +33,7 @@ class MemoryBounds:
     load: int
 
 
-def memory_bounds(layout: Layout, reading: ReadCost, options: StorageOptions) -> MemoryBounds:
+def memory_bounds(layout: SaveLayout, reading: ReadCost, options: StorageOptions) -> MemoryBounds:
     """Returns the most that the process which is worst off takes.
 
     A save holds compressed chunks until they are written, which are at most as large as the
@@ -83,7 +83,7 @@ class TimeBounds:
 
 
 def time_bounds(
-    layout: Layout, reading: ReadCost, options: StorageOptions, speeds: Speeds
+    layout: SaveLayout, reading: ReadCost, options: StorageOptions, speeds: Speeds
 ) -> TimeBounds:
     """Returns the fewest seconds: bytes of the slowest host at the best speed.
 
@@ -100,7 +100,7 @@ def time_bounds(
     )
 
 
-def foretold(layout: Layout, reading: ReadCost, options: StorageOptions) -> Iterator[str]:
+def foretold(layout: SaveLayout, reading: ReadCost, options: StorageOptions) -> Iterator[str]:
     """Yields what will fail, and what to do.
 
     Orbax raises `ValueError: Requested more bytes than we reserved space for` when one shard does

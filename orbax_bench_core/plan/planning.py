@@ -12,7 +12,7 @@ from orbax_bench_core.config import CheckpointConfig, MeshConfig, Spec, explain
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.inventory import read_checkpoint
 from orbax_bench_core.limits import read
-from orbax_bench_core.plan.layout import Amount, Layout, predict
+from orbax_bench_core.plan.layout import Amount, SaveLayout, predict
 from orbax_bench_core.plan.memory import (
     MemoryBounds,
     Speeds,
@@ -61,7 +61,7 @@ class Plan:
     tree: PlannedTree
     mesh: PlanMesh
     options: StorageOptions
-    layout: Layout
+    layout: SaveLayout
     restore_mesh: PlanMesh
     reading: ReadCost
     memory: MemoryBounds
@@ -320,7 +320,7 @@ def _notes(tree: PlannedTree, mesh: PlanMesh, target: PlanMesh) -> list[str]:
     return notes
 
 
-def _of_replicas(layout: Layout, options: StorageOptions) -> Iterator[str]:
+def _of_replicas(layout: SaveLayout, options: StorageOptions) -> Iterator[str]:
     if options.use_replica_parallel and any(array.replicas > 1 for array in layout.arrays):
         yield (
             "each replica of an array writes a part; where JAX_PLATFORMS names GPUs, Orbax does so "

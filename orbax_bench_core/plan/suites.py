@@ -11,7 +11,7 @@ from typing import Any
 
 import pydantic
 
-from orbax_bench_core.config import CheckpointConfig, LoadedSuite, Source, explain, load_suite
+from orbax_bench_core.config import CheckpointConfig, LoadedSuite, SuiteSource, explain, load_suite
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.plan.options import StorageOptions, options_of
@@ -114,7 +114,7 @@ def _saves(
 
 def _read(file: str) -> dict[str, Any]:
     try:
-        found = Source(read_at_most(file).decode(), file).data
+        found = SuiteSource(read_at_most(file).decode(), file).data
     except FileNotFoundError:
         raise UserError(Problem("there is no such file", file=file)) from None
     except (OSError, ImportError, ValueError) as error:

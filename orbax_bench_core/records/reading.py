@@ -35,7 +35,7 @@ _REPEAT: Final = re.compile(r"(?P<kind>repeat|warmup)_(?P<index>0|[1-9]\d*)")
 _HOST: Final = re.compile(r"host_(?P<host>0|[1-9]\d*)\.json")
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """Place of a record.
 
     Attributes:
@@ -137,7 +137,7 @@ def unknown_points(root: epath.Path, known: Collection[str]) -> tuple[Stray, ...
     )
 
 
-def _files(root: epath.Path, point_id: str) -> Iterator[tuple[Place | None, str]]:
+def _files(root: epath.Path, point_id: str) -> Iterator[tuple[RecordPlace | None, str]]:
     """Yields what lies among the records of a point: its place, if it is one, and its path."""
     start, folder = str(root), f"records/{point_id}"
     for repeat in _names(f"{start}/{folder}"):
@@ -154,7 +154,7 @@ def _files(root: epath.Path, point_id: str) -> Iterator[tuple[Place | None, str]
                 yield _place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
 
 
-def places_of(root: epath.Path, point_id: str) -> list[Place]:
+def places_of(root: epath.Path, point_id: str) -> list[RecordPlace]:
     """Returns the places of records of a point or pair that have a file."""
     return [place for place, _ in _files(root, point_id) if place is not None]
 
@@ -182,15 +182,17 @@ def repeat_folder(repeat: int, warmup: bool) -> str:
     return f"{'warmup' if warmup else 'repeat'}_{repeat}"
 
 
-def _place_of(point_id: str, folder: str, file: str) -> Place | None:
+def _place_of(point_id: str, folder: str, file: str) -> RecordPlace | None:
     """Returns the place that names stand for, or None when no record has such names."""
     repeat, host = _REPEAT.fullmatch(folder), _HOST.fullmatch(file)
     if repeat is None or host is None:
         return None
-    return Place(point_id, int(repeat["index"]), repeat["kind"] == "warmup", int(host["host"]))
+    return RecordPlace(
+        point_id, int(repeat["index"]), repeat["kind"] == "warmup", int(host["host"])
+    )
 
 
-def misplaced(record: Record, place: Place, run_id: str) -> str:
+def misplaced(record: Record, place: RecordPlace, run_id: str) -> str:
     """Returns what a record says that its place does not; empty when they agree."""
     said = (record.point_id, record.repeat, record.warmup, record.host, record.run_id)
     if said == (*place, run_id) and record.host < record.num_hosts:

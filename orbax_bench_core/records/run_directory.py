@@ -35,8 +35,8 @@ from orbax_bench_core.leases import WHOLE, Fence, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.reading import (
     MAX_RECORD_BYTES,
-    Place,
     PointRecords,
+    RecordPlace,
     Stray,
     misplaced,
     places_of,
@@ -216,7 +216,7 @@ class RunDirectory:
 
         A torn record, and one of another point, repeat, host or run, is as if there were none.
         """
-        place = Place(point.id, repeat, warmup, host)
+        place = RecordPlace(point.id, repeat, warmup, host)
         path = self.root / place.path
         data = self._read(path)
         if data is None:
@@ -274,7 +274,7 @@ class RunDirectory:
 
     def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
         """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
-        data = self._read(self.root / Place(point.id, repeat, False, host).path)
+        data = self._read(self.root / RecordPlace(point.id, repeat, False, host).path)
         return "" if data is None else digest(data)
 
     def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> Record:
@@ -284,7 +284,7 @@ class RunDirectory:
         torn, which is kept beside it under a name that readers ignore, and one that is not of its
         place, under a lease alone.
         """
-        place = Place(record.point_id, record.repeat, record.warmup, record.host)
+        place = RecordPlace(record.point_id, record.repeat, record.warmup, record.host)
         path = self.root / place.path
         refuse_links(path.parent, self.root)
         record, data = _readable(record)

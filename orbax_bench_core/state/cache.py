@@ -21,7 +21,7 @@ _Key = tuple[str, str | None, Mesh | None]
 
 
 @dataclasses.dataclass(frozen=True)
-class State:
+class LoadedState:
     """Tree that a benchmark checkpoints, with its size and digest.
 
     Attributes:
@@ -37,7 +37,7 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class _Entry:
-    state: State
+    state: LoadedState
     held_bytes: int
 
 
@@ -56,7 +56,7 @@ class StateCache:
 
     def get(
         self, checkpoint: CheckpointConfig, mesh_config: MeshConfig | None, mesh: Mesh | None
-    ) -> State:
+    ) -> LoadedState:
         """Returns the state of a checkpoint on a mesh.
 
         It is made again if it is not kept or if a benchmark deleted or donated one of its arrays.
@@ -64,7 +64,7 @@ class StateCache:
         every process must call with the same arguments.
         """
         if checkpoint.is_empty:
-            return State(tree=None, digest={}, num_bytes=0)
+            return LoadedState(tree=None, digest={}, num_bytes=0)
         key = _key(checkpoint, mesh_config, mesh)
         entry = self._entries.pop(key, None)
         if entry is None or _is_damaged(entry.state.tree):
@@ -88,7 +88,7 @@ class StateCache:
         else:
             self._make_room(_bytes_to_hold(checkpoint, mesh))
             tree = generate(checkpoint.spec, seed=checkpoint.random_seed, mesh=mesh)
-        state = State(tree=tree, digest=digest(tree), num_bytes=tree_bytes(tree))
+        state = LoadedState(tree=tree, digest=digest(tree), num_bytes=tree_bytes(tree))
         return _Entry(state, held_bytes(tree))
 
     def _make_room(self, coming: int) -> None:

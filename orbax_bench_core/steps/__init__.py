@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps.comparison import Comparison, Judged, compare_arms, usual_minutes
+    from orbax_bench_core.steps.comparison import (
+        Comparison,
+        PairJudged,
+        compare_arms,
+        usual_minutes,
+    )
     from orbax_bench_core.steps.conclusions import (
         publish_async_study,
         publish_recovery,
@@ -45,9 +50,9 @@ __all__ = [
     "Conclusion",
     "Drills",
     "Experiment",
-    "Judged",
     "NothingFound",
     "Notifiers",
+    "PairJudged",
     "PointFailed",
     "RunSettings",
     "SoakGoal",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Judged(Event):
+class PairJudged(Event):
     """A pair has been looked at.
 
     Attributes:
@@ -59,7 +59,7 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
         if session.whole:  # several steps would overwrite each other
             write_verdicts(session.directory, so_far)
         verdict = next(point for point in so_far.points if point.point_id == pair.id)
-        session.watch(Judged(verdict=verdict))
+        session.watch(PairJudged(verdict=verdict))
         return verdict.next_look if needs_more(verdict) else None
 
     with measuring(session, lock=lock):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from orbax_bench_core.config import LoadedSuite, Source, parse_suite, with_keys, with_overrides
+from orbax_bench_core.config import LoadedSuite, SuiteSource, parse_suite, with_keys, with_overrides
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Session
 from orbax_bench_core.lineage import write_planned
@@ -39,7 +39,7 @@ def plan(
 ) -> list[str]:
     """Expands a suite, begins its run directory, and notes which step measures which points."""
     if arms:
-        suite_text = with_keys(suite_text, {"arms": Source(arms, "arms").data})
+        suite_text = with_keys(suite_text, {"arms": SuiteSource(arms, "arms").data})
 
     def read(overrides: Sequence[str]) -> LoadedSuite:
         return parse_suite(with_overrides(suite_text, overrides), file)

@@ -23,7 +23,7 @@ from orbax_bench_core.execute import (
 )
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.records import Record, RunInfo
-from orbax_bench_core.steps.comparison import Judged, compare_arms
+from orbax_bench_core.steps.comparison import PairJudged, compare_arms
 from orbax_bench_core.steps.experiments import measure_points
 
 SAID: Final = "orbax-bench: "
@@ -146,7 +146,7 @@ class _Log(Watcher):
             self._progress(event)
         elif isinstance(event, Retry):
             say(f"{event.point.name} repeat {event.index} is tried again: {event.reason}")
-        elif isinstance(event, Judged):
+        elif isinstance(event, PairJudged):
             self._judged(event)
 
     def _progress(self, progress: Progress) -> None:
@@ -156,7 +156,7 @@ class _Log(Watcher):
             status = progress.repeat.status
             say(f"{progress.point.name} repeat {progress.index}: {status}{reason}")
 
-    def _judged(self, event: Judged) -> None:
+    def _judged(self, event: PairJudged) -> None:
         verdict = event.verdict
         ratios = ", ".join(
             f"{operation.operation} {words.interval(operation.verdict)} "

@@ -8,7 +8,7 @@ from typing import Final
 
 import yaml
 
-from orbax_bench_core.config import KeyPath, Source
+from orbax_bench_core.config import KeyPath, SuiteSource
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.suite_files.edits import FRAMEWORK, Edit, Migration, edited
 from orbax_bench_core.suite_files.moved_module import migrate_module
@@ -17,7 +17,7 @@ from orbax_bench_core.sweep import benchmark_of, is_builtin
 
 def migrate_suite(text: str, file: str) -> Migration:
     """Migrates a suite; its sweep points and their ids stay the same."""
-    source = Source(text, file)
+    source = SuiteSource(text, file)
     edits: list[Edit] = []
     left: list[Problem] = []
     for path, node in _values(_composed(text, file), ()):

@@ -17,7 +17,7 @@ from orbax_bench_core.worker.proofs import (
     LINES,
     PROOFS,
     UNKNOWN,
-    Evidence,
+    OptionEvidence,
     prove,
     unproved,
 )
@@ -98,7 +98,7 @@ class EffectListener(logging.Filter):
         traces: epath.Path,
     ) -> tuple[OptionEffect, ...]:
         """Returns what is proven of each option that files, samples, events or the log can tell."""
-        evidence = Evidence(
+        evidence = OptionEvidence(
             options=point.options,
             directory=directory,
             traces=traces,
@@ -124,7 +124,7 @@ def require_effects(effects: Iterable[OptionEffect], given: Iterable[str]) -> No
             raise OptionWithoutEffect(effect)
 
 
-def _effect(benchmark: str, option: str, asked: Any, evidence: Evidence) -> OptionEffect:
+def _effect(benchmark: str, option: str, asked: Any, evidence: OptionEvidence) -> OptionEffect:
     """Says what is proven of an option; of a class of somebody's own only its author knows it."""
     found = prove(benchmark, option, asked, evidence) if benchmark else unproved(UNKNOWN)
     return OptionEffect(option=option, asked=asked, state=found.state, proof=found.proof)

@@ -46,7 +46,7 @@ LINES: Final = (
 """What stands in the formats of those lines of Orbax's log that tell settings."""
 
 
-class Finding(NamedTuple):
+class ProvenEffect(NamedTuple):
     """What is proven of one option, and by what."""
 
     state: Effect
@@ -54,7 +54,7 @@ class Finding(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evidence:
+class OptionEvidence:
     """Traces that a repeat left.
 
     Attributes:
@@ -121,20 +121,22 @@ class Evidence:
         return any(event == _BROADCAST for event, _ in self.heard)
 
 
-Rule = Callable[[Any, Evidence], Finding]
+Rule = Callable[[Any, OptionEvidence], ProvenEffect]
 _Read = Callable[[StoredCheckpoint], bool | None]
 
 
-def unproved(why: str) -> Finding:
+def unproved(why: str) -> ProvenEffect:
     """Returns the finding that nothing tells, and why."""
-    return Finding("not proved", why)
+    return ProvenEffect("not proved", why)
 
 
-def _judged(holds: bool, proof: str) -> Finding:
-    return Finding("in effect" if holds else "not in effect", proof)
+def _judged(holds: bool, proof: str) -> ProvenEffect:
+    return ProvenEffect("in effect" if holds else "not in effect", proof)
 
 
-def _by_trees(asked: Any, evidence: Evidence, read: _Read, proofs: tuple[str, str]) -> Finding:
+def _by_trees(
+    asked: Any, evidence: OptionEvidence, read: _Read, proofs: tuple[str, str]
+) -> ProvenEffect:
     """Compares with what every tree says; `proofs` are of what is, and of what is not."""
     found = {value for tree in evidence.trees if (value := read(tree)) is not None}
     if not found:
@@ -155,19 +157,19 @@ def _all_alike(values: Iterable[bool]) -> bool | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _ocdbt(asked: Any, evidence: Evidence) -> Finding:
+def _ocdbt(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     proofs = ("the arrays lie in one database, manifest.ocdbt", "there is no manifest.ocdbt")
     return _by_trees(asked, evidence, lambda tree: tree.ocdbt, proofs)
 
 
-def _zarr3(asked: Any, evidence: Evidence) -> Finding:
+def _zarr3(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     def read(tree: StoredCheckpoint) -> bool | None:
         return _all_alike(array.zarr_format == 3 for array in _described(tree))
 
     return _by_trees(asked, evidence, read, ("every array has a zarr.json", "arrays have .zarray"))
 
 
-def _compression(asked: Any, evidence: Evidence) -> Finding:
+def _compression(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     def read(tree: StoredCheckpoint) -> bool | None:
         return _all_alike(array.compressor is not None for array in _described(tree))
 
@@ -179,12 +181,12 @@ def _compression(asked: Any, evidence: Evidence) -> Finding:
     return _by_trees(asked, evidence, read, proofs)
 
 
-def _array_metadata(asked: Any, evidence: Evidence) -> Finding:
+def _array_metadata(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     proofs = ("there are array_metadatas", "there are no array_metadatas")
     return _by_trees(asked, evidence, lambda tree: tree.has_array_metadata, proofs)
 
 
-def _dtype(asked: Any, evidence: Evidence) -> Finding:
+def _dtype(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if asked is None:
         return unproved("files do not say which dtypes the arrays had before they were saved")
     # Python's own numbers, which nobody casts, lie there as arrays without axes.
@@ -201,7 +203,7 @@ def _dtype(asked: Any, evidence: Evidence) -> Finding:
     )
 
 
-def _chunks(asked: Any, evidence: Evidence) -> Finding:
+def _chunks(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     saved = [array for tree in evidence.trees for array in tree.arrays]
     # Of scalars nobody says it.
     whole = {array.zarr: one for array in saved if (one := array.is_one_chunk) is not None}
@@ -210,16 +212,16 @@ def _chunks(asked: Any, evidence: Evidence) -> Finding:
     largest = max(zarr.chunk_bytes for zarr in whole if zarr is not None)
     if asked is None:
         if all(whole.values()):
-            return Finding("in effect", "every array has one chunk per shard")
+            return ProvenEffect("in effect", "every array has one chunk per shard")
         return unproved("some arrays have several chunks per shard, by Orbax's own limit")
     if largest > asked:
-        return Finding("not in effect", f"the largest chunk has {largest} bytes")
+        return ProvenEffect("not in effect", f"the largest chunk has {largest} bytes")
     if all(whole.values()):
         return unproved(f"no shard is larger than its one chunk, of at most {largest} bytes")
-    return Finding("in effect", f"the largest chunk has {largest} bytes")
+    return ProvenEffect("in effect", f"the largest chunk has {largest} bytes")
 
 
-def _shards(asked: Any, evidence: Evidence) -> Finding:
+def _shards(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     """Tells on how many devices a model lay that was saved, by the array with most shards."""
     parts = [
         array.num_bytes // array.zarr.chunk_bytes
@@ -230,10 +232,10 @@ def _shards(asked: Any, evidence: Evidence) -> Finding:
     if asked is None or not parts:
         return unproved("null takes all devices of the mesh, or no array tells its shards")
     proof = f"an array was saved in {max(parts)} shards"
-    return Finding("in effect", proof) if max(parts) == asked else unproved(proof)
+    return ProvenEffect("in effect", proof) if max(parts) == asked else unproved(proof)
 
 
-def _replica_parallel(asked: Any, evidence: Evidence) -> Finding:
+def _replica_parallel(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.said(r"host memory with options: use_replica_parallel=(\w+)")
     if len(found) == 1:
         said = found.pop().lower()
@@ -242,7 +244,7 @@ def _replica_parallel(asked: Any, evidence: Evidence) -> Finding:
     return _by_label(asked, evidence, "use_replica_parallel")
 
 
-def _by_label(asked: Any, evidence: Evidence, name: str) -> Finding:
+def _by_label(asked: Any, evidence: OptionEvidence, name: str) -> ProvenEffect:
     found = evidence.labels(name)
     if not found:
         return unproved(f"Orbax fired no event with the label {name}")
@@ -252,18 +254,18 @@ def _by_label(asked: Any, evidence: Evidence, name: str) -> Finding:
     return _judged(holds, f"Orbax's event {_HANDLER} says {name}={found.pop()}")
 
 
-def _separate_folder(asked: Any, evidence: Evidence) -> Finding:
+def _separate_folder(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if any(tree.has_replica_folders for tree in evidence.trees):
         return _judged(bool(asked), "there are directories ocdbt.process_replica_*")
     found = _by_label(asked, evidence, "enable_replica_parallel_separate_folder")
     if asked and found.state == "in effect":
         return unproved("Orbax was told so, and no replica had a part of an array to write")
     if not asked and evidence.trees:
-        return Finding("in effect", "there are no directories ocdbt.process_replica_*")
+        return ProvenEffect("in effect", "there are no directories ocdbt.process_replica_*")
     return found
 
 
-def _broadcast(asked: Any, evidence: Evidence) -> Finding:
+def _broadcast(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     kinds = evidence.labels("type")
     if evidence.broadcast:
         return _judged(bool(asked), f"Orbax's event {_BROADCAST} was heard")
@@ -276,7 +278,7 @@ def _broadcast(asked: Any, evidence: Evidence) -> Finding:
     return unproved("Orbax made a handler that broadcasts, and no broadcast was heard")
 
 
-def _async(asked: Any, evidence: Evidence) -> Finding:
+def _async(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if asked is not None and "save" in evidence.counts:
         background = "save_background" in evidence.counts
         proof = "the save has a part in the background" if background else "all of the save blocks"
@@ -287,16 +289,16 @@ def _async(asked: Any, evidence: Evidence) -> Finding:
     (kind,) = found  # Orbax's managers may save in the background and wait
     proof = f"Orbax's log says [{kind}] of its saves"
     holds = (kind == "async") == bool(asked)
-    return Finding("in effect", proof) if holds else unproved(proof)
+    return ProvenEffect("in effect", proof) if holds else unproved(proof)
 
 
-def _async_by_first_name(asked: Any, evidence: Evidence) -> Finding:
+def _async_by_first_name(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if evidence.options.get("enable_async_save") is not None:
         return unproved("enable_async_save is given, and decides")
     return _async(asked, evidence)
 
 
-def _async_by_second_name(asked: Any, evidence: Evidence) -> Finding:
+def _async_by_second_name(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if asked is None:
         return unproved("null leaves it to async_enabled")
     return _async(asked, evidence)
@@ -305,7 +307,7 @@ def _async_by_second_name(asked: Any, evidence: Evidence) -> Finding:
 def _limit(key: str) -> Rule:
     pattern = rf"(?<![a-z_]){key}[:=] ?(None|\d+)"
 
-    def rule(asked: Any, evidence: Evidence) -> Finding:
+    def rule(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
         found = evidence.said(pattern)
         if not found:
             return unproved(f"Orbax's log line on {key} was not seen")
@@ -313,26 +315,26 @@ def _limit(key: str) -> Rule:
         wanted = {"None"} if asked is None else {str(int(asked * unit)) for unit in (_GIB, _GB)}
         said = f"Orbax's log says {key}: {', '.join(sorted(found))}"
         if found & wanted:
-            return Finding("in effect", said)
-        return unproved(said) if asked is None else Finding("not in effect", said)
+            return ProvenEffect("in effect", said)
+        return unproved(said) if asked is None else ProvenEffect("not in effect", said)
 
     return rule
 
 
-def _colocated(asked: Any, evidence: Evidence) -> Finding:
+def _colocated(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.labels("dispatcher")
     proof = f"Orbax's event {_HANDLER} says dispatcher={', '.join(sorted(found))}"
     if asked and found - {"none"}:
-        return Finding("in effect", proof)
+        return ProvenEffect("in effect", proof)
     if not asked and found == {"none"}:
-        return Finding("in effect", proof)
+        return ProvenEffect("in effect", proof)
     return unproved(proof if found else "Orbax fired no event that names its dispatcher")
 
 
 def _manager(*patterns: str, persistent: bool = False) -> Rule:
     """Returns a rule by the settings that Orbax logs of its managers; the first pattern counts."""
 
-    def rule(asked: Any, evidence: Evidence) -> Finding:
+    def rule(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
         tier = re.compile(f"root_directory={re.escape(str(evidence.directory))}/persistent[/:]")
         created = [line for line in evidence.lines if "CheckpointManager created" in line]
         lines = [line for line in created if bool(tier.search(line)) == persistent]
@@ -350,20 +352,20 @@ def _manager(*patterns: str, persistent: bool = False) -> Rule:
 def _interval(folders: str) -> Rule:
     """Returns a rule by the steps that were kept in each of some folders of a repeat."""
 
-    def rule(asked: Any, evidence: Evidence) -> Finding:
+    def rule(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
         kept: dict[str, list[int]] = {}
         for step in matching(evidence.directory, f"{folders}/*"):
             if step.name.isdecimal():
                 kept.setdefault(str(step.parent), []).append(int(step.name))
         apart = {b - a for steps in kept.values() for a, b in itertools.pairwise(sorted(steps))}
         if apart == {asked}:
-            return Finding("in effect", f"steps {asked} apart lie in {folders}")
+            return ProvenEffect("in effect", f"steps {asked} apart lie in {folders}")
         return unproved(f"no two steps that lie in {folders} tell it")
 
     return rule
 
 
-def _policies(asked: Any, evidence: Evidence) -> Finding:
+def _policies(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     text = " ".join(line for line in evidence.lines if "CheckpointManager created" in line)
     policies = [*asked.get("preservation_policies", ()), *asked.get("save_decision_policies", ())]
     for policy in policies:
@@ -373,18 +375,18 @@ def _policies(asked: Any, evidence: Evidence) -> Finding:
         if not any(re.findall(r"\d+", found) == numbers for found in named):
             return unproved(f"Orbax's log line on its manager does not show {policy}")
     shown = ", ".join(re.findall(r"\b[A-Z]\w+\([^()]*=\d[^()]*\)", text))
-    return Finding("in effect", f"Orbax's log says of its manager {shown}")
+    return ProvenEffect("in effect", f"Orbax's log says of its manager {shown}")
 
 
-def _counted(what: str, count: Callable[[Evidence], int]) -> Rule:
-    def rule(asked: Any, evidence: Evidence) -> Finding:
+def _counted(what: str, count: Callable[[OptionEvidence], int]) -> Rule:
+    def rule(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
         found = count(evidence)
         return _judged(found == asked, f"{what}: {found}")
 
     return rule
 
 
-def _offered(evidence: Evidence) -> int:
+def _offered(evidence: OptionEvidence) -> int:
     """Returns how many steps were trained, or offered to a manager."""
     counts = evidence.counts
     if trained := counts["train_step"] or counts["step"] or evidence.steps("train"):
@@ -393,20 +395,20 @@ def _offered(evidence: Evidence) -> int:
     return offered // _SOURCES if "restore_from_peer" in counts else offered
 
 
-def _steps_during(asked: Any, evidence: Evidence) -> Finding:
+def _steps_during(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.steps("steps_during")
     if found < asked:
         return unproved(f"the save had ended after {found} steps beside it")
     return _judged(found == asked, f"{found} steps were taken beside the save")
 
 
-def _cancelled(asked: Any, evidence: Evidence) -> Finding:
+def _cancelled(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.counts.keys() & {"cancel", "cancel_too_late"}
     proof = f"{', '.join(found)} was measured" if found else "no cancellation was measured"
     return _judged(bool(found) == bool(asked), proof)
 
 
-def _cache_of_programs(asked: Any, evidence: Evidence) -> Finding:
+def _cache_of_programs(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = (evidence.directory / "compilation_cache").exists()
     if asked != "off" and not found:
         return unproved("JAX has compiled nothing that this process had not compiled before")
@@ -416,7 +418,7 @@ def _cache_of_programs(asked: Any, evidence: Evidence) -> Finding:
     return _judged(found == (asked != "off"), proof)
 
 
-def _tier(asked: Any, evidence: Evidence) -> Finding:
+def _tier(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = "storage"
     if any("Configured emergency" in line for line in evidence.lines):
         found = "local"
@@ -425,7 +427,7 @@ def _tier(asked: Any, evidence: Evidence) -> Finding:
     return _judged(found == asked, f"by its folders and Orbax's log the job saved to {found}")
 
 
-def _loaded(asked: Any, evidence: Evidence) -> Finding:
+def _loaded(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.said(r"Started load checkpoint @ (.+)\.$")
     if not found:
         return unproved("Orbax's log line on a load was not seen")
@@ -433,19 +435,19 @@ def _loaded(asked: Any, evidence: Evidence) -> Finding:
     below = [path.startswith(root) for path in found]  # its own checkpoint is verified by a load
     proof = f"Orbax's log says that it loads {', '.join(sorted(found))}"
     holds = all(below) if asked is None else any(below)
-    return Finding("in effect", proof) if holds else unproved(proof)
+    return ProvenEffect("in effect", proof) if holds else unproved(proof)
 
 
-def _captured(asked: Any, evidence: Evidence) -> Finding:
+def _captured(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if asked is None:
         return unproved("null asks for nothing")
     file = absolute(asked) / _DIGESTS
     if file.exists() and evidence.wrote(file):
-        return Finding("in effect", f"{file} was written")
+        return ProvenEffect("in effect", f"{file} was written")
     return unproved(f"{file} was not written in this repeat")
 
 
-def _one_host_lists(asked: Any, evidence: Evidence) -> Finding:
+def _one_host_lists(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if "reload" not in evidence.counts:
         return unproved("no manager has listed its steps")
     found = any("[single_host_load_and_broadcast]" in line for line in evidence.lines)
@@ -453,7 +455,7 @@ def _one_host_lists(asked: Any, evidence: Evidence) -> Finding:
     return _judged(found == bool(asked), proof if found else proof.replace("names", "never names"))
 
 
-def _broadcast_limit(asked: Any, evidence: Evidence) -> Finding:
+def _broadcast_limit(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     numbers = evidence.said(r"Total number of broadcasts: (\d+)")
     asks_memory = any("Using available memory" in line for line in evidence.lines)
     if not numbers:
@@ -462,52 +464,56 @@ def _broadcast_limit(asked: Any, evidence: Evidence) -> Finding:
     if asked is None:
         return _judged(asks_memory, f"{proof}, and asked for free memory: {asks_memory}")
     if asks_memory:
-        return Finding("not in effect", f"{proof}, by free memory")
-    return Finding("in effect", proof) if numbers != {"1"} else unproved(f"{proof}: all fitted")
+        return ProvenEffect("not in effect", f"{proof}, by free memory")
+    return (
+        ProvenEffect("in effect", proof) if numbers != {"1"} else unproved(f"{proof}: all fitted")
+    )
 
 
-def _files_per_thread(evidence: Evidence) -> tuple[bool, int]:
+def _files_per_thread(evidence: OptionEvidence) -> tuple[bool, int]:
     threads = evidence.options["save_thread_count"]
     return threads == 1, len([*matching(evidence.directory, "ckpt/__0_*.distcp")])
 
 
-def _single_file(asked: Any, evidence: Evidence) -> Finding:
+def _single_file(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     one_thread, files = _files_per_thread(evidence)
     proof = f"the first process has written {files} files"
     return _judged((files == 1) == bool(asked), proof) if one_thread else unproved(proof)
 
 
-def _threads(asked: Any, evidence: Evidence) -> Finding:
+def _threads(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     _, files = _files_per_thread(evidence)
     proof = f"the first process has written {files} files"
     if not evidence.options["single_file_per_rank"]:
         return unproved(f"{proof}, one for each tensor, whatever the number of threads")
-    return Finding("in effect", proof) if files == asked else unproved(proof)
+    return ProvenEffect("in effect", proof) if files == asked else unproved(proof)
 
 
-def _traced(evidence: Evidence, below: str) -> bool:
+def _traced(evidence: OptionEvidence, below: str) -> bool:
     """Tells whether the profiler has written traces of the point, which warm-ups are for."""
     files = f"{evidence.traces.name}__*/{below}plugins/profile/*/*.xplane.pb"
     return any(matching(evidence.traces.parent, files))
 
 
-def _trace(asked: Any, evidence: Evidence) -> Finding:
+def _trace(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if _traced(evidence, "") or _traced(evidence, "warmup_*/"):
         proof = "there are traces of the point"
-        return Finding("in effect", proof) if asked else unproved(f"{proof}, by another option")
+        return (
+            ProvenEffect("in effect", proof) if asked else unproved(f"{proof}, by another option")
+        )
     proof = "there are no traces of the point"
-    return unproved(proof) if asked else Finding("in effect", proof)
+    return unproved(proof) if asked else ProvenEffect("in effect", proof)
 
 
-def _trace_each(asked: Any, evidence: Evidence) -> Finding:
+def _trace_each(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     each = _traced(evidence, "warmup_*/")
     if not each and not _traced(evidence, ""):
         return unproved("there are no traces of the point")
     proof = f"there are traces of {'each' if each else 'one'} traced warm-up"
-    return Finding("in effect", proof) if each == bool(asked) else unproved(proof)
+    return ProvenEffect("in effect", proof) if each == bool(asked) else unproved(proof)
 
 
-def _tracemalloc(asked: Any, evidence: Evidence) -> Finding:
+def _tracemalloc(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = any(sample.metric == _TRACEMALLOC for sample in evidence.samples)
     return _judged(found == bool(asked), f"{_TRACEMALLOC} was {'' if found else 'not '}measured")
 
@@ -654,7 +660,7 @@ NOT_TRIED: Final[Mapping[str, str]] = MappingProxyType(
 """Why all options of a benchmark are not proved by any test."""
 
 
-def prove(benchmark: str, option: str, asked: Any, evidence: Evidence) -> Finding:
+def prove(benchmark: str, option: str, asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     """Returns what is proven of an option of a built-in benchmark."""
     why = NOT_PROVED.get(f"{benchmark}.{option}")
     proof = PROOFS.get(option)

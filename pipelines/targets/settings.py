@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import pydantic
 
-from orbax_bench_core.config import ConfigModel, Source, explain, read_value
+from orbax_bench_core.config import ConfigModel, SuiteSource, explain, read_value
 from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.files import checked_path, read_at_most
 from orbax_bench_core.launchers import Gpus, SliceShape, parse_gpus, parse_slice
@@ -314,7 +314,7 @@ def read_text(path: str, what: str) -> str:
 
 
 def _settings_of(file: str) -> dict[str, Any]:
-    source = Source(read_text(file, "settings file"), file)
+    source = SuiteSource(read_text(file, "settings file"), file)
     if not isinstance(source.data, dict):
         raise UserError(source.problem("settings are a mapping of keys to values", ()))
     _validated(source.data, lambda path: source.problem("", path))

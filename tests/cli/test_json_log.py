@@ -4,7 +4,7 @@ import json
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.execute import Progress, Retry
 from orbax_bench_core.records import ErrorInfo
-from orbax_bench_core.steps import Judged
+from orbax_bench_core.steps import PairJudged
 from tests.support.repeats import repeat_over
 from tests.support.verdicts import make_operation, make_verdicts  # noqa: F401 - fixtures
 
@@ -47,7 +47,7 @@ def test_a_try_that_is_made_again_says_why(make_point):
 
 def test_a_look_says_what_decided_and_what_is_left_open(make_operation, make_verdicts):
     verdict = make_verdicts("p", make_operation(), endpoint="failures", word="INCONCLUSIVE")
-    [judged] = events(Judged(verdict=verdict))
+    [judged] = events(PairJudged(verdict=verdict))
     assert (judged["verdict"], judged["endpoint"]) == ("INCONCLUSIVE", "failures")
     assert judged["failures"] is None
     assert judged["operations"]["save"]["stalls"] is None

@@ -11,7 +11,7 @@ from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.execute import Progress, Retry
 from orbax_bench_core.records import ErrorInfo
-from orbax_bench_core.steps import Judged
+from orbax_bench_core.steps import PairJudged
 from tests.support.repeats import repeat_over
 from tests.support.verdicts import eventful, make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
 
@@ -82,7 +82,7 @@ def kept(text):
 
 def test_a_look_is_one_line_in_a_log(log, judge, undecided, points):
     verdict = judge(0, undecided("load", 1.05), undecided("save", 1.06, low=0.95, high=1.17))
-    assert log(lambda live: live(Judged(verdict=verdict))) == (
+    assert log(lambda live: live(PairJudged(verdict=verdict))) == (
         f"? INCONCLUSIVE 20/20 save [0.950–1.170] 1.060x {points[0].name}\n"
     )
 
@@ -91,15 +91,17 @@ def test_operations_are_those_that_were_measured_although_times_were_settled_bef
     log, judge, undecided
 ):
     verdict = judge(0, undecided(operations=10), blocks=10)
-    assert log(lambda live: live(Judged(verdict=verdict))).startswith("? INCONCLUSIVE 20/20 save")
+    assert log(lambda live: live(PairJudged(verdict=verdict))).startswith(
+        "? INCONCLUSIVE 20/20 save"
+    )
 
 
 def test_every_look_is_a_line_in_a_log(log, judge, undecided):
     text = log(
         lambda live: [
-            live(Judged(verdict=judge(0, undecided()))),
-            live(Judged(verdict=judge(1))),
-            live(Judged(verdict=judge(0))),
+            live(PairJudged(verdict=judge(0, undecided()))),
+            live(PairJudged(verdict=judge(1))),
+            live(PairJudged(verdict=judge(0))),
         ]
     )
     assert [line.split()[1] for line in text.splitlines()] == ["INCONCLUSIVE", "PASS", "PASS"]
@@ -107,7 +109,7 @@ def test_every_look_is_a_line_in_a_log(log, judge, undecided):
 
 def test_a_failed_point_says_why(log, judge, undecided):
     verdict = judge(0, undecided(), failed=True, reason="the candidate failed: [no]")
-    assert log(lambda live: live(Judged(verdict=verdict))).endswith(
+    assert log(lambda live: live(PairJudged(verdict=verdict))).endswith(
         ": the candidate failed: [no]\n"
     )
 
@@ -162,14 +164,20 @@ def test_a_terminal_shows_what_runs_now(terminal, points, make_record):
 
 @pytest.mark.parametrize("word", ["PASS", "REGRESSION"])
 def test_a_point_with_its_verdict_leaves_its_line(terminal, judge, make_operation, word):
-    text = terminal(lambda live: live(Judged(verdict=judge(0, make_operation("save", word, 1.0)))))
+    text = terminal(
+        lambda live: live(PairJudged(verdict=judge(0, make_operation("save", word, 1.0))))
+    )
     assert [line.split()[1] for line in kept(text)] == [word]
 
 
 def test_a_look_on_a_terminal_is_no_line_until_the_end(terminal, judge, undecided):
     def happen(live):
         for _ in range(2):
-            live(Judged(verdict=judge(1, undecided(low=0.95, high=1.17, operations=10), blocks=5)))
+            live(
+                PairJudged(
+                    verdict=judge(1, undecided(low=0.95, high=1.17, operations=10), blocks=5)
+                )
+            )
 
     (line,) = kept(terminal(happen))
     assert line.startswith("? INCONCLUSIVE 10/20 save [0.950–1.170] 1.060x ")
@@ -188,11 +196,11 @@ def test_failed_attempts_are_counted_as_they_come(log, points, judge, undecided,
         for index in (5, 6):
             repeat = repeat_over({0: record}, 1)
             live(Progress(point=points[0], index=index, arm="candidate", block=1, repeat=repeat))
-        live(Judged(verdict=judge(0, undecided())))
+        live(PairJudged(verdict=judge(0, undecided())))
 
     assert "(failed: candidate 2)" in log(happen)
 
 
 def test_a_verdict_that_other_things_than_time_decided_says_so(log, judge, undecided):
     verdict = judge(0, undecided(), endpoint="stalls")
-    assert log(lambda live: live(Judged(verdict=verdict))).endswith(": decided by stalls\n")
+    assert log(lambda live: live(PairJudged(verdict=verdict))).endswith(": decided by stalls\n")

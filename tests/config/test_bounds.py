@@ -5,7 +5,7 @@ import time
 import pytest
 
 from orbax_bench_core.config import SuiteError, load_suite
-from orbax_bench_core.config.source import Source
+from orbax_bench_core.config.source import SuiteSource
 
 WHOLE = "suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {}}\n"
 LEVELS = "\n".join(f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))
@@ -178,7 +178,7 @@ def test_of_many_mistakes_the_first_are_said_and_the_others_counted(tmp_path):
 def test_both_parsers_have_the_same_messages(text, monkeypatch):
     def message():
         with pytest.raises(SuiteError) as caught:
-            Source(text)
+            SuiteSource(text)
         return str(caught.value)
 
     quick = message()

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.config.errors import SuiteError
-from orbax_bench_core.config.source import Source, dotted
+from orbax_bench_core.config.source import SuiteSource, dotted
 
 
 @pytest.mark.slow
@@ -24,7 +24,7 @@ from orbax_bench_core.config.source import Source, dotted
 )
 def test_what_is_not_yaml_is_one_problem_at_its_line(text, line, message):
     with pytest.raises(SuiteError) as caught:
-        Source(text, "s.yaml")
+        SuiteSource(text, "s.yaml")
     (problem,) = caught.value.problems
     assert (problem.file, problem.line) == ("s.yaml", line)
     assert message in problem.message
@@ -41,7 +41,7 @@ def test_what_is_not_yaml_is_one_problem_at_its_line(text, line, message):
 )
 def test_a_duplicate_key_names_both_lines(text, line, key, first):
     with pytest.raises(SuiteError) as caught:
-        Source(text, "s.yaml")
+        SuiteSource(text, "s.yaml")
     (problem,) = caught.value.problems
     assert (problem.line, problem.key) == (line, key)
     assert f"first given on line {first}; remove one" in problem.message
@@ -50,7 +50,7 @@ def test_a_duplicate_key_names_both_lines(text, line, key, first):
 @pytest.mark.parametrize("kind", ["object/apply:os.mkdir", "object/new:os.mkdir"])
 def test_a_python_tag_is_refused_and_nothing_is_executed(kind, tmp_path):
     with pytest.raises(SuiteError) as caught:
-        Source(f"a: 1\nb: !!python/{kind} ['{tmp_path}/made']\n", "s.yaml")
+        SuiteSource(f"a: 1\nb: !!python/{kind} ['{tmp_path}/made']\n", "s.yaml")
     (problem,) = caught.value.problems
     assert problem.line == 2
     assert "remove the tag" in problem.message
@@ -66,14 +66,14 @@ def test_a_python_tag_is_refused_and_nothing_is_executed(kind, tmp_path):
 )
 def test_an_anchor_that_contains_itself_is_refused(text, key, line):
     with pytest.raises(SuiteError) as caught:
-        Source(text, "s.yaml")
+        SuiteSource(text, "s.yaml")
     (problem,) = caught.value.problems
     assert (problem.key, problem.message) == (key, "an anchor that contains itself")
     assert problem.line in (line, line + 1)
 
 
 def test_an_anchor_used_twice_is_no_duplicate_and_no_circle():
-    assert Source("a: &x {b: 1}\nc: *x\nd: [*x, *x]\n").data["d"] == [{"b": 1}, {"b": 1}]
+    assert SuiteSource("a: &x {b: 1}\nc: *x\nd: [*x, *x]\n").data["d"] == [{"b": 1}, {"b": 1}]
 
 
 MERGED = """\
@@ -87,7 +87,7 @@ both:
 
 
 def test_merge_keys_fill_in_what_is_not_given():
-    assert Source(MERGED).data["both"] == {"left": 1, "right": 3}
+    assert SuiteSource(MERGED).data["both"] == {"left": 1, "right": 3}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_merge_keys_fill_in_what_is_not_given():
     ],
 )
 def test_a_path_has_the_line_of_its_key(path, line):
-    assert Source(MERGED).line(path) == line
+    assert SuiteSource(MERGED).line(path) == line
 
 
 @pytest.mark.parametrize(

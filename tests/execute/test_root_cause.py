@@ -2,12 +2,12 @@
 
 import pytest
 
-from orbax_bench_core.execute.group_wait import Cause, Evidence, first_failed_host
+from orbax_bench_core.execute.group_wait import Cause, HostEvidence, first_failed_host
 from orbax_bench_core.execute.liveness import Judgement, Liveness
 
 
 def shows(liveness=Liveness.UNKNOWN, **found):
-    return Evidence(judgement=Judgement(liveness=liveness, lasting_s=1, said=""), **found)
+    return HostEvidence(judgement=Judgement(liveness=liveness, lasting_s=1, said=""), **found)
 
 
 ABORTED = shows(

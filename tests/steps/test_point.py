@@ -7,7 +7,7 @@ import pytest
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.execute import Event, LocalHost, Progress, RunSettings, Session, Watcher
 from orbax_bench_core.steps import (
-    Judged,
+    PairJudged,
     PointFailed,
     compare_arms,
     measure_points,
@@ -117,7 +117,7 @@ def test_a_watcher_is_told_of_every_look_and_the_verdict_of_a_whole_run_is_kept(
     session = begin(ARMS)
     verdicts = compare_arms(session, lock=False)
     assert verdicts.word == "REGRESSION"
-    assert [event.verdict for event in session.watch.of(Judged)] == list(verdicts.points)
+    assert [event.verdict for event in session.watch.of(PairJudged)] == list(verdicts.points)
     assert (session.directory.root / "verdicts.json").exists()
 
 
@@ -128,7 +128,7 @@ def test_a_step_leaves_the_verdict_of_the_run_to_others(begin):
     outcome = measure_batch(session, lock=False)
     [records] = outcome.records.values()
     assert {record.arm for record in records} == {"baseline", "candidate"}
-    [judged] = session.watch.of(Judged)
+    [judged] = session.watch.of(PairJudged)
     assert judged.verdict.point_id == session.entries[0].id
     assert not (session.directory.root / "verdicts.json").exists()
 

@@ -71,7 +71,7 @@ class Ratio(ResultModel):
         )
 
 
-class Kind(ResultModel):
+class SaveKind(ResultModel):
     """The repeats of one kind of save.
 
     Attributes:
@@ -104,8 +104,8 @@ class Size(ResultModel):
     checkpoint: str
     num_parameters: int | None
     num_bytes: int
-    blocking: Kind
-    background: Kind
+    blocking: SaveKind
+    background: SaveKind
     saved: Ratio
     overhead: Ratio
 

@@ -18,9 +18,9 @@ from typing import Any, Final
 from orbax_bench_core.analysis.async_study.model import (
     AsyncStudy,
     Fit,
-    Kind,
     Line,
     Ratio,
+    SaveKind,
     Seconds,
     Size,
     SizeSeries,
@@ -268,8 +268,8 @@ def _size(
     )
 
 
-def _kind(points: Sequence[list[Repeat]], times: Mapping[str, Sequence[float]]) -> Kind:
-    return Kind(
+def _kind(points: Sequence[list[Repeat]], times: Mapping[str, Sequence[float]]) -> SaveKind:
+    return SaveKind(
         point_ids=tuple(repeats[0].series.id for repeats in points),
         failed=sum(end.failed + end.skipped for end in _endings(points)),
         blocked=seconds_of(times[BLOCKED]),

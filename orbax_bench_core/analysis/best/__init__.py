@@ -2,7 +2,7 @@
 
 from orbax_bench_core.analysis.best.build import best, best_of, read_best
 from orbax_bench_core.analysis.best.confidence import NEAR, separation
-from orbax_bench_core.analysis.best.factorial import Layout, analyse
+from orbax_bench_core.analysis.best.factorial import FactorialLayout, analyse
 from orbax_bench_core.analysis.best.goals import parse_goal
 from orbax_bench_core.analysis.best.model import Best
 from orbax_bench_core.analysis.best.observations import Observer
@@ -14,7 +14,7 @@ __all__ = [
     "LEVEL",
     "NEAR",
     "Best",
-    "Layout",
+    "FactorialLayout",
     "Observer",
     "analyse",
     "best",

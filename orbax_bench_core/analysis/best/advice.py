@@ -14,8 +14,8 @@ from orbax_bench_core.analysis.best.factorial import Factorial
 from orbax_bench_core.analysis.best.goals import MEASURES
 from orbax_bench_core.analysis.best.model import (
     Confidence,
-    Difference,
     Goal,
+    OptionDifference,
     Ranking,
     Recommendation,
 )
@@ -190,9 +190,9 @@ def _asynchronous(observed: Observed) -> Any:
     return observed.point.options.get("async_enabled")
 
 
-def _differences(observed: Observed, varied: tuple[str, ...]) -> tuple[Difference, ...]:
+def _differences(observed: Observed, varied: tuple[str, ...]) -> tuple[OptionDifference, ...]:
     return tuple(
-        Difference(
+        OptionDifference(
             option=name,
             value=observed.point.options[name],
             default=default,

@@ -23,8 +23,8 @@ from orbax_bench_core.analysis.best.model import (
     Case,
     Goal,
     LeftOut,
-    Place,
     PointInfo,
+    Ranked,
     Ranking,
 )
 from orbax_bench_core.analysis.best.observations import (
@@ -251,7 +251,7 @@ def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[
 
 def _ranking(goal: Goal, values: Values, *, paired: bool) -> Ranking:
     places = (
-        Place(
+        Ranked(
             point_id=ranked.point,
             rounds=ranked.rounds,
             median=ranked.median,

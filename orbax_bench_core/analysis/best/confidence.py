@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from orbax_bench_core.analysis.best.factorial import Contrast, Factorial, Layout, analyse
+from orbax_bench_core.analysis.best.factorial import Contrast, Factorial, FactorialLayout, analyse
 from orbax_bench_core.analysis.best.goals import acts_on
 from orbax_bench_core.analysis.best.model import Effects, FittedPlace, Goal, OptionContrast
 from orbax_bench_core.analysis.best.observations import Observed, Values, choices
@@ -130,16 +130,16 @@ def factorial_of(
         for point in points
     )
     # Of options that failed everywhere with one value, only the values that are left count.
-    layout = _present(Layout(levels=dict(varied), rows=rows))
+    layout = _present(FactorialLayout(levels=dict(varied), rows=rows))
     return analyse(layout, logs), rounds
 
 
-def _present(layout: Layout) -> Layout:
+def _present(layout: FactorialLayout) -> FactorialLayout:
     """Returns a layout without values that no point has, and without options that do not vary."""
     names = list(layout.levels)
     used = [sorted({row[place] for row in layout.rows}) for place in range(len(names))]
     kept = [place for place in range(len(names)) if len(used[place]) > 1]
-    return Layout(
+    return FactorialLayout(
         levels={
             names[place]: tuple(layout.levels[names[place]][level] for level in used[place])
             for place in kept

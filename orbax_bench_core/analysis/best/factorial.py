@@ -27,7 +27,7 @@ that it takes grows with their cube."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Layout:
+class FactorialLayout:
     """Options that vary, and the level of each in every point.
 
     Attributes:
@@ -87,7 +87,7 @@ class Contrast:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Fit:
+class FactorialFit:
     """Fit of all points by main effects and pairs.
 
     Attributes:
@@ -122,11 +122,11 @@ class Factorial:
     effects: tuple[Contrast, ...] = ()
     interactions: tuple[Contrast, ...] = ()
     unknown: tuple[str, ...] = ()
-    fit: Fit | None = None
+    fit: FactorialFit | None = None
     fit_unknown: str = ""
 
 
-def analyse(layout: Layout, logs: Floats, level: float = LEVEL) -> Factorial:
+def analyse(layout: FactorialLayout, logs: Floats, level: float = LEVEL) -> Factorial:
     """Estimates main effects, pairs and the fit.
 
     Args:
@@ -178,7 +178,7 @@ class _Design:
     places: Mapping[tuple[int, ...], slice]
 
     @classmethod
-    def of(cls, layout: Layout, *, pairs: bool) -> _Design:
+    def of(cls, layout: FactorialLayout, *, pairs: bool) -> _Design:
         codes = [_code(len(levels)) for levels in layout.levels.values()]
         rows = np.array(layout.rows).reshape(len(layout.rows), len(codes))
         blocks: dict[tuple[int, ...], Floats] = {(): np.ones((len(rows), 1))}
@@ -210,7 +210,7 @@ def _code(levels: int) -> Floats:
     return np.vstack([np.eye(levels - 1), -np.ones((1, levels - 1))])
 
 
-def _told(layout: Layout, design: _Design) -> set[str]:
+def _told(layout: FactorialLayout, design: _Design) -> set[str]:
     """Returns the options whose effect the points determine."""
     reach = design.inverse @ design.columns
     return {
@@ -223,7 +223,11 @@ def _told(layout: Layout, design: _Design) -> set[str]:
 
 
 def _effects(
-    layout: Layout, design: _Design, logs: Floats, level: float, told: set[str] | None = None
+    layout: FactorialLayout,
+    design: _Design,
+    logs: Floats,
+    level: float,
+    told: set[str] | None = None,
 ) -> tuple[Contrast, ...]:
     by_round = design.inverse @ logs.T
     found = []
@@ -239,7 +243,7 @@ def _effects(
 
 
 def _interactions(
-    layout: Layout, design: _Design, logs: Floats, level: float
+    layout: FactorialLayout, design: _Design, logs: Floats, level: float
 ) -> tuple[Contrast, ...]:
     by_round = design.inverse @ logs.T
     names, levels = list(layout.levels), list(layout.levels.values())
@@ -290,7 +294,7 @@ def _marked(found: Sequence[Contrast], level: float) -> tuple[Contrast, ...]:
     )
 
 
-def _fit(design: _Design, logs: Floats) -> tuple[Fit | None, str]:
+def _fit(design: _Design, logs: Floats) -> tuple[FactorialFit | None, str]:
     from scipy.special import fdtrc
 
     rounds, points = logs.shape
@@ -303,7 +307,7 @@ def _fit(design: _Design, logs: Floats) -> tuple[Fit | None, str]:
     left = rounds * float((mean**2).sum()) / free
     pure = float(((rest - mean) ** 2).sum()) / ((rounds - 1) * free)
     lack = 1.0 if pure < 1e-20 else float(fdtrc(free, (rounds - 1) * free, left / pure))
-    return Fit(means=hat @ logs.mean(axis=0), spread=_spread(hat), lack_of_fit=lack), ""
+    return FactorialFit(means=hat @ logs.mean(axis=0), spread=_spread(hat), lack_of_fit=lack), ""
 
 
 def _spread(hat: Floats) -> Floats:

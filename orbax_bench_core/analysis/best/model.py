@@ -29,7 +29,7 @@ class Goal(ResultModel):
         return "B" if next(iter(self.weights)) in ("bytes", "memory") else "s"
 
 
-class Place(ResultModel):
+class Ranked(ResultModel):
     """A point in a ranking.
 
     Attributes:
@@ -63,7 +63,7 @@ class Ranking(ResultModel):
 
     goal: Goal
     level: float
-    places: tuple[Place, ...]
+    places: tuple[Ranked, ...]
 
     @property
     def ties(self) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ class Confidence(ResultModel):
     noise: float | None
 
 
-class Difference(ResultModel):
+class OptionDifference(ResultModel):
     """An option that is not as Orbax has it.
 
     Attributes:
@@ -192,7 +192,7 @@ class Recommendation(ResultModel):
     other_code: tuple[str, ...] = ()
     why_no_code: str = ""
     suite: str
-    differences: tuple[Difference, ...]
+    differences: tuple[OptionDifference, ...]
     defaults_from: str
     against_defaults: tuple[float, float, float] | None
     confidence: Confidence

@@ -91,7 +91,7 @@ def rank(values: Mapping[str, Mapping[int, float]], level: float = LEVEL) -> tup
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Ratio:
+class MeanRatio:
     """Ratio of paired values, as geometric mean over rounds.
 
     Attributes:
@@ -109,7 +109,7 @@ class Ratio:
     rounds: int = 0
 
 
-def _is_tied(compared: Ratio, level: float | None) -> bool | None:
+def _is_tied(compared: MeanRatio, level: float | None) -> bool | None:
     """Returns whether a point cannot be told from the best, at its level by Holm's procedure."""
     if compared.p is None or level is None:
         return None
@@ -118,15 +118,15 @@ def _is_tied(compared: Ratio, level: float | None) -> bool | None:
 
 def ratio_of(
     values: Mapping[int, float], against: Mapping[int, float], level: float = LEVEL
-) -> Ratio:
+) -> MeanRatio:
     """Returns the ratio of the values of one point to those of another, paired by round."""
     logs = [math.log(values[at] / against[at]) for at in sorted(values.keys() & against.keys())]
     if not logs:
-        return Ratio(ratio=None)
+        return MeanRatio(ratio=None)
     if len(logs) == 1:
-        return Ratio(ratio=math.exp(logs[0]), rounds=1)
+        return MeanRatio(ratio=math.exp(logs[0]), rounds=1)
     mean, half, p = t_interval(logs, level)
-    return Ratio(
+    return MeanRatio(
         ratio=math.exp(mean),
         low=math.exp(mean - half),
         high=math.exp(mean + half),

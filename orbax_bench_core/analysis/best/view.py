@@ -14,7 +14,7 @@ from orbax_bench_core.analysis.best.model import (
     Effects,
     Goal,
     OptionContrast,
-    Place,
+    Ranked,
     Ranking,
     Recommendation,
 )
@@ -259,7 +259,7 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
     )
 
 
-def _standing(case: Case, ranking: Ranking, place: Place) -> str:
+def _standing(case: Case, ranking: Ranking, place: Ranked) -> str:
     """Returns whether a point is the best, tied or behind, or which of the tied is recommended."""
     if ranking.ties == (place.point_id,):
         return "best"

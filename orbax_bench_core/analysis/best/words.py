@@ -12,11 +12,11 @@ from orbax_bench_core.analysis.best.model import (
     Best,
     Case,
     Confidence,
-    Difference,
     Goal,
     OptionContrast,
-    Place,
+    OptionDifference,
     PointInfo,
+    Ranked,
     Ranking,
     Recommendation,
 )
@@ -101,7 +101,7 @@ def interval(ratio: float, low: float | None, high: float | None) -> str:
     return f"{ratio:.3f}x [{low:.3f}–{high:.3f}]"
 
 
-def tie(place: Place) -> str:
+def tie(place: Ranked) -> str:
     """Returns whether a point ties with the best, in a word."""
     return {True: "tied", False: "behind", None: "unknown"}[place.tied]
 
@@ -234,7 +234,7 @@ def is_decided(case: Case, goal: Goal) -> bool:
     return len(_candidates(case, goal)) == 1 < len(case.ranking.places)
 
 
-def _answer(case: Case, found: Recommendation, goal: Goal, places: Sequence[Place]) -> str:
+def _answer(case: Case, found: Recommendation, goal: Goal, places: Sequence[Ranked]) -> str:
     """Returns the answer, of which the options that cannot change the goal are no part."""
     settings = {point.point_id: acting_options(point, goal) for point in case.points}
     candidates = _candidates(case, goal)
@@ -307,7 +307,7 @@ def difference_lines(found: Recommendation) -> list[str]:
     ]
 
 
-def _set_by(difference: Difference) -> str:
+def _set_by(difference: OptionDifference) -> str:
     return "as the suite has it" if difference.given else "the benchmark's own default"
 
 

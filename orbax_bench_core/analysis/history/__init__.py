@@ -2,7 +2,7 @@
 
 from orbax_bench_core.analysis.history.build import history, measured_in
 from orbax_bench_core.analysis.history.changes import LEAST, MOST
-from orbax_bench_core.analysis.history.model import History, Measured
+from orbax_bench_core.analysis.history.model import History, PastOperation
 from orbax_bench_core.analysis.history.trend import trends_table, what_ran_in
 from orbax_bench_core.analysis.history.view import history_document
 
@@ -10,7 +10,7 @@ __all__ = [
     "LEAST",
     "MOST",
     "History",
-    "Measured",
+    "PastOperation",
     "history",
     "history_document",
     "measured_in",

@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.analysis.history.changes import FEWEST, NEAR, SIGNIFICANCE, Flag, flags
-from orbax_bench_core.analysis.history.model import Change, History, Kind, Measured, PastRun, Series
+from orbax_bench_core.analysis.history.model import (
+    Change,
+    History,
+    Kind,
+    PastOperation,
+    PastRun,
+    PastSeries,
+)
 from orbax_bench_core.analysis.history.words import question
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, read_verdicts
 from orbax_bench_core.baselines import FoundRun
@@ -33,7 +40,7 @@ class _Entry:
     """One operation of one point in one run."""
 
     run: FoundRun
-    measured: Measured
+    measured: PastOperation
 
     @property
     def point(self) -> SweepEntry:
@@ -44,7 +51,7 @@ class _Entry:
         return self.measured.past
 
 
-def measured_in(run: FoundRun) -> list[Measured]:
+def measured_in(run: FoundRun) -> list[PastOperation]:
     """Returns what all records of a run say, operation by operation; this is what takes long."""
     verdicts = _verdicts(run)
     return [entry for records in run.read() for entry in _measured(run, records, verdicts)]
@@ -68,7 +75,7 @@ def history(
     *,
     significance: float = SIGNIFICANCE,
     left_out: Sequence[str] = (),
-    read: Callable[[FoundRun], Sequence[Measured]] = measured_in,
+    read: Callable[[FoundRun], Sequence[PastOperation]] = measured_in,
 ) -> History:
     """Returns what past runs say of each point and operation, and when that has changed.
 
@@ -97,7 +104,7 @@ def history(
 
 def _measured(
     run: FoundRun, records: Sequence[Record], verdicts: Mapping[str, PointVerdict]
-) -> Iterator[Measured]:
+) -> Iterator[PastOperation]:
     measured = [record for record in records if not record.warmup and record.status == "passed"]
     if not measured:
         return
@@ -114,7 +121,7 @@ def _paired(
     records: Sequence[Record],
     measured: Sequence[Record],
     verdict: PointVerdict | None,
-) -> Iterator[Measured]:
+) -> Iterator[PastOperation]:
     """Yields the ratios of the verdict, which is given again where the run keeps none of these."""
     repeats = list(repeats_of(records))
     series = PairedTimes.of(repeats)
@@ -129,7 +136,7 @@ def _paired(
         ratios = [value for value in found.block_log_ratios if math.isfinite(value)]
         if not ratios or not all(passed.values()):
             continue
-        yield Measured(
+        yield PastOperation(
             series=("ratio", pair.baseline.id, candidate.id, operation),
             point=pair,
             past=PastRun(
@@ -144,11 +151,13 @@ def _paired(
         )
 
 
-def _separate(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> Iterator[Measured]:
+def _separate(
+    run: FoundRun, point: SweepPoint, records: Sequence[Record]
+) -> Iterator[PastOperation]:
     plain = point.replace(environment=None)
     for operation, seconds in seconds_per_repeat(records).items():
         low, middle, high = _quartiles(seconds)
-        yield Measured(
+        yield PastOperation(
             series=("seconds", "", plain.id, operation),
             point=point,
             past=PastRun(
@@ -159,11 +168,11 @@ def _separate(run: FoundRun, point: SweepPoint, records: Sequence[Record]) -> It
 
 def _series(
     entries: Sequence[_Entry], significance: float, begun: Sequence[datetime.datetime]
-) -> Series:
+) -> PastSeries:
     last, runs = entries[-1], tuple(entry.past for entry in entries)
     kind, _, _, operation = last.measured.series
     info = last.run.info
-    series = Series(
+    series = PastSeries(
         point_id=last.point.id,
         point=last.point.name,
         operation=operation,

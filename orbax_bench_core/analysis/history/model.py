@@ -48,7 +48,7 @@ class PastRun(ResultModel):
     machine: dict[str, str] = {}
 
 
-class Measured(ResultModel):
+class PastOperation(ResultModel):
     """One operation of one point in one run.
 
     Attributes:
@@ -95,7 +95,7 @@ class Change(ResultModel):
         return self.after / self.before - 1
 
 
-class Series(ResultModel):
+class PastSeries(ResultModel):
     """One operation of one point over many runs.
 
     Attributes:
@@ -142,7 +142,7 @@ class History(ResultModel):
     """
 
     significance: float
-    series: tuple[Series, ...]
+    series: tuple[PastSeries, ...]
     num_runs: int
     passed_over: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()

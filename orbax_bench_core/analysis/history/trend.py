@@ -9,7 +9,7 @@ from typing import Final
 
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.build import differences
-from orbax_bench_core.analysis.history.model import History, PastRun, Series
+from orbax_bench_core.analysis.history.model import History, PastRun, PastSeries
 from orbax_bench_core.document import (
     Cell,
     Column,
@@ -60,7 +60,7 @@ def what_ran_in(history: History) -> dict[str, str]:
     }
 
 
-def _row(series: Series) -> Row:
+def _row(series: PastSeries) -> Row:
     name = f"{series.operation} of {series.point}"
     last = series.changes[-1] if series.changes else None
     changed = Span("–")
@@ -77,7 +77,7 @@ def _row(series: Series) -> Row:
     )
 
 
-def _steps(series: Series) -> Iterator[str]:
+def _steps(series: PastSeries) -> Iterator[str]:
     """Yields each change with what ran differently since, and how to ask whether it is one."""
     for change in series.changes:
         with_it = "; ".join(change.differs) or "nothing that is recorded differs"
@@ -85,7 +85,7 @@ def _steps(series: Series) -> Iterator[str]:
         yield f"{when} {words.effect(change)}: {with_it}; {words.asking(change)}"
 
 
-def trend_plot(series: Series) -> Plot:
+def trend_plot(series: PastSeries) -> Plot:
     """Returns every run as a dot, the level between changes, and where another release ran."""
     runs, scale = series.runs, _scale([run.value for run in series.runs])
     across = [100 * (place + 0.5) / len(runs) for place in range(len(runs))]
@@ -130,11 +130,11 @@ def _nightly(difference: str) -> bool:
     return difference.partition(":")[0] in _VERSIONS
 
 
-def _told(series: Series, run: PastRun) -> str:
+def _told(series: PastSeries, run: PastRun) -> str:
     ran = words.release_and_code(run) or run.code
     value, around = words.value_of(series, run), words.around(series, run)
     return f"{words.day(run.began_at)}: {value} ({around}), {ran}"
 
 
-def _value(series: Series, value: float) -> str:
+def _value(series: PastSeries, value: float) -> str:
     return seconds(value) if series.kind == "seconds" else f"{value:.3f}x"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.history import words
-from orbax_bench_core.analysis.history.model import History, PastRun, Series
+from orbax_bench_core.analysis.history.model import History, PastRun, PastSeries
 from orbax_bench_core.analysis.verdicts import ratio_axis, ratio_limits
 from orbax_bench_core.document import (
     BLANK,
@@ -63,7 +63,7 @@ def history_document(history: History, *, every: bool = False) -> Document:
     )
 
 
-def _page(history: History, series: list[Series]) -> tuple[Element, ...]:
+def _page(history: History, series: list[PastSeries]) -> tuple[Element, ...]:
     elements: list[Element] = [
         Heading("History", level=1),
         Paragraph(words.headline(history, series), "dim"),
@@ -94,7 +94,7 @@ def _page(history: History, series: list[Series]) -> tuple[Element, ...]:
     )
 
 
-def _notes(history: History, series: list[Series]) -> tuple[Text, ...]:
+def _notes(history: History, series: list[PastSeries]) -> tuple[Text, ...]:
     notes = [*_remarks(series), *(f"Passed over {line}" for line in history.passed_over)]
     notes += [f"Left out {line}" for line in history.left_out]
     hidden = len(history.series) - len(series)
@@ -108,14 +108,14 @@ def _notes(history: History, series: list[Series]) -> tuple[Text, ...]:
     return tuple(notes)
 
 
-def _remarks(series: list[Series]) -> list[str]:
+def _remarks(series: list[PastSeries]) -> list[str]:
     return [
         f"{count} series: {remark}" if count > 1 else remark
         for remark, count in words.remarks(series).items()
     ]
 
 
-def _brief(history: History, series: list[Series]) -> tuple[Element, ...]:
+def _brief(history: History, series: list[PastSeries]) -> tuple[Element, ...]:
     elements: list[Element] = []
     if history.num_runs == 1 and series:
         elements += _only(series)
@@ -134,7 +134,7 @@ def _brief(history: History, series: list[Series]) -> tuple[Element, ...]:
     return (*elements, Paragraph(Span(words.headline(history, series), strong=True)))
 
 
-def _only(series: list[Series]) -> list[Element]:
+def _only(series: list[PastSeries]) -> list[Element]:
     """Returns the one run that there is as one table: nothing can have changed."""
     points = dict.fromkeys((shown.point, shown.point_id) for shown in series)
     groups = tuple(
@@ -162,7 +162,7 @@ def _only(series: list[Series]) -> list[Element]:
     ]
 
 
-def _brief_series(series: Series) -> list[Element]:
+def _brief_series(series: PastSeries) -> list[Element]:
     name, operation = Span(series.point, strong=True), Span(series.operation, strong=True)
     elements: list[Element] = [
         Paragraph((name, " ", Span(series.point_id, "dim"), " ", operation)),
@@ -186,7 +186,7 @@ def _brief_series(series: Series) -> list[Element]:
     return [*elements, BLANK]
 
 
-def _parts(series: Series, *, changes: bool = True, runs: bool = False) -> Table:
+def _parts(series: PastSeries, *, changes: bool = True, runs: bool = False) -> Table:
     """Returns the runs between the changes of a series of ratios.
 
     With `changes` the changes are told, too; with `runs`, between which runs each of them lies.
@@ -206,7 +206,7 @@ def _parts(series: Series, *, changes: bool = True, runs: bool = False) -> Table
     return Table(columns, tuple(rows), indented=True)
 
 
-def _runs(series: Series, runs: tuple[PastRun, ...], *, brief: bool = False) -> Table:
+def _runs(series: PastSeries, runs: tuple[PastRun, ...], *, brief: bool = False) -> Table:
     """Returns runs in seconds; in brief the release and the code of each are one column."""
     headings = words.RUN_HEADINGS[series.kind]
     headings = (*headings[:-2], "what ran") if brief else headings
@@ -233,14 +233,14 @@ _LEAST: Final = 0.05
 """Least relative room that an axis of ratios shows on each side, lest noise look like mountains."""
 
 
-def series_figure(series: Series) -> Drawing:
+def series_figure(series: PastSeries) -> Drawing:
     """Returns the drawing of a series."""
     figure = figures.new_figure(_WIDTH, _HEIGHT)
     draw_series(figure.subplots(), series)
     return figure
 
 
-def draw_series(axes: Axes, series: Series) -> None:
+def draw_series(axes: Axes, series: PastSeries) -> None:
     """Draws every run with its interval, or quartiles of seconds, and where the level changes."""
     runs = series.runs
     places = range(len(runs))
@@ -274,7 +274,7 @@ def draw_series(axes: Axes, series: Series) -> None:
     axes.set_xticks(ticks, [words.day(runs[tick].began_at) for tick in ticks])
 
 
-def _draw_parts(axes: Axes, series: Series) -> None:
+def _draw_parts(axes: Axes, series: PastSeries) -> None:
     axes.axhline(1, color=figures.DIM, linewidth=1)
     start = 0
     for part in series.parts:

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, Series
+from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, PastSeries
 from orbax_bench_core.analysis.verdicts import interval, ratio
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.document import percent, seconds
@@ -46,7 +46,7 @@ _FACTS: Final = {"orbax-checkpoint": "orbax", "commit": "commit", "environment":
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class TrendRow:
     """The runs between two changes, as cells with the columns of `HEADINGS`."""
 
     cells: tuple[str, ...]
@@ -54,7 +54,7 @@ class Row:
     change: Change | None
 
 
-def shown(history: History, *, every: bool) -> list[Series]:
+def shown(history: History, *, every: bool) -> list[PastSeries]:
     """Returns the series to show: those that changed first, then the others.
 
     With `every`, operations that decide no verdict are among them.
@@ -63,7 +63,7 @@ def shown(history: History, *, every: bool) -> list[Series]:
     return sorted(chosen or history.series, key=lambda series: not series.changes)
 
 
-def headline(history: History, series: Sequence[Series]) -> str:
+def headline(history: History, series: Sequence[PastSeries]) -> str:
     """Returns the result of a history in a sentence or two; `series` are those that are shown."""
     ratios = [each for each in series if each.kind == "ratio"]
     said = f"{history.num_runs} run{'' if history.num_runs == 1 else 's'}, {len(series)} series."
@@ -81,7 +81,7 @@ def headline(history: History, series: Sequence[Series]) -> str:
     )
 
 
-def rows(series: Series) -> list[Row]:
+def rows(series: PastSeries) -> list[TrendRow]:
     """Returns the parts of a series of ratios between its changes."""
     changes: list[Change | None] = [None, *series.changes]
     found = []
@@ -96,12 +96,12 @@ def rows(series: Series) -> list[Row]:
             "" if change is None else "; ".join(change.differs) or _NOTHING,
         )
         found.append(
-            Row(cells=cells, slower=change is not None and change.effect > 0, change=change)
+            TrendRow(cells=cells, slower=change is not None and change.effect > 0, change=change)
         )
     return found
 
 
-def run_row(series: Series, run: PastRun) -> tuple[str, ...]:
+def run_row(series: PastSeries, run: PastRun) -> tuple[str, ...]:
     """Returns one run as cells with the columns of `RUN_HEADINGS` of its kind."""
     return (
         run.run_id,
@@ -114,14 +114,14 @@ def run_row(series: Series, run: PastRun) -> tuple[str, ...]:
     )
 
 
-def value_of(series: Series, run: PastRun) -> str:
+def value_of(series: PastSeries, run: PastRun) -> str:
     """Returns the ratio of a run as its verdict has it, or its median seconds."""
     if series.kind == "seconds":
         return seconds(run.value)
     return f"{ratio(run.value)}{' (median of blocks)' if run.by_blocks else ''}"
 
 
-def around(series: Series, run: PastRun) -> str:
+def around(series: PastSeries, run: PastRun) -> str:
     """Returns the interval of the ratio of a run, or how far its seconds are spread."""
     if series.kind == "ratio":
         return interval(run)
@@ -157,7 +157,7 @@ def _known(facts: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {fact}" for name, fact in facts.items() if fact != UNKNOWN)
 
 
-def revisions(series: Series) -> str:
+def revisions(series: PastSeries) -> str:
     """Returns which revision each night measured, nights in a row with one revision together."""
     said = []
     for revision, nights in itertools.groupby(series.runs, key=lambda run: run.code):
@@ -174,7 +174,7 @@ def effect(change: Change) -> str:
     return f"{100 * change.effect:+.3g} % ({word})"
 
 
-def between(series: Series, change: Change) -> str:
+def between(series: PastSeries, change: Change) -> str:
     """Returns between which runs a change lies."""
     before, after = series.runs[change.index - 1], series.runs[change.index]
     return f"between run {before.run_id} and run {after.run_id}"
@@ -187,7 +187,7 @@ def asking(change: Change) -> str:
     return "a side of it cannot be installed again by itself: compare both sides with `ab`"
 
 
-def sides(series: Series) -> str:
+def sides(series: PastSeries) -> str:
     """Returns the two sides of a ratio, for people."""
     if series.kind == "seconds":
         return "seconds, in which no changes are looked for: see the note below"
@@ -196,7 +196,7 @@ def sides(series: Series) -> str:
     return f"{candidate} over {baseline}"
 
 
-def remarks(series: Iterable[Series]) -> dict[str, int]:
+def remarks(series: Iterable[PastSeries]) -> dict[str, int]:
     """Returns what else there is to know, each once with the number of series it is about."""
     found: dict[str, int] = {}
     for each in series:
@@ -205,7 +205,7 @@ def remarks(series: Iterable[Series]) -> dict[str, int]:
     return found
 
 
-def sparkline(series: Series) -> str:
+def sparkline(series: PastSeries) -> str:
     """Returns the values of the last runs as bars, from the smallest to the largest."""
     values = [run.value for run in series.runs[-_MOST_BARS:]]
     low, high = min(values), max(values)

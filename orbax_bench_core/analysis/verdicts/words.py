@@ -84,7 +84,7 @@ def ratio(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{_plain(value)}x"
 
 
-class Interval(Protocol):
+class HasInterval(Protocol):
     """Whatever has a 95 % interval; an end that is None is open."""
 
     @property
@@ -96,7 +96,7 @@ class Interval(Protocol):
         """Upper end."""
 
 
-def interval(found: Interval) -> str:
+def interval(found: HasInterval) -> str:
     """Returns the 95 % interval of a ratio, such as `[1.152–1.271]`; a dash without one.
 
     Where too few blocks rule out nothing on one side, it ends there at 0 or at infinity.
@@ -105,7 +105,7 @@ def interval(found: Interval) -> str:
     return "–" if low is None or high is None else f"[{_plain(low)}–{_plain(high)}]"
 
 
-def ends(found: Interval) -> tuple[float, float] | tuple[None, None]:
+def ends(found: HasInterval) -> tuple[float, float] | tuple[None, None]:
     """Returns both ends of an interval, or None for both where there is none."""
     low, high = found.low, found.high
     if (low is None and high is None) or any(
@@ -115,7 +115,7 @@ def ends(found: Interval) -> tuple[float, float] | tuple[None, None]:
     return 0.0 if low is None else low, math.inf if high is None else high
 
 
-def compared_word(found: Interval) -> str:
+def compared_word(found: HasInterval) -> str:
     """Returns what an interval says of two systems, of which neither is a release of the other."""
     low, high = ends(found)
     if low is None or high is None or low <= 1 <= high:

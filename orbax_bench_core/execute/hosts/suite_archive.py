@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.config import Source
+from orbax_bench_core.config import SuiteSource
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.sweep import suite_folder
@@ -155,7 +155,7 @@ def _sizes(root: Path, suite: str, text: str, run_directory: Path) -> Iterator[t
 def _data(text: str) -> object:
     """Returns what YAML says; None where it is none, as in a suite that is refused later."""
     with contextlib.suppress(UserError):
-        return Source(text).data
+        return SuiteSource(text).data
     return None
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from orbax_bench_core.analysis import async_study, recovery, soak
 from orbax_bench_core.analysis.best import best_line, read_best
-from orbax_bench_core.analysis.history import History, Measured, history, measured_in
+from orbax_bench_core.analysis.history import History, PastOperation, history, measured_in
 from orbax_bench_core.analysis.verdicts import headline, read_verdicts
 from orbax_bench_core.baselines import FoundRun, find_runs
 from orbax_bench_core.errors import UserError
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
 
 
-class Finding(NamedTuple):
+class RunFinding(NamedTuple):
     """What a run found.
 
     Attributes:
@@ -70,7 +70,7 @@ class SiteRun:
 
     folder: epath.Path
     info: RunInfo
-    found: Finding
+    found: RunFinding
     pages: tuple[str, ...]
 
     @property
@@ -177,32 +177,34 @@ def _night(run: FoundRun, unread: list[str]) -> Iterator[SiteRun]:
 _PAGES: Final = ("verdicts.html", "report.html", "async_study.html", "soak.html", "recovery.html")
 
 
-def _verdict(directory: RunDirectory) -> Finding | None:
+def _verdict(directory: RunDirectory) -> RunFinding | None:
     found = read_verdicts(directory)
-    return Finding(headline(found), "verdicts.html", "COMPARED" if found.is_study else found.word)
+    return RunFinding(
+        headline(found), "verdicts.html", "COMPARED" if found.is_study else found.word
+    )
 
 
-def _soak(directory: RunDirectory) -> Finding | None:
+def _soak(directory: RunDirectory) -> RunFinding | None:
     found = directory.read_result(RunFile.SOAK, soak.Soak)
     if found is None:
         return None
-    return Finding(soak.headline(found), "soak.html", found.word)
+    return RunFinding(soak.headline(found), "soak.html", found.word)
 
 
-def _recovery(directory: RunDirectory) -> Finding | None:
+def _recovery(directory: RunDirectory) -> RunFinding | None:
     found = directory.read_result(RunFile.RECOVERY, recovery.Recovery)
     if found is None:
         return None
     back = not recovery.lacking(found)
-    return Finding(recovery.headline(found), "recovery.html", None if back else "not back")
+    return RunFinding(recovery.headline(found), "recovery.html", None if back else "not back")
 
 
-def _study(directory: RunDirectory) -> Finding | None:
+def _study(directory: RunDirectory) -> RunFinding | None:
     found = directory.read_result(RunFile.STUDY, async_study.AsyncStudy)
-    return None if found is None else Finding(async_study.headline(found), "async_study.html")
+    return None if found is None else RunFinding(async_study.headline(found), "async_study.html")
 
 
-_FINDINGS: Final[dict[RunFile, Callable[[RunDirectory], Finding | None]]] = {
+_FINDINGS: Final[dict[RunFile, Callable[[RunDirectory], RunFinding | None]]] = {
     RunFile.VERDICTS: _verdict,
     RunFile.SOAK: _soak,
     RunFile.RECOVERY: _recovery,
@@ -211,11 +213,11 @@ _FINDINGS: Final[dict[RunFile, Callable[[RunDirectory], Finding | None]]] = {
 """Readers of conclusions, by their files: a run has one, or its verdict goes first."""
 
 
-def _best(directory: RunDirectory) -> Finding:
+def _best(directory: RunDirectory) -> RunFinding:
     with contextlib.suppress(UserError, OSError, ValueError):
         found = read_best(directory)
-        return Finding("" if found is None else best_line(found), "report.html")
-    return Finding("", "report.html")
+        return RunFinding("" if found is None else best_line(found), "report.html")
+    return RunFinding("", "report.html")
 
 
 def _guarded(run: FoundRun, unread: list[str]) -> Callable[[], Iterator[Sequence[Record]]]:
@@ -240,7 +242,7 @@ class _Card(ResultModel):
     """Facts from the records of a run, and the state of the run in which they were read."""
 
     state: str
-    measured: tuple[Measured, ...]
+    measured: tuple[PastOperation, ...]
 
 
 class Cards:
@@ -252,7 +254,7 @@ class Cards:
         self._known = {} if folder is None else _read(folder / CARDS)
         self._used: dict[str, _Card] = {}
 
-    def measured(self, run: FoundRun) -> Sequence[Measured]:
+    def measured(self, run: FoundRun) -> Sequence[PastOperation]:
         """Returns what the records of a run say, from its card where that still holds."""
         state = _state(run)
         card = self._known.get(run.run_id)

@@ -27,7 +27,7 @@ from orbax_bench_core.steps.conclusions import publish_async_study
 from orbax_bench_core.steps.experiments import perform
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.ending import ErrorsAsMessages
-from orbax_bench_core.steps.pipeline.outputs import Output, Outputs, conclusion, write_answer
+from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput, conclusion, write_answer
 from orbax_bench_core.steps.point import say
 from orbax_bench_core.steps.recovering import Drills
 from orbax_bench_core.steps.reporting import publish
@@ -241,7 +241,7 @@ def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = ""
     if found.tests:
         rate["reject rate"] = found.rejected / len(found.tests)
     named = {
-        name: Output(
+        name: StepOutput(
             metadata=artifact_metadata(kind, digest=file_digest(place), path=save or place)
             | of_runs,
             place=place,
@@ -252,7 +252,7 @@ def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = ""
             ("report", "calibration", report),
         )
     }
-    named["rate"] = Output(metadata=rate)
+    named["rate"] = StepOutput(metadata=rate)
     return Outputs(value=None, named=named)
 
 
@@ -285,8 +285,8 @@ def study_async(output_directory: str) -> Outputs[None]:
         ("summary", "async_study.md", "study-summary"),
         ("report", "async_study.html", "study-report"),
     )
-    named = {output: Output.of_run(run, name, kind) for output, name, kind in files}
-    named["saved"] = Output(metadata=bounded_metrics(shares))
+    named = {output: StepOutput.of_run(run, name, kind) for output, name, kind in files}
+    named["saved"] = StepOutput(metadata=bounded_metrics(shares))
     return Outputs(value=None, named=named)
 
 

@@ -20,7 +20,7 @@ from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.pipeline.again import tried_again
-from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.settling import unfinished
 
@@ -79,8 +79,8 @@ def compare_baseline(
         ("comparison", "verdicts.md", "comparison"),
         ("report", "verdicts.html", "verdicts-report"),
     )
-    named = {output: Output.of_run(run, name, kind, more=said) for output, name, kind in files}
-    named["ratios"] = Output(metadata=bounded_metrics(judged))
+    named = {output: StepOutput.of_run(run, name, kind, more=said) for output, name, kind in files}
+    named["ratios"] = StepOutput(metadata=bounded_metrics(judged))
     return Outputs(value=found.word, named=named)
 
 
@@ -214,7 +214,7 @@ def publish_baseline(
     if verdict not in ("", "PASS", *(["INCONCLUSIVE"] if allow_inconclusive else [])):
         print(f"{SAID}{output_directory} is not captured: {verdict}", flush=True)
         metadata = artifact_metadata("baseline", run, path=registry) | {"not_captured": verdict}
-        return Outputs(value="", named={"baseline": Output(metadata=metadata)})
+        return Outputs(value="", named={"baseline": StepOutput(metadata=metadata)})
     captured, folder = publish_run(
         run, registry, arm=arm, promote=promote, revision=revision or None, force=force
     )
@@ -225,5 +225,5 @@ def publish_baseline(
         "capture": captured.id,
         "code": captured.code.words,
     }
-    named = {"baseline": Output(metadata=metadata, place=place)}
+    named = {"baseline": StepOutput(metadata=metadata, place=place)}
     return Outputs(value=captured.id, named=named)

@@ -22,7 +22,7 @@ from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.pipeline.again import tried_again
 from orbax_bench_core.steps.pipeline.comparison import comparison_outcomes
-from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
 from orbax_bench_core.steps.pipeline.tables import lacking_of
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.reporting import publish
@@ -107,9 +107,9 @@ def finish(
     return Outputs(value=state, named={name: _output(root / pages[name], name) for name in pages})
 
 
-def _output(path: epath.Path, kind: str) -> Output:
+def _output(path: epath.Path, kind: str) -> StepOutput:
     metadata = artifact_metadata(kind, digest=file_digest(str(path)), path=str(path))
-    return Output(metadata=metadata, place=str(path), copied=True)
+    return StepOutput(metadata=metadata, place=str(path), copied=True)
 
 
 def _ending(

@@ -13,7 +13,7 @@ from orbax_bench_core.lineage import artifact_metadata, file_digest, name_batch
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.launching import launch_batch, point_hosts
 from orbax_bench_core.steps.pipeline.again import tried_again
-from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
 from orbax_bench_core.steps.planning import points_in
 from orbax_bench_core.steps.point import BatchOutcome, run_batch
 
@@ -97,7 +97,7 @@ def run_sweep_point(
     run, ids = RunDirectory(output_directory), list(outcome.records)
     place = str(run.root / name_batch(run, batch_name(ids), ids, status))
     of_batch = artifact_metadata("records", run, digest=file_digest(place), path=place)
-    written = Output(
+    written = StepOutput(
         metadata=of_batch | {"status": status, "points": str(len(ids))}, place=place, copied=True
     )
     statuses = ["failed" if point_id in failed else "passed" for point_id in ids]

@@ -20,7 +20,7 @@ from orbax_bench_core.records import RunDirectory
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Output:
+class StepOutput:
     """One output.
 
     Attributes:
@@ -42,7 +42,7 @@ class Output:
         kind: str,
         *,
         more: Mapping[str, str] | None = None,
-    ) -> Output:
+    ) -> StepOutput:
         """Returns the output that is a file of a run directory."""
         metadata = output_metadata(run, name, kind) | dict(more or {})
         return cls(metadata=metadata, place=str(run.root / name), copied=True)
@@ -61,7 +61,7 @@ class Outputs(Generic[Value]):
     """
 
     value: Value
-    named: Mapping[str, Output] = dataclasses.field(default_factory=dict)
+    named: Mapping[str, StepOutput] = dataclasses.field(default_factory=dict)
 
     def into(self, **artifacts: Any) -> Value:
         """Hands the outputs over as artifacts of Kubeflow: content, pointer and metadata."""
@@ -86,7 +86,7 @@ def write_answer(
     summary: str,
     report: str,
     run: RunDirectory | None = None,
-) -> dict[str, Output]:
+) -> dict[str, StepOutput]:
     """Writes an answer to files, and returns each as an output."""
     as_json = (
         numbers.model_dump_json(indent=1)
@@ -107,11 +107,11 @@ def write_answer(
         except OSError as error:
             raise UserError(f"{name}: cannot write {place}: {error}") from None
         metadata = artifact_metadata(what, run, digest=file_digest(place), path=place)
-        named[name] = Output(metadata=metadata, place=place, copied=True)
+        named[name] = StepOutput(metadata=metadata, place=place, copied=True)
     return named
 
 
-def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, Output]:
+def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, StepOutput]:
     """Returns the files of a conclusion that was written into a run directory."""
     name = file.removesuffix(".json")
     kinds = (
@@ -119,7 +119,7 @@ def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, Output]:
         ("summary", f"{name}.md", f"{name}-summary"),
         ("report", f"{name}.html", f"{name}-report"),
     )
-    return {output: Output.of_run(run, path, kind, more=more) for output, path, kind in kinds}
+    return {output: StepOutput.of_run(run, path, kind, more=more) for output, path, kind in kinds}
 
 
 def _copy(place: str, path: str) -> None:

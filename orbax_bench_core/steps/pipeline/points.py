@@ -6,7 +6,7 @@ from orbax_bench_core.lineage import artifact_metadata, checkpoint_metadata, con
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.fixture import ensure_checkpoint
 from orbax_bench_core.steps.pipeline.again import tried_again
-from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
 from orbax_bench_core.steps.planning import plan
 
 
@@ -41,7 +41,7 @@ def plan_sweep(
     run = RunDirectory(output_directory)
     place = str(run.root / "run.json")
     metadata = artifact_metadata("suite", run, digest=config_digest(run), path=place)
-    return Outputs(value=steps, named={"planned": Output(metadata=metadata, place=place)})
+    return Outputs(value=steps, named={"planned": StepOutput(metadata=metadata, place=place)})
 
 
 @tried_again
@@ -60,4 +60,4 @@ def generate_checkpoint(suite: str, *, fixture: str = "") -> Outputs[str | None]
     """
     path = ensure_checkpoint(suite, fixture)
     metadata = checkpoint_metadata(path, suite)
-    return Outputs(value=path, named={"checkpoint": Output(metadata=metadata, place=path)})
+    return Outputs(value=path, named={"checkpoint": StepOutput(metadata=metadata, place=path)})

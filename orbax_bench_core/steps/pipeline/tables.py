@@ -18,7 +18,7 @@ from orbax_bench_core.lineage import (
 )
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.pipeline.again import tried_again
-from orbax_bench_core.steps.pipeline.outputs import Output, Outputs
+from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
 from orbax_bench_core.steps.reporting import publish
 from orbax_bench_core.steps.settling import unfinished
 from orbax_bench_core.sweep import Pair
@@ -48,13 +48,13 @@ def aggregate(output_directory: str) -> Outputs[list[str]]:
     run = RunDirectory(output_directory)
     found = publish(run)
     files = {"samples": SAMPLES, "summary": "report.md", "report": "report.html"}
-    named = {kind: Output.of_run(run, name, kind) for kind, name in files.items()}
+    named = {kind: StepOutput.of_run(run, name, kind) for kind, name in files.items()}
     medians = read_json(run.root / METRICS)
-    named["metrics"] = Output(
+    named["metrics"] = StepOutput(
         metadata=bounded_metrics(medians.items()), place=str(run.root / METRICS), copied=True
     )
     of_events = output_metadata(run, TENSORBOARD, "tensorboard")
-    named["tensorboard"] = Output(metadata=of_events, place=str(run.root / TENSORBOARD))
+    named["tensorboard"] = StepOutput(metadata=of_events, place=str(run.root / TENSORBOARD))
     return Outputs(value=lacking_of(Run(run), found), named=named)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.analysis.async_study.model import Kind, Size
+from orbax_bench_core.analysis.async_study.model import SaveKind, Size
 from orbax_bench_core.analysis.async_study.study import fit_of, line_through, ratio_of, seconds_of
 
 MEGABYTES = 10**6
@@ -16,7 +16,7 @@ def exactly(times):
 def sized(num_bytes, sync, background):
     def kind(seconds):
         times = seconds_of([seconds])
-        return Kind(point_ids=("p",), failed=0, blocked=times, total=times)
+        return SaveKind(point_ids=("p",), failed=0, blocked=times, total=times)
 
     ratio = ratio_of([background], [sync])
     return Size(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.best import Layout, analyse, best
+from orbax_bench_core.analysis.best import FactorialLayout, analyse, best
 
 TWO = {"use_ocdbt": (True, False), "use_compression": (True, False)}
 THREE = {**TWO, "use_zarr3": (True, False)}
@@ -103,7 +103,7 @@ def test_the_fit_is_not_used_when_a_point_was_not_measured(sweep):
 
 
 def test_what_never_varies_has_no_effect():
-    layout = Layout(levels={"a": (0, 1)}, rows=((0,), (1,)))
+    layout = FactorialLayout(levels={"a": (0, 1)}, rows=((0,), (1,)))
     (contrast,) = analyse(layout, np.zeros((3, 2))).effects
     assert contrast.ratio == pytest.approx(1.0)
     assert not contrast.matters

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.analysis.history.model import PastRun, Series
+from orbax_bench_core.analysis.history.model import PastRun, PastSeries
 from orbax_bench_core.analysis.history.trend import trend_plot
 from orbax_bench_core.analysis.history.words import release_and_code
 from tests.conftest import NOON
@@ -20,7 +20,7 @@ def height():
     """Returns how far up each run of a series stands, in percent."""
 
     def of(values):
-        series = Series(
+        series = PastSeries(
             point_id="i", point="p", operation="save", kind="ratio", baseline="", candidate="",
             primary=True, runs=tuple(past(value) for value in values),
         )  # fmt: skip
