@@ -86,7 +86,7 @@ __all__ = [
 
 _NAMES: Final = {
     "execute": "RunSettings",
-    "steps.comparison": "Comparison Judged compare_arms usual_minutes",
+    "steps.comparison": "Comparison PairJudged compare_arms usual_minutes",
     "steps.conclusions": (
         "publish_async_study publish_recovery publish_search publish_soak publish_verdicts"
     ),
