@@ -253,7 +253,7 @@ def measure_by(
     experiment = experiment or Experiment()
     with notifiers.on_failure(name_in(suite), output_directory or "."), experiment.errors():
         loaded = load_for_hosts(suite, flags.override or (), cluster, experiment)
-    directory = output_directory or experiment.folder
+    directory = experiment.folder if output_directory is None else output_directory
     settings |= {"local_directory": flags.local_directory, "devices": flags.devices}
     if flags.port_range is not None:
         settings["host"] = LocalHost(ports=PortRange.parse(flags.port_range))

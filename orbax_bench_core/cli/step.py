@@ -1,295 +1,37 @@
-"""`step`: the steps of a pipeline as commands, for engines other than Kubeflow.
-
-A command is made from the signature and the docstring of its step in
-`orbax_bench_core.steps.pipeline`; here stands what is different on a command line.
-"""
+"""`step`: the steps of a pipeline as commands, for engines other than Kubeflow."""
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-import json
-import operator
-import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Final
+import functools
+from typing import Any
 
-import docstring_parser
 import typer
-from etils import epath
+from typer.core import TyperGroup
 
-from orbax_bench_core.cli.arguments import JUnit, NoLock, Notify, SuiteFile, parse_size
-from orbax_bench_core.cli.hosts import HostWait, NoCluster
-from orbax_bench_core.errors import Problem, UserError
-from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.files import read_at_most
-from orbax_bench_core.steps import Notifiers, pipeline
+
+class _Steps(TyperGroup):
+    """Group whose commands are made when they are asked for: they import all that a step does."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as click calls it
+        """Returns the names of all steps."""
+        return list(_commands())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - likewise
+        """Returns the command of a step; None where there is none of that name."""
+        return _commands().get(cmd_name)
+
 
 app = typer.Typer(
+    cls=_Steps,
     no_args_is_help=True,
     help="The steps of a pipeline, one by one: what the Kubeflow components do, for Airflow, Argo, "
     "cron and CI.\n\nThe last line of standard output is what the step returns, as JSON. The same "
     "step again does nothing twice.",
 )
 
-_NO_OPTION: Final = ("file", "noted", "notifiers", "pipeline_run", "slice_names")
-"""Parameters that Kubeflow gives, or that follow from others."""
-_FLAGS: Final = {"launcher_settings": "--set", "limit_mib": "--limit"}
-_METAVARS: Final = {"expect": "PLATFORM[:KIND][:COUNT]", "tpu": "TYPE:TOPOLOGY"}
-"""Those with a colon, which ends the name of a parameter in a docstring."""
-_NEGATED: Final = ("lock", "measure_limits")
-"""Parameters whose options say no."""
-_OWN: Final[Mapping[str, Any]] = {
-    "host_wait_s": HostWait,
-    "lock": NoLock,
-    "measure_limits": Annotated[
-        bool, typer.Option("--no-limits", help="Do not measure what the machine can do.")
-    ],
-    "output_directory": Annotated[
-        str,
-        typer.Option(
-            "--output-directory",
-            "--output_directory",
-            "-o",
-            help="The run directory, local or gs://, which all steps share.",
-        ),
-    ],
-    "suite": SuiteFile,
-}
-"""Options of parameters that have no flag of their name."""
-_RETURNED: Final[Mapping[str, Any]] = {
-    "result": Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write what the step returns here as well, as JSON."),
-    ],
-    "outputs": Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write where each output lies, its digest and its inputs here, as JSON.",
-        ),
-    ],
-}
 
+@functools.cache
+def _commands() -> dict[str, Any]:
+    from orbax_bench_core.cli import step_commands
 
-def _add(
-    step: Callable[..., pipeline.Outputs[Any]],
-    exits: str = "",
-    *,
-    prepare: Callable[[dict[str, Any]], None] | None = None,
-    fails: Callable[[Any], bool] | None = None,
-    **more: Any,
-) -> None:
-    """Adds the command of a step, whose help ends with `exits`.
-
-    `prepare` makes its arguments from what was given, and `fails` says from what it returned
-    whether the command exits with 1. `more` are further options, or options in place of others.
-    """
-    docs = docstring_parser.parse(step.__doc__ or "")
-    meanings = {each.arg_name: each for each in docs.params}
-    parameters = inspect.signature(step, eval_str=True).parameters
-    options = {
-        name: _option(each, meanings[name])
-        for name, each in parameters.items()
-        if name not in _NO_OPTION
-    }
-    options |= {name: _keyword(name, each, None) for name, each in {**more, **_RETURNED}.items()}
-
-    def run(result: str | None, outputs: str | None, **given: Any) -> None:
-        if "file" in parameters:
-            given["file"] = given["suite"]
-        if prepare is not None:
-            prepare(given)
-        given |= {name: read(given[name]) for name, read in _READ.items() if name in given}
-        try:
-            found = step(**given)
-        except pipeline.NotPassed as refused:
-            print(refused, file=sys.stderr)
-            raise typer.Exit(refused.code) from None
-        except pipeline.FAILURES as failure:
-            print(f"failed: {failure}", file=sys.stderr)
-            raise typer.Exit(Exit.FAILED) from None
-        if fails is bool:  # what it returned are lines that say what is wrong
-            for line in found.value:
-                print(line, file=sys.stderr)
-        _give(found, result, outputs)
-        if fails is not None and fails(found.value):
-            raise typer.Exit(Exit.FAILED)
-
-    said = (docs.short_description, docs.long_description, exits)
-    run.__doc__ = "\n\n".join(paragraph for paragraph in said if paragraph)
-    run.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
-    run.__annotations__ = {}
-    app.command(step.__name__.replace("_", "-"))(run)
-
-
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, annotation=annotation, default=default)
-
-
-def _option(
-    parameter: inspect.Parameter, meaning: docstring_parser.DocstringParam
-) -> inspect.Parameter:
-    """Returns the option or argument that sets a parameter of a step."""
-    name, default, kind = parameter.name, parameter.default, parameter.annotation
-    if name in _OWN:
-        return _keyword(name, _OWN[name], False if name in _NEGATED else default)
-    if kind == Sequence[str]:
-        kind = list[str]
-    elif kind == Sequence[str] | None:
-        kind = list[str] | None
-    how: dict[str, Any] = {
-        "help": " ".join((meaning.description or "").split()),
-        "metavar": _METAVARS.get(name, meaning.type_name),
-    }
-    if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-        return _keyword(name, Annotated[kind, typer.Argument(**how)], default)
-    flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
-    if kind in (int, float):
-        how["min"] = kind(name == "slices")
-    return _keyword(name, Annotated[kind, typer.Option(flag, **how)], default)
-
-
-def _give(found: pipeline.Outputs[Any], result: str | None, outputs: str | None) -> None:
-    """Writes and prints what a step returns; JSON on one line, which engines read."""
-    if outputs is not None:
-        listed = {
-            name: {"place": output.place, "metadata": dict(output.metadata)}
-            for name, output in found.named.items()
-        }
-        epath.Path(outputs).write_text(json.dumps(listed, sort_keys=True))
-    returned = json.dumps(found.value, sort_keys=True)
-    if result is not None:
-        epath.Path(result).write_text(returned)
-    print(returned, flush=True)
-
-
-def _text_of(path: str) -> str:
-    """Returns the text of a file; of no file none."""
-    try:
-        return read_at_most(path).decode() if path else ""
-    except FileNotFoundError:
-        raise UserError(Problem("there is no such file", file=path)) from None
-    except (OSError, ImportError, ValueError) as error:
-        raise UserError(Problem(f"cannot read it: {error}", file=path)) from None
-
-
-def _lines_of(path: str | None) -> list[str]:
-    """Returns the lines that a step returned and --result wrote, as a list of JSON."""
-    if path is None:
-        return []
-    text = _text_of(path)
-    try:
-        lines = json.loads(text)
-    except (ValueError, RecursionError):
-        lines = None
-    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        raise UserError(
-            Problem("expected a list of lines as JSON, as `aggregate --result` writes", file=path)
-        )
-    return lines
-
-
-_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
-    **dict.fromkeys(("suite", "fixture"), _text_of),
-    **dict.fromkeys(_NEGATED, operator.not_),
-    "lacking": _lines_of,
-    "peak_memory_bytes": lambda size: parse_size(size, "--peak-memory") if size else 0,
-    "points": lambda points: [
-        _text_of(point[1:]) if point.startswith("@") else point for point in points
-    ],
-}
-"""What parameters get from the options that are given."""
-
-
-def _on_this_host(given: dict[str, Any]) -> None:
-    if given.pop("no_cluster"):
-        os.environ["ORBAX_BENCH_CLUSTER"] = "none"
-
-
-def _notify(given: dict[str, Any]) -> None:
-    given["notifiers"] = Notifiers.of(given.pop("notify"), given.pop("junit", None))
-
-
-def _notify_of_state(given: dict[str, Any]) -> None:
-    """A page of a CI job has the verdict from the step that found it."""
-    if not given["verdict"] and given["lacking"] is None:
-        raise UserError(
-            "there is nothing to enforce: give the verdict that compare-baseline returned, or "
-            "--lacking FILE"
-        )
-    told, given["notifiers"] = given.pop("notify"), None
-    if told is not None or given["verdicts"] is not None:
-        given["notifiers"] = dataclasses.replace(Notifiers.of(told), page="")
-
-
-def _notify_whatever_the_suite(given: dict[str, Any]) -> None:
-    """A suite that cannot be read has failed plan-sweep, and this step still reports."""
-    _notify(given)
-    given["suite"] = given["suite"] or ""
-    try:
-        _text_of(given["suite"])
-    except UserError as unreadable:
-        print(unreadable, file=sys.stderr)
-        given["suite"] = ""
-
-
-_WHERE_WRONG: Final = "It exits with 1 where something is wrong."
-
-_add(pipeline.plan_sweep)
-_add(pipeline.generate_checkpoint)
-_add(
-    pipeline.run_sweep_point,
-    "It exits with 1 where hosts did not come to their end.",
-    prepare=_on_this_host,
-    no_cluster=NoCluster,
-)
-_add(pipeline.aggregate, "It exits with 1 where anything is lacking.", fails=bool)
-_add(
-    pipeline.compare_baseline,
-    "It exits with 0 for each verdict.",
-    prepare=_notify,
-    notify=Notify,
-    junit=JUnit,
-)
-_add(pipeline.publish_baseline)
-_add(
-    pipeline.enforce_verdict,
-    "It exits with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not tolerated, "
-    "and 1 where something is lacking and nothing has regressed.",
-    prepare=_notify_of_state,
-    lacking=Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="What `aggregate --result` wrote, or another step."),
-    ],
-    notify=Notify,
-)
-_add(
-    pipeline.finish,
-    "It exits with 0 for every state: the other steps have failed the run.",
-    prepare=_notify_whatever_the_suite,
-    suite=Annotated[
-        str | None,
-        typer.Option(metavar="SUITE", help="The suite, to say why nothing of it was planned."),
-    ],
-    notify=Notify,
-)
-_add(pipeline.calibrate)
-_add(pipeline.study_async)
-_add(
-    pipeline.best,
-    "It exits with 1 where a case has none.",
-    fails=lambda ids: not all(ids),
-    peak_memory_bytes=Annotated[
-        str | None,
-        typer.Option(
-            "--peak-memory", metavar="SIZE", help="Most host memory of a point, such as 8GiB."
-        ),
-    ],
-)
-_add(pipeline.inspect_checkpoint, _WHERE_WRONG, fails=bool)
-_add(pipeline.plan_save, "It exits with 1 where something will fail.", fails=bool)
-_add(pipeline.soak, "It exits with 0 for each; enforce-verdict makes an exit code of the word.")
-_add(pipeline.recovery, "It exits with 1 where something did not come back.", fails=bool)
+    return typer.main.get_group(step_commands.app).commands

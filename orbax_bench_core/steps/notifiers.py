@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Self
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, to_stderr
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.exports.site import has_site, renew_site, write_site
 from orbax_bench_core.files import read_at_most, write_atomically
 from orbax_bench_core.records import RunDirectory
 
@@ -138,6 +137,8 @@ class Notifiers:
 
     def renew_site(self, directory: str) -> None:
         """Writes the morning page again, where one was asked for or is there."""
+        from orbax_bench_core.exports.site import has_site, renew_site, write_site
+
         with _warned("the page of past runs cannot be written again"):
             if self.site:
                 if has_site(_path(self.site)):
