@@ -12,13 +12,14 @@ from typer.core import TyperGroup
 class _Steps(TyperGroup):
     """Group whose commands are made when they are asked for: they import all that a step does."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as click calls it
-        """Returns the names of all steps."""
-        return list(_commands())
+    @property
+    def commands(self) -> Any:
+        """All steps by name."""
+        return _commands()
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - likewise
-        """Returns the command of a step; None where there is none of that name."""
-        return _commands().get(cmd_name)
+    @commands.setter
+    def commands(self, none: Any) -> None:
+        """Takes what `app` has by itself, which is nothing."""
 
 
 app = typer.Typer(
@@ -31,7 +32,7 @@ app = typer.Typer(
 
 
 @functools.cache
-def _commands() -> dict[str, Any]:
+def _commands() -> Any:
     from orbax_bench_core.cli import step_commands
 
     return typer.main.get_group(step_commands.app).commands
