@@ -22,8 +22,7 @@ class Baseline(ResultModel):
     Attributes:
         schema_version: Version of this layout.
         point_id: Id of the sweep point, which is also the name of the file.
-        commit: Revision of the code under test, or `unknown`; that of this project in files of
-            version 1.
+        commit: Revision of the code under test, or `unknown`.
         captured_at: When it was captured, UTC.
         records: The record of every measured repeat on every host. A side of a paired run is here
             as the point that it measured, and still knows its run, block and arm.
@@ -63,7 +62,7 @@ class Capture(ResultModel):
         suite: Name of the run's suite.
         arm: Which side of a paired run it is; None for a run without arms.
         points: The points, in the order of the suite.
-        code: The code under test; unknown in captures of version 1.
+        code: The code under test.
         provenance: What ran, and on what, from the first record.
     """
 

@@ -94,7 +94,7 @@ class Verdict(ResultModel):
         word: REGRESSION, PASS or INCONCLUSIVE, by its typical time and its stalls.
         reason: Why it could not be judged, or what keeps it from passing; empty when it was judged.
         endpoint: Which of the two decided the word; `missing` when an arm lacks the metric.
-        time_word: What the typical time alone says; None in verdicts of version 1.
+        time_word: What the typical time alone says.
         ratio: Candidate over baseline, so that above 1 is worse; None when it could not be judged.
         low: Lower end of the 95 % interval of the ratio: above the tolerance exactly when the time
             says REGRESSION.
@@ -117,7 +117,7 @@ class Verdict(ResultModel):
         detectable_80: The same for eight times in ten.
         more_blocks: About how many more blocks a verdict needs; 0 when one stands, None when not
             known, or more than anyone would run.
-        stalls: What the stalls say; None before the first look, and in verdicts of version 1.
+        stalls: What the stalls say; None before the first look.
         beyond_runs: Whether a REGRESSION of two separate runs is beyond what runs of the same thing
             are supposed to differ by, so that it counts and does not only warn.
     """

@@ -155,11 +155,11 @@ def recorded_code(provenance: Mapping[str, Any], benchmark: str) -> Source:
     """Returns the code under test of a record, which is what captures are filed by.
 
     That is the file with the benchmark class. Of a built-in it is the suite file: the code of this
-    project is not what is under test. Records of version 1 do not know it.
+    project is not what is under test.
     """
     code = provenance.get("code")
     if not isinstance(code, Mapping):
-        return Source(reason="the record is of a version that did not note it")
+        return Source(reason="the record does not say")
     built_in = is_builtin(benchmark)
     try:
         return Source.model_validate(code.get("suite" if built_in else "generator"), strict=False)

@@ -55,7 +55,7 @@ class RunInfo(ResultModel):
         baseline: What the baseline arm has different, for people; empty without arms.
         candidate: What the candidate arm has different.
         designs: Which workers the operations of each pair have, by the pair's id, frozen with the
-            rules; a run of version 1 has none here, see `design`.
+            rules.
         expansion: The points, those skipped, and notes.
         code: Revisions of the benchmark classes and of the suite file when the run began; a record
             has those that it was measured with.
@@ -88,7 +88,7 @@ class RunInfo(ResultModel):
         return sum(len(sides(entry)) for entry in self.expansion.points)
 
     def design(self, pair: Pair) -> PairDesign:
-        """Returns the design of a pair; that of version 1 where none was decided."""
+        """Returns the design of a pair; without lives where none was decided."""
         return self.designs.get(pair.id) or earlier_design(pair)
 
     def order(self, pair: Pair, block: int) -> tuple[Arm, ...]:

@@ -132,7 +132,7 @@ def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = N
 
 
 def earlier_design(pair: Pair) -> PairDesign:
-    """Returns the design of a pair in runs of version 1, which had no lives."""
+    """Returns the design of a pair for which none was decided: it has no lives."""
     return PairDesign(workers="shared" if _shareable(pair) else "one_per_arm")
 
 

@@ -124,14 +124,13 @@ class PointVerdict(ResultModel):
             earlier release.
         endpoint: What decided the word: times, stalls, failures, or an operation that an arm lacks,
             or trouble with storage.
-        failures: What the failed first attempts say; None when unpaired, and in version 1.
+        failures: What the failed first attempts say; None when unpaired.
         settled: Whether more blocks could change nothing.
         next_look: Operations per arm at the next look; None when settled.
-        attempts: First attempts of each arm, also beyond the looks; empty when unpaired, and in
-            version 1.
+        attempts: First attempts of each arm, also beyond the looks; empty when unpaired.
         failed_at: Places of the failed first attempts of each arm among all of its attempts in
             complete blocks, from 0, in the order in which they were made.
-        design: Which worker processes the operations had; None when unpaired, and in version 1.
+        design: Which worker processes the operations had; None when unpaired.
         continued: Lives that were continued in a new process after an interruption.
         verified: What the restored values of each arm were compared with, in every repeat.
         storage: Operations with which an object store had trouble.
