@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from orbax_bench_core.analysis.async_study import check_points
 from orbax_bench_core.baselines import resolve_baseline
@@ -156,6 +156,9 @@ def _parameters(
     return {**pipeline.parameters, **given}
 
 
+_KINDS: Final[dict[type, str]] = {bool: "true or false", int: "a whole number"}
+
+
 def _typed(default: Any, key: str, text: str) -> Any:
     """Returns a value as the parameter's default is typed: text as it is, the rest as JSON."""
     if isinstance(default, str):
@@ -165,7 +168,7 @@ def _typed(default: Any, key: str, text: str) -> Any:
     except json.JSONDecodeError:
         value = text
     if type(value) is not type(default):
-        expected = "true or false" if isinstance(default, bool) else type(default).__name__
+        expected = _KINDS[type(default)]
         raise UserError(f"--set {key}: expected {expected}, got {text!r}")
     return value
 

@@ -254,6 +254,7 @@ def test_a_suite_of_200_points_compiles_and_is_submitted(pipeline_command, tmp_p
         ),
         (["--target", "kfp", "--set", "x"], "--set takes KEY=VALUE, got 'x'"),
         (["--target", "kfp", "--set", "measure_limits=1"], "expected true or false, got '1'"),
+        (["--target", "kfp", "--set", "points_per_step=x"], "expected a whole number, got 'x'"),
         (
             ["--target", "kfp", "--set", "baseline=/mnt/b"],
             "baseline: /mnt/b is local to one machine",
