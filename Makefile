@@ -33,19 +33,26 @@ help:
 
 setup: .venv/.ready
 
-.venv/.ready: requirements.lock pyproject.toml
+INSTALL := $(BIN)/python -m uv pip install --quiet --python $(BIN)/python
+LOCKED := $(INSTALL) --compile-bytecode --require-hashes --constraints requirements.lock -r pyproject.toml
+
+# A first verdict needs a third of what development needs.
+.venv/.demo: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --compile-bytecode \
-	  --require-hashes --constraints requirements.lock -r pyproject.toml $(EXTRAS)
-	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	$(LOCKED) --extra kfp
+	$(INSTALL) --no-deps --editable .
+	touch .venv/.demo
+
+.venv/.ready: .venv/.demo
+	$(LOCKED) $(EXTRAS)
 	touch .venv/.ready
 
 # Only tests of `make nightly` need it: with CUDA it has 6 GB.
 torch: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH_VERSION)
 
-demo: setup
+demo: .venv/.demo
 	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/demo.yaml --pipeline regression --set allow_inconclusive=true \
 	  --output-directory demo
 	@echo "Open demo/verdicts.html and demo/report.html, or read demo/samples.parquet."
