@@ -29,16 +29,19 @@ from orbax_bench_core.lineage.digests import (
 )
 from orbax_bench_core.lineage.find import trace
 from orbax_bench_core.lineage.manifest import (
+    ENDING,
     METRICS,
     SAMPLES,
     TENSORBOARD,
     ManifestWriter,
     made_from_these_records,
+    note_ending,
     read_manifest,
 )
 
 __all__ = [
     "BROKEN",
+    "ENDING",
     "METRICS",
     "SAMPLES",
     "TENSORBOARD",
@@ -57,6 +60,7 @@ __all__ = [
     "is_unchanged",
     "lost_batches",
     "made_from_these_records",
+    "note_ending",
     "name_batch",
     "output_metadata",
     "place_of",

@@ -25,6 +25,7 @@ from orbax_bench_core.lineage.manifest import (
     BASELINE,
     CHECKPOINT,
     CONFIG,
+    OURS,
     RECORDS,
     Made,
     Manifest,
@@ -172,6 +173,11 @@ class _Check:
             if each == CONFIG and RECORDS in depths:
                 continue  # it stands below the records, with all else that they were made from
             yield from self._of(each, depth + above, consumers.get(each, []))
+        if not name and self._noted is not None:
+            # Such as a verdict that somebody has put beside the records of a run without any.
+            for each in OURS:
+                if each not in made and (self._run.root / each).exists():
+                    yield self._file(each, 0, ())
 
     def _depths(self, roots: Sequence[str]) -> dict[str, int]:
         """Returns all that some things were made from, by how far it is from them at most."""
@@ -219,7 +225,7 @@ class _Check:
             details["in image"] = made.image
         digest = self._digest(name)
         return Finding.checked(
-            "page" if name.endswith((".html", ".md")) else name.partition(".")[0],
+            _kind(name),
             name,
             recorded=_other_than(digest, [*recorded, made.digest]),
             digest=digest,
@@ -416,6 +422,13 @@ class _Check:
     @functools.cached_property
     def _point_names(self) -> dict[str, str]:
         return {point.id: point.name for point in self._info.expansion.points}
+
+
+def _kind(name: str) -> str:
+    """Returns what a file or folder that was made of the records is."""
+    if name.endswith((".html", ".md")):
+        return "page"
+    return "figures" if f"{name}.md" in OURS else name.partition(".")[0]
 
 
 def _baseline(path: str, recorded: str, depth: int) -> Finding:

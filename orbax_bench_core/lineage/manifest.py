@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 import pydantic
 
@@ -26,6 +26,9 @@ from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, pack
 from orbax_bench_core.records import Record, Run, RunDirectory, RunFile, RunInfo
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, is_builtin, sides
 
+if TYPE_CHECKING:
+    from etils import epath
+
 LINEAGE_FILE: Final = "lineage.json"
 SMALL: Final = 2**28
 """Bytes of a checkpoint up to which all of them are read for its digest, without being asked."""
@@ -45,12 +48,19 @@ METRICS: Final = "metrics.json"
 _TABLES: Final = (SAMPLES, "summary.csv", METRICS)
 _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    RunFile.VERDICTS: ("verdicts.md", "verdicts.html", "junit.xml"),
+    RunFile.VERDICTS: ("verdicts.md", "verdicts.html", "verdicts", "junit.xml"),
     RunFile.STUDY: ("async_study.md", "async_study.html"),
-    RunFile.RECOVERY: ("recovery.md", "recovery.html"),
-    RunFile.SOAK: ("soak.md", "soak.html"),
+    RunFile.RECOVERY: ("recovery.md", "recovery.html", "recovery"),
+    RunFile.SOAK: ("soak.md", "soak.html", "soak"),
 }
-"""Files drawn from the records of a run, and the pages that show them."""
+"""Files drawn from the records of a run, and the pages that show them; a folder has figures."""
+ENDING: Final = "ending.md"
+"""The state of a run and its reasons, which the last step of a pipeline writes."""
+OURS: Final = (
+    *(RunFile.LIMITS, RunFile.HOST_LIMITS, *_TABLES, RunFile.BEST, TENSORBOARD, *_PAGES, ENDING),
+    *(name for data, pages in _CONCLUSIONS.items() for name in (data, *pages)),
+)
+"""All that may be noted: where one is there that is not, nobody knows where it came from."""
 _MOST: Final = 64
 """As many different environments or contents of checkpoints are kept."""
 
@@ -194,7 +204,8 @@ class ManifestWriter:
         self._add(_PAGES, self._digests(RECORDS, RunFile.LIMITS, RunFile.HOST_LIMITS))
         earlier = {} if self._earlier is None else self._earlier.made
         # A conclusion keeps what it was made from, so that it shows when there are other records.
-        kept = (name for data, pages in _CONCLUSIONS.items() for name in (data, *pages))
+        conclusions = (name for data, pages in _CONCLUSIONS.items() for name in (data, *pages))
+        kept = (*conclusions, ENDING)
         self._made |= {name: earlier[name] for name in kept if name in earlier}
         self._write()
 
@@ -212,6 +223,8 @@ class ManifestWriter:
             inputs = self._digests(RECORDS, SAMPLES)
         if baseline is not None:
             inputs[f"{BASELINE}{_absolute(baseline)}"] = _digest_if_there(baseline)
+        for name in (file, *_CONCLUSIONS[file]):
+            self._made.pop(name, None)  # one may have no figures this time
         self._add([file], inputs)
         self._add(_CONCLUSIONS[file], self._digests(file))
         self._write()
@@ -221,12 +234,7 @@ class ManifestWriter:
         for name in names:
             path = self._run.root / name
             if path.exists():
-                self._made[name] = Made(
-                    digest=output_digest(path),
-                    inputs=inputs,
-                    versions=package_versions(),
-                    image=image_that_runs(),
-                )
+                self._made[name] = _made(path, inputs)
 
     def _digests(self, *names: str) -> dict[str, str]:
         return {name: self._made[name].digest for name in names if name in self._made}
@@ -244,6 +252,27 @@ class ManifestWriter:
         )
         content = manifest.model_dump_json(indent=1).encode()
         write_atomically(self._run.root / LINEAGE_FILE, content)
+
+
+def note_ending(run: RunDirectory) -> None:
+    """Writes what the ending of a run was just made from, the page that it names."""
+    manifest = read_manifest(run)
+    if manifest is None:
+        return
+    page = RunFile.VERDICTS if RunFile.VERDICTS in manifest.made else _PAGES[0]
+    inputs = {name: manifest.made[name].digest for name in (page,) if name in manifest.made}
+    made = {**manifest.made, ENDING: _made(run.root / ENDING, inputs)}
+    noted = manifest.model_copy(update={"made": made})
+    write_atomically(run.root / LINEAGE_FILE, noted.model_dump_json(indent=1).encode())
+
+
+def _made(path: epath.Path, inputs: dict[str, str]) -> Made:
+    return Made(
+        digest=output_digest(path),
+        inputs=inputs,
+        versions=package_versions(),
+        image=image_that_runs(),
+    )
 
 
 def read_manifest(run: RunDirectory) -> Manifest | None:

@@ -12,6 +12,7 @@ from orbax_bench_core.analysis.verdicts import compare_stored
 from orbax_bench_core.baselines import Registry, capture_run
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import publish, publish_verdicts
+from orbax_bench_core.steps.pipeline import finish
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
 STORED = "projects/p-1/locations/us-central1/metadataStores/default/artifacts/7"
@@ -173,19 +174,38 @@ def changed(orbax_bench, given):
     return outcome.code, [one["name"] for one in found if one["status"] in ("changed", "missing")]
 
 
-def test_any_file_that_was_edited_or_is_gone_is_named(orbax_bench, judged):
+def test_any_file_that_was_edited_or_is_gone_is_named(orbax_bench, judged, capsys):
+    finish(str(judged.root))
+    capsys.readouterr()
     noted = set(json.loads((judged.root / "lineage.json").read_text())["made"]) - {"records"}
-    assert {"verdicts.json", "verdicts.md", "junit.xml", "summary.csv", "tensorboard"} <= noted
+    pages = {"verdicts.md", "verdicts.html", "junit.xml", "ending.md", "report.md", "report.html"}
+    assert {"verdicts.json", "summary.csv", "tensorboard", "verdicts"} | pages <= noted
     assert changed(orbax_bench, judged.root) == (0, [])
     for name in noted:
         path = Path(judged.root / name)
-        file = next(path.rglob("events*")) if path.is_dir() else path
+        file = next(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else path
         content = file.read_bytes()
         file.write_bytes(content + b" ")
         assert changed(orbax_bench, judged.root) == (1, [name])
         file.unlink()
         assert changed(orbax_bench, judged.root) == (1, [name])
         file.write_bytes(content)
+
+
+def test_all_that_a_run_directory_shows_to_people_is_noted(judged):
+    finish(str(judged.root))
+    noted = set(json.loads((judged.root / "lineage.json").read_text())["made"])
+    shown = {path.name for path in Path(judged.root).iterdir()}
+    # Records and suite have digests of their own, logs are appended to, leases come and go.
+    assert shown - noted == {"run.json", "lineage.json"} | shown & {"logs", "leases", "batches"}
+
+
+def test_a_page_that_was_put_beside_the_records_is_named(orbax_bench, run):
+    assert orbax_bench("lineage", run.root).code == 0
+    (run.root / "verdicts.html").write_text("PASS")
+    outcome = orbax_bench("lineage", run.root)
+    assert outcome.code == 1
+    assert "page verdicts.html  ✗ not recorded" in outcome.out
 
 
 def test_a_record_that_was_edited_has_changed_and_its_point_is_named(walk, judged):

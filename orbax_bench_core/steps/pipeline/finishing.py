@@ -16,7 +16,13 @@ from orbax_bench_core.document import Document, Element, Facts, Heading, Items, 
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Exit, exit_code
 from orbax_bench_core.files import names_in, write_atomically
-from orbax_bench_core.lineage import artifact_metadata, file_digest, made_from_these_records
+from orbax_bench_core.lineage import (
+    ENDING,
+    artifact_metadata,
+    file_digest,
+    made_from_these_records,
+    note_ending,
+)
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.notifiers import Notifiers
@@ -98,10 +104,12 @@ def finish(
         for element in (Facts((("run", place), ("state", own))), Items(lines))
     ]
     document = Document(title=f"{state}: how the run ended", elements=tuple(elements))
-    pages = {"ending": "ending.md", "report": "report.html"}
+    pages = {"ending": ENDING, "report": "report.html"}
     root = epath.Path(folder)
     write_atomically(root / pages["ending"], to_markdown(document).encode())
-    if not RunDirectory(folder).exists():
+    if RunDirectory(folder).exists():
+        note_ending(RunDirectory(folder))
+    else:
         write_atomically(root / pages["report"], to_html(document).encode())
     print(f"{SAID}{state}: {'; '.join(line for _, lines in endings for line in lines)}", flush=True)
     return Outputs(value=state, named={name: _output(root / pages[name], name) for name in pages})
