@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import json
+import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -25,6 +26,7 @@ _MARKS: Final[dict[Status, tuple[str, str]]] = {
     "changed": ("✗ changed since", "red"),
     "missing": ("✗ missing", "red"),
     "not recorded": ("✗ not recorded", "red"),
+    "not trusted": ("✗ not trusted", "red"),
     "not checked": ("", ""),
     "unknown": ("? unknown", "yellow"),
 }
@@ -49,6 +51,22 @@ def lineage(
             help="Read all bytes of checkpoints, not names, sizes and metadata files alone.",
         ),
     ] = False,
+    sign: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Sign lineage.json with this private Ed25519 key of OpenSSH or PEM, if all that "
+            "is checked still holds; the signature is lineage.json.sig.",
+        ),
+    ] = None,
+    signed_by: Annotated[
+        str | None,
+        typer.Option(
+            "--signed-by",
+            metavar="FILE",
+            help="Require a signature by one of the public keys in this file.",
+        ),
+    ] = None,
     endpoint: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Another address of Vertex AI than that of the location."),
@@ -67,20 +85,27 @@ def lineage(
 
     orbax-bench lineage results --deep
 
+    orbax-bench lineage results --sign ~/.ssh/id_ed25519
+
+    orbax-bench lineage results --signed-by id_ed25519.pub
+
     orbax-bench lineage projects/P/locations/L/metadataStores/default/artifacts/ID
 
     Exit codes: 0 all that was read is as it was; 1 something has changed, is missing or was never
-    recorded, or a file among the records is not read as one; 2 this has no lineage.
+    recorded, a signature does not hold or is by another key, or a file among the records is not
+    read as one; 2 this has no lineage.
     """
     from orbax_bench_core.lineage import BROKEN, is_unchanged, trace
 
-    findings = trace(given, endpoint, deep=deep)
+    findings = trace(given, endpoint, deep=deep, sign=sign, signed_by=signed_by)
     if as_json:
         listed = [dataclasses.asdict(finding) for finding in findings]
         said = {"given": given, "unchanged": is_unchanged(findings), "findings": listed}
         print(json.dumps(said, indent=2))
     else:
         print_findings(findings)
+    if sign is not None and is_unchanged(findings) is False:
+        print("error: not signed, for not all is as it was noted", file=sys.stderr)
     broken = any(finding.status in BROKEN or finding.left_out for finding in findings)
     raise typer.Exit(exit_code(incomplete=broken))
 

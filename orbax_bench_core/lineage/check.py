@@ -37,8 +37,10 @@ from orbax_bench_core.lineage.manifest import (
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import Run, RunDirectory
 
-Status = Literal["unchanged", "changed", "missing", "not recorded", "not checked", "unknown"]
-BROKEN: tuple[Status, ...] = ("changed", "missing", "not recorded")
+Status = Literal[
+    "unchanged", "changed", "missing", "not recorded", "not trusted", "not checked", "unknown"
+]
+BROKEN: tuple[Status, ...] = ("changed", "missing", "not recorded", "not trusted")
 """Statuses that break a chain: a verdict cannot be traced along it."""
 
 _SHOWN: Final = 3
@@ -60,8 +62,9 @@ class Finding:
         name: Its name or path.
         status: `unchanged` only when all its bytes were read in this call and have the digest that
             was noted; `changed` when a digest differs; `missing` when it is not where it was; `not
-            recorded` when nobody noted its digest; `not checked` when it has none to compare, such
-            as an image; `unknown` when nothing differs, but not all bytes were compared.
+            recorded` when nobody noted its digest; `not trusted` of a signature that does not hold,
+            or is by another key; `not checked` when it has none to compare, such as an image;
+            `unknown` when nothing differs, but not all bytes were compared.
         depth: How many things were made from it, one of the other, up to what was asked for.
         compared: What was compared, in words, where that is not all bytes.
         digest: Digest of what is there now; empty where there is none.

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Final
 from orbax_bench_core.baselines import Registry, is_capture_id
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import checked_path
-from orbax_bench_core.lineage.check import Finding, check, environment_findings
+from orbax_bench_core.lineage.check import (
+    Finding,
+    check,
+    environment_findings,
+    is_unchanged,
+)
 from orbax_bench_core.lineage.digests import baseline_digest
 from orbax_bench_core.lineage.manifest import CONFIG, LINEAGE_FILE, MeasuredWith
+from orbax_bench_core.lineage.signature import SIGNATURE_FILE, sign_lineage, signature_findings
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
@@ -29,18 +35,42 @@ _DEPTH: Final = 6
 """A record lies four folders below its run directory."""
 
 
-def trace(given: str, endpoint: str | None = None, *, deep: bool = False) -> tuple[Finding, ...]:
-    """Returns what a path was made from, or an artifact of a metadata store by its name."""
+def trace(
+    given: str,
+    endpoint: str | None = None,
+    *,
+    deep: bool = False,
+    sign: str | None = None,
+    signed_by: str | None = None,
+) -> tuple[Finding, ...]:
+    """Returns what a path was made from, or an artifact of a metadata store by its name.
+
+    Args:
+        given: The path or name.
+        endpoint: Address of the metadata store.
+        deep: Whether all bytes of checkpoints are read.
+        sign: A private key, with which a manifest is signed where all of it still holds.
+        signed_by: Public keys that a signature is checked with.
+    """
+    run, inside = (None, "") if _STORE.fullmatch(given) else _run_around(given)
+    flags = {"--sign": sign, "--signed-by": signed_by}
+    asked = next((flag for flag, value in flags.items() if value is not None), None)
+    if asked is not None and run is None:
+        raise UserError(f"{asked}: only the lineage of a run directory is signed, not {given}")
+    if sign is not None and inside:
+        raise UserError(f"--sign signs a whole run directory: give {run and run.root}, not {given}")
+    if run is not None:
+        found = check(run, inside, deep=deep)
+        if sign is None:
+            return (*found, *signature_findings(run, signed_by))
+        if is_unchanged(found) is not False:
+            signed = sign_lineage(run, sign)
+            found += (Finding(what="signature", name=SIGNATURE_FILE, details={"key": signed}),)
+        return found
     if _STORE.fullmatch(given):
         stored: tuple[Finding, ...] = _vertex().load()(given, endpoint=endpoint)
         return stored
     path = _existing(given)
-    around = (path, *path.parents)[:_DEPTH]
-    root = next((folder for folder in around if (folder / "run.json").exists()), None)
-    if root is not None:
-        inside = path.relative_to(root).as_posix()
-        names = {".": "", LINEAGE_FILE: "", "run.json": CONFIG}
-        return check(RunDirectory(str(root)), names.get(inside, inside), deep=deep)
     for folder in (path,) if path.is_dir() else (path.with_suffix(""), path.parent):
         if is_capture_id(folder.name):
             return _capture(given, folder)
@@ -53,6 +83,18 @@ def trace(given: str, endpoint: str | None = None, *, deep: bool = False) -> tup
             f"{given.rstrip('/')}/{captures[-1].reference}"
         )
     raise _not_ours(given, "a directory without run.json")
+
+
+def _run_around(given: str) -> tuple[RunDirectory | None, str]:
+    """Returns the run directory that a path is or lies in, and its name there, if it is a file."""
+    path = _existing(given)
+    around = (path, *path.parents)[:_DEPTH]
+    root = next((folder for folder in around if (folder / "run.json").exists()), None)
+    if root is None:
+        return None, ""
+    inside = path.relative_to(root).as_posix()
+    names = {".": "", LINEAGE_FILE: "", SIGNATURE_FILE: "", "run.json": CONFIG}
+    return RunDirectory(str(root)), names.get(inside, inside)
 
 
 def _existing(given: str) -> epath.Path:

@@ -1,0 +1,223 @@
+"""`orbax-bench lineage --sign` and `--signed-by`, with keys and signatures of OpenSSH's own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orbax_bench_core.steps import publish
+
+NAMESPACE = "orbax-bench-lineage"
+
+
+def ssh_keygen(*arguments, **given):
+    """Runs OpenSSH's program, or skips the test where it is not installed."""
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        pytest.skip("ssh-keygen is not installed")
+    command = [program, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **given)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    """Two keys of OpenSSH: ours, and one of somebody else."""
+    folder = tmp_path_factory.mktemp("keys")
+    for name in ("ours", "other"):
+        made = ssh_keygen(
+            "-q", "-t", "ed25519", "-N", "", "-C", f"{name}@team", "-f", folder / name
+        )
+        assert made.returncode == 0, made.stderr
+    return folder
+
+
+@pytest.fixture
+def run(make_run, make_record):
+    made = make_run([make_record()])
+    publish(made)
+    return made
+
+
+@pytest.fixture
+def signed(orbax_bench, run, keys):
+    outcome = orbax_bench("lineage", run.root, "--sign", keys / "ours")
+    assert (outcome.code, outcome.err) == (0, "")
+    return run
+
+
+@pytest.fixture
+def signature(orbax_bench):
+    """Returns the exit code and what was found of the signature."""
+
+    def ask(given, *flags):
+        outcome = orbax_bench("lineage", given, "--json", *flags)
+        said = json.loads(outcome.out)
+        (found,) = [each for each in said["findings"] if each["what"] == "signature"]
+        return outcome.code, found["status"], found["compared"]
+
+    return ask
+
+
+def test_a_signature_by_a_trusted_key_holds(signature, orbax_bench, signed, keys):
+    assert signature(signed.root, "--signed-by", keys / "ours.pub") == (
+        0,
+        "unchanged",
+        "signed by ours@team",
+    )
+    fingerprint = ssh_keygen("-l", "-f", keys / "ours.pub").stdout.split()[1]
+    shown = orbax_bench("lineage", signed.root, "--signed-by", keys / "ours.pub").out
+    assert f"signature lineage.json.sig  ✓ signed by ours@team  key {fingerprint}" in shown
+
+
+def test_openssh_verifies_it_too(signed, keys):
+    allowed = keys / "allowed"
+    allowed.write_text(f"us@team {(keys / 'ours.pub').read_text()}")
+    ours = ("-n", NAMESPACE, "-s", signed.root / "lineage.json.sig", "-f", allowed, "-I", "us@team")
+    with Path(signed.root / "lineage.json").open() as manifest:
+        done = ssh_keygen("-Y", "verify", *ours, stdin=manifest)
+    assert done.returncode == 0, done.stderr
+    assert f'Good "{NAMESPACE}" signature' in done.stdout
+
+
+@pytest.mark.parametrize("of", ["lineage.json", "another purpose"])
+def test_one_that_openssh_made_is_read(signature, run, keys, of):
+    namespace = NAMESPACE if of == "lineage.json" else "file"
+    done = ssh_keygen("-Y", "sign", "-n", namespace, "-f", keys / "ours", run.root / "lineage.json")
+    assert done.returncode == 0, done.stderr
+    code, status, compared = signature(run.root, "--signed-by", keys / "ours.pub")
+    if of == "lineage.json":
+        assert (code, status) == (0, "unchanged")
+    else:
+        assert (code, status) == (1, "not trusted")
+        assert (
+            compared == f"not trusted: made for file with sha512, not for {NAMESPACE} with sha512"
+        )
+
+
+def test_lists_of_allowed_signers_and_pem_are_taken(signature, signed, keys, tmp_path):
+    allowed = tmp_path / "allowed"
+    lines = ["# who may sign", f"us@team {(keys / 'ours.pub').read_text()}"]
+    allowed.write_text("\n".join(lines))
+    assert signature(signed.root, "--signed-by", allowed)[:2] == (0, "unchanged")
+    from cryptography.hazmat.primitives import serialization
+
+    public = serialization.load_ssh_public_key((keys / "ours.pub").read_bytes())
+    pem = tmp_path / "ours.pem"
+    spki = serialization.PublicFormat.SubjectPublicKeyInfo
+    pem.write_bytes(public.public_bytes(serialization.Encoding.PEM, spki))
+    assert signature(signed.root, "--signed-by", pem)[:2] == (0, "unchanged")
+
+
+def test_a_key_of_pem_signs(orbax_bench, signature, run, tmp_path):
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.generate()
+    pem, public = tmp_path / "key.pem", tmp_path / "public.pem"
+    encoding = serialization.Encoding.PEM
+    no_password = serialization.NoEncryption()
+    pem.write_bytes(key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, no_password))
+    spki = serialization.PublicFormat.SubjectPublicKeyInfo
+    public.write_bytes(key.public_key().public_bytes(encoding, spki))
+    assert orbax_bench("lineage", run.root, "--sign", pem).code == 0
+    assert signature(run.root, "--signed-by", public)[:2] == (0, "unchanged")
+
+
+def test_without_keys_nobody_knows_whose_it_is(signature, signed):
+    code, status, compared = signature(signed.root)
+    assert (code, status) == (0, "unknown")
+    assert "--signed-by" in compared
+
+
+def test_another_key_is_not_trusted(signature, signed, keys):
+    code, status, compared = signature(signed.root, "--signed-by", keys / "other.pub")
+    assert (code, status) == (1, "not trusted")
+    assert compared == f"not trusted: its key is not in {keys / 'other.pub'}"
+
+
+def test_none_at_all_is_missing_where_one_is_required(signature, run, keys):
+    assert signature(run.root, "--signed-by", keys / "ours.pub")[:2] == (1, "missing")
+
+
+def test_a_verdict_whose_digest_was_edited_too_is_found_by_the_signature(signature, signed, keys):
+    """Digests alone do not help against somebody who writes into the run directory."""
+    from orbax_bench_core.lineage import file_digest
+
+    (signed.root / "report.html").write_text("PASS")
+    manifest = signed.root / "lineage.json"
+    content = json.loads(manifest.read_text())
+    content["made"]["report.html"]["digest"] = file_digest(str(signed.root / "report.html"))
+    manifest.write_text(json.dumps(content, indent=1))
+    wanted = (1, "not trusted", "not trusted: lineage.json is not what was signed")
+    assert signature(signed.root, "--signed-by", keys / "ours.pub") == wanted
+    assert signature(signed.root) == wanted
+    assert signature(signed.root / "report.html") == wanted
+
+
+@pytest.mark.parametrize(
+    "torn", [b"", b"PASS", b"-----BEGIN SSH SIGNATURE-----\nAAAA", bytes(2**21)]
+)
+def test_a_torn_signature_is_not_trusted(signature, signed, torn):
+    (signed.root / "lineage.json.sig").write_bytes(torn)
+    assert signature(signed.root)[:2] == (1, "not trusted")
+
+
+def test_what_has_changed_is_not_signed(orbax_bench, run, keys):
+    (run.root / "report.html").write_text("PASS")
+    outcome = orbax_bench("lineage", run.root, "--sign", keys / "ours")
+    assert (outcome.code, outcome.err) == (
+        1,
+        "error: not signed, for not all is as it was noted\n",
+    )
+    assert not (run.root / "lineage.json.sig").exists()
+
+
+def test_a_report_that_is_made_again_is_signed_again(orbax_bench, signature, signed, keys):
+    (signed.root / "lineage.json").write_text(
+        json.dumps(json.loads((signed.root / "lineage.json").read_text()))
+    )
+    assert signature(signed.root)[0] == 1
+    assert orbax_bench("lineage", signed.root, "--sign", keys / "ours").code == 0
+    assert signature(signed.root, "--signed-by", keys / "ours.pub")[0] == 0
+
+
+def refused(orbax_bench, *arguments):
+    outcome = orbax_bench("lineage", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    return outcome.err
+
+
+def test_keys_that_are_none_are_refused(orbax_bench, run, keys, tmp_path):
+    words = tmp_path / "words"
+    words.write_text("ssh-rsa AAAA\n")
+    assert "no private Ed25519 key" in refused(orbax_bench, run.root, "--sign", words)
+    assert "no Ed25519 key here" in refused(orbax_bench, run.root, "--signed-by", words)
+    private = refused(orbax_bench, run.root, "--signed-by", keys / "ours")
+    assert "this is a private key" in private
+    missing = refused(orbax_bench, run.root, "--sign", tmp_path / "none")
+    assert "cannot read the key: No such file" in missing
+    locked = tmp_path / "locked"
+    ssh_keygen("-q", "-t", "ed25519", "-N", "secret", "-f", locked)
+    assert "this key has a passphrase" in refused(orbax_bench, run.root, "--sign", locked)
+
+
+def test_only_a_run_directory_is_signed(orbax_bench, run, keys, tmp_path):
+    assert "give" in refused(orbax_bench, run.root / "report.html", "--sign", keys / "ours")
+    stored = "projects/p-1/locations/us-central1/metadataStores/default/artifacts/7"
+    assert "only the lineage of a run" in refused(orbax_bench, stored, "--sign", keys / "ours")
+
+
+def test_without_cryptography_the_extra_is_named(signed, keys, tmp_path):
+    (tmp_path / "cryptography.py").write_text("raise ImportError('not installed')\n")
+    command = [sys.executable, "-m", "orbax_bench_core.cli", "lineage", str(signed.root)]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    plain = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert "not looked at: pip install 'orbax-bench[sign]'" in plain.stdout
+    command += ["--signed-by", str(keys / "ours.pub")]
+    asked = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "needs cryptography: pip install 'orbax-bench[sign]'" in asked.stderr
