@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.errors import Problem, UserError, command
 from orbax_bench_core.files import read_at_most, read_if_there, write_atomically
 from orbax_bench_core.lineage.check import Finding, Status
 from orbax_bench_core.lineage.manifest import LINEAGE_FILE
@@ -51,7 +51,7 @@ def sign_lineage(run: RunDirectory, key_file: str) -> str:
     manifest = read_if_there(run.root / LINEAGE_FILE)
     if manifest is None:
         raise UserError(
-            f"{run.root} has no {LINEAGE_FILE} to sign: `orbax-bench report {run.root}` writes it"
+            f"{run.root} has no {LINEAGE_FILE} to sign: `{command('report', run.root)}` writes it"
         )
     public = key.public_key().public_bytes_raw()
     signature = _string(_KIND) + _string(key.sign(_signed(manifest)))
@@ -201,7 +201,7 @@ def _private_key(file: str) -> Ed25519PrivateKey:
         else:
             key = serialization.load_pem_private_key(data, password=None)
     except (TypeError, UnsupportedAlgorithm):
-        remedy = f"ssh-keygen -p -N '' -f {file} takes it off a copy"
+        remedy = "`ssh-keygen -p` takes it off a copy"
         said = f"this key has a passphrase, or another algorithm than Ed25519: {remedy}"
         raise UserError(Problem(f"--sign: {said}", file=file)) from None
     except ValueError:
