@@ -10,8 +10,8 @@ from orbax_bench_core.baselines.model import Baseline, Capture, CapturedPoint, P
 from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
 from orbax_bench_core.baselines.store import Registry, state_after
 from orbax_bench_core.config import ARMS, Arm
-from orbax_bench_core.errors import UserError, did_you_mean
-from orbax_bench_core.provenance import Source
+from orbax_bench_core.errors import UserError, command, did_you_mean
+from orbax_bench_core.provenance import UNKNOWN, Source
 from orbax_bench_core.records import Record, Repeat, Run, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair
 
@@ -39,9 +39,11 @@ def capture_run(
     *,
     arm: Arm = "candidate",
     revision: str | None = None,
+    to_promote: bool = False,
 ) -> Captured:
     """Captures a run, or one arm of a paired run.
 
+    What is `to_promote` and has neither a commit nor a `revision` is refused before it is filed.
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
     The same records are one capture under a revision: a command that was killed and runs again, or
     runs twice at once, finds its capture or finishes it.
@@ -68,6 +70,8 @@ def capture_run(
     revision = revision or code.revision
     if not found:
         return Captured(revision=revision, capture=None, left_out=left_out, strays=strays)
+    if to_promote and revision == UNKNOWN:
+        raise UserError(_without_a_name(str(run.root), code))
     capture = _describe(info, found, arm if info.paired else None, revision, code)
     baselines = [
         Baseline(
@@ -187,6 +191,8 @@ def promote_capture(
         chosen = _previous(registry)
     else:
         capture = find_capture(registry.captures(), name)
+        if capture.revision == UNKNOWN:
+            raise UserError(_without_a_name(capture.reference, capture.code))
         if capture.code.dirty is True and not force:
             raise UserError(_never_promoted(capture))
         chosen = {point.point_id: capture.reference for point in capture.points}
@@ -215,6 +221,15 @@ def _never_promoted(capture: Capture) -> str:
     return (
         f"{capture.reference} was not promoted: its code under test is {capture.code.words}, which "
         "nobody can check out again; commit, measure and capture again, or promote it with --force"
+    )
+
+
+def _without_a_name(what: str, code: Source) -> str:
+    return (
+        f"{what} was not promoted: its code under test has no commit ({code.words}), so that nobody "
+        "could tell what later runs are compared with; give it a name: "
+        f"`{command('baseline', 'capture', 'REGISTRY', 'RUN', '--label', 'NAME', '--promote')}`, or "
+        "`revision` of the step publish-baseline and of the pipeline regression"
     )
 
 
@@ -252,7 +267,7 @@ def publish_run(
     if side is None:
         raise UserError(f"unknown arm {arm!r}; {did_you_mean(arm, ARMS)}")
     store = Registry(registry)
-    captured = capture_run(run, store, arm=side, revision=revision)
+    captured = capture_run(run, store, arm=side, revision=revision, to_promote=promote)
     if captured.capture is None:
         reasons = "; ".join(f"{name}: {why}" for name, why in captured.left_out.items())
         problem = f"no point of {run.root} can be a baseline: {reasons}"

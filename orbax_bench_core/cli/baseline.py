@@ -85,7 +85,7 @@ def capture(
     place, directory = _registry(registry), RunDirectory(run)
     if label is not None:
         check_revision(label)
-    captured = capture_run(directory, place, arm=_arm(arm), revision=label)
+    captured = capture_run(directory, place, arm=_arm(arm), revision=label, to_promote=promote)
     for name, reason in captured.left_out.items():
         print_plain(console, f"left out {name}: {reason}")
     for line in captured.strays:

@@ -103,6 +103,11 @@ def prepare(
         in_steps = f"{count(len(expansion.points), 'point')} in {count(steps, 'step')}"
         notes.append(f"{in_steps}, {placement.parallelism or 'all'} at a time")
     if target is not Target.LOCAL:
+        if parameters.get("promote") and parameters["registry"] and not parameters["revision"]:
+            notes.append(
+                "promote=true needs --set revision=NAME where the image holds no repository of the "
+                "code under test: what has no commit is not promoted"
+            )
         notes += _class_notes({baseline_point(entry).benchmark for entry in expansion.points})
     return Prepared(job, loaded, tuple(notes))
 

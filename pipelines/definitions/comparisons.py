@@ -159,7 +159,7 @@ REGRESSION = Pipeline(
             "revision",
             "",
             "What to file it under; by default the commit of the code under test, which an image "
-            "without a repository does not know.",
+            "without a repository does not know: what has neither is not promoted.",
         ),
         Parameter(
             "force",

@@ -148,19 +148,36 @@ def test_a_run_whose_code_changed_on_the_way_has_no_revision(
     ]
     run = make_run(records, num_repeats=2)
     done = bench("baseline", "capture", "{reg}", run.root, "--promote")
-    assert "/reg/unknown/" in done.out
-    assert "the code changed during the run: aaaaaaaaaaaa, bbbbbbbbbbbb" in done.out
+    assert "the code changed during the run: aaaaaaaaaaaa, bbbbbbbbbbbb" in done.err
     assert done.code == 2
 
 
 def test_what_has_no_revision_is_unknown_and_used_by_name(bench, make_separate_run):
     for day in (1, 2):
         run = make_separate_run(day, provenance={"code": {}})
-        assert bench("baseline", "capture", "{reg}", run.root, "--promote").code == 0
+        assert bench("baseline", "capture", "{reg}", run.root).code == 0
     assert {each["revision"] for each in captures(bench)} == {"unknown"}
     assert chosen(bench, "unknown") == "run002"
     said = bench("compare", "{reg}/unknown", run.root)
     assert "code under test: unknown in both arms" in said.out
+
+
+def test_what_has_neither_commit_nor_name_becomes_no_baseline(bench, make_separate_run, tmp_path):
+    run = make_separate_run(1, provenance={"code": {}})
+    done = bench("baseline", "capture", "{reg}", run.root, "--promote")
+    assert (done.code, done.out) == (2, "")
+    assert "has no commit" in done.err and "--label NAME --promote" in done.err
+    assert not (tmp_path / "reg").exists()
+    bench("baseline", "capture", "{reg}", run.root)
+    done = bench("baseline", "promote", "{reg}", "--to", "latest", "--force")
+    assert (done.code, "unknown/" in done.err and "has no commit" in done.err) == (2, True)
+    assert json.loads(bench("baseline", "show", "{reg}", "--json").out)["promotions"] == []
+    assert bench("baseline", "capture", "{reg}", run.root, "--label", "v1", "--promote").code == 0
+    assert {p.split("/")[0] for p in baseline_of(bench).values()} == {"v1"}
+
+
+def baseline_of(bench):
+    return json.loads(bench("baseline", "show", "{reg}", "--json").out)["baseline"]
 
 
 def test_without_a_repository_nearest_says_where_to_go(
