@@ -1,90 +1,50 @@
 """The suite file: YAML in, validated models out."""
 
-from orbax_bench_core.config.base import ConfigModel, DescribedSchema, meanings
-from orbax_bench_core.config.checkpoint import (
-    GROUPS,
-    MODELS,
-    ArraySpec,
-    CheckpointConfig,
-    ShardingEntry,
-    Spec,
-    checked_name,
-    leaves,
-)
-from orbax_bench_core.config.dtypes import ALIASES, BITS, canonical
-from orbax_bench_core.config.errors import TYPES, SuiteError, explain, mistyped
-from orbax_bench_core.config.execution import (
-    MAX_PROCESSES,
-    Cache,
-    Conditions,
-    EnvironmentConfig,
-    ExecutionConfig,
-    HostMemory,
-)
-from orbax_bench_core.config.gate import (
-    MAX_PRIMARY,
-    PER_ARM,
-    GateConfig,
-    GateRule,
-    MetricRule,
-    changed_gate,
-    gate_changes,
-    gate_edits,
-)
-from orbax_bench_core.config.load import LoadedSuite, load_suite, parse_suite
-from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
-from orbax_bench_core.config.models import expanded
-from orbax_bench_core.config.override import with_keys, with_overrides
-from orbax_bench_core.config.source import KeyPath, SuiteSource, read_value
-from orbax_bench_core.config.suite import ARMS, Arm, ArmConfig, BenchmarkEntry, Suite
-
-__all__ = [
-    "ALIASES",
-    "ARMS",
-    "BITS",
-    "GROUPS",
-    "MAX_PRIMARY",
-    "MAX_PROCESSES",
-    "MODELS",
-    "PER_ARM",
-    "TYPES",
-    "Arm",
-    "ArmConfig",
-    "ArraySpec",
-    "BenchmarkEntry",
-    "Cache",
-    "CheckpointConfig",
-    "Conditions",
-    "ConfigModel",
-    "DescribedSchema",
-    "EnvironmentConfig",
-    "ExecutionConfig",
-    "GateConfig",
-    "GateRule",
-    "HostMemory",
-    "KeyPath",
-    "LoadedSuite",
-    "MeshConfig",
-    "MetricRule",
-    "ShardingEntry",
-    "Spec",
-    "Suite",
-    "SuiteError",
-    "SuiteSource",
-    "canonical",
-    "changed_gate",
-    "checked_name",
-    "expanded",
-    "explain",
-    "gate_changes",
-    "gate_edits",
-    "leaves",
-    "load_suite",
-    "meanings",
-    "mistyped",
-    "parse_suite",
-    "read_value",
-    "sharding_conflict",
-    "with_keys",
-    "with_overrides",
-]
+from orbax_bench_core.config.base import TYPES as TYPES
+from orbax_bench_core.config.base import ConfigModel as ConfigModel
+from orbax_bench_core.config.base import DescribedSchema as DescribedSchema
+from orbax_bench_core.config.base import SuiteError as SuiteError
+from orbax_bench_core.config.base import explain as explain
+from orbax_bench_core.config.base import meanings as meanings
+from orbax_bench_core.config.base import mistyped as mistyped
+from orbax_bench_core.config.checkpoint import ALIASES as ALIASES
+from orbax_bench_core.config.checkpoint import BITS as BITS
+from orbax_bench_core.config.checkpoint import GROUPS as GROUPS
+from orbax_bench_core.config.checkpoint import MODELS as MODELS
+from orbax_bench_core.config.checkpoint import ArraySpec as ArraySpec
+from orbax_bench_core.config.checkpoint import CheckpointConfig as CheckpointConfig
+from orbax_bench_core.config.checkpoint import ShardingEntry as ShardingEntry
+from orbax_bench_core.config.checkpoint import Spec as Spec
+from orbax_bench_core.config.checkpoint import canonical as canonical
+from orbax_bench_core.config.checkpoint import checked_name as checked_name
+from orbax_bench_core.config.checkpoint import leaves as leaves
+from orbax_bench_core.config.execution import MAX_PROCESSES as MAX_PROCESSES
+from orbax_bench_core.config.execution import Cache as Cache
+from orbax_bench_core.config.execution import Conditions as Conditions
+from orbax_bench_core.config.execution import EnvironmentConfig as EnvironmentConfig
+from orbax_bench_core.config.execution import ExecutionConfig as ExecutionConfig
+from orbax_bench_core.config.execution import HostMemory as HostMemory
+from orbax_bench_core.config.gate import MAX_PRIMARY as MAX_PRIMARY
+from orbax_bench_core.config.gate import PER_ARM as PER_ARM
+from orbax_bench_core.config.gate import GateConfig as GateConfig
+from orbax_bench_core.config.gate import GateRule as GateRule
+from orbax_bench_core.config.gate import MetricRule as MetricRule
+from orbax_bench_core.config.gate import changed_gate as changed_gate
+from orbax_bench_core.config.gate import gate_changes as gate_changes
+from orbax_bench_core.config.gate import gate_edits as gate_edits
+from orbax_bench_core.config.load import LoadedSuite as LoadedSuite
+from orbax_bench_core.config.load import load_suite as load_suite
+from orbax_bench_core.config.load import parse_suite as parse_suite
+from orbax_bench_core.config.mesh import MeshConfig as MeshConfig
+from orbax_bench_core.config.mesh import sharding_conflict as sharding_conflict
+from orbax_bench_core.config.models import expanded as expanded
+from orbax_bench_core.config.override import with_keys as with_keys
+from orbax_bench_core.config.override import with_overrides as with_overrides
+from orbax_bench_core.config.source import KeyPath as KeyPath
+from orbax_bench_core.config.source import SuiteSource as SuiteSource
+from orbax_bench_core.config.source import read_value as read_value
+from orbax_bench_core.config.suite import ARMS as ARMS
+from orbax_bench_core.config.suite import Arm as Arm
+from orbax_bench_core.config.suite import ArmConfig as ArmConfig
+from orbax_bench_core.config.suite import BenchmarkEntry as BenchmarkEntry
+from orbax_bench_core.config.suite import Suite as Suite

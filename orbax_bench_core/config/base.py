@@ -1,10 +1,19 @@
-"""Base model of the suite file's blocks."""
+"""Base of a suite file's blocks: their model, their errors, and the messages of these."""
 
 from __future__ import annotations
 
+import contextlib
+import math
+from collections.abc import Iterable, Mapping
+from types import NoneType
+from typing import Any, Final
+
 import pydantic
+import yaml
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
+
+from orbax_bench_core.errors import UserError, did_you_mean, shown
 
 
 class ConfigModel(pydantic.BaseModel):
@@ -49,3 +58,101 @@ def _described(schema: JsonSchemaValue, class_: type) -> JsonSchemaValue:
         if name in known:
             field["description"] = known[name]
     return schema
+
+
+TYPES: Final[Mapping[type, str]] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    tuple: "a list",
+    dict: "a mapping",
+    NoneType: "null",
+}
+"""Types in the words of those who write a suite, not a program."""
+
+_KINDS: Final = {
+    "bool_type": TYPES[bool],
+    "bool_parsing": TYPES[bool],
+    "int_type": TYPES[int],
+    "int_parsing": TYPES[int],
+    "int_from_float": TYPES[int],
+    "float_type": TYPES[float],
+    "float_parsing": TYPES[float],
+    "string_type": TYPES[str],
+    "list_type": TYPES[list],
+    "tuple_type": TYPES[tuple],
+    "dict_type": TYPES[dict],
+    "model_type": TYPES[dict],
+    "string_pattern_mismatch": "letters, digits and . _ + - after a letter or digit",
+}
+"""What is expected, by kind of pydantic's error; the one pattern is that of names."""
+_LENGTHS: Final = {
+    "too_short": ("a list of at least", "min_length", "item"),
+    "too_long": ("a list of at most", "max_length", "item"),
+    "string_too_short": ("text of at least", "min_length", "character"),
+    "string_too_long": ("text of at most", "max_length", "character"),
+}
+
+
+class SuiteError(UserError):
+    """A suite file is wrong."""
+
+
+def explain(detail: Any, fields: Iterable[str]) -> str:
+    """Returns the message of one of `pydantic.ValidationError.errors()`.
+
+    `fields` are the keys that are allowed where the error is.
+    """
+    kind, message = detail["type"], str(detail["msg"])
+    if kind == "extra_forbidden":
+        return f"unknown key; {did_you_mean(str(detail['loc'][-1]), fields)}"
+    if kind == "missing":
+        return "this key is required"
+    if kind in ("value_error", "assertion_error"):
+        return message.removeprefix("Value error, ")
+    if kind == "invalid_key":
+        hint = " (YAML reads a bare on, off, yes or no as true or false)"
+        given = detail["input"]
+        return f"a key is text, got {given!r}{hint if isinstance(given, bool) else ''}; quote it"
+    if kind in _LENGTHS:
+        words, bound, unit = _LENGTHS[kind]
+        most = detail["ctx"][bound]
+        return f"expected {words} {most} {unit}{'' if most == 1 else 's'}, got {_length(detail)}"
+    return mistyped(_KINDS.get(kind) or message.removeprefix("Input should be "), detail["input"])
+
+
+def mistyped(expected: str, given: object) -> str:
+    """Returns the message of a value of another type: what is allowed, given, and to be written."""
+    written = next((word for word in (None, True, False) if word is given), ...)
+    said = shown(given) if written is ... else yaml.safe_dump(written).split()[0]
+    return f"expected {expected}, got {said}{_remedy(expected, given)}"
+
+
+def _remedy(expected: str, given: object) -> str:
+    if isinstance(given, str) and "number" in expected and (number := _number(given)) is not None:
+        return f", which is text; write {number}"
+    if isinstance(given, bool | int | float) and expected == TYPES[str]:
+        return "; quote it"
+    if isinstance(given, str | bool | int | float) and expected == TYPES[list]:
+        return f"; write [{given}]"
+    return ""
+
+
+def _number(text: str) -> int | float | None:
+    """Returns the number that a text means, such as 1e3, which YAML takes for text."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            number = kind(text)
+            return number if math.isfinite(number) else None
+    return None
+
+
+def is_consequence(detail: Any) -> bool:
+    """Returns whether an error only follows from that of an item, which is told by itself."""
+    return detail["type"] == "too_short" and _length(detail) >= int(detail["ctx"]["min_length"])
+
+
+def _length(detail: Any) -> int:
+    return len(detail["input"])

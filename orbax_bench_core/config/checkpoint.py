@@ -9,12 +9,65 @@ from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import dtypes
-from orbax_bench_core.config.base import ConfigModel
-from orbax_bench_core.config.errors import explain
+from orbax_bench_core.config.base import ConfigModel, explain
 from orbax_bench_core.config.execution import MAX_SEED
 from orbax_bench_core.errors import did_you_mean, shown
 from orbax_bench_core.files import checked_path
+
+BITS: Final[dict[str, int]] = {
+    "bool": 8,
+    "int2": 8,
+    "int4": 8,
+    "int8": 8,
+    "int16": 16,
+    "int32": 32,
+    "int64": 64,
+    "uint2": 8,
+    "uint4": 8,
+    "uint8": 8,
+    "uint16": 16,
+    "uint32": 32,
+    "uint64": 64,
+    "float4_e2m1fn": 8,
+    "float8_e3m4": 8,
+    "float8_e4m3": 8,
+    "float8_e4m3b11fnuz": 8,
+    "float8_e4m3fn": 8,
+    "float8_e4m3fnuz": 8,
+    "float8_e5m2": 8,
+    "float8_e5m2fnuz": 8,
+    "float8_e8m0fnu": 8,
+    "float16": 16,
+    "bfloat16": 16,
+    "float32": 32,
+    "float64": 64,
+    "complex64": 64,
+    "complex128": 128,
+}
+"""Bits that one element takes in host memory; sub-byte types take a byte each."""
+
+ALIASES: Final = {
+    "bool_": "bool",
+    "int_": "int64",
+    "uint": "uint64",
+    "float_": "float64",
+    "single": "float32",
+    "double": "float64",
+    "complex_": "complex128",
+    "csingle": "complex64",
+    "cdouble": "complex128",
+}
+"""Other names that `jax.numpy` has for some of them."""
+
+
+def canonical(name: str) -> str | None:
+    """Returns the canonical name of a dtype, or None when JAX has no such dtype.
+
+    The name is as `jax.numpy` spells it, for example `bfloat16` or `bool_`.
+    """
+    name = ALIASES.get(name, name)
+    return name if name in BITS else None
+
 
 ShardingEntry = str | tuple[str, ...] | None
 Optimizer = Literal["adamw", "sgd", "none"]
@@ -64,9 +117,9 @@ class ArraySpec(ConfigModel):
     @pydantic.field_validator("dtype")
     @classmethod
     def _dtype_is_known(cls, name: str) -> str:
-        known = dtypes.canonical(name)
+        known = canonical(name)
         if known is None:
-            raise ValueError(f"unknown dtype {name!r}; {did_you_mean(name, dtypes.BITS)}")
+            raise ValueError(f"unknown dtype {name!r}; {did_you_mean(name, BITS)}")
         return known
 
     @pydantic.model_validator(mode="after")
@@ -79,14 +132,14 @@ class ArraySpec(ConfigModel):
             raise ValueError("`host: true` is one array of the host; leave out its sharding")
         # An empty dimension does not help: the others are multiplied without it.
         elements = math.prod(size or 1 for size in self.shape)
-        if elements * max(8, dtypes.BITS[self.dtype]) // 8 > _MAX_BYTES:
+        if elements * max(8, BITS[self.dtype]) // 8 > _MAX_BYTES:
             raise ValueError("an array of more than 2^59 bytes, which XLA cannot address")
         return self
 
     @property
     def num_bytes(self) -> int:
         """Size of the whole array in host memory, in bytes."""
-        return math.prod(self.shape) * dtypes.BITS[self.dtype] // 8
+        return math.prod(self.shape) * BITS[self.dtype] // 8
 
 
 Leaf = ArraySpec | Literal["int", "str"]
@@ -103,9 +156,9 @@ def _group_dtypes(given: dict[str, str]) -> dict[str, str]:
     for group, name in given.items():
         if group not in GROUPS:
             raise ValueError(f"unknown group {group!r}; {did_you_mean(group, GROUPS)}")
-        if dtypes.canonical(name) is None:
-            raise ValueError(f"unknown dtype {name!r}; {did_you_mean(name, dtypes.BITS)}")
-    return {group: str(dtypes.canonical(name)) for group, name in given.items()}
+        if canonical(name) is None:
+            raise ValueError(f"unknown dtype {name!r}; {did_you_mean(name, BITS)}")
+    return {group: str(canonical(name)) for group, name in given.items()}
 
 
 class CheckpointConfig(ConfigModel):
@@ -243,11 +296,7 @@ def checked_name(name: str) -> str:
 
 
 class SpecError(ValueError):
-    """A spec that cannot be read.
-
-    Attributes:
-        mistakes: What is wrong, each with the path of its node inside the spec.
-    """
+    """A spec that cannot be read: what is wrong, each with the path of its node in the spec."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         super().__init__(mistakes[0][0])
@@ -289,7 +338,8 @@ def _parse_node(
         said = f"a leaf is `int`, `str` or a mapping with `dtype` and `shape`, got {shown(node)}"
         mistakes.append((said, where))
         return None
-    if not _looks_like_array(node):
+    # A tree may have a branch of either name.
+    if not any(key in node and not isinstance(node[key], Mapping) for key in ("dtype", "shape")):
         return _parse_tree(node, where, mistakes)
     try:
         return ArraySpec.model_validate(dict(node))
@@ -299,7 +349,3 @@ def _parse_node(
             for each in error.errors()
         ]
         return None
-
-
-def _looks_like_array(node: Mapping[Any, Any]) -> bool:
-    return any(key in node and not isinstance(node[key], Mapping) for key in ("dtype", "shape"))

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config.base import ConfigModel
-from orbax_bench_core.config.errors import explain
+from orbax_bench_core.config.base import ConfigModel, explain
 from orbax_bench_core.config.source import read_value
 from orbax_bench_core.errors import UserError, did_you_mean, shortened
 

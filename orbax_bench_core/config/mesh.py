@@ -109,12 +109,7 @@ def _join(axes: tuple[str, ...], sizes: tuple[int, ...]) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShardingConflict:
-    """A leaf that a mesh cannot hold.
-
-    Attributes:
-        where: Path of the leaf inside the spec.
-        message: What was asked and what would work.
-    """
+    """A leaf that a mesh cannot hold, by its path inside the spec: what was asked, and would do."""
 
     where: tuple[str, ...]
     message: str

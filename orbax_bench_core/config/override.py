@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.base import SuiteError
 from orbax_bench_core.config.source import (
     MAX_DEPTH,
     MAX_VALUES,

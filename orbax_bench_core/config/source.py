@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.base import SuiteError
 from orbax_bench_core.errors import Problem, one_line, printable, shown
 
 KeyPath = tuple[str | int, ...]
@@ -27,12 +27,7 @@ _NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 class SuiteSource:
-    """A parsed YAML document that remembers where each key stood.
-
-    Attributes:
-        file: Name of the file, for messages.
-        data: The document as plain Python data.
-    """
+    """A parsed YAML document, `data` in plain Python, that remembers where each key stood."""
 
     def __init__(self, text: str, file: str = "") -> None:
         """Parses `text`, YAML of plain data; messages name `file`."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
+import hashlib
 import json
 import os
 import select
@@ -11,13 +13,13 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from orbax_bench_core.environments.cache import source_folder
-from orbax_bench_core.environments.resolve import refuse_release, works_with
+from orbax_bench_core.environments.resolve import own_version, refuse_release, works_with
 from orbax_bench_core.environments.supported import (
     OLDEST_PYTHON,
     WORKER_MODULES,
@@ -25,6 +27,60 @@ from orbax_bench_core.environments.supported import (
     EnvironmentFailed,
 )
 from orbax_bench_core.errors import shortened
+from orbax_bench_core.files import user_cache
+
+_OURS = "orbax-bench"
+
+
+def cache_folder() -> Path:
+    """Returns where environments are kept: `ORBAX_BENCH_CACHE`, or below the user's cache."""
+    chosen = os.environ.get("ORBAX_BENCH_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    return user_cache("environments")
+
+
+@contextlib.contextmanager
+def only_process(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Holds the lock of one environment; the kernel drops it when its holder ends, however."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def source_folder(cache: Path) -> Path:
+    """Returns a folder in `cache` that holds this package alone, made when it is missing.
+
+    Every environment's worker takes the package from there, so both sides of a comparison are
+    measured by the same code.
+    """
+    package = Path(__file__).resolve().parents[1]
+    version = own_version(_OURS)
+    digest = hashlib.sha256(f"{package} {version}".encode()).hexdigest()[:16]
+    folder = cache / f"source-{digest}"
+    if folder.exists():
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as beside:
+        made = Path(beside) / folder.name
+        made.mkdir()
+        (made / package.name).symlink_to(package, target_is_directory=True)
+        if version is not None:  # which a worker reads there
+            metadata = made / f"orbax_bench-{version}.dist-info" / "METADATA"
+            metadata.parent.mkdir()
+            metadata.write_text(f"Metadata-Version: 2.1\nName: {_OURS}\nVersion: {version}\n")
+        try:
+            made.rename(folder)
+        except OSError:  # another process has just made it
+            if not folder.exists():
+                raise
+    return folder
+
 
 _PROBE = Path(__file__).with_name("probe.py")
 _FIRST_S: Final = 4.0
@@ -37,13 +93,10 @@ _SHADOWED = ("jax", "jaxlib", "numpy", "orbax/checkpoint", "tensorstore")
 
 @dataclasses.dataclass(frozen=True)
 class Interpreter:
-    """A Python that can run a worker.
+    """A Python that can run a worker, with the variables to set for that.
 
-    Attributes:
-        executable: Its path.
-        variables: What to set in the worker's environment.
-        calls_itself: Its `sys.executable` where that may be another path, as of a script that
-            starts a Python; empty where it is the same.
+    `calls_itself` is its `sys.executable` where that may be another path, as of a script that
+    starts a Python; empty where it is the same.
     """
 
     executable: str

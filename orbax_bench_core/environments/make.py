@@ -19,11 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from orbax_bench_core.config import EnvironmentConfig
-from orbax_bench_core.environments.cache import cache_folder, only_process
 from orbax_bench_core.environments.interpreter import (
     Interpreter,
+    cache_folder,
     check,
     find_executable,
+    only_process,
     worker_variables,
 )
 from orbax_bench_core.environments.resolve import (

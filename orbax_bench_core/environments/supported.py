@@ -56,11 +56,7 @@ others work with the JAX versions that they accept."""
 
 
 class EnvironmentFailed(Exception):
-    """An environment could not be made, or cannot run a worker.
-
-    Attributes:
-        output: All that the program that failed printed; empty when there was none.
-    """
+    """An environment could not be made, or cannot run a worker; `output` is what a program said."""
 
     def __init__(self, message: str, output: str = "") -> None:
         super().__init__(message)

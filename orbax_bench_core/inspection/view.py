@@ -22,8 +22,7 @@ from orbax_bench_core.document import (
     percent,
     seconds,
 )
-from orbax_bench_core.inspection.look import by_writer
-from orbax_bench_core.inspection.model import Inspection
+from orbax_bench_core.inspection.look import Inspection, by_writer
 
 _SHOWN: Final = 12
 _UNKNOWN: Final = "unknown"

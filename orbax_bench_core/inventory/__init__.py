@@ -1,39 +1,19 @@
 """Inventory of a checkpoint on storage: files by role, sizes, and the format they follow."""
 
-from orbax_bench_core.inventory.checkpoint import (
-    StoredArray,
-    StoredCheckpoint,
-    read_checkpoint,
-    read_saved_trees,
-)
-from orbax_bench_core.inventory.inventory import (
-    FileCount,
-    Inventory,
-    file_size,
-    take_inventory,
-    walk,
-)
-from orbax_bench_core.inventory.keys import store_spec
-from orbax_bench_core.inventory.layout import ROLES, TREE, UNFINISHED, kinds_of
-from orbax_bench_core.inventory.location import ROOT_FILE, locate
-from orbax_bench_core.inventory.zarr import ZarrArray
-
-__all__ = [
-    "ROLES",
-    "ROOT_FILE",
-    "TREE",
-    "UNFINISHED",
-    "FileCount",
-    "Inventory",
-    "StoredArray",
-    "StoredCheckpoint",
-    "ZarrArray",
-    "file_size",
-    "kinds_of",
-    "locate",
-    "read_checkpoint",
-    "read_saved_trees",
-    "store_spec",
-    "take_inventory",
-    "walk",
-]
+from orbax_bench_core.inventory.checkpoint import StoredArray as StoredArray
+from orbax_bench_core.inventory.checkpoint import StoredCheckpoint as StoredCheckpoint
+from orbax_bench_core.inventory.checkpoint import read_checkpoint as read_checkpoint
+from orbax_bench_core.inventory.checkpoint import read_saved_trees as read_saved_trees
+from orbax_bench_core.inventory.inventory import FileCount as FileCount
+from orbax_bench_core.inventory.inventory import Inventory as Inventory
+from orbax_bench_core.inventory.inventory import file_size as file_size
+from orbax_bench_core.inventory.inventory import take_inventory as take_inventory
+from orbax_bench_core.inventory.inventory import walk as walk
+from orbax_bench_core.inventory.layout import ROLES as ROLES
+from orbax_bench_core.inventory.layout import ROOT_FILE as ROOT_FILE
+from orbax_bench_core.inventory.layout import TREE as TREE
+from orbax_bench_core.inventory.layout import UNFINISHED as UNFINISHED
+from orbax_bench_core.inventory.layout import kinds_of as kinds_of
+from orbax_bench_core.inventory.layout import locate as locate
+from orbax_bench_core.inventory.store import ZarrArray as ZarrArray
+from orbax_bench_core.inventory.store import store_spec as store_spec

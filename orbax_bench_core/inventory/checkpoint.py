@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.files import read_json
 from orbax_bench_core.inventory.inventory import file_sizes
-from orbax_bench_core.inventory.keys import Chunk, StoreError, read_store
-from orbax_bench_core.inventory.layout import ARRAY_FILES, ARRAY_METADATA, TREE, UNFINISHED
-from orbax_bench_core.inventory.location import MARKER_FILE, ROOT_FILE, is_item, locate
-from orbax_bench_core.inventory.zarr import ZarrArray, read_zarr
+from orbax_bench_core.inventory.layout import (
+    ARRAY_FILES,
+    ARRAY_METADATA,
+    MARKER_FILE,
+    ROOT_FILE,
+    TREE,
+    UNFINISHED,
+    is_item,
+    locate,
+)
+from orbax_bench_core.inventory.store import Chunk, StoreError, ZarrArray, read_store, read_zarr
 
 if TYPE_CHECKING:
     from etils import epath
@@ -30,17 +37,11 @@ _OF_REPLICA: Final = "ocdbt.process_replica_"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoredArray:
-    """One array of a checkpoint.
+    """One array of a checkpoint, or a Python number, as a scalar; None where no metadata say.
 
-    Attributes:
-        name: Its key in the store.
-        path: Its keys in the tree; whole numbers are places in a list. None where no metadata say.
-        is_scalar: Whether it stands for a Python number.
-        zarr: What Zarr's metadata say of it; None where they are missing or damaged.
-        write_shape: What one process wrote at a time; None where no metadata say.
-        mesh: Size of each axis of the mesh that it was saved from; None where no metadata say.
-        spec: Its partition there.
-        chunks: Its chunks that are there.
+    Its name is its key in the store, its path the keys in the tree, where whole numbers are places
+    in a list. `write_shape` is what one process wrote at a time; mesh and spec are what it was
+    saved from; `chunks` are those that are there.
     """
 
     name: str
@@ -261,13 +262,14 @@ class _Reader:
 
     def _shardings(self) -> dict[str, tuple[dict[str, int], tuple[Any, ...]]]:
         found = {}
-        entries = self._json(self._folder / "_sharding", needed=False) or {}
-        for key, text in entries.items():
+        shardings = self._json(self._folder / "_sharding", needed=False) or {}
+        for key, text in shardings.items():
             try:
                 name = base64.urlsafe_b64decode(key).decode()
                 sharding = json.loads(text)
                 mesh = dict(zip(sharding["axis_names"], sharding["shape"], strict=True))
-                found[name] = mesh, tuple(_entry(e) for e in sharding["partition_spec"])
+                entries = sharding["partition_spec"]
+                found[name] = mesh, tuple(tuple(e) if isinstance(e, list) else e for e in entries)
             except (ValueError, KeyError, TypeError, binascii.Error):
                 continue  # of one device, or of a kind that Orbax does not describe so
         return found
@@ -332,10 +334,6 @@ def _some(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_LISTED])
     more = len(names) - _LISTED
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _entry(entry: Any) -> Any:
-    return tuple(entry) if isinstance(entry, list) else entry
 
 
 def _duration(root: Mapping[str, Any]) -> float | None:

@@ -17,9 +17,6 @@ from orbax_bench_core.inventory.layout import ROLES, Kind, Role, holds_only_node
 if TYPE_CHECKING:
     from etils import epath
 
-if TYPE_CHECKING:
-    from etils import epath
-
 SMALL_BYTES = 2**20
 """A data file below this size is small: most storage is far from its best throughput there."""
 WARN_SHARE = 0.1
@@ -32,12 +29,7 @@ _Amount = Annotated[int, pydantic.Field(ge=0, le=2**63 - 1)]
 
 
 class FileCount(pydantic.BaseModel):
-    """Some of the files below a directory.
-
-    Attributes:
-        files: How many there are.
-        num_bytes: Sum of their sizes, in bytes.
-    """
+    """Number and bytes of some of the files below a directory."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 

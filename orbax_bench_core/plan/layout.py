@@ -142,10 +142,7 @@ def predict(tree: PlannedTree, mesh: PlanMesh, options: StorageOptions) -> SaveL
 def _array(tree: PlannedTree, index: int, mesh: PlanMesh, options: StorageOptions) -> ArrayLayout:
     array = tree.arrays[index]
     spec = onto(array, mesh)
-    entries = [*spec, *[None] * (len(array.shape) - len(spec))]
-    shard = tuple(
-        size // mesh.size(_axes(entry)) for size, entry in zip(array.shape, entries, strict=True)
-    )
+    shard = mesh.shard(array.shape, spec)
     replicas = mesh.num_devices // mesh.size(tuple(mesh.used(spec)))
     axis = _replica_axis(shard, replicas) if options.use_replica_parallel else None
     written = tuple(
@@ -173,10 +170,6 @@ def _array(tree: PlannedTree, index: int, mesh: PlanMesh, options: StorageOption
         parallel=axis is not None,
         folder=separate and _looks_replicated(spec, mesh),
     )
-
-
-def _axes(entry: ShardingEntry) -> tuple[str, ...]:
-    return () if entry is None else (entry,) if isinstance(entry, str) else entry
 
 
 def _replica_axis(shard: Sequence[int], replicas: int) -> int | None:

@@ -56,13 +56,15 @@ class PlanMesh:
         """Returns the axes of more than one device that a partition names."""
         return frozenset(axis for entry in spec for axis in named(entry) if self.size([axis]) > 1)
 
+    def shard(self, shape: Sequence[int], spec: Sequence[ShardingEntry]) -> tuple[int, ...]:
+        """Returns the shape of what one device holds of an array with a partition."""
+        parts = [self.size(named(entry)) for entry in spec] + [1] * (len(shape) - len(spec))
+        return tuple(size // part for size, part in zip(shape, parts, strict=True))
+
     def coordinate(self, axes: Sequence[str]) -> np.ndarray:
-        """Returns for each device which part it holds of a dimension that `axes` cut.
+        """Returns for each device which part it holds of a dimension that `axes` cut, from 0.
 
         The first axis counts most, as in `jax.sharding.PartitionSpec`.
-
-        Returns:
-            Whole numbers from 0, of shape (devices,).
         """
         return _coordinate(self, tuple(axes))
 
@@ -70,13 +72,7 @@ class PlanMesh:
         """Returns how many devices of each host hold the first replica of a shard.
 
         Orbax has replica 0 write, which is the first device in mesh order among those with the
-        same part: the one at the origin of every axis that cuts nothing.
-
-        Args:
-            used: Axes that cut the array.
-
-        Returns:
-            Numbers of devices, of shape (hosts,).
+        same part: the one at the origin of every axis that cuts nothing, all but those `used`.
         """
         return _writers(self, used)
 

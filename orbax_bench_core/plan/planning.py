@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pydantic
@@ -13,17 +13,19 @@ from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.inventory import read_checkpoint
 from orbax_bench_core.limits import read
 from orbax_bench_core.plan.layout import Amount, SaveLayout, predict
-from orbax_bench_core.plan.memory import (
+from orbax_bench_core.plan.meshes import PlanMesh, make_mesh, read_mesh
+from orbax_bench_core.plan.options import StorageOptions
+from orbax_bench_core.plan.reading import (
     MemoryBounds,
+    ReadArray,
+    ReadCost,
     Speeds,
     TimeBounds,
     foretold,
     memory_bounds,
+    read_cost,
     time_bounds,
 )
-from orbax_bench_core.plan.meshes import PlanMesh, make_mesh, read_mesh
-from orbax_bench_core.plan.options import StorageOptions
-from orbax_bench_core.plan.reading import ReadArray, ReadCost, read_cost
 from orbax_bench_core.plan.trees import (
     PlannedTree,
     onto,
@@ -118,11 +120,8 @@ class Plan:
 
         rows = []
         for array in self.layout.arrays:
-            row = {
-                field.name: getattr(array, field.name)
-                for field in dataclasses.fields(array)
-                if field.name not in ("folder",)
-            }
+            row = {field.name: getattr(array, field.name) for field in dataclasses.fields(array)}
+            del row["folder"]
             rows.append({**row, "spec": str(list(array.spec))})
         return pd.DataFrame(rows)
 
@@ -256,7 +255,7 @@ def plan_tree(
         time=time_bounds(layout, reading, options, speeds),
         speeds=speeds,
         failures=tuple(foretold(layout, reading, options)),
-        notes=(*_notes(tree, mesh, target), *_of_replicas(layout, options)),
+        notes=tuple(_notes(tree, layout, dict.fromkeys((mesh, target)), options)),
     )
 
 
@@ -309,18 +308,12 @@ def _mesh(mesh: Mesh, devices_per_host: int | None, flag: str) -> PlanMesh | Non
     return make_mesh(tuple(mesh), tuple(mesh.values()), devices_per_host, flag=flag)
 
 
-def _notes(tree: PlannedTree, mesh: PlanMesh, target: PlanMesh) -> list[str]:
-    notes = []
-    for place in dict.fromkeys((mesh, target)):
-        missing = unknown_axes(tree.arrays, place)
-        if missing:
-            notes.append(
-                f"{place.label} has no axis {', '.join(missing)}: arrays are whole along it"
-            )
-    return notes
-
-
-def _of_replicas(layout: SaveLayout, options: StorageOptions) -> Iterator[str]:
+def _notes(
+    tree: PlannedTree, layout: SaveLayout, places: Iterable[PlanMesh], options: StorageOptions
+) -> Iterator[str]:
+    for place in places:
+        if missing := unknown_axes(tree.arrays, place):
+            yield f"{place.label} has no axis {', '.join(missing)}: arrays are whole along it"
     if options.use_replica_parallel and any(array.replicas > 1 for array in layout.arrays):
         yield (
             "each replica of an array writes a part; where JAX_PLATFORMS names GPUs, Orbax does so "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,13 @@ def plan_suite(
     expansion = expand(loaded)
     points = [point for entry in expansion.points for point in sides(entry).values()]
     found: dict[tuple[Any, ...], Plan] = {}
-    for checkpoint, point in _saves(loaded, points, of_suite=mesh is not None):
+    saves: Iterable[tuple[CheckpointConfig, SweepPoint]]
+    saves = ((point.checkpoint, point) for point in points)
+    if mesh is not None:  # presets have other trees there
+        saves = itertools.product(loaded.suite.checkpoint_configs, points)
+    for checkpoint, point in saves:
+        if checkpoint.is_empty:
+            continue
         options = dataclasses.replace(options_of(point.options), **(changes or {}))
         place = mesh or point.mesh
         key = (checkpoint.model_dump_json(), repr(place), options)
@@ -94,22 +100,6 @@ def plan_suite(
         reason = skipped[0] if skipped else "its benchmarks make their own state"
         raise UserError(f"no point of this suite has a checkpoint to plan for: {reason}")
     return tuple(found.values())
-
-
-def _saves(
-    loaded: LoadedSuite, points: list[SweepPoint], *, of_suite: bool
-) -> Iterator[tuple[CheckpointConfig, SweepPoint]]:
-    """Yields what is saved by which point; of presets the trees for another mesh, if asked."""
-    if of_suite:
-        yield from (
-            (checkpoint, point)
-            for checkpoint, point in itertools.product(loaded.suite.checkpoint_configs, points)
-            if not checkpoint.is_empty
-        )
-        return
-    for point in points:
-        if not point.checkpoint.is_empty:
-            yield point.checkpoint, point
 
 
 def _read(file: str) -> dict[str, Any]:

@@ -105,7 +105,8 @@ def tree_of_config(
     if checkpoint.path is not None:
         return tree_of_stored(read_checkpoint(checkpoint.path))
     if checkpoint.nnx is not None:
-        return _tree_of_factory(checkpoint.nnx, mesh, suite_file)
+        entries = _described(checkpoint.nnx, benchmark_environment(suite_file))
+        return _planned(checkpoint.nnx, entries, () if mesh is None else mesh.axes)
     spec = expanded(checkpoint, mesh_config(mesh)).spec
     if not spec:
         raise UserError(
@@ -230,11 +231,6 @@ def tree_of_model(factory: str, suite_file: str) -> PlannedTree:
     """
     entries = _described(factory, {**benchmark_environment(suite_file), "PYTHONSAFEPATH": "1"})
     return _planned(factory, entries, None)
-
-
-def _tree_of_factory(factory: str, mesh: PlanMesh | None, suite_file: str) -> PlannedTree:
-    entries = _described(factory, benchmark_environment(suite_file))
-    return _planned(factory, entries, () if mesh is None else mesh.axes)
 
 
 def _described(factory: str, environment: dict[str, str]) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ def plan_document(plan: Plan) -> Document:
     remarks = (*plan.layout.reasons, *plan.notes)
     elements: tuple[Element, ...] = (
         Heading(f"Plan: {plan.tree.label} on {plan.mesh.label}", level=1),
-        *_failures(plan),
+        *(Paragraph(failure, "bad", mark="error:") for failure in plan.failures),
         Facts(_tree(plan)),
         Section("On storage", (Facts(_storage(plan)),)),
         Section("Hosts", (Facts(_hosts(plan)),)),
@@ -99,10 +99,6 @@ def stored_text(plan: Plan) -> str:
     if plan.stored_bytes is None:
         return f"<= {num_bytes(plan.layout.num_bytes)}"
     return num_bytes(plan.stored_bytes)
-
-
-def _failures(plan: Plan) -> tuple[Element, ...]:
-    return tuple(Paragraph(failure, "bad", mark="error:") for failure in plan.failures)
 
 
 def _tree(plan: Plan) -> tuple[tuple[str, Text], ...]:

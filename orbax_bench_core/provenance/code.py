@@ -182,21 +182,21 @@ def _source(file: str, repositories: dict[Path, Source]) -> Source:
 
 def _in_repository(path: Path, repositories: dict[Path, Source]) -> Source:
     """Returns what the repository around a file knows of it."""
-    root = ask(path.parent, "rev-parse", "--show-toplevel")
+    root = ask_git(path.parent, "rev-parse", "--show-toplevel")
     if not root.ok:
         return Source(reason=root.reason)
     top = Path(root.text)
-    tracked = ask(path.parent, "ls-files", "--", path.name)
+    tracked = ask_git(path.parent, "ls-files", "--", path.name)
     if not tracked.ok:
         return Source(reason=tracked.reason)
-    if not tracked.text and ask(path.parent, "check-ignore", "-q", "--", path.name).ok:
+    if not tracked.text and ask_git(path.parent, "check-ignore", "-q", "--", path.name).ok:
         return Source(reason=f"the repository {top} ignores the file")  # such as an environment
     if top not in repositories:
         repositories[top] = _repository(top)
     found = repositories[top]
-    inside: dict[str, Any] = (
-        {"path": path.relative_to(top).as_posix()} if path.is_relative_to(top) else {}
-    )
+    inside: dict[str, Any] = {}
+    if path.is_relative_to(top):
+        inside["path"] = path.relative_to(top).as_posix()
     if found.known and not tracked.text:
         digest = hashlib.sha256(f"{found.changes} {_content(path)}".encode()).hexdigest()
         inside |= {"dirty": True, "changes": digest}
@@ -205,14 +205,14 @@ def _in_repository(path: Path, repositories: dict[Path, Source]) -> Source:
 
 def _repository(top: Path) -> Source:
     """Returns what is the same for each file of a repository."""
-    commit = ask(top, "rev-parse", "--verify", "HEAD")
+    commit = ask_git(top, "rev-parse", "--verify", "HEAD")
     if not commit.ok:
         return Source(reason=commit.reason)
     with ThreadPoolExecutor(_AT_ONCE, "git") as threads:
         changes = threads.submit(_changes, top)
-        describe = threads.submit(ask, top, "describe", "--tags", "--always")
-        tags = threads.submit(ask, top, "tag", "--points-at", "HEAD")
-        branch = threads.submit(ask, top, "symbolic-ref", "--quiet", "--short", "HEAD")
+        describe = threads.submit(ask_git, top, "describe", "--tags", "--always")
+        tags = threads.submit(ask_git, top, "tag", "--points-at", "HEAD")
+        branch = threads.submit(ask_git, top, "symbolic-ref", "--quiet", "--short", "HEAD")
         url = _url(top)
     dirty, digest = changes.result()
     return Source(
@@ -228,9 +228,9 @@ def _repository(top: Path) -> Source:
 
 def _url(top: Path) -> str:
     """Returns the address of the remote `origin`, or of the first one; empty without any."""
-    remotes = ask(top, "remote").text.split()
+    remotes = ask_git(top, "remote").text.split()
     remote = next((name for name in remotes if name == "origin"), next(iter(remotes), ""))
-    return ask(top, "config", "--get", f"remote.{remote}.url").text if remote else ""
+    return ask_git(top, "config", "--get", f"remote.{remote}.url").text if remote else ""
 
 
 def _changes(top: Path) -> tuple[bool | Literal["unknown"], str]:
@@ -238,8 +238,8 @@ def _changes(top: Path) -> tuple[bool | Literal["unknown"], str]:
 
     Of files that are not tracked only Python counts: run directories lie in repositories too.
     """
-    diff = ask(top, "diff", "HEAD", "--binary", "--no-color", "--no-ext-diff", "--no-textconv")
-    others = ask(top, "ls-files", "--others", "--exclude-standard", "-z", "--", "*.py")
+    diff = ask_git(top, "diff", "HEAD", "--binary", "--no-color", "--no-ext-diff", "--no-textconv")
+    others = ask_git(top, "ls-files", "--others", "--exclude-standard", "-z", "--", "*.py")
     if not (diff.ok and others.ok):
         return UNKNOWN, ""
     names = sorted(filter(None, others.text.split("\0")))
@@ -269,14 +269,10 @@ def _distribution(path: Path) -> dict[str, str]:
         inside = path.relative_to(site)
         top = inside.parts[0].removesuffix(".py")
         for name in importlib.metadata.packages_distributions().get(top, ()):
-            if _has(name, inside):
+            files = importlib.metadata.files(name) or ()
+            if any(file.as_posix() == inside.as_posix() for file in files):
                 return {"package": name, "version": importlib.metadata.version(name)}
     return {}
-
-
-def _has(distribution: str, inside: Path) -> bool:
-    files = importlib.metadata.files(distribution) or ()
-    return any(file.as_posix() == inside.as_posix() for file in files)
 
 
 _SECONDS: Final = 20
@@ -287,14 +283,7 @@ _OF_ANOTHER: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Answer of git, or why there is none.
-
-    Attributes:
-        ok: Whether it answered.
-        text: What it said, without the last line break; empty when it did not.
-        digest: SHA-256 of all bytes that it said, in hex.
-        reason: Why it did not answer, in one line; empty when it did.
-    """
+    """Answer of git and its digest, or the reason in one line why there is none."""
 
     ok: bool
     text: str = ""
@@ -302,7 +291,7 @@ class Answer:
     reason: str = ""
 
 
-def ask(directory: Path, *arguments: str) -> Answer:
+def ask_git(directory: Path, *arguments: str) -> Answer:
     """Asks git about the repository of a directory; that it is absent is an answer too.
 
     Nothing is written into the repository, the index included.

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.provenance.code import UNKNOWN, ask
+from orbax_bench_core.provenance.code import UNKNOWN, ask_git
 
 PACKAGES = (
     "orbax-bench",
@@ -163,12 +163,12 @@ def package_version(name: str) -> str:
 def _git_revision(file: Path) -> dict[str, Any]:
     """Returns the commit of the code in `file`, never that of a repository that lies around it."""
     directory = file.parent
-    tracked = ask(directory, "ls-files", "--error-unmatch", file.name)
-    commit = ask(directory, "rev-parse", "HEAD")
+    tracked = ask_git(directory, "ls-files", "--error-unmatch", file.name)
+    commit = ask_git(directory, "rev-parse", "HEAD")
     if not (tracked.ok and commit.ok):
         # An image has no repository, and says itself what it was built from.
         return {"commit": os.environ.get("ORBAX_BENCH_REVISION", UNKNOWN), "dirty": UNKNOWN}
-    status = ask(directory, "status", "--porcelain", "--untracked-files=no")
+    status = ask_git(directory, "status", "--porcelain", "--untracked-files=no")
     return {"commit": commit.text, "dirty": bool(status.text) if status.ok else UNKNOWN}
 
 

@@ -32,14 +32,9 @@ class Edit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Migration:
-    """Outcome of a migration; nothing is written yet.
+    """Outcome of a migration of a file; nothing is written yet.
 
-    Attributes:
-        file: The file.
-        before: Its text.
-        after: Its text as it would be.
-        left: What is left to be done by hand, with lines.
-        notes: What stays as it is, and works.
+    What is left to be done by hand comes with lines; notes are on what stays as it is, and works.
     """
 
     file: str

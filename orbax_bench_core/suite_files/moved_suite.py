@@ -35,7 +35,9 @@ def migrate_suite(text: str, file: str) -> Migration:
             continue
         found = benchmark_of(node.value)
         if is_builtin(found):
-            edits.append(_renamed(node, found))
+            quote = node.style or ""
+            edit = Edit(node.start_mark.index, node.end_mark.index, f"{quote}{found}{quote}")
+            edits.append(edit)
         else:
             left.append(
                 source.problem(
@@ -55,11 +57,6 @@ def _composed(text: str, file: str) -> yaml.Node | None:
         said = " ".join(str(error).split())
         raise UserError(Problem(f"not a YAML file: {said}", file=file)) from None
     return found
-
-
-def _renamed(node: yaml.ScalarNode, name: str) -> Edit:
-    quote = node.style or ""
-    return Edit(node.start_mark.index, node.end_mark.index, f"{quote}{name}{quote}")
 
 
 def _values(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, yaml.Node]]:

@@ -53,7 +53,7 @@ def suite_schema() -> Json:
     _describe_checkpoints(definitions)
     _allow_lists(definitions["ExecutionConfig"]["properties"])
     _describe_benchmarks(definitions)
-    _exclude_one_of_two(definitions["EnvironmentConfig"], "requirements", "interpreter")
+    definitions["EnvironmentConfig"]["oneOf"] = [_given("requirements"), _given("interpreter")]
     _name_singular_keys(schema["properties"], definitions)
     return {
         "$schema": DescribedSchema.schema_dialect,
@@ -76,7 +76,8 @@ def modeline(schema: str) -> str:
 
 def _describe_checkpoints(definitions: Json) -> None:
     dtype = {"enum": [*BITS, *ALIASES]}
-    definitions["ArraySpec"] = _array(dtype)
+    definitions["ArraySpec"] = ArraySpec.model_json_schema(schema_generator=DescribedSchema)
+    definitions["ArraySpec"]["properties"]["dtype"] |= dtype
     definitions["Spec"] = {
         "type": "object",
         "description": "A tree of named leaves: arrays, `int`, `str`, and further trees.",
@@ -99,12 +100,6 @@ def _describe_checkpoints(definitions: Json) -> None:
         *({"if": _given(key), "then": _given("model")} for key in _OF_A_PRESET),
         {"if": _given("sharding_config_path"), "then": _given("path")},
     ]
-
-
-def _array(dtype: Json) -> Json:
-    schema = ArraySpec.model_json_schema(schema_generator=DescribedSchema)
-    schema["properties"]["dtype"] |= dtype
-    return schema
 
 
 def _is_leaf(key: str) -> Json:
@@ -185,10 +180,6 @@ def _least_one(schema: Json) -> None:
     for branch in (schema, *schema.get("anyOf", ())):
         if branch.get("type") == "array":
             branch["minItems"] = 1
-
-
-def _exclude_one_of_two(schema: Json, first: str, second: str) -> None:
-    schema["oneOf"] = [_given(first), _given(second)]
 
 
 def _one_or_more(value: Json) -> Json:

@@ -1,80 +1,42 @@
 """Sweep: the points and pairs of a suite, with stable ids."""
 
-from orbax_bench_core.sweep.axes import Axis, sweepable_axes, swept_keys
-from orbax_bench_core.sweep.catalog import (
-    BUILTINS,
-    benchmark_of,
-    is_builtin,
-    names_of,
-    short_name,
-    system_of,
-)
-from orbax_bench_core.sweep.classes import load_class, options_class, source_file
-from orbax_bench_core.sweep.design import (
-    PairDesign,
-    Placement,
-    ProcessNoise,
-    ProcessNoiseOf,
-    allocator_settings,
-    design_of,
-    earlier_design,
-    host_memory_of,
-    placement,
-)
-from orbax_bench_core.sweep.expansion import Expansion, SkippedPoint, expand_here
-from orbax_bench_core.sweep.isolate import benchmark_environment, expand, suite_folder
-from orbax_bench_core.sweep.options import describe_options, option_types
-from orbax_bench_core.sweep.pair import (
-    BLOCK_SIZE,
-    Pair,
-    SweepEntry,
-    arrangement,
-    baseline_point,
-    entry_from_json,
-    side,
-    sides,
-)
-from orbax_bench_core.sweep.point import SweepPoint, differences, nearest
-
-__all__ = [
-    "BLOCK_SIZE",
-    "BUILTINS",
-    "Axis",
-    "Expansion",
-    "Pair",
-    "PairDesign",
-    "Placement",
-    "ProcessNoise",
-    "ProcessNoiseOf",
-    "SkippedPoint",
-    "SweepEntry",
-    "SweepPoint",
-    "allocator_settings",
-    "arrangement",
-    "baseline_point",
-    "benchmark_environment",
-    "benchmark_of",
-    "describe_options",
-    "design_of",
-    "differences",
-    "earlier_design",
-    "entry_from_json",
-    "expand",
-    "expand_here",
-    "host_memory_of",
-    "is_builtin",
-    "load_class",
-    "names_of",
-    "nearest",
-    "option_types",
-    "options_class",
-    "placement",
-    "short_name",
-    "side",
-    "sides",
-    "source_file",
-    "suite_folder",
-    "sweepable_axes",
-    "swept_keys",
-    "system_of",
-]
+from orbax_bench_core.sweep.catalog import BUILTINS as BUILTINS
+from orbax_bench_core.sweep.catalog import benchmark_of as benchmark_of
+from orbax_bench_core.sweep.catalog import is_builtin as is_builtin
+from orbax_bench_core.sweep.catalog import load_class as load_class
+from orbax_bench_core.sweep.catalog import names_of as names_of
+from orbax_bench_core.sweep.catalog import options_class as options_class
+from orbax_bench_core.sweep.catalog import short_name as short_name
+from orbax_bench_core.sweep.catalog import source_file as source_file
+from orbax_bench_core.sweep.catalog import system_of as system_of
+from orbax_bench_core.sweep.design import PairDesign as PairDesign
+from orbax_bench_core.sweep.design import Placement as Placement
+from orbax_bench_core.sweep.design import ProcessNoise as ProcessNoise
+from orbax_bench_core.sweep.design import ProcessNoiseOf as ProcessNoiseOf
+from orbax_bench_core.sweep.design import allocator_settings as allocator_settings
+from orbax_bench_core.sweep.design import design_of as design_of
+from orbax_bench_core.sweep.design import earlier_design as earlier_design
+from orbax_bench_core.sweep.design import host_memory_of as host_memory_of
+from orbax_bench_core.sweep.design import placement as placement
+from orbax_bench_core.sweep.expansion import Expansion as Expansion
+from orbax_bench_core.sweep.expansion import SkippedPoint as SkippedPoint
+from orbax_bench_core.sweep.expansion import benchmark_environment as benchmark_environment
+from orbax_bench_core.sweep.expansion import expand as expand
+from orbax_bench_core.sweep.expansion import expand_here as expand_here
+from orbax_bench_core.sweep.expansion import suite_folder as suite_folder
+from orbax_bench_core.sweep.options import Axis as Axis
+from orbax_bench_core.sweep.options import describe_options as describe_options
+from orbax_bench_core.sweep.options import option_types as option_types
+from orbax_bench_core.sweep.options import sweepable_axes as sweepable_axes
+from orbax_bench_core.sweep.options import swept_keys as swept_keys
+from orbax_bench_core.sweep.pair import BLOCK_SIZE as BLOCK_SIZE
+from orbax_bench_core.sweep.pair import Pair as Pair
+from orbax_bench_core.sweep.pair import SweepEntry as SweepEntry
+from orbax_bench_core.sweep.pair import arrangement as arrangement
+from orbax_bench_core.sweep.pair import baseline_point as baseline_point
+from orbax_bench_core.sweep.pair import entry_from_json as entry_from_json
+from orbax_bench_core.sweep.pair import side as side
+from orbax_bench_core.sweep.pair import sides as sides
+from orbax_bench_core.sweep.point import SweepPoint as SweepPoint
+from orbax_bench_core.sweep.point import differences as differences
+from orbax_bench_core.sweep.point import nearest as nearest

@@ -1,4 +1,4 @@
-"""Expansion of a suite into sweep points and pairs."""
+"""Expansion of a suite into sweep points and pairs, here or in a process of its own."""
 
 from __future__ import annotations
 
@@ -7,15 +7,27 @@ import dataclasses
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import pydantic
 
-from orbax_bench_core.config import BenchmarkEntry, LoadedSuite, SuiteError, sharding_conflict
+from orbax_bench_core.config import (
+    ARMS,
+    BenchmarkEntry,
+    KeyPath,
+    LoadedSuite,
+    SuiteError,
+    sharding_conflict,
+)
 from orbax_bench_core.errors import Problem
 from orbax_bench_core.sweep import catalog
-from orbax_bench_core.sweep.classes import (
+from orbax_bench_core.sweep.catalog import (
     BenchmarkClassError,
     id_name_of,
     load_class,
@@ -26,6 +38,83 @@ from orbax_bench_core.sweep.names import with_distinct_names
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, baseline_point, paired, sides
 from orbax_bench_core.sweep.point import SweepPoint
+
+
+def expand(loaded: LoadedSuite, *, imports: bool = True) -> Expansion:
+    """Expands a suite, without importing JAX or anyone's module into this process.
+
+    Built-in benchmarks keep their heavy imports inside functions and are expanded here. Any other
+    class may import JAX, hold a TPU or crash, so a process of its own looks at it.
+    """
+    generators: dict[KeyPath, str] = {
+        ("benchmarks", index, "generator"): entry.generator
+        for index, entry in enumerate(loaded.suite.benchmarks)
+    }
+    for name in ARMS:
+        if given := loaded.suite.arm(name).generator:
+            generators["arms", name, "generator"] = given
+    others = {
+        where: path
+        for where, generator in generators.items()
+        if "." in (path := catalog.benchmark_of(generator))
+    }
+    if not others:
+        return expand_here(loaded)
+    if not imports:
+        raise SuiteError(
+            *(
+                loaded.source.problem(
+                    f"{path!r} is no built-in, so its options are known to its module alone, which "
+                    "--no-import does not import: read it first",
+                    where,
+                )
+                for where, path in others.items()
+            )
+        )
+    with tempfile.TemporaryFile() as answer_file:  # has no name, so that a kill leaves none
+        process = subprocess.run(
+            [sys.executable, "-m", "orbax_bench_core.sweep", f"/dev/fd/{answer_file.fileno()}"],
+            pass_fds=[answer_file.fileno()],
+            input=json.dumps({"text": loaded.text, "file": loaded.source.file}),
+            capture_output=True,
+            text=True,
+            env=benchmark_environment(loaded.source.file),
+            check=False,
+        )
+        written = answer_file.read()
+        if not written:
+            last_lines = "\n".join(process.stderr.strip().splitlines()[-3:])
+            raise SuiteError(
+                Problem(
+                    "the process that imports the benchmark classes ended with code "
+                    f"{process.returncode}: {last_lines or 'it printed nothing'}",
+                    file=loaded.source.file,
+                )
+            )
+    answer = json.loads(written)
+    if "problems" in answer:
+        raise SuiteError(*(Problem(**problem) for problem in answer["problems"]))
+    expansion = Expansion.model_validate_json(answer["expansion"])
+    return expansion.model_copy(update={"files": answer["files"]})
+
+
+def benchmark_environment(suite_file: str) -> dict[str, str]:
+    """Returns the environment in which a suite's benchmark classes can be imported.
+
+    A class may lie beside `suite_file`.
+    """
+    places = [os.environ.get("PYTHONPATH", "")]
+    folder = suite_folder(suite_file)
+    if folder is not None:
+        places.insert(0, str(folder))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+
+def suite_folder(suite_file: str) -> Path | None:
+    """Returns the folder in which a suite lies; None for one that has no folder on this machine."""
+    if not suite_file or "://" in suite_file:
+        return None
+    return Path(suite_file).resolve().parent
 
 
 class SkippedPoint(pydantic.BaseModel):
@@ -92,8 +181,10 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
     if problems:
         raise SuiteError(*problems)
     if not points:
-        raise SuiteError(Problem(_nothing_left(notes, skipped), file=loaded.source.file))
-    files = _files(points.values())
+        reasons = [*notes, *dict.fromkeys(skip.reason for skip in skipped.values())]
+        said = "; ".join(reasons or ["no combination is left"])
+        raise SuiteError(Problem(f"the sweep is empty: {said}", file=loaded.source.file))
+    names = {point.benchmark for entry in points.values() for point in sides(entry).values()}
     labels = _Labels([*points.values(), *(skip.point for skip in skipped.values())])
     for id_, point in points.items():  # one by one, so that there are never two of each in memory
         points[id_] = point.with_label(labels.of(point))
@@ -104,13 +195,8 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
             for skip in skipped.values()
         ),
         notes=tuple(dict.fromkeys(notes)),
-        files=files,
+        files={name: source_file(load_class(name)) for name in sorted(names)},
     )
-
-
-def _files(entries: Iterable[SweepEntry]) -> dict[str, str]:
-    names = {point.benchmark for entry in entries for point in sides(entry).values()}
-    return {name: source_file(load_class(name)) for name in sorted(names)}
 
 
 def _entry_points(
@@ -160,7 +246,8 @@ def _entry_points(
             continue
         own = {"options": plain(options), "given": tuple(given)}
         for point in surroundings:
-            made = point.replace(**own)
+            # A copy: points share what they have in common, which labels look at once.
+            made = point.model_copy(update=own)
             yield made if suite.arms is None else paired(made, suite)
     if dropped:
         notes.append(
@@ -214,9 +301,7 @@ class _Conflicts:
         return ""
 
 
-def _nothing_left(notes: list[str], skipped: dict[str, SkippedPoint]) -> str:
-    reasons = [*notes, *dict.fromkeys(skip.reason for skip in skipped.values())]
-    return "the sweep is empty: " + "; ".join(reasons or ["no combination is left"])
+_SURROUNDINGS: Final = ("mesh", "checkpoint", "storage", "environment", "processes", "conditions")
 
 
 class _Labels:
@@ -226,8 +311,7 @@ class _Labels:
         """Looks at all entries. They share parts, which have to live as long as this does."""
         self._values: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
         self._taken: dict[str, str] = {}
-        self._of_options: dict[tuple[int, ...], tuple[str, ...]] = {}
-        self._of_surroundings: dict[tuple[int, ...], tuple[str, ...]] = {}
+        self._known: dict[tuple[int, ...], tuple[str, ...]] = {}
         seen: set[tuple[str, int]] = set()
         for entry in entries:
             for point in sides(entry).values():
@@ -249,15 +333,16 @@ class _Labels:
         """Returns the values that tell an entry from others, except those that an arm overrides."""
         point, *others = sides(entry).values()
         other = others[0] if others else point
-        options = (id(point.options), id(point.given), id(other.options), id(other.given))
-        if options not in self._of_options:
-            self._of_options[options] = tuple(self._option_parts(point, other))
-        parts = [(id(p.mesh), id(p.checkpoint), id(p.storage)) for p in (point, other)]
-        parts += [(id(p.environment), p.processes, id(p.conditions)) for p in (point, other)]
-        surroundings = tuple(itertools.chain(*parts))
-        if surroundings not in self._of_surroundings:
-            self._of_surroundings[surroundings] = tuple(self._other_parts(point, other))
-        return ",".join((*self._of_options[options], *self._of_surroundings[surroundings]))
+        found: list[str] = []
+        for names, parts in (
+            (("options", "given"), self._option_parts),
+            (_SURROUNDINGS, self._other_parts),
+        ):
+            key = tuple(id(getattr(one, name)) for one in (point, other) for name in names)
+            if key not in self._known:
+                self._known[key] = tuple(parts(point, other))
+            found += self._known[key]
+        return ",".join(found)
 
     def _option_parts(self, point: SweepPoint, other: SweepPoint) -> Iterator[str]:
         values = self._values

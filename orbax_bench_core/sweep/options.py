@@ -1,4 +1,4 @@
-"""Options of a benchmark: their sweep axes, combinations and descriptions."""
+"""Options of a benchmark and axes of a suite: what may be swept, in which combinations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ import operator
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pydantic
 
 from orbax_bench_core.authoring import LATER, BenchmarkOptions, BenchmarksGenerator
-from orbax_bench_core.config import TYPES, meanings, mistyped
+from orbax_bench_core.config import (
+    TYPES,
+    ArmConfig,
+    ConfigModel,
+    ExecutionConfig,
+    Suite,
+    meanings,
+    mistyped,
+)
 from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shown
-from orbax_bench_core.sweep.classes import author_line, options_class
+from orbax_bench_core.sweep.catalog import BUILTINS, author_line, load_class, options_class
 
 _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}
 
@@ -51,13 +59,14 @@ def axes(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> dic
                 name, "an empty list leaves nothing to sweep; give at least one value"
             )
         if name in given and name in types:
-            _check_type(name, values, _value_type(types[name]))
-        if has_credentials(
-            json.dumps(values, default=repr, skipkeys=True)
-        ):  # a default of the class, say
+            _check_type(name, values, types[name])
+        # Defaults of the class, too.
+        if has_credentials(json.dumps(values, default=repr, skipkeys=True)):
             raise OptionError(name, CREDENTIALS)
         try:
-            result[name] = _distinct(values)
+            # JSON tells true from 1, which Python's equality does not.
+            written = [json.dumps(one, default=repr, allow_nan=False) for one in values]
+            result[name] = list(dict(zip(written, values, strict=True)).values())
         except ValueError:
             raise OptionError(name, f"a number must be finite, got {shown(value)}") from None
     return result
@@ -95,13 +104,6 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return field.default
 
 
-def _distinct(values: list[Any]) -> list[Any]:
-    # JSON tells true from 1, which Python's equality does not.
-    return list(
-        {json.dumps(value, default=repr, allow_nan=False): value for value in values}.values()
-    )
-
-
 def _annotations(options_class: type[BenchmarkOptions]) -> dict[str, Any]:
     if options_class.from_dict.__func__ is not BenchmarkOptions.from_dict.__func__:  # type: ignore[attr-defined]
         return {}  # the class builds its own values from whatever it accepts
@@ -110,26 +112,16 @@ def _annotations(options_class: type[BenchmarkOptions]) -> dict[str, Any]:
 
 def _check_type(name: str, values: Sequence[Any], annotation: Any) -> None:
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(
-        annotation, config=pydantic.ConfigDict(strict=True, arbitrary_types_allowed=True)
+        _value_type(annotation),
+        config=pydantic.ConfigDict(strict=True, arbitrary_types_allowed=True),
     )
     for value in values:
         try:
             adapter.validate_python(value)
         except pydantic.ValidationError:
-            raise OptionError(name, mistyped(_allowed(annotation), value)) from None
-
-
-def _allowed(annotation: Any) -> str:
-    """Returns what one value may be, in the words of those who write a suite."""
-    return " or ".join(
-        TYPES[member] if member in TYPES else _describe_member(member)
-        for member in _members(annotation)
-    )
-
-
-def describe_type(annotation: Any) -> str:
-    """Returns an option's type for people, without the list form that only means a sweep."""
-    return " or ".join(map(_describe_member, _members(annotation)))
+            members = _members(annotation)
+            allowed = (TYPES[one] if one in TYPES else _describe_member(one) for one in members)
+            raise OptionError(name, mistyped(" or ".join(allowed), value)) from None
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
@@ -158,15 +150,7 @@ def _is_union(annotation: Any) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionDescription:
-    """One option of a benchmark.
-
-    Attributes:
-        name: Its key in the suite file.
-        type: What one value may be.
-        default: What it is when the suite file does not give it.
-        meaning: What its class's docstring says of it.
-        required: Whether the suite file has to give it.
-    """
+    """One option of a benchmark; its meaning is what its class's docstring says of it."""
 
     name: str
     type: str
@@ -193,7 +177,7 @@ def describe_options(generator: type[BenchmarksGenerator]) -> list[OptionDescrip
     described = [
         OptionDescription(
             name=field.name,
-            type=describe_type(types[field.name]),
+            type=" or ".join(map(_describe_member, _members(types[field.name]))),
             default=None if field.default is dataclasses.MISSING else field.default,
             meaning=known.get(field.name, ""),
             required=field.default is field.default_factory is dataclasses.MISSING,
@@ -206,3 +190,50 @@ def describe_options(generator: type[BenchmarksGenerator]) -> list[OptionDescrip
 
 def _fields(class_: type) -> tuple[dataclasses.Field[Any], ...]:
     return dataclasses.fields(class_) if dataclasses.is_dataclass(class_) else ()
+
+
+_OPTIONS = "options"
+
+
+class Axis(NamedTuple):
+    """One thing of which a suite may give several values, each of which is a point of its own.
+
+    Its place is the block of the suite, of an option its benchmark; the name is empty for the block
+    itself.
+    """
+
+    place: str
+    name: str
+
+    def __str__(self) -> str:
+        """Returns it as documents name it."""
+        return ".".join(filter(None, self))
+
+
+def swept_keys(model: type[pydantic.BaseModel]) -> tuple[str, ...]:
+    """Returns the keys of a block that take a list of values."""
+    return tuple(
+        name for name, field in model.model_fields.items() if _item(field.annotation) is not None
+    )
+
+
+def sweepable_axes() -> tuple[Axis, ...]:
+    """Returns every axis: of blocks first, then of the options of each built-in benchmark."""
+    axes = []
+    for key in swept_keys(Suite):
+        item = _item(Suite.model_fields[key].annotation)
+        is_block = isinstance(item, type) and issubclass(item, ConfigModel)
+        keys = item.model_fields if is_block else {"": None}
+        axes += [Axis(key, name) for name in keys if name != _OPTIONS]
+    axes += [Axis("execution", key) for key in swept_keys(ExecutionConfig)]
+    axes += [Axis("arms", key) for key in ArmConfig.model_fields]
+    for benchmark in BUILTINS:
+        axes += [Axis(benchmark, one.name) for one in describe_options(load_class(benchmark))]
+    return tuple(axes)
+
+
+def _item(annotation: Any) -> Any:
+    """Returns what each item of a list is; None for what is no list."""
+    if typing.get_origin(annotation) is tuple:
+        return typing.get_args(annotation)[0]
+    return next(filter(None, map(_item, typing.get_args(annotation))), None)

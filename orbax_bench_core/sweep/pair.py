@@ -14,12 +14,13 @@ from pydantic_core import core_schema
 
 from orbax_bench_core.authoring import BenchmarkOptions
 from orbax_bench_core.config import Arm, KeyPath, Suite
-from orbax_bench_core.sweep.catalog import benchmark_of, short_name
-from orbax_bench_core.sweep.classes import (
+from orbax_bench_core.sweep.catalog import (
     BenchmarkClassError,
+    benchmark_of,
     id_name_of,
     load_class,
     options_class,
+    short_name,
 )
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 from orbax_bench_core.sweep.point import SweepPoint, id_of

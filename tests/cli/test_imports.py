@@ -16,7 +16,7 @@ HEAVY = {"jax", "jaxlib", "kfp", "orbax", "tensorstore"}
 MODULES = {
     "cli": ["orbax_bench_core.cli.main"],
     "orchestrator": ["orbax_bench_core.execute.points"],
-    "sweep": ["orbax_bench_core.sweep.isolate"],
+    "sweep": ["orbax_bench_core.sweep.expansion"],
     "plan": ["orbax_bench_core.plan"],
     "report": ["orbax_bench_core.steps.reporting", "orbax_bench_core.steps.conclusions"],
     "results": [

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.base import SuiteError
 from orbax_bench_core.config.override import with_keys
 
 

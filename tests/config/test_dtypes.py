@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import pytest
 
-from orbax_bench_core.config import dtypes
+from orbax_bench_core.config import canonical
 
 
 @pytest.mark.parametrize(
@@ -11,4 +11,4 @@ from orbax_bench_core.config import dtypes
     ["bool_", "int_", "uint", "float_", "single", "double", "complex_", "csingle", "cdouble"],
 )
 def test_an_alias_means_what_jax_means(alias):
-    assert jnp.dtype(dtypes.canonical(alias)) == jnp.dtype(getattr(jnp, alias))
+    assert jnp.dtype(canonical(alias)) == jnp.dtype(getattr(jnp, alias))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.base import SuiteError
 from orbax_bench_core.config.load import load_suite, parse_suite
 
 HEAD = "suite_name: s\n"

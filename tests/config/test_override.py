@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config.errors import SuiteError
+from orbax_bench_core.config.base import SuiteError
 from orbax_bench_core.config.load import parse_suite
 from orbax_bench_core.config.override import with_overrides
 

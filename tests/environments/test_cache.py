@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import orbax_bench_core
-from orbax_bench_core.environments.cache import cache_folder, only_process, source_folder
+from orbax_bench_core.environments.interpreter import cache_folder, only_process, source_folder
 
 HOLDER = """
 import os, sys
 from pathlib import Path
-from orbax_bench_core.environments.cache import only_process
+from orbax_bench_core.environments.interpreter import only_process
 
 lock = only_process(Path(sys.argv[1]), lambda: None)
 lock.__enter__()

@@ -56,7 +56,7 @@ def test_every_benchmark_of_orbaxs_framework_is_built_in(path):
 
 @pytest.mark.parametrize(("path", "options", "file"), UPSTREAM, ids=[path for path, *_ in UPSTREAM])
 def test_every_option_of_orbaxs_framework_is_taken(path, options, file):
-    from orbax_bench_core.sweep.classes import load_class, options_class
+    from orbax_bench_core.sweep.catalog import load_class, options_class
 
     (node,) = (
         node

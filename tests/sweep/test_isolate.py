@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.config import SuiteError, load_suite
-from orbax_bench_core.sweep.isolate import benchmark_environment, expand
+from orbax_bench_core.sweep.expansion import benchmark_environment, expand
 
 DATA = Path(__file__).parent.parent / "data"
 MODULE = """
@@ -103,7 +103,7 @@ def test_the_folder_of_the_suite_comes_first_on_the_path(monkeypatch, suite, bef
 EXPAND = """
 import json, sys
 from orbax_bench_core.config.load import load_suite
-from orbax_bench_core.sweep.isolate import expand
+from orbax_bench_core.sweep.expansion import expand
 points = expand(load_suite(sys.argv[1])).points
 loaded = {name.partition(".")[0] for name in sys.modules}
 print(json.dumps([[point.options["use_ocdbt"] for point in points],

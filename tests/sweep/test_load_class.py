@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.sweep.classes import BenchmarkClassError, load_class
+from orbax_bench_core.sweep.catalog import BenchmarkClassError, load_class
 
 MODULE = """
 @dataclasses.dataclass(frozen=True, kw_only=True)

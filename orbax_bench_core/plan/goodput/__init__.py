@@ -4,9 +4,15 @@
 step after it. A **stall** is the time that training waits for a save.
 """
 
-from orbax_bench_core.plan.goodput.job import Job, LocalTier, seconds_of
+from orbax_bench_core.plan.goodput.job import (
+    CheckpointFacts,
+    Job,
+    LocalTier,
+    checkpoint_facts,
+    job_of,
+    seconds_of,
+)
 from orbax_bench_core.plan.goodput.log import JobLog, log_of, read_log
-from orbax_bench_core.plan.goodput.sources import CheckpointFacts, checkpoint_facts, job_of
 from orbax_bench_core.plan.goodput.strategies import GoodputPlan, Strategy, plan_goodput
 from orbax_bench_core.plan.goodput.view import goodput_document
 

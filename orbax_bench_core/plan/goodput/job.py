@@ -5,23 +5,19 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.inventory import read_checkpoint
+from orbax_bench_core.plan.goodput.log import JobLog
+from orbax_bench_core.plan.trees import saved_mesh, tree_of_stored
 
-_UNITS: Final = {
-    "": 1.0,
-    "ms": 1e-3,
-    "s": 1.0,
-    "min": 60.0,
-    "m": 60.0,
-    "h": 3600.0,
-    "d": 86400.0,
-}
+_UNITS: Final = {"ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(ms|s|min|m|h|d)?")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class LocalTier:
     """Checkpoints on the local disks of hosts, beside those on storage.
 
@@ -37,7 +33,7 @@ class LocalTier:
 
     def __post_init__(self) -> None:
         """Refuses numbers out of range."""
-        _check(self, {"blocking_s": 0.0, "recovery_s": 0.0})
+        _check(self, "blocking_s", "recovery_s")
         if not 0 < self.share < 1:
             raise UserError(
                 f"the share of failures that local checkpoints survive lies between 0 and 1, got "
@@ -74,8 +70,7 @@ class Job:
 
     def __post_init__(self) -> None:
         """Refuses numbers out of range."""
-        least = dict.fromkeys(("blocking_s", "background_s", "slowdown", "recovery_s"), 0.0)
-        _check(self, least)
+        _check(self, "blocking_s", "background_s", "slowdown", "recovery_s")
         for name in ("mtbf_s", "save_s"):
             value = getattr(self, name)
             if not 0 < value < math.inf:
@@ -84,11 +79,10 @@ class Job:
             raise UserError(f"slowdown is a share below 1, got {self.slowdown:g}")
 
 
-def _check(found: Any, least: dict[str, float]) -> None:
-    for name, lowest in least.items():
-        value = getattr(found, name)
-        if not lowest <= value < math.inf:
-            raise UserError(f"{name} must be {lowest:g} or more, got {value:g}")
+def _check(found: Any, *names: str) -> None:
+    for name in names:
+        if not 0 <= (value := getattr(found, name)) < math.inf:
+            raise UserError(f"{name} must be 0 or more, got {value:g}")
 
 
 def seconds_of(text: str, flag: str) -> float:
@@ -96,4 +90,96 @@ def seconds_of(text: str, flag: str) -> float:
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise UserError(f"{flag}: expected a duration such as 90s, 15min, 4h or 2d, got {text!r}")
-    return float(match[1]) * _UNITS[match[2] or ""]
+    return float(match[1]) * _UNITS[match[2] or "s"]
+
+
+_FLAGS: Final = {
+    "mtbf_s": "--mtbf",
+    "blocking_s": "--save-blocking",
+    "background_s": "--save-background",
+    "slowdown": "--slowdown",
+    "recovery_s": "--recovery",
+}
+_LOCAL: Final = {
+    "local_blocking_s": "--local-save",
+    "local_recovery_s": "--local-recovery",
+    "local_share": "--local-share",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CheckpointFacts:
+    """Facts of a job from its checkpoint; None stands for what that does not say.
+
+    Attributes:
+        num_bytes: Bytes of its arrays.
+        devices: Devices of the mesh that it was saved from.
+        hosts: Processes that wrote it.
+        save_s: Seconds from the begin of its save to its commit.
+    """
+
+    num_bytes: int
+    devices: int | None
+    hosts: int | None
+    save_s: float | None
+
+
+def checkpoint_facts(path: str) -> CheckpointFacts:
+    """Reads what a checkpoint says of the job that saved it, from its metadata."""
+    stored = read_checkpoint(path)
+    mesh, tree = saved_mesh(stored), tree_of_stored(stored)
+    devices = None if mesh is None else mesh.num_devices
+    return CheckpointFacts(tree.num_bytes, devices, stored.processes, stored.save_s)
+
+
+def job_of(
+    given: Mapping[str, float | None],
+    log: JobLog | None = None,
+    checkpoint: CheckpointFacts | None = None,
+) -> Job:
+    """Puts a job together."""
+    known = {name: value for name, value in given.items() if value is not None}
+    found = _defaults(known, log, checkpoint) | known
+    missing = [flag for name, flag in _FLAGS.items() if name not in found]
+    if missing:
+        read = [name for name, it in (("log", log), ("checkpoint", checkpoint)) if it is not None]
+        where = f"the {' and the '.join(read)} do not say it: " if read else ""
+        raise UserError(f"{where}give {', '.join(missing)}")
+    lacking = [flag for name, flag in _LOCAL.items() if name not in known]
+    if 0 < len(lacking) < len(_LOCAL):
+        raise UserError(f"a local tier needs {', '.join(lacking)} as well")
+    local = None if lacking else LocalTier(*(known[name] for name in _LOCAL))
+    devices = found.get("devices")
+    return Job(
+        mtbf_s=found["mtbf_s"],
+        blocking_s=found["blocking_s"],
+        background_s=found["background_s"],
+        slowdown=found["slowdown"],
+        save_s=found.get("save_s", found["blocking_s"] + found["background_s"]),
+        recovery_s=found["recovery_s"],
+        local=local,
+        step_s=found.get("step_s"),
+        devices=None if devices is None else int(devices),
+    )
+
+
+def _defaults(
+    known: Mapping[str, float], log: JobLog | None, checkpoint: CheckpointFacts | None
+) -> dict[str, float]:
+    found: dict[str, float | None] = {}
+    if "host_mtbf_s" in known:
+        hosts = known.get("hosts") or (checkpoint.hosts if checkpoint else None)
+        if not hosts:
+            raise UserError("--host-mtbf needs --hosts: a job fails when one of its hosts does")
+        found["mtbf_s"] = known["host_mtbf_s"] / hosts
+    if log is not None:
+        found |= {"step_s": log.step_s, "blocking_s": log.blocking_s, "recovery_s": log.recovery_s}
+        found.setdefault("mtbf_s", log.mtbf_s)
+    if checkpoint is not None:
+        found["devices"] = checkpoint.devices
+        if checkpoint.save_s is not None:
+            blocking = known.get("blocking_s", found.get("blocking_s") or 0.0)
+            found["background_s"] = max(0.0, checkpoint.save_s - blocking)
+    if known.get("background_s", found.get("background_s")) == 0:
+        found["slowdown"] = 0.0  # nothing goes on in the background
+    return {name: value for name, value in found.items() if value is not None}

@@ -17,6 +17,9 @@ from typing import Any, Final
 from orbax_bench_core.errors import Problem, UserError, shown
 from orbax_bench_core.files import read_at_most
 
+_Life = list[tuple[int, float]]
+"""The steps of a job from one start to its end: number and time of the begin."""
+
 _STALL: Final = "checkpoint"
 _NEVER: Final = 1e15
 """Seconds, and steps, that no job has."""
@@ -102,17 +105,17 @@ def _mistake(key: str, value: object) -> str:
 
 def log_of(entries: Iterable[Mapping[str, Any]], *, file: str = "") -> JobLog:
     """Says what entries say of a job."""
-    life = _Life()
+    life: _Life = []
     lives, stalls, times, name = [life], [], [], ""
     open_stall: float | None = None
     for entry in entries:
         name = str(entry.get("job_name", name))
         times += [float(value) for key, value in entry.items() if key.endswith("_time")]
-        if "job_start_time" in entry and life.steps:
-            life = _Life()
+        if "job_start_time" in entry and life:
+            life = []
             lives.append(life)
         if "step_start_time" in entry:
-            life.steps.append((int(entry.get("step_count", -1)), float(entry["step_start_time"])))
+            life.append((int(entry.get("step_count", -1)), float(entry["step_start_time"])))
         if _STALL in str(entry.get("custom_badput_event_type", "")):
             if "custom_badput_event_start_time" in entry:
                 open_stall = float(entry["custom_badput_event_start_time"])
@@ -120,71 +123,49 @@ def log_of(entries: Iterable[Mapping[str, Any]], *, file: str = "") -> JobLog:
                 ended = entry.get("custom_badput_event_end_time", open_stall)
                 stalls.append((open_stall, float(ended)))
                 open_stall = None
-    if not life.steps:
+    if not life:
         lives = lives[:-1]
     if not lives:
         raise UserError(
             Problem("no entry has a step_start_time: it is no log of training", file=file)
         )
-    return _Account(name, lives, stalls, max(times) - min(times)).log()
+    return _account(name, lives, stalls, max(times) - min(times))
 
 
-@dataclasses.dataclass
-class _Life:
-    """The steps of a job from one start to its end: number and time of the begin."""
-
-    steps: list[tuple[int, float]] = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass
-class _Account:
-    name: str
-    lives: list[_Life]
-    stalls: list[tuple[float, float]]
-    wall: float
-
-    def log(self) -> JobLog:
-        gaps = [
-            (begin, end - begin)
-            for life in self.lives
-            for (_, begin), (_, end) in itertools.pairwise(life.steps)
-        ]
-        step = _median([seconds for _, seconds in gaps])
-        stalls, notes = self.stalls, list[str]()
-        if not stalls and step is not None:
-            stalls = [(begin + step, begin + gap) for begin, gap in gaps if gap > _LONG * step]
-            notes.append(
-                f"no event of a type with {_STALL!r} is in the log: steps of more than "
-                f"{_LONG:g} times the median are taken for stalls by saves"
-            )
-        failures = len(self.lives) - 1
-        steps = [number for life in self.lives for number, _ in life.steps]
-        between = list(itertools.pairwise(self.lives))
-        return JobLog(
-            name=self.name,
-            wall_s=self.wall,
-            steps=max(steps) - min(steps) + 1,
-            step_s=step,
-            stalls=len(stalls),
-            blocking_s=_median([end - begin for begin, end in stalls]),
-            interval_s=self._interval(stalls),
-            failures=failures,
-            mtbf_s=self.wall / failures if failures else None,
-            recovery_s=_median(
-                [b.steps[0][1] - a.steps[-1][1] - (step or 0.0) for a, b in between]
-            ),
-            lost_steps=_median([a.steps[-1][0] + 1 - b.steps[0][0] for a, b in between]),
-            notes=tuple(notes),
+def _account(
+    name: str, lives: list[_Life], stalls: list[tuple[float, float]], wall: float
+) -> JobLog:
+    gaps = [
+        (begin, end - begin) for life in lives for (_, begin), (_, end) in itertools.pairwise(life)
+    ]
+    step, notes = _median([seconds for _, seconds in gaps]), list[str]()
+    if not stalls and step is not None:
+        stalls = [(begin + step, begin + gap) for begin, gap in gaps if gap > _LONG * step]
+        notes.append(
+            f"no event of a type with {_STALL!r} is in the log: steps of more than "
+            f"{_LONG:g} times the median are taken for stalls by saves"
         )
-
-    def _interval(self, stalls: list[tuple[float, float]]) -> float | None:
-        """Returns the median time from stall to stall of the same life."""
-        found = []
-        for life in self.lives:
-            begin, end = life.steps[0][1], life.steps[-1][1]
-            own = [start for start, _ in stalls if begin <= start <= end]
-            found += [after - before for before, after in itertools.pairwise(own)]
-        return _median(found)
+    failures = len(lives) - 1
+    steps = [number for life in lives for number, _ in life]
+    between = list(itertools.pairwise(lives))
+    intervals: list[float] = []  # from stall to stall of the same life
+    for life in lives:
+        own = [start for start, _ in stalls if life[0][1] <= start <= life[-1][1]]
+        intervals += [after - before for before, after in itertools.pairwise(own)]
+    return JobLog(
+        name=name,
+        wall_s=wall,
+        steps=max(steps) - min(steps) + 1,
+        step_s=step,
+        stalls=len(stalls),
+        blocking_s=_median([end - begin for begin, end in stalls]),
+        interval_s=_median(intervals),
+        failures=failures,
+        mtbf_s=wall / failures if failures else None,
+        recovery_s=_median([b[0][1] - a[-1][1] - (step or 0.0) for a, b in between]),
+        lost_steps=_median([a[-1][0] + 1 - b[0][0] for a, b in between]),
+        notes=tuple(notes),
+    )
 
 
 def _median(values: list[float] | list[int]) -> float | None:

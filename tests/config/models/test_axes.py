@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.config.models.tree import partition
+from orbax_bench_core.config.models import partition
 
 
 @pytest.mark.parametrize(

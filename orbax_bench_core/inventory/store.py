@@ -1,4 +1,4 @@
-"""Keys of a checkpoint's store: place and size of every chunk, in OCDBT or in folders."""
+"""Store of a checkpoint: place and size of every chunk, and the Zarr metadata of each array."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import contextlib
 import dataclasses
 import errno
 import functools
+import json
+import math
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.config import BITS, canonical
 from orbax_bench_core.files import MAX_BYTES, opened, read_at_most
 from orbax_bench_core.inventory.layout import ARRAY_FILES
 
 if TYPE_CHECKING:
     from etils import epath
-
 
 _MANIFEST: Final = PurePosixPath("manifest.ocdbt")
 _MOST_READ: Final = 2**24
@@ -29,13 +31,9 @@ class StoreError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Chunk:
-    """The value of one key.
+    """The value of one key, which is read of metadata alone.
 
-    Attributes:
-        key: The key.
-        num_bytes: Its bytes on storage.
-        file: The file that holds it, below the item; empty for a value in a B-tree node.
-        read: Reads it; used for metadata alone.
+    The file lies below the item; it is empty for a value in a B-tree node.
     """
 
     key: str
@@ -153,3 +151,95 @@ def _lost(keys: Mapping[str, Chunk], sizes: Mapping[PurePosixPath, int]) -> list
 def _first_line(error: Exception) -> str:
     """Returns the reason without the places in TensorStore's source that follow it."""
     return str(error).splitlines()[0].partition(" [")[0][:300]
+
+
+_COMPRESSORS: Final = ("zstd", "gzip", "blosc")
+_KINDS: Final = {"f": "float", "i": "int", "u": "uint", "c": "complex", "b": "bool"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ZarrArray:
+    """Metadata of an array, from `zarr.json` or `.zarray`; shapes are in elements.
+
+    A chunk is the smallest part that can be read alone, an object what one key of the store holds.
+    """
+
+    zarr_format: int
+    shape: tuple[int, ...]
+    dtype: str
+    itemsize: int
+    chunk_shape: tuple[int, ...]
+    object_shape: tuple[int, ...]
+    compressor: str | None
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all values."""
+        return math.prod(self.shape) * self.itemsize
+
+    @property
+    def num_objects(self) -> int:
+        """Keys of the store that hold values."""
+        pairs = zip(self.shape, self.object_shape, strict=True)
+        return math.prod(math.ceil(size / part) for size, part in pairs)
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of the values of one chunk, before compression."""
+        return math.prod(self.chunk_shape) * self.itemsize
+
+
+def read_zarr(text: bytes | str) -> ZarrArray:
+    """Reads the metadata of one array."""
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError("brackets too deep in each other") from None
+    try:
+        return _zarr2(found) if found["zarr_format"] == 2 else _zarr3(found)
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"it does not describe an array ({error!r})") from None
+
+
+def _zarr2(found: dict[str, Any]) -> ZarrArray:
+    chunk, compressor = tuple(found["chunks"]), found["compressor"]
+    dtype, itemsize = _dtype(str(found["dtype"]))
+    return ZarrArray(
+        zarr_format=2,
+        shape=tuple(found["shape"]),
+        dtype=dtype,
+        itemsize=itemsize,
+        chunk_shape=chunk,
+        object_shape=chunk,
+        compressor=None if compressor is None else str(compressor["id"]),
+    )
+
+
+def _zarr3(found: dict[str, Any]) -> ZarrArray:
+    whole = chunk = tuple(found["chunk_grid"]["configuration"]["chunk_shape"])
+    codecs = found["codecs"]
+    if codecs[0]["name"] == "sharding_indexed":
+        inner = codecs[0]["configuration"]
+        chunk, codecs = tuple(inner["chunk_shape"]), inner["codecs"]
+    dtype, itemsize = _dtype(str(found["data_type"]))
+    return ZarrArray(
+        zarr_format=3,
+        shape=tuple(found["shape"]),
+        dtype=dtype,
+        itemsize=itemsize,
+        chunk_shape=chunk,
+        object_shape=whole,
+        compressor=next((c["name"] for c in codecs if c["name"] in _COMPRESSORS), None),
+    )
+
+
+def _dtype(name: str) -> tuple[str, int]:
+    """Returns a dtype as `jax.numpy` spells it, and the bytes of an element."""
+    if name[:1] in "<>|" and name[1:2] in _KINDS and name[2:].isdecimal():
+        size = int(name[2:])
+        kind = _KINDS[name[1]]
+        return (kind if kind == "bool" else f"{kind}{8 * size}"), size
+    known = canonical(name)
+    if known is None:
+        raise ValueError(f"its dtype {name!r} is not known")
+    return known, BITS[known] // 8
