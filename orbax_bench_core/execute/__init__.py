@@ -9,12 +9,10 @@ from orbax_bench_core.execute.cluster import (
     NOTIFY_STATE,
     TOKEN,
     Cluster,
+    detect_cluster,
     without_cluster,
 )
-from orbax_bench_core.execute.common_failure import CommonFailure
-from orbax_bench_core.execute.detection import detect_cluster
 from orbax_bench_core.execute.drill import Kill
-from orbax_bench_core.execute.expected import ExpectedDevices
 from orbax_bench_core.execute.group_wait import CannotRecord
 from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
@@ -30,8 +28,8 @@ from orbax_bench_core.execute.hosts import (
     unshipped,
 )
 from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
-from orbax_bench_core.execute.pairs import run_pairs
-from orbax_bench_core.execute.points import run_points, run_until
+from orbax_bench_core.execute.placement import ExpectedDevices
+from orbax_bench_core.execute.schedule import CommonFailure, run_pairs, run_points, run_until
 from orbax_bench_core.execute.session import (
     DEFAULTS,
     Event,

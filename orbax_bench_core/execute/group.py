@@ -73,14 +73,14 @@ class WorkerGroup:
         return {host: answer for host, answer in answers.items() if isinstance(answer, Done)}
 
     def perform_and_kill(
-        self, tasks: Sequence[Task], strike: Kill, timeout_s: float
+        self, tasks: Sequence[Task], kill: Kill, timeout_s: float
     ) -> Killed | dict[int, Done]:
-        """Has training begun, each host its own task, and kills it at a step; see `strike`."""
+        """Has training begun, each host its own task, and kills it at a step; see `Kill`."""
         self.measured = {host: [] for host in range(len(self._workers))}
         for worker, task in zip(self._workers, tasks, strict=True):
             with contextlib.suppress(WorkerDied):
                 worker.send(task.model_dump_json())
-        return strike(self._workers, self._inbox, timeout_s)
+        return kill(self._workers, self._inbox, timeout_s)
 
     def dismiss(self) -> None:
         """Lets the workers end on their own."""
@@ -91,7 +91,7 @@ class WorkerGroup:
         """Ends the workers, all at once; a second call does nothing."""
         self.dismiss()
         workers, self._workers = self._workers, []
-        stop_all(workers)
+        stop_all([worker.stop for worker in workers])
 
     def _await_ready(self, timeout_s: float) -> dict[int, Ready]:
         answers = self._waiting(timeout_s).keep()

@@ -6,14 +6,13 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.group_wait import HostFailed
-from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade
+from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade, stop_all
 from orbax_bench_core.files import names_in, new_scratch_folder
 from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo
 from orbax_bench_core.sweep import (
@@ -270,9 +269,7 @@ def _end(groups: Iterable[WorkerGroup]) -> None:
     ending = list(groups)
     for group in ending:
         group.dismiss()
-    if ending:
-        with ThreadPoolExecutor(len(ending), "stop") as threads:
-            list(threads.map(WorkerGroup.stop, ending))
+    stop_all([group.stop for group in ending])
 
 
 def _environment(session: Session) -> dict[str, str]:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from orbax_bench_core.authoring import Drill, Killed
-from orbax_bench_core.config import Arm
-from orbax_bench_core.execute.attempts import Try, check_there
+from orbax_bench_core.config import Arm, EnvironmentConfig
+from orbax_bench_core.execute.attempts import (
+    RepeatAttempt,
+    WarmUpEnded,
+    attempts_so_far,
+    check_there,
+)
 from orbax_bench_core.execute.drill import Kill
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
-from orbax_bench_core.execute.outcomes import (
-    WarmUpEnded,
-    attempts_so_far,
-)
 from orbax_bench_core.execute.pool import WorkerPool
-from orbax_bench_core.execute.schedule import environments
 from orbax_bench_core.execute.session import Progress, Retry, Session
 from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.records import ErrorInfo, Repeat
@@ -53,6 +53,14 @@ def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -
         runner = Runner(session, pool)
         yield runner
     runner.check_recorded()
+
+
+def environments(entries: Iterable[SweepEntry]) -> list[EnvironmentConfig]:
+    """Returns the environments that points or pairs name, each once."""
+    named = (point.environment for entry in entries for point in sides(entry).values())
+    return list(
+        {environment.name: environment for environment in named if environment is not None}.values()
+    )
 
 
 class Runner:
@@ -104,7 +112,7 @@ class Runner:
         errors: Mapping[int, ErrorInfo] = {}
         for left in range(self._info.execution.retries, -1, -1):
             try:
-                tried = self._try(turn, self._tasks(turn, repeat, errors))
+                attempt = self._attempt(turn, self._tasks(turn, repeat, errors))
             except OSError:
                 check_there(self._run)
                 raise
@@ -113,9 +121,9 @@ class Runner:
             if life is not None and repeat.attempts:
                 # What a retry left in its process must not be in the operations that follow.
                 self._pool.end_life(life)
-            if repeat.finished or tried.not_worth_retrying:
+            if repeat.finished or attempt.not_worth_retrying:
                 break
-            errors = tried.errors
+            errors = attempt.errors
             if left:
                 self._watch(turn.retry(repeat.reason, left))
         self._watch(turn.progress(repeat=repeat))
@@ -190,59 +198,59 @@ class Runner:
             return ""
         return self._run.seal(turn.point, turn.repeat, host=host)
 
-    def _try(self, turn: RepeatKey, tasks: list[Task]) -> Try:
+    def _attempt(self, turn: RepeatKey, tasks: list[Task]) -> RepeatAttempt:
         """Runs a repeat in a group that is warm for its point; whatever happens is recorded."""
-        tried = Try(self._run, self._host, tasks)
+        attempt = RepeatAttempt(self._run, self._host, tasks)
         try:
             if self._drills:
-                self._drill(tried, turn)
+                self._drill(attempt, turn)
             else:
-                self._measure(tried, turn)
+                self._measure(attempt, turn)
         except WarmUpEnded as warm_up:
-            tried.record_warm_up(warm_up)
+            attempt.record_warm_up(warm_up)
         except HostFailed as failure:
-            if tried.group is not None:
+            if attempt.group is not None:
                 # A host that still ran would put its own view of the failure over this one.
-                self._pool.discard(tried.group)
-            tried.record_failure(failure)
+                self._pool.discard(attempt.group)
+            attempt.record_failure(failure)
         else:
-            tried.record_late_hosts()
-        if tried.group is not None and tried.began and not self._read(turn).finished:
-            self._pool.discard(tried.group)
+            attempt.record_late_hosts()
+        if attempt.group is not None and attempt.began and not self._read(turn).finished:
+            self._pool.discard(attempt.group)
         if self._drills:
             self._pool.end_life(_DRILLED)
         if not self._keep_data:
             self._run.remove_data(turn.point, turn.repeat, warmup=False, arm=turn.arm)
-        return tried
+        return attempt
 
-    def _measure(self, tried: Try, turn: RepeatKey) -> None:
-        group = tried.group = self._group(turn)
+    def _measure(self, attempt: RepeatAttempt, turn: RepeatKey) -> None:
+        group = attempt.group = self._group(turn)
         self._warm_up(group, turn)
         self._watch(turn.progress())
-        tried.ended = group.perform(tried.tasks, self._timeout_s)
+        attempt.ended = group.perform(attempt.tasks, self._timeout_s)
 
-    def _drill(self, tried: Try, turn: RepeatKey) -> None:
+    def _drill(self, attempt: RepeatAttempt, turn: RepeatKey) -> None:
         """Kills a repeat that trains in fresh processes, and has others go on after it."""
-        group = tried.group = self._group(turn)
+        group = attempt.group = self._group(turn)
         self._watch(turn.progress())
-        strike = self._strike(turn)
-        first = [task.model_copy(update={"drill": Drill()}) for task in tried.tasks]
+        kill = self._kill_of(turn)
+        first = [task.model_copy(update={"drill": Drill()}) for task in attempt.tasks]
         try:
-            killed = group.perform_and_kill(first, strike, self._timeout_s)
+            killed = group.perform_and_kill(first, kill, self._timeout_s)
         finally:
             self._pool.end_life(_DRILLED)
         if not isinstance(killed, Killed):
-            tried.ended = killed
+            attempt.ended = killed
             return
         began = time.monotonic()
-        group = tried.group = self._group(turn)
+        group = attempt.group = self._group(turn)
         after = Drill(killed=dataclasses.replace(killed, start_s=time.monotonic() - began))
-        tried.tasks = [task.model_copy(update={"drill": after}) for task in tried.tasks]
-        with strike.restoring():
-            tried.ended = group.perform(tried.tasks, self._timeout_s)
+        attempt.tasks = [task.model_copy(update={"drill": after}) for task in attempt.tasks]
+        with kill.restoring():
+            attempt.ended = group.perform(attempt.tasks, self._timeout_s)
 
     @staticmethod
-    def _strike(turn: RepeatKey) -> Kill:
+    def _kill_of(turn: RepeatKey) -> Kill:
         """Draws how a repeat is killed; both arms of a block at one step."""
         seed = f"{turn.point.id}:{turn.repeat if turn.block is None else turn.block}"
         return Kill.of(turn.measured, seed)

@@ -1,19 +1,23 @@
-"""Schedule of a sweep: the order of its repeats, and the environments that it needs."""
+"""Schedule of a session: orders of repeats, pairs look by look, and when the rest is given up."""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
-from orbax_bench_core.config import EnvironmentConfig, ExecutionConfig
-from orbax_bench_core.sweep import Placement, SweepEntry, SweepPoint, placement, sides
-
-Slot = tuple[SweepPoint, int]
+from orbax_bench_core.config import ExecutionConfig
+from orbax_bench_core.execute.runner import Runner, runner_of
+from orbax_bench_core.execute.session import Session
+from orbax_bench_core.records import NO_ENVIRONMENT, UNMET_NEED, ErrorInfo, Repeat, RunInfo
+from orbax_bench_core.sweep import Pair, Placement, SweepPoint, placement, sides
 
 
 def schedule(
     points: Sequence[SweepPoint], num_repeats: int, execution: ExecutionConfig
-) -> list[Slot]:
+) -> list[tuple[SweepPoint, int]]:
     """Returns every repeat of every point in the order in which to run them.
 
     Interleaved rounds spread drift of the machine evenly over the points: a machine that slows
@@ -42,9 +46,173 @@ def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[Sw
     return shuffled
 
 
-def environments(entries: Iterable[SweepEntry]) -> list[EnvironmentConfig]:
-    """Returns the environments that points or pairs name, each once."""
-    named = (point.environment for entry in entries for point in sides(entry).values())
-    return list(
-        {environment.name: environment for environment in named if environment is not None}.values()
-    )
+_LACKING: Final = frozenset({"ModuleNotFoundError", NO_ENVIRONMENT, UNMET_NEED})
+_NO_SPACE: Final = ("No space left on device", "Disk quota exceeded")
+
+ENOUGH: Final = 3
+"""Points that fail alike before any has passed, after which the rest is given up."""
+
+
+class CommonFailure(Exception):
+    """The points so far have failed for one reason, for which the rest would fail as well."""
+
+
+class CommonFailureCheck:
+    """Watch over the failures of a run, until a repeat has passed."""
+
+    def __init__(self, points: Sequence[SweepPoint], *, what: str = "point") -> None:
+        """Watches a run of these points."""
+        self._points = len({point.id for point in points})
+        self._kinds = {_kind(point) for point in points}
+        self._what = what
+        self._failed: dict[str, tuple[str, ...]] = {}
+        self._reason = ""
+        self._over = False
+
+    def look(self, point: SweepPoint, repeat: Repeat) -> None:
+        """Looks at a repeat that has ended."""
+        if self._over or repeat.status == "skipped":
+            return
+        reason = None if repeat.error is None else lacking(repeat.error)
+        if reason is None or reason != (self._reason or reason):
+            self._over = True  # something works, or fails in a way of its own
+            return
+        self._reason = reason
+        self._failed[point.id] = _kind(point)
+        failed = len(self._failed)
+        if failed < min(ENOUGH, self._points) or set(self._failed.values()) != self._kinds:
+            return
+        which = f"the only {self._what}" if self._points == 1 else f"all {failed} {self._what}s"
+        if failed < self._points:
+            which = f"the first {failed} of {self._points} {self._what}s"
+        raise CommonFailure(f"{which} failed for the same reason: {reason}")
+
+
+def _kind(point: SweepPoint) -> tuple[str, ...]:
+    """Returns what decides which libraries a point needs."""
+    environment = "" if point.environment is None else point.environment.name
+    return (point.benchmark, environment)
+
+
+def lacking(error: ErrorInfo) -> str | None:
+    """Returns what a point lacked, if that is why it failed, so that others may lack it too."""
+    if error.type in _LACKING:
+        return error.said
+    return next((words for words in _NO_SPACE if words in error.message), None)
+
+
+def run_points(session: Session, meanwhile: Callable[[], object] | None = None) -> None:
+    """Runs every repeat of the points of a session that has no finished record yet."""
+    info = session.info
+    shared = CommonFailureCheck(session.plain) if session.settings.give_up else None
+    with runner_of(session, meanwhile) as runner:
+        for point, index in schedule(session.plain, info.num_repeats, info.execution):
+            repeat = runner.finish(point, index)
+            if shared is not None:
+                shared.look(point, repeat)
+
+
+def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:
+    """Runs repeats of each point, one point after the other, until they are enough.
+
+    Every point has workers of its own, so that what one leaves in a process does not count for the
+    next.
+    """
+    made = []
+    for point in session.plain:
+        with runner_of(dataclasses.replace(session, entries=(point,))) as runner:
+            for index in itertools.count():
+                if ended(point, runner.finish(point, index)):
+                    made.append(index + 1)
+                    break
+    return min(made)
+
+
+NextLook = Callable[[Pair, Sequence[float]], int | None]
+"""Judges a pair after each look: the operations per arm to go on to; None when it is settled.
+
+It is given the pair and the seconds that each start of workers took that had to take turns.
+"""
+
+
+def run_pairs(session: Session, next_look: NextLook) -> None:
+    """Runs blocks of both arms of every pair of a session, look by look, until each is settled.
+
+    All pairs are brought to one look before any goes on to the next, so that each pair's blocks are
+    spread over the run and every pair has an early answer. `next_look` is asked after each look,
+    also when there is nothing to compare. A failure is data and ends nothing, unless an arm cannot
+    be measured or no attempt of either arm passes in the first block.
+    """
+    info = session.info
+    designs = {pair.id: info.design(pair) for pair in session.pairs}
+    first = {id_: design.looks(info.gate)[0] for id_, design in designs.items()}
+    unsettled = [(pair, range(designs[pair.id].blocks(first[pair.id]))) for pair in session.pairs]
+    shared = _shared_failure(session)
+    with runner_of(session) as runner:
+        while unsettled:
+            going_on = []
+            for pair, blocks in unsettled:
+                started = len(runner.starts)
+                comparable = _run_blocks(runner, info, pair, blocks, shared)
+                look = next_look(pair, runner.starts[started:])
+                coming = range(blocks.stop, 0 if look is None else designs[pair.id].blocks(look))
+                if comparable and coming:
+                    going_on.append((pair, coming))
+            unsettled = going_on
+
+
+def _shared_failure(session: Session) -> CommonFailureCheck | None:
+    """Returns what watches for a failure that all pairs share; None for a few of them.
+
+    A pair of which neither arm can be measured ends by itself, and its verdict says why.
+    """
+    if not session.settings.give_up or len(session.pairs) <= ENOUGH:
+        return None
+    arms = [point for pair in session.pairs for point in sides(pair).values()]
+    return CommonFailureCheck(arms, what="arm")
+
+
+def _run_blocks(
+    runner: Runner, info: RunInfo, pair: Pair, blocks: range, shared: CommonFailureCheck | None
+) -> bool:
+    """Returns whether there is something to compare; the first sign of the contrary ends them."""
+    design = info.design(pair)
+    run = _lives if design.lives else _operations
+    for block in blocks:
+        repeats = []
+        for repeat in run(runner, info, pair, block):
+            repeats.append(repeat)
+            if shared is not None:
+                shared.look(repeat.series.point, repeat)
+            if repeat.impossible:
+                return False
+        if not block and all(repeat.first_failed for repeat in repeats):
+            return False
+    return True
+
+
+def _operations(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Repeat]:
+    """Measures a block whose operations share the workers of their arms."""
+    design = info.design(pair)
+    for slot, arm in enumerate(info.order(pair, block)):
+        yield runner.finish(pair, design.repeat(block, slot), arm, block)
+
+
+def _lives(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Repeat]:
+    """Measures a block in which each slot has a worker of its own.
+
+    What an interruption left of a life is measured by a new worker, with warm-ups of its own: the
+    records of one life then name two workers, and the verdict counts such lives.
+    """
+    design, arms = info.design(pair), info.order(pair, block)
+    missing = [
+        slot
+        for slot, operation in design.order(alive=False)
+        if runner.missing(pair, design.repeat(block, slot, operation), arms[slot])
+    ]
+    with runner.lives(pair, {slot: arms[slot] for slot in missing}) as alive:
+        for slot, operation in design.order(alive=alive):
+            repeat = design.repeat(block, slot, operation)
+            yield runner.finish(pair, repeat, arms[slot], block, slot)
+            if not alive and operation == design.operations_per_life - 1:
+                runner.end_life(slot)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import Cluster
-from orbax_bench_core.execute.detection import detect_cluster
+from orbax_bench_core.execute.cluster import Cluster, detect_cluster
 from orbax_bench_core.execute.hosts import HOST_WAIT_S, Agent, ClusterHosts, LocalHost, given_token
 from orbax_bench_core.execute.placement import check_placement
 from orbax_bench_core.execute.session import RunSettings, Say

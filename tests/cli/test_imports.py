@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 HEAVY = {"jax", "jaxlib", "kfp", "orbax", "tensorstore"}
 MODULES = {
     "cli": ["orbax_bench_core.cli.main"],
-    "orchestrator": ["orbax_bench_core.execute.points"],
+    "orchestrator": ["orbax_bench_core.execute.schedule"],
     "sweep": ["orbax_bench_core.sweep.expansion"],
     "plan": ["orbax_bench_core.plan"],
     "report": ["orbax_bench_core.steps.reporting", "orbax_bench_core.steps.conclusions"],

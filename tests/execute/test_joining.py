@@ -565,7 +565,7 @@ def test_names_that_do_not_resolve_yet_are_waited_for_and_process_0_needs_none(
     unresolved(monkeypatch, times=4)
     process_0, lines = named(gathering), queue.SimpleQueue()
     agent = gathering.agent(token=TOKEN, say=lines.put)
-    agent._joining._cluster = dataclasses.replace(gathering.cluster(1), head="node1")
+    agent._cluster = dataclasses.replace(gathering.cluster(1), head="node1")
     with process_0.listening(TOKEN):
         gathering.hears("node1 has no address yet", "listening at all")
         with joined(agent) as codes:

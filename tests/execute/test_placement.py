@@ -1,7 +1,7 @@
 """Placement of points that share a worker."""
 
 from orbax_bench_core.config import EnvironmentConfig, MeshConfig
-from orbax_bench_core.execute.schedule import environments
+from orbax_bench_core.execute.runner import environments
 from orbax_bench_core.sweep import Pair, placement
 
 OLD = EnvironmentConfig(name="old", interpreter="p")

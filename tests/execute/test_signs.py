@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
+from orbax_bench_core.execute.liveness import kernel_stacks, read_signs, sleepers
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 

@@ -7,7 +7,7 @@ import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster, metadata
-from orbax_bench_core.execute.detection import tpu_hosts
+from orbax_bench_core.execute.cluster import tpu_hosts
 
 NEW = {"agent-worker-number": "2", "worker-network-endpoints": "10.0.0.5,10.0.0.6,10.0.0.7"}
 OLD = {

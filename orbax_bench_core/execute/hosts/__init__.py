@@ -1,16 +1,14 @@
 """Hosts on which workers run: this machine, and those whose agents have joined."""
 
 from orbax_bench_core.execute.hosts.agent import Agent
-from orbax_bench_core.execute.hosts.head import HOST_WAIT_S, ClusterHosts
+from orbax_bench_core.execute.hosts.head import HOST_WAIT_S, ClusterHosts, Host, WorkerHandle
 from orbax_bench_core.execute.hosts.host import (
-    Host,
     HostLost,
     HostsMissing,
     Inbox,
     Output,
     Unmade,
     WorkerDied,
-    WorkerHandle,
     stop_all,
 )
 from orbax_bench_core.execute.hosts.local import LocalHost

@@ -6,29 +6,43 @@ import contextlib
 import dataclasses
 import functools
 import os
+import platform
 import queue
 import shutil
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
-from orbax_bench_core.execute.hosts.joining import Joining
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
-from orbax_bench_core.execute.hosts.wire import CONTACT, Contact, Message, Wire
+from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
+from orbax_bench_core.execute.hosts.suite_archive import MOST_PACKED_BYTES, differing, unpack
+from orbax_bench_core.execute.hosts.wire import (
+    CONTACT,
+    Contact,
+    Message,
+    Refused,
+    Wire,
+    prove_as_agent,
+)
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.files import new_scratch_folder, scratch_folder
+from orbax_bench_core.files import machine_id, new_scratch_folder, scratch_folder
 from orbax_bench_core.interrupts import raise_if_told
+from orbax_bench_core.provenance import host_provenance
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.sweep import benchmark_environment, suite_folder
 from orbax_bench_core.worker import WorkerSetup
 
+_CONNECT_S: Final = 5.0
+_PAUSE_S: Final = 0.3
 _MAKERS_S = 4.0
 _POLL_S = 0.1
 
@@ -56,16 +70,10 @@ class Agent:
         """Describes an agent; `run` joins."""
         self._cluster = cluster
         self._directory = directory
-        self._joining = Joining(
-            cluster,
-            directory,
-            suite=suite,
-            equal=equal,
-            token=token,
-            contact=contact,
-            part=part,
-            say=say,
-        )
+        self._suite = suite
+        self._rendezvous = Rendezvous(directory.root, part)
+        self._equal = dict(equal)
+        self._token = token
         self._local = local
         self._say = say
         self._contact = contact
@@ -93,7 +101,7 @@ class Agent:
 
     def _run(self, folder: Path) -> int:
         """Runs; the copy of a suite that this host does not have lies in `folder`."""
-        wire = self._joining.join(folder)
+        wire = self._join(folder)
         self._say(f"joined process 0 at {self._cluster.address} as host {self._cluster.rank}")
         threading.Thread(target=self._beat, args=(wire,), name="beat", daemon=True).start()
         try:
@@ -107,6 +115,82 @@ class Agent:
         finally:
             self._kill_all()
             wire.close()
+
+    def _join(self, folder: Path) -> Wire:
+        """Returns a connection over which process 0 has accepted this host."""
+        begun = time.monotonic()
+        deadline = begun + self._contact.join_s
+        refused_until: float | None = None
+        told, why = set[str](), "process 0 has not started"
+        while time.monotonic() < deadline:
+            token = self._token or self._rendezvous.token()
+            try:
+                return self._try_to_join(token, folder)
+            except OSError as error:
+                why = str(error) if token else f"there is no token in {self._directory.root} yet"
+            except Refused as refusal:
+                why = f"refused: {refusal}"
+                now = time.monotonic()
+                refused_until = refused_until or now + self._contact.retry_s
+                if not refusal.again or now > refused_until:
+                    break
+            if why not in told:
+                self._say(f"waiting for process 0 at {self._cluster.address}: {why}")
+                told.add(why)
+            time.sleep(_PAUSE_S)
+        raise UserError(
+            f"host {self._cluster.rank} ({platform.node()}) cannot join process 0 at "
+            f"{self._cluster.address}: {why} (after {time.monotonic() - begun:.1f} s)"
+        )
+
+    def _try_to_join(self, token: str | None, folder: Path) -> Wire:
+        address = (self._cluster.head, self._cluster.port)
+        wire = Wire(socket.create_connection(address, timeout=_CONNECT_S), self._contact.lost_s)
+        try:
+            prove_as_agent(wire, token, self._cluster.rank, self._contact.prove_s)
+            asked = wire.receive()
+            if "refused" in asked:
+                raise Refused(str(asked["refused"]), again=bool(asked.get("again")))
+            place = self._rendezvous.place(str(asked["place"]))
+            here = place == asked["place"]
+            wire.send(
+                {
+                    "name": platform.node(),
+                    "size": self._cluster.size,
+                    "machine": machine_id(),
+                    "provenance": host_provenance(),
+                    "equal": self._equal,
+                    "place": place,
+                    "root": str(self._directory.root),
+                    "suite": self._take_suite(asked["suite"], folder) if here else "",
+                }
+            )
+            answer = wire.receive()
+            if "refused" in answer:
+                raise Refused(str(answer["refused"]), again=bool(answer.get("again")))
+        except (KeyError, ValueError, TypeError):
+            wire.close()
+            raise Refused("what answers there is no process 0 of a run", again=True) from None
+        except BaseException:
+            wire.close()
+            raise
+        return wire
+
+    def _take_suite(self, shown: Message | None, folder: Path) -> str:
+        """Compares the suite of this host with that of process 0, or takes the copy of it."""
+        if shown is None:
+            return ""
+        if Path(self._suite).is_file():
+            differ = differing(shown["hashes"], self._suite)
+            return differ and f"{differ} is not as on process 0; copy it, or remove it"
+        try:
+            data = self._rendezvous.suite_archive(MOST_PACKED_BYTES)
+            unpack(data, folder, digest=shown["digest"])
+        except (OSError, ValueError) as error:
+            return f"there is no {self._suite}, and the copy of process 0 cannot be read: {error}"
+        self._say(f"{self._suite} is not on this host: taking the copy of process 0")
+        self._suite = str(folder / shown["name"])
+        return ""
 
     def _serve(self, wire: Wire) -> int:
         while True:
@@ -150,7 +234,7 @@ class Agent:
         id_, inbox = int(message["worker"]), queue.SimpleQueue[tuple[int, bytes]]()
         setup = WorkerSetup.model_validate_json(message["setup"])
         run = RunDirectory(str(self._directory.root / message["folder"]))
-        own = benchmark_environment(self._joining.suite)
+        own = benchmark_environment(self._suite)
         kept = {name: text for name, text in own.items() if name not in message["unsets"]}
         try:
             (self._workers[id_],) = self._local.launch(
@@ -171,7 +255,7 @@ class Agent:
     ) -> dict[str, str]:
         """Makes environments on this host; returns why there is none, by name."""
         say = functools.partial(self._say_to_all, wire)
-        folder = suite_folder(self._joining.suite) or Path.cwd()
+        folder = suite_folder(self._suite) or Path.cwd()
         with self._making():
             unmade = self._local.make_environments(configs, folder=folder, say=say)
         return {name: reason for name, reasons in unmade.items() for reason in reasons.values()}

@@ -19,12 +19,11 @@ from orbax_bench_core.execute.hosts.host import (
     Inbox,
     Output,
     Unmade,
-    WorkerHandle,
     stop_all,
 )
-from orbax_bench_core.execute.hosts.local import LocalHost
+from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
 from orbax_bench_core.execute.hosts.reception import Reception
-from orbax_bench_core.execute.hosts.remote import RemoteHost
+from orbax_bench_core.execute.hosts.remote import RemoteHost, RemoteWorker
 from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import machine_id
@@ -34,9 +33,12 @@ from orbax_bench_core.worker import WorkerSetup
 
 HOST_WAIT_S = 120.0
 
+WorkerHandle = LocalWorker | RemoteWorker
+"""A worker that runs; its own lines arrive in the inbox of its group."""
+
 
 class ClusterHosts:
-    """All hosts of a run as one `Host`: worker i of a group runs on host i modulo their number.
+    """All hosts of a run as one: worker i of a group runs on host i modulo their number.
 
     Attributes:
         code: What the agents exit with when the run ends.
@@ -59,7 +61,6 @@ class ClusterHosts:
         """Describes process 0; `listening` lets the others join."""
         self.code = int(Exit.FAILED)
         self._cluster = cluster
-        self._directory = directory
         self._own = own
         self._host_wait_s = host_wait_s
         self._join_s = contact.join_s
@@ -99,7 +100,7 @@ class ClusterHosts:
             )
 
     def provenance(self, worker: int) -> dict[str, Any]:
-        """Returns what the host of a worker has said of itself when it joined; see `Host`."""
+        """Returns what the host of a worker has said of itself when it joined; see `LocalHost`."""
         place = self.place(worker)
         if place in self._others:
             return self._others[place].provenance
@@ -116,7 +117,7 @@ class ClusterHosts:
 
     @contextlib.contextmanager
     def alone(self, say: Callable[[str], None]) -> Iterator[None]:
-        """Holds the measuring lock of every host; see `Host`."""
+        """Holds the measuring lock of every host; see `LocalHost`."""
         others = range(1, self._cluster.size)
         self._await_back(others)
         with contextlib.ExitStack() as held:
@@ -132,13 +133,13 @@ class ClusterHosts:
             yield
 
     def machines(self) -> Sequence[str]:
-        """Returns what tells the machine of each host from others; see `Host`."""
+        """Returns what tells the machine of each host from others; see `LocalHost`."""
         return [self._machine(host) for host in range(self._cluster.size)]
 
     def make_environments(
         self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
     ) -> Unmade:
-        """Has every host make its own environments, all at once; see `Host`."""
+        """Has every host make its own environments, all at once; see `LocalHost`."""
         if not configs:
             return {}
         self._environments.update({config.name: config for config in configs})
@@ -158,13 +159,10 @@ class ClusterHosts:
     def run_module(
         self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
     ) -> Iterator[Output]:
-        """Runs a module on every host, one after the other; see `Host`."""
+        """Runs a module on every host, one after the other; see `LocalHost`."""
         yield from self._own.run_module(module, argument, variables=variables, timeout_s=timeout_s)
-        root = str(self._directory.root)
         for _, host in sorted(self._others.items()):
-            yield host.run_module(
-                module, argument, root=root, variables=variables, timeout_s=timeout_s
-            )
+            yield host.run_module(module, argument, variables=variables, timeout_s=timeout_s)
 
     def launch(
         self,
@@ -175,7 +173,7 @@ class ClusterHosts:
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[WorkerHandle]:
-        """Starts each worker on its host; see `Host`. It waits for a lost host to return."""
+        """Starts each worker on its host; see `LocalHost`. It waits for a lost host to return."""
         places = [self.place(setup.process_id) for setup in setups]
         self._await_back(sorted(set(places) - {0}))
         workers: list[WorkerHandle] = []
@@ -190,7 +188,7 @@ class ClusterHosts:
                     inbox=inbox,
                 )
         except BaseException:
-            stop_all(workers)
+            stop_all([worker.stop for worker in workers])
             raise
         return workers
 
@@ -224,6 +222,10 @@ class ClusterHosts:
                 f"{why}; {missing} did not come back within {self._host_wait_s:g} s; start the "
                 "same command on every host again"
             )
+
+
+Host = LocalHost | ClusterHosts
+"""Starts the workers of a group."""
 
 
 def _at_once(calls: Sequence[Callable[[], object]]) -> None:

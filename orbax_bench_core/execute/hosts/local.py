@@ -19,10 +19,15 @@ from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_e
 from orbax_bench_core.errors import redacted
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
-from orbax_bench_core.execute.hosts.proc import kernel_stacks, read_signs, sleepers
 from orbax_bench_core.execute.hosts.rendezvous import PortRange, free_port
 from orbax_bench_core.execute.isolation import LOCK_FILE, held_locks, measuring_lock
-from orbax_bench_core.execute.liveness import Signs, signal_name
+from orbax_bench_core.execute.liveness import (
+    Signs,
+    kernel_stacks,
+    read_signs,
+    signal_name,
+    sleepers,
+)
 from orbax_bench_core.files import atomic_file, machine_id
 from orbax_bench_core.provenance import host_provenance
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
@@ -58,17 +63,20 @@ class LocalHost:
     def alone(
         self, say: Callable[[str], None], run: str = ""
     ) -> contextlib.AbstractContextManager[None]:
-        """Holds the measuring lock of this machine; see `Host`. Processes of one `run` share it."""
+        """Holds the measuring lock, so that nothing else of ours measures here meanwhile.
+
+        Processes of one `run` share it.
+        """
         return measuring_lock(say, lock_file=self.lock_file, run=run)
 
     def machines(self) -> Sequence[str]:
-        """Returns what tells this machine from others; see `Host`."""
+        """Returns what tells the machine of each host from others, in all of its containers."""
         return (machine_id(),)
 
     def run_module(
         self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
     ) -> Iterator[Output]:
-        """Runs a module on this machine; see `Host`."""
+        """Runs a module on each host, one after the other, as they share storage."""
         try:
             done = subprocess.run(
                 [sys.executable, "-m", module, argument],
@@ -85,11 +93,11 @@ class LocalHost:
             yield Output(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def provenance(self, worker: int) -> dict[str, Any]:  # noqa: ARG002 - all are here
-        """Returns what is known of this machine; see `Host`."""
+        """Returns what is known of the host of a worker that never became ready."""
         return host_provenance()
 
     def free_address(self) -> str:
-        """Returns an address on this machine at which nothing listens."""
+        """Returns an address at which the first worker of a group can coordinate the others."""
         ports = self.ports
         port = free_port(self.address) if ports is None else ports.take(self.address)
         return f"[{self.address}]:{port}" if ":" in self.address else f"{self.address}:{port}"
@@ -97,7 +105,7 @@ class LocalHost:
     def make_environments(
         self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
     ) -> Unmade:
-        """Makes the environments of a suite on this machine; see `Host`."""
+        """Makes the environments of a suite, for which `launch` is asked by name."""
         made = make_environments(configs, folder=folder, say=say)
         self.interpreters.update(made)
         return {
@@ -115,7 +123,7 @@ class LocalHost:
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[LocalWorker]:
-        """Starts one process per setup; see `Host`."""
+        """Starts one worker per setup, and does not wait until they are ready."""
         interpreter = self._interpreter(python)
         workers: list[LocalWorker] = []
         try:
@@ -145,7 +153,7 @@ class LocalHost:
                     )
                 )
         except BaseException:
-            stop_all(workers)
+            stop_all([worker.stop for worker in workers])
             raise
         return workers
 
@@ -261,7 +269,7 @@ class LocalWorker:
         redact_log(self._log_file, self._log_start)
 
     def kill(self) -> None:
-        """Ends the worker and all that it started at once: nobody is left who could use it."""
+        """Ends the worker and all that it started by SIGKILL."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -251,7 +251,7 @@ class Reception:
                 self.address = wire.address
             wire.send({"welcome": rank})
             self.hosts[rank] = RemoteHost(
-                wire,
+                wire=wire,
                 index=rank,
                 name=name,
                 machine=str(joining["machine"]),

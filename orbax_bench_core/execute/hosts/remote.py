@@ -26,6 +26,7 @@ _OF_EACH_HOST = ("PYTHONPATH",)
 """Variables that no host takes from another: its suite lies in a folder of its own."""
 
 
+@dataclasses.dataclass(eq=False, kw_only=True)
 class RemoteHost:
     """A machine whose agent has joined; `lost` says since when there is no contact, and why.
 
@@ -35,47 +36,36 @@ class RemoteHost:
         machine: What all containers of that machine have in common.
         provenance: What it says of itself.
         rejoined: How often it has come back during this run.
+        root: The run directory, as process 0 sees it.
         lost: Why there is no contact any more; empty while there is.
         unmade: Why it has none of some environments that it was asked to make, by name.
     """
 
-    def __init__(
-        self,
-        wire: Wire,
-        *,
-        index: int,
-        name: str,
-        machine: str,
-        provenance: dict[str, Any],
-        rejoined: int,
-        root: str,
-        contact: Contact,
-        on_loss: Callable[[str], None],
-        say: Callable[[str], None],
-    ) -> None:
+    wire: Wire
+    index: int
+    name: str
+    machine: str
+    provenance: dict[str, Any]
+    rejoined: int
+    root: str
+    contact: Contact
+    on_loss: Callable[[str], None]
+    say: Callable[[str], None]
+    lost: str = ""
+    unmade: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
         """Takes the connection of an agent that has been admitted."""
-        self.index = index
-        self.name = name
-        self.machine = machine
-        self.rejoined = rejoined
-        self.provenance = provenance
-        self.lost = ""
-        self._root = root
-        self._wire = wire
-        self._contact = contact
-        self._on_loss = on_loss
-        self._say = say
         self._made: dict[str, EnvironmentConfig] = {}
-        self.unmade: dict[str, str] = {}
         self._locked = False
         self._ids = itertools.count()
         self._guard = threading.Lock()
         self._workers: dict[int, RemoteWorker] = {}
         self._answers: dict[int, queue.SimpleQueue[Any]] = {}
         self._closing = False
-        self._reader = threading.Thread(target=self._read, name=f"host {index}", daemon=True)
+        self._reader = threading.Thread(target=self._read, name=f"host {self.index}", daemon=True)
         self._reader.start()
-        threading.Thread(target=self._beat, name=f"beat {index}", daemon=True).start()
+        threading.Thread(target=self._beat, name=f"beat {self.index}", daemon=True).start()
 
     def make_environments(self, configs: Sequence[EnvironmentConfig]) -> None:
         """Has the agent make the environments that it has not made yet; `unmade` then says why not.
@@ -100,17 +90,16 @@ class RemoteHost:
         module: str,
         argument: str,
         *,
-        root: str,
         variables: Mapping[str, str],
         timeout_s: float,
     ) -> Output:
-        """Has the agent run a module; see `Host`. `root` is the run directory in `argument`."""
+        """Has the agent run a module; see `LocalHost`. It puts its own run directory for `root`."""
         answer = self.ask(
             "module",
             within_s=timeout_s + _ANSWER_S,
             module=module,
             argument=argument,
-            root=root,
+            root=self.root,
             variables=dict(variables),
             timeout_s=timeout_s,
         )
@@ -138,7 +127,7 @@ class RemoteHost:
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[RemoteWorker]:
-        """Has the agent start one process per setup; see `Host`.
+        """Has the agent start one process per setup; see `LocalHost`.
 
         That machine keeps its own variables, Pythons, suite and run directory: what travels is by
         which the variables differ from those of process 0, and the names of Python and logs.
@@ -159,7 +148,7 @@ class RemoteHost:
                 "launch",
                 worker=worker.id,
                 setup=setup.model_dump_json(),
-                folder=_below(self._root, setup.root),
+                folder=_below(self.root, setup.root),
                 sets={name: text for name, text in wanted.items() if here.get(name) != text},
                 unsets=[name for name in here if name not in wanted],
                 python=python,
@@ -173,7 +162,7 @@ class RemoteHost:
     def tell(self, op: str, **fields: object) -> None:
         """Sends a message; where contact is lost, whoever waits for an effect is told of that."""
         try:
-            self._wire.send({"op": op, **fields})
+            self.wire.send({"op": op, **fields})
         except OSError as error:
             self._lose(str(error))
 
@@ -203,18 +192,18 @@ class RemoteHost:
         """Tells the agent that the run has ended, and waits until it has left."""
         self._closing = True
         self.tell("bye", code=code)
-        self._reader.join(self._contact.lost_s)
-        self._wire.close()
+        self._reader.join(self.contact.lost_s)
+        self.wire.close()
 
     def _beat(self) -> None:
         while not self.lost:
-            time.sleep(self._contact.beat_s)
+            time.sleep(self.contact.beat_s)
             self.tell("beat")
 
     def _read(self) -> None:
         try:
             while True:
-                self._take(self._wire.receive())
+                self._take(self.wire.receive())
         except OSError as error:
             self._lose(str(error))
         except Exception as error:  # noqa: BLE001 - whatever the input of a peer leads to
@@ -224,7 +213,7 @@ class RemoteHost:
         if message["event"] == "leaving":
             raise ConnectionError(f"was told to end ({message['why']})")
         if message["event"] == "say":
-            self._say(f"host {self.index} ({self.name}): {message['line']}")
+            self.say(f"host {self.index} ({self.name}): {message['line']}")
             return
         if message["event"] == "answer":
             with self._guard:
@@ -249,13 +238,13 @@ class RemoteHost:
                 return
             self.lost = f"no contact with host {self.index} ({self.name}): it {why}"
             workers, boxes = list(self._workers.values()), list(self._answers.values())
-        self._wire.close()
+        self.wire.close()
         for box in boxes:
             box.put(None)
         for worker in workers:
             worker.lose(self.lost)
         if not self._closing:
-            self._on_loss(self.lost)
+            self.on_loss(self.lost)
 
 
 class RemoteWorker:
@@ -272,7 +261,7 @@ class RemoteWorker:
         self._ended = threading.Event()
 
     def send(self, line: str) -> None:
-        """Hands one line to the worker; see `WorkerHandle`."""
+        """Hands one line to the worker; see `LocalWorker`."""
         if self._death is not None:
             raise self._death
         self._host.tell("send", worker=self.id, line=line)
@@ -283,7 +272,7 @@ class RemoteWorker:
         return self._death or WorkerDied("the worker has ended; its host does not say how", "")
 
     def stacks(self) -> str:
-        """Returns the stack of each of its threads; see `WorkerHandle`."""
+        """Returns the stack of each of its threads; see `LocalWorker`."""
         return str(self._host.ask("stacks", worker=self.id) or self._host.lost)
 
     def signs(self) -> Signs:
@@ -300,7 +289,7 @@ class RemoteWorker:
         self._host.forget(self.id)
 
     def kill(self) -> None:
-        """Has its host end the worker by SIGKILL; see `WorkerHandle`."""
+        """Has its host end the worker by SIGKILL; see `LocalWorker`."""
         self._host.tell("kill", worker=self.id)
 
     def kill_host(self) -> None:
