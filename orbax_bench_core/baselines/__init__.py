@@ -10,25 +10,26 @@ is follows from the promotions in their order.
 """
 
 from orbax_bench_core.baselines.capturing import Promoted, capture_run, promote_capture, publish_run
-from orbax_bench_core.baselines.find import FoundRun, find_runs
-from orbax_bench_core.baselines.model import Capture, is_capture_id
+from orbax_bench_core.baselines.find import FoundRun, Past, find_runs, past_log_ratios
 from orbax_bench_core.baselines.naming import find_capture, resolve_baseline
-from orbax_bench_core.baselines.past import Past, past_log_ratios
 from orbax_bench_core.baselines.store import (
+    Capture,
     Registry,
     check_revision,
+    is_capture_id,
     read_model,
     registry_around,
     registry_path,
 )
 from orbax_bench_core.baselines.stored import (
+    Summary,
     capture_into,
     check_baseline,
     load_baseline,
     measured_records,
+    read_summary,
     told_before,
 )
-from orbax_bench_core.baselines.summary import Summary, read_summary
 from orbax_bench_core.baselines.view import capture_document, captures_document, promoted_document
 
 __all__ = [

@@ -6,9 +6,16 @@ import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 
-from orbax_bench_core.baselines.model import Baseline, Capture, CapturedPoint, Promotion, capture_id
 from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
-from orbax_bench_core.baselines.store import Registry, state_after
+from orbax_bench_core.baselines.store import (
+    Baseline,
+    Capture,
+    CapturedPoint,
+    Promotion,
+    Registry,
+    capture_id,
+    state_after,
+)
 from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.errors import UserError, command, did_you_mean
 from orbax_bench_core.provenance import UNKNOWN, Source

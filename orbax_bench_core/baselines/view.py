@@ -8,7 +8,7 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from orbax_bench_core.baselines.model import Baseline, Capture, Promotion
+from orbax_bench_core.baselines.store import Baseline, Capture, Promotion
 from orbax_bench_core.document import (
     BLANK,
     ByWidth,

@@ -34,6 +34,7 @@ from orbax_bench_core.document.figures import shorten
 from orbax_bench_core.document.html import to_html
 from orbax_bench_core.document.markdown import to_markdown, write_figures
 from orbax_bench_core.document.numbers import (
+    Scale,
     count,
     digits,
     num_bytes,
@@ -42,7 +43,6 @@ from orbax_bench_core.document.numbers import (
     table_cell,
     wait,
 )
-from orbax_bench_core.document.scales import Scale
 
 __all__ = [
     "BLANK",

@@ -6,12 +6,12 @@ import contextlib
 import hashlib
 import html
 import io
+import itertools
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from orbax_bench_core.document import labels
 from orbax_bench_core.document.compact import USUAL, compact
 from orbax_bench_core.errors import presentable, redacted
 
@@ -19,6 +19,71 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+
+_APART: Final = 5.0
+"""Room between a mark and its label, in points."""
+
+_ROWS_AWAY: Final = 9
+
+
+class Rectangle(NamedTuple):
+    """A part of a figure, in points from its lower left corner."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def meets(self, other: Rectangle) -> bool:
+        """Returns whether the two have a common part."""
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.bottom < other.top
+            and other.bottom < self.top
+        )
+
+    def within(self, other: Rectangle) -> bool:
+        """Returns whether it lies wholly in another one."""
+        return (
+            other.left <= self.left
+            and other.bottom <= self.bottom
+            and self.right <= other.right
+            and self.top <= other.top
+        )
+
+
+def places(
+    labelled: Sequence[tuple[float, float]],
+    widths: Sequence[float],
+    height: float,
+    *,
+    marks: Sequence[tuple[float, float]],
+    room: Rectangle,
+) -> list[Rectangle | None]:
+    """Returns where each label goes: near its mark, over no mark and no other label."""
+    taken = [Rectangle(x - 3, y - 3, x + 3, y + 3) for x, y in marks]
+    found = []
+    for (x, y), width in zip(labelled, widths, strict=True):
+        free = (
+            one
+            for one in _around(x, y, width, height)
+            if one.within(room) and not any(one.meets(other) for other in taken)
+        )
+        place = next(free, None)
+        taken += [] if place is None else [place]
+        found.append(place)
+    return found
+
+
+def _around(x: float, y: float, width: float, height: float) -> Iterator[Rectangle]:
+    """Yields places for a label, the nearest first: right or left of its mark, then rows away."""
+    steps = (0, *itertools.chain(*((row, -row) for row in range(1, _ROWS_AWAY))))
+    for step in steps:
+        bottom = y - height / 2 + step * height
+        for left in (x + _APART, x - _APART - width):
+            yield Rectangle(left, bottom, left + width, bottom + height)
+
 
 PAGE: Final = "#ffffff"
 INK: Final = "#1b1f24"
@@ -171,12 +236,12 @@ def name_marks(
         return float(x * points), float(y * points)
 
     left, bottom, right, top = (float(edge * points) for edge in axes.bbox.extents)
-    found = labels.places(
+    found = places(
         [in_points(mark) for mark in names],
         [size * 0.6 * len(name) for name in names.values()],
         size * 1.3,
         marks=[in_points(mark) for mark in marks],
-        room=labels.Rectangle(left, bottom, right, top),
+        room=Rectangle(left, bottom, right, top),
     )
     for (mark, name), place in zip(names.items(), found, strict=True):
         if place is None:

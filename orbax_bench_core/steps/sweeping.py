@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import LoadedSuite
-from orbax_bench_core.document import count, wait
+from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Session
 from orbax_bench_core.exit_codes import exit_code
-from orbax_bench_core.files import PASSPORT, user_cache
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.experiments import Conclusion, Experiment, measure_points
 
@@ -59,17 +58,10 @@ class Sweep(Experiment):
         return suite
 
     def announced(self, session: Session) -> Iterable[str]:
-        """Says how much it is, and about how long it will take where the user's passport tells."""
-        info, points, expected = session.info, session.plain, ""
-        if user_cache(PASSPORT).exists():
-            from orbax_bench_core.analysis import noise
-
-            known, root = noise.find(None), str(session.directory.root)
-            if known is not None:  # it may have gone meanwhile
-                minutes = noise.run_minutes(points, info.num_repeats, info.gate, known, root)
-                expected = "" if minutes is None else f", about {wait(minutes)}"
-        size = f"{count(len(points), 'point')} x {count(info.num_repeats, 'repeat')}"
-        return [f"{info.suite_name}: {size}{expected}"]
+        """Says how much it is."""
+        info = session.info
+        size = f"{count(len(session.plain), 'point')} x {count(info.num_repeats, 'repeat')}"
+        return [f"{info.suite_name}: {size}"]
 
     def measure(self, session: Session, *, lock: bool) -> None:
         """Measures every repeat that has no record yet."""

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from orbax_bench_core.baselines.capturing import capture_run
-from orbax_bench_core.baselines.past import past_log_ratios
+from orbax_bench_core.baselines.find import past_log_ratios
 from orbax_bench_core.baselines.stored import measured_records
 from orbax_bench_core.records import Run
 

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.baselines.capturing import capture_run, find_capture, promote_capture
-from orbax_bench_core.baselines.model import Promotion
+from orbax_bench_core.baselines.store import Promotion
 from orbax_bench_core.baselines.stored import load_baseline
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import write_atomically

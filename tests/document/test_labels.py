@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from orbax_bench_core.document.labels import Rectangle, places
+from orbax_bench_core.document.figures import Rectangle, places
 
 ROOM = Rectangle(0, 0, 400, 200)
 

@@ -1,8 +1,7 @@
 """Async study: blocking saves beside saves in the background, by the size of the checkpoint."""
 
 from orbax_bench_core.analysis.async_study.model import AsyncStudy
-from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
-from orbax_bench_core.analysis.async_study.study import async_study, check_points
+from orbax_bench_core.analysis.async_study.study import ParameterCounter, async_study, check_points
 from orbax_bench_core.analysis.async_study.view import headline, study_document
 
 __all__ = [

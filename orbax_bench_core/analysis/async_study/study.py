@@ -12,6 +12,8 @@ import itertools
 import json
 import math
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -27,10 +29,69 @@ from orbax_bench_core.analysis.async_study.model import (
 )
 from orbax_bench_core.analysis.intervals import median_interval, ratio_interval
 from orbax_bench_core.analysis.summary import PointStatus, summarize
-from orbax_bench_core.config import LoadedSuite
+from orbax_bench_core.config import ArraySpec, LoadedSuite, Spec, expanded, leaves
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import OperationTimes, Repeat, Run
-from orbax_bench_core.sweep import SweepPoint, short_name
+from orbax_bench_core.sweep import SweepPoint, benchmark_environment, short_name
+
+_PARAMETERS: Final = "params"
+_NO_PARAMETERS: Final = frozenset({"opt_state", "optimizer", "step"})
+_TIMEOUT_S: Final = 300.0
+
+
+def parameters_in(spec: Spec) -> int:
+    """Returns the elements of the parameters in a spec.
+
+    Those are the arrays under `params`; in a tree without one, all but `opt_state`, `optimizer` and
+    `step`.
+    """
+    chosen: Spec
+    if _PARAMETERS in spec:
+        chosen = {_PARAMETERS: spec[_PARAMETERS]}
+    else:
+        chosen = {name: node for name, node in spec.items() if name not in _NO_PARAMETERS}
+    arrays = (leaf for _, leaf in leaves(chosen) if isinstance(leaf, ArraySpec))
+    return sum(math.prod(array.shape) for array in arrays)
+
+
+class ParameterCounter:
+    """Counts the parameters of points, each Flax NNX factory once."""
+
+    def __init__(self, suite_file: str = "") -> None:
+        """Begins with nothing counted; the module of a factory may lie beside `suite_file`."""
+        self._suite_file = suite_file
+        self._factories: dict[str, int | None] = {}
+
+    def __call__(self, point: SweepPoint) -> int | None:
+        """Returns the parameters of a point's model; None where nothing tells."""
+        factory = point.checkpoint.nnx
+        if factory is not None:
+            if factory not in self._factories:
+                self._factories[factory] = _of_factory(factory, self._suite_file)
+            return self._factories[factory]
+        spec: Spec | None = expanded(point.checkpoint, point.mesh).spec
+        return None if spec is None else parameters_in(spec) or None
+
+
+def _of_factory(factory: str, suite_file: str) -> int | None:
+    """Returns the parameters of a model, by a process that imports it and computes no value.
+
+    Returns None where it cannot be imported: a run may be studied far from where it was made.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "orbax_bench_core.state.nnx", factory],
+            capture_output=True,
+            text=True,
+            env={**benchmark_environment(suite_file), "JAX_PLATFORMS": "cpu"},
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    last = done.stdout.strip().rpartition("\n")[2]
+    return int(last) if done.returncode == 0 and last.isdecimal() else None
+
 
 FEWEST_SIZES: Final = 3
 """Two sizes lie on a line whatever they are."""

@@ -3,9 +3,8 @@
 from orbax_bench_core.analysis.best.build import best, best_of, read_best
 from orbax_bench_core.analysis.best.confidence import NEAR, separation
 from orbax_bench_core.analysis.best.factorial import FactorialLayout, analyse
-from orbax_bench_core.analysis.best.goals import parse_goal
 from orbax_bench_core.analysis.best.model import Best
-from orbax_bench_core.analysis.best.observations import Observer
+from orbax_bench_core.analysis.best.observations import Observer, parse_goal
 from orbax_bench_core.analysis.best.ranking import LEVEL, rank
 from orbax_bench_core.analysis.best.view import best_document, best_section
 from orbax_bench_core.analysis.best.words import best_line

@@ -11,7 +11,6 @@ import numpy as np
 
 from orbax_bench_core.analysis.best.confidence import Separation, separation
 from orbax_bench_core.analysis.best.factorial import Factorial
-from orbax_bench_core.analysis.best.goals import MEASURES
 from orbax_bench_core.analysis.best.model import (
     Confidence,
     Goal,
@@ -19,7 +18,7 @@ from orbax_bench_core.analysis.best.model import (
     Ranking,
     Recommendation,
 )
-from orbax_bench_core.analysis.best.observations import Observed
+from orbax_bench_core.analysis.best.observations import MEASURES, Observed
 from orbax_bench_core.analysis.best.orbax_code import (
     RELEASE,
     as_code,

@@ -9,15 +9,6 @@ from typing import Any
 
 from orbax_bench_core.analysis.best.advice import Choice, not_measured, recommend, remarks
 from orbax_bench_core.analysis.best.confidence import effects_of, factorial_of
-from orbax_bench_core.analysis.best.goals import (
-    FRONT,
-    MEASURES,
-    RECOVERY,
-    SAVE,
-    STEP_P99,
-    known_goal,
-    parse_goal,
-)
 from orbax_bench_core.analysis.best.model import (
     Best,
     Case,
@@ -28,10 +19,17 @@ from orbax_bench_core.analysis.best.model import (
     Ranking,
 )
 from orbax_bench_core.analysis.best.observations import (
+    FRONT,
+    MEASURES,
+    RECOVERY,
+    SAVE,
+    STEP_P99,
     Observed,
     Observer,
     Values,
     choices,
+    known_goal,
+    parse_goal,
     values_for,
 )
 from orbax_bench_core.analysis.best.orbax_code import attributes

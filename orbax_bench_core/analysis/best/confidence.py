@@ -15,9 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from orbax_bench_core.analysis.best.factorial import Contrast, Factorial, FactorialLayout, analyse
-from orbax_bench_core.analysis.best.goals import acts_on
 from orbax_bench_core.analysis.best.model import Effects, FittedPlace, Goal, OptionContrast
-from orbax_bench_core.analysis.best.observations import Observed, Values, choices
+from orbax_bench_core.analysis.best.observations import Observed, Values, acts_on, choices
 from orbax_bench_core.analysis.best.ranking import LEVEL, Floats, complete_rounds
 
 NEAR: Final = math.log(1.05)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from orbax_bench_core.analysis.best.confidence import MOST_ROUNDS, Separation
-from orbax_bench_core.analysis.best.goals import acts_on
 from orbax_bench_core.analysis.best.model import (
     Best,
     Case,
@@ -20,6 +19,7 @@ from orbax_bench_core.analysis.best.model import (
     Ranking,
     Recommendation,
 )
+from orbax_bench_core.analysis.best.observations import acts_on
 from orbax_bench_core.document import count, digits, num_bytes, percent, seconds
 from orbax_bench_core.records import OverlapFinder
 

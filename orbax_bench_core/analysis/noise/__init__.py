@@ -1,15 +1,14 @@
 """Noise of measurements in a place (its passport), A/A tests, and the length of comparisons."""
 
-from orbax_bench_core.analysis.noise.components import between_workers
+from orbax_bench_core.analysis.noise.calibration import calibration_of
 from orbax_bench_core.analysis.noise.forecasts import (
     expected_minutes,
     forecast,
     processes_of,
-    run_minutes,
     usual_minutes,
 )
+from orbax_bench_core.analysis.noise.measure import between_workers
 from orbax_bench_core.analysis.noise.passport import Passport, find, load, save
-from orbax_bench_core.analysis.noise.view import calibration_of
 
 __all__ = [
     "Passport",
@@ -20,7 +19,6 @@ __all__ = [
     "forecast",
     "load",
     "processes_of",
-    "run_minutes",
     "save",
     "usual_minutes",
 ]

@@ -1,17 +1,42 @@
-"""A/A tests: the gate's verdicts on runs whose arms are identical."""
+"""Calibration of a place, and its document: false-positive rate of the gate, and noise."""
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import io
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, Literal
 
+from orbax_bench_core.analysis.noise.measure import Component, expected_bound, from_records
+from orbax_bench_core.analysis.noise.passport import Noise, Passport
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point
-from orbax_bench_core.baselines import FoundRun
+from orbax_bench_core.baselines import FoundRun, find_runs
 from orbax_bench_core.config import ARMS, GateConfig
-from orbax_bench_core.document import count
+from orbax_bench_core.document import (
+    BLANK,
+    Column,
+    Document,
+    Element,
+    Group,
+    Paragraph,
+    Role,
+    Row,
+    Span,
+    Table,
+    Text,
+    count,
+    num_bytes,
+    print_document,
+    seconds,
+)
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word, together
 from orbax_bench_core.records import PairedTimes, Record, repeats_of
 from orbax_bench_core.sweep import Pair
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class AaTest(ResultModel):
@@ -117,3 +142,254 @@ def _test(
         ratio=max(ratios, default=None),
         p_value=p_value,
     )
+
+
+ENOUGH: Final = 0.01
+"""Upper bound of process noise below which one process per arm may stay for a comparison."""
+
+_LIVES: Final = 4
+_MOST_WAVES: Final = 2000
+
+NO_WORKERS: Final = (
+    "Process noise is not known: no run had several workers of one kind. `orbax-bench calibrate "
+    "--suite SUITE --output-directory DIR` measures it"
+)
+
+
+def component(noise: Noise, found: Component, what: Literal["tau", "interaction"]) -> str:
+    """Returns one component with its interval, in percent."""
+    about = {
+        "tau": "one worker process to the next",
+        "interaction": "the ratio of two options, one worker to the next",
+    }
+    chance = "" if found.low else "; chance explains it"
+    return (
+        f"{noise.operation}, {about[what]}: {_percent(found.estimate)} "
+        f"[{_percent(found.low)}, {_percent(found.high)}], {found.workers} workers with "
+        f"{found.rounds} operations each{chance}"
+    )
+
+
+def bounds(passport: Passport) -> str:
+    """Returns which bounds of process noise the measurement bought, and what a lower one takes."""
+    known = [noise for noise in passport.noise if noise.tau is not None]
+    if not known:
+        return ""
+    worst = max(known, key=lambda noise: 0.0 if noise.tau is None else noise.tau.high)
+    assert worst.tau is not None
+    said = f"Process noise is at most {_percent(worst.tau.high)} ({worst.operation})"
+    if worst.tau.high <= ENOUGH:
+        return f"{said}: one process per arm may stay for a comparison."
+    needed = workers_needed(worst.sigma, worst.tau.rounds)
+    more = (
+        "that takes more workers than anyone would start"
+        if needed is None
+        else f"that takes about {needed} workers, if they do not differ"
+    )
+    return (
+        f"{said}: arms in two processes need lives of several workers each, which they have by "
+        f"default. One process per arm may stay from {_percent(ENOUGH)} down; {more}."
+    )
+
+
+def workers_needed(sigma: float, rounds: int) -> int | None:
+    """Returns the workers whose bound is low enough when they do not differ; None if too many."""
+    if expected_bound(sigma, _MOST_WAVES, _LIVES, rounds) > ENOUGH:
+        return None
+    low, high = 1, _MOST_WAVES
+    while low < high:
+        middle = (low + high) // 2
+        if expected_bound(sigma, middle, _LIVES, rounds) <= ENOUGH:
+            high = middle
+        else:
+            low = middle + 1
+    return _LIVES * low
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+_DETECTABLE_AT: Final = (10, 60)
+"""Operations per arm for which the table says what they find."""
+
+_LOG_WIDTH: Final = 160
+
+
+def calibration_document(
+    tests: Sequence[AaTest], passport: Passport, left_out: Sequence[str] = ()
+) -> Document:
+    """Returns how often identical arms were told apart, then how noisy operations are.
+
+    `left_out` are files among the records that are no records of their run, a line each.
+    """
+    strays = (Paragraph(Span(line), mark=Span("left out:", "bad")) for line in left_out)
+    return Document(
+        title="Calibration",
+        elements=(
+            *aa_elements(tests),
+            BLANK,
+            passport_table(passport),
+            BLANK,
+            *component_elements(passport),
+            *strays,
+        ),
+    )
+
+
+def aa_elements(tests: Sequence[AaTest]) -> tuple[Element, ...]:
+    """Returns how often identical arms were told apart, and which."""
+    from orbax_bench_core.gate import reject_rate
+
+    if not tests:
+        missing = "no A/A tests: make some with `orbax-bench ab SUITE --output-directory DIR --aa`"
+        return (Paragraph(missing),)
+    elements: list[Element] = []
+    by_alpha: dict[float, list[AaTest]] = collections.defaultdict(list)
+    for test in tests:
+        by_alpha[test.alpha].append(test)
+    for alpha, same in sorted(by_alpha.items()):
+        rejected = [test for test in same if test.word == "REGRESSION"]
+        rate = reject_rate(len(same), len(rejected), alpha)
+        elements.append(Paragraph(Span(rate.statement, _role(rate.calibrated))))
+        if rate.low is not None and rate.high is not None:
+            interval = f"95 % interval of the rate: {rate.low:.1%} to {rate.high:.1%}"
+            elements.append(Paragraph(interval, indent=2))
+        for test in rejected:
+            told = f"REGRESSION in run {test.run_id}, {test.point}: {test.place}"
+            elements.append(Paragraph(Span(told), indent=2))
+    elements += _at_no_tolerance(tests)
+    found = collections.Counter(test.word for test in tests)
+    counts = ", ".join(f"{count} {word}" for word, count in found.most_common())
+    most = max(test.operations for test in tests)
+    return (*elements, Paragraph(f"{counts}; at most {most} operations per arm", indent=2))
+
+
+def _at_no_tolerance(tests: Sequence[AaTest]) -> list[Element]:
+    known = [test for test in tests if test.p_value is not None]
+    if not known:
+        return []
+    apart = [test for test in known if test.differs]
+    said = (
+        f"at no tolerance {len(apart)} of {len(known)} tell the same arms apart, where "
+        f"{known[0].alpha:.1%} may: the gate's tolerance hides an offset of some percent, this "
+        "does not"
+    )
+    told = (
+        f"told apart in run {test.run_id}, {test.point} (p = {test.p_value:.2g}): {test.place}"
+        for test in apart
+    )
+    rate = _calibrated(len(known), len(apart), known[0].alpha)
+    return [
+        Paragraph(Span(said, _role(rate)), indent=2),
+        *(Paragraph(Span(line), indent=4) for line in told),
+    ]
+
+
+def _calibrated(tests: int, rejected: int, alpha: float) -> bool | None:
+    from orbax_bench_core.gate import reject_rate
+
+    return reject_rate(tests, rejected, alpha).calibrated
+
+
+def component_elements(passport: Passport) -> tuple[Element, ...]:
+    """Returns by how much workers differ, and what that means for arms with a process each."""
+    kinds: tuple[Literal["tau", "interaction"], ...] = ("tau", "interaction")
+    lines = [
+        Paragraph(Span(component(noise, component, kind)))
+        for noise in passport.noise
+        for kind in kinds
+        if (component := getattr(noise, kind)) is not None
+    ]
+    if not lines:
+        return (Paragraph(Span(NO_WORKERS, "dim")),)
+    return (*lines, Paragraph(Span(bounds(passport)), "dim"))
+
+
+def passport_table(passport: Passport) -> Table:
+    """Returns how noisy operations are, and what that lets a comparison find."""
+    from orbax_bench_core.analysis.verdicts import share
+    from orbax_bench_core.config import GateRule
+    from orbax_bench_core.gate import detectable
+
+    finds = tuple(f"{operations} per arm find" for operations in _DETECTABLE_AT)
+    headings = ("noise", "n", "a repeat takes", *finds)
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for noise in passport.noise:
+        cells: tuple[Text, ...] = (
+            Span(noise.operation),
+            share(noise.sigma),
+            str(noise.n),
+            seconds(noise.repeat_s),
+            *(share(detectable(noise.sigma, n, GateRule())) for n in _DETECTABLE_AT),
+        )
+        groups.setdefault((noise.storage, place(noise), size(noise)), []).append(Row(cells))
+    return Table(
+        (Column("operation"), *(Column(name, "number") for name in headings)),
+        groups=tuple(
+            Group(Span(", ".join(keys), strong=True), tuple(rows), keys=tuple(map(Span, keys)))
+            for keys, rows in groups.items()
+        ),
+        keys=("storage", "machine", "checkpoint"),
+    )
+
+
+def size(noise: Noise) -> str:
+    """Returns the sizes of an entry, such as `64 MiB to 256 MiB`."""
+    if noise.size == 0:
+        return "no bytes"
+    return f"{num_bytes(noise.size)} to {num_bytes(4 * noise.size)}"
+
+
+def place(noise: Noise) -> str:
+    """Returns the machine of an entry."""
+    return noise.cpu if noise.device in ("cpu", "unknown") else f"{noise.cpu}, {noise.device}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """A/A calibration of a place.
+
+    Attributes:
+        tests: One verdict per pair whose arms are the same.
+        passport: How noisy operations are there.
+        left_out: Files among the records that are no records of their run, a line each.
+    """
+
+    tests: tuple[AaTest, ...]
+    passport: Passport
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def rejected(self) -> int:
+        """Number of the tests that said REGRESSION."""
+        return sum(test.word == "REGRESSION" for test in self.tests)
+
+    def text(self) -> str:
+        """Returns everything as text, as wide as a log."""
+        from rich.console import Console
+
+        file = io.StringIO()
+        self.show(Console(file=file, width=_LOG_WIDTH, soft_wrap=True))
+        return file.getvalue()
+
+    def show(self, console: Console) -> None:
+        """Prints everything."""
+        document = calibration_document(self.tests, self.passport, self.left_out)
+        print_document(document, console)
+
+
+def calibration_of(places: Sequence[str]) -> Calibration:
+    """Reads A/A runs, and others for their noise."""
+    tests, records = [], []
+    left_out: list[str] = []
+    for run in find_runs([place for place in places if place]):
+        pairs = list(run.read())
+        tests += aa_tests(run, pairs)
+        records += [record for pair in pairs for record in pair]
+        left_out += run.left_out
+    return Calibration(tests=tuple(tests), passport=from_records(records), left_out=tuple(left_out))
+
+
+def _role(calibrated: bool | None) -> Role:
+    return "bad" if calibrated is False else "good"

@@ -57,7 +57,10 @@ def expected(
     """Returns what a comparison of a point will probably take if nothing has changed."""
     from orbax_bench_core.gate import plan_operations
 
-    per_life = operations_per_life(point, gate, passport)
+    per_life = 1  # where arms have workers for good
+    if isinstance(point, Pair):
+        known = process_noise(point, gate, passport)
+        per_life = design_of(point, gate, passport=known).operations_per_life
     entries = {
         operation: entry
         for operation in gate.primary
@@ -85,14 +88,9 @@ def expected(
     )
 
 
-def process_noise(
-    point: SweepEntry, gate: GateConfig, passport: Passport, *, storage: str | None = None
-) -> ProcessNoise:
-    """Returns what a passport knows of processes: the worst of the primary operations of a point.
-
-    `storage` is the kind of storage; None takes any.
-    """
-    entries = [passport.entry(point, operation, storage=storage) for operation in gate.primary]
+def process_noise(point: SweepEntry, gate: GateConfig, passport: Passport) -> ProcessNoise:
+    """Returns what is known of processes: the worst of the primary operations of a point."""
+    entries = [passport.entry(point, operation) for operation in gate.primary]
     found = [entry for entry in entries if entry is not None]
     offsets = [entry.tau.high for entry in found if entry.tau is not None]
     ratios = [entry.interaction for entry in found if entry.interaction is not None]
@@ -107,14 +105,6 @@ def process_noise(
 def processes_of(passport: Passport) -> ProcessNoiseOf:
     """Returns what a passport knows of the processes of any pair, on any storage."""
     return lambda pair, gate: process_noise(pair, gate, passport)
-
-
-def operations_per_life(point: SweepEntry, gate: GateConfig, passport: Passport) -> int:
-    """Returns the operations of one worker in a block; 1 where arms have workers for good."""
-    if not isinstance(point, Pair):
-        return 1
-    noise = process_noise(point, gate, passport)
-    return design_of(point, gate, passport=noise).operations_per_life
 
 
 def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str) -> str:
@@ -168,25 +158,6 @@ def _storage(points: Sequence[SweepEntry], root: str) -> list[str]:
 def _minutes(known: Sequence[Expectation], points: Sequence[SweepEntry]) -> float:
     # Points that the passport does not know will take about as long as those that it does.
     return sum(expectation.minutes for expectation in known) * len(points) / len(known)
-
-
-def run_minutes(
-    points: Sequence[SweepEntry], repeats: int, gate: GateConfig, passport: Passport, root: str
-) -> float | None:
-    """The minutes of a run without arms; None where the passport knows none of its points."""
-    cpu = host_provenance()["host"]["cpu"]
-    known = []
-    for point, storage in zip(points, _storage(points, root), strict=True):
-        found = [
-            entry.repeat_s
-            for operation in gate.primary
-            if (entry := passport.entry(point, operation, storage=storage, cpu=cpu)) is not None
-        ]
-        if found:
-            known.append(max(found))
-    if not known:
-        return None
-    return len(points) * repeats * sum(known) / len(known) / 60
 
 
 def usual_minutes(

@@ -1,4 +1,4 @@
-"""Measurement of noise per operation, from records to a noise passport."""
+"""Noise in records: of the repeats of a worker, and from one worker process to the next."""
 
 from __future__ import annotations
 
@@ -10,23 +10,95 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from orbax_bench_core.analysis.noise.components import Component, between_workers
-from orbax_bench_core.analysis.noise.passport import Noise, Passport, point_ids, size_class
+import numpy as np
+
+from orbax_bench_core.analysis.noise.passport import (
+    Component,
+    Noise,
+    Passport,
+    point_ids,
+    size_class,
+)
 from orbax_bench_core.gate import NORMAL_MAD
 from orbax_bench_core.provenance import surroundings
 from orbax_bench_core.records import PairedTimes, Record, repeats_of, seconds_per_repeat
 from orbax_bench_core.sweep import Pair, baseline_point, placement
 
+_LEVEL: Final = 0.95
+_FAR: Final = 3.0
+"""Robust standard deviations at which residuals are cut off: a stall belongs to no worker."""
+
+
+def between_workers(values: Any) -> Component | None:
+    """Returns how much workers differ beyond what their operations do.
+
+    An analysis of variance of y = wave + worker + round within the wave + rest: the estimate is
+    sqrt((MS of workers - MS of the rest) / rounds), its interval that of J. S. Williams ("A
+    confidence interval for variance components", Biometrika 49 (1962) 278), which has at least the
+    coverage it states. What workers of a wave share, such as the drift of the machine, is no part
+    of it. Residuals are cut off at three robust standard deviations first.
+
+    With log times the result is the process noise tau; with log ratios of two options in one
+    worker, the interaction of worker and option.
+
+    Args:
+        values: Shape (waves, workers of a wave, rounds of a worker); finite. Workers of a wave
+            lived at about the same time, under the same option.
+    """
+    from scipy.special import fdtrc
+
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 3 or min(table.shape) < 1 or table.shape[1] < 2 or table.shape[2] < 2:
+        return None
+    waves, workers, rounds = table.shape
+    middle = np.median(table, axis=(1, 2), keepdims=True)
+    rest = table - middle
+    if limit := _FAR * float(np.median(np.abs(rest))) / NORMAL_MAD:
+        table = middle + np.clip(rest, -limit, limit)
+    wave = table.mean(axis=(1, 2), keepdims=True)
+    worker, turn = table.mean(axis=2, keepdims=True), table.mean(axis=1, keepdims=True)
+    between, within = waves * (workers - 1), waves * (workers - 1) * (rounds - 1)
+    ms_between = rounds * float(((worker - wave) ** 2).sum()) / between
+    ms_within = float(((table - worker - turn + wave) ** 2).sum()) / within
+    low, high = _williams(ms_between, ms_within, (between, within), rounds)
+    return Component(
+        estimate=math.sqrt(max(ms_between - ms_within, 0.0) / rounds),
+        low=low,
+        high=high,
+        p_value=float(fdtrc(between, within, ms_between / ms_within))
+        if ms_within
+        else float(not ms_between),
+        workers=waves * workers,
+        rounds=rounds,
+    )
+
+
+def expected_bound(sigma: float, waves: int, workers: int, rounds: int) -> float:
+    """Returns the upper 95 % bound to expect for workers that do not differ at all."""
+    freedom = waves * (workers - 1), waves * (workers - 1) * (rounds - 1)
+    return _williams(sigma**2, sigma**2, freedom, rounds)[1]
+
+
+def _williams(
+    between: float, within: float, freedom: tuple[int, int], rounds: int
+) -> tuple[float, float]:
+    """Returns both ends for the standard deviation between workers."""
+    from scipy.special import chdtri, fdtri
+
+    tail = (1 - _LEVEL) / 2
+    first, second = freedom
+
+    def end(lower_tail: float, found: float = between) -> float:
+        f_value = float(fdtri(first, second, lower_tail))
+        chi_square = float(chdtri(first, 1 - lower_tail))
+        square = first * (found - f_value * within) / (rounds * chi_square)
+        return math.sqrt(max(square, 0.0))
+
+    # Workers that differ less than chance would have it are no proof that they never differ.
+    return end(1 - tail), end(tail, max(between, within))
+
+
 _FEWEST: Final = 4
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Key:
-    operation: str
-    storage: str
-    cpu: str
-    device: str
-    size: int
 
 
 @dataclasses.dataclass(slots=True)
@@ -59,19 +131,29 @@ def from_records(records: Iterable[Record]) -> Passport:
             starts.setdefault(record.run_id, []).append(record.started_at)
         if not record.warmup and record.status == "passed":
             series.setdefault((record.run_id, record.point_id), []).append(record)
-    found: dict[_Key, _Found] = {}
+    found: dict[tuple[str, str, str, int, str], _Found] = {}
     for (run_id, _), measured in series.items():
+        first = measured[0]
+        around = surroundings(first.provenance)
+        num_bytes = baseline_point(first.point).checkpoint.num_bytes or 0
+        if first.state is not None:
+            num_bytes = first.state.num_bytes
+        place = around["storage"], around["CPU"], around["device"], size_class(num_bytes)
         repeat_s = _repeat_s(starts[run_id], measured)
         for operation, (sigma, n) in _sigmas(measured).items():
-            entry = found.setdefault(_key(operation, measured[0]), _Found())
+            entry = found.setdefault((*place, operation), _Found())
             entry.sigmas.append(sigma)
             entry.repeat_s.append(repeat_s)
-            entry.points |= point_ids(measured[0].point)
+            entry.points |= point_ids(first.point)
             entry.n += n
             _add_workers(entry, operation, measured)
     noise = [
         Noise(
-            **dataclasses.asdict(key),
+            operation=operation,
+            storage=storage,
+            cpu=cpu,
+            device=device,
+            size=size,
             sigma=statistics.median(entry.sigmas),
             n=entry.n,
             series=len(entry.sigmas),
@@ -80,11 +162,10 @@ def from_records(records: Iterable[Record]) -> Passport:
             tau=_largest(entry.lives),
             interaction=_largest([_same_length(runs) for runs in entry.ratios.values()]),
         )
-        for key, entry in found.items()
+        for (storage, cpu, device, size, operation), entry in sorted(
+            found.items(), key=lambda item: item[0]
+        )
     ]
-    noise.sort(
-        key=lambda entry: (entry.storage, entry.cpu, entry.device, entry.size, entry.operation)
-    )
     return Passport(made_at=datetime.datetime.now(datetime.UTC), noise=tuple(noise))
 
 
@@ -111,8 +192,6 @@ def waves_of_lives(times: Any, labels: Any, *, same: bool) -> Any:
             otherwise the two of each arm are. Waves with a time that is no positive number are left
             out.
     """
-    import numpy as np
-
     table = np.asarray(times, dtype=np.float64)
     if not same:
         order = np.argsort(np.asarray(labels), axis=1, kind="stable")
@@ -124,8 +203,6 @@ def waves_of_lives(times: Any, labels: Any, *, same: bool) -> Any:
 
 def _same_length(runs: Sequence[Sequence[float]]) -> Any:
     """Returns the log ratios of several runs as one wave of workers, as long as the shortest."""
-    import numpy as np
-
     length = min(map(len, runs))
     table = np.asarray([run[:length] for run in runs], dtype=np.float64).reshape(1, len(runs), -1)
     return table if np.isfinite(table).all() else table[:0]
@@ -133,8 +210,6 @@ def _same_length(runs: Sequence[Sequence[float]]) -> Any:
 
 def _largest(tables: Iterable[Any]) -> Component | None:
     """Returns the component of the waves that are alike in shape and have most workers."""
-    import numpy as np
-
     alike: dict[tuple[int, ...], list[Any]] = {}
     for table in tables:
         alike.setdefault(table.shape[1:], []).append(table)
@@ -157,7 +232,13 @@ def _sigmas(records: Sequence[Record]) -> dict[str, tuple[float, int]]:
             for name in paired.times
         }
     return {
-        name: (_sigma(pairs[name]), len(values))
+        name: (
+            # The standard deviation that the middle of the differences of pairs implies.
+            statistics.median(abs(math.log(now / before)) for before, now in pairs[name])
+            / math.sqrt(2)
+            / NORMAL_MAD,
+            len(values),
+        )
         for name, values in times.items()
         if len(values) >= _FEWEST and min(values) > 0 and pairs[name]
     }
@@ -176,12 +257,6 @@ def _neighbours(paired: PairedTimes, operation: str) -> list[tuple[float, float]
     return [pair for pair in found if all(map(math.isfinite, pair))]
 
 
-def _sigma(pairs: Iterable[Sequence[float]]) -> float:
-    """Returns the standard deviation that the middle of the differences of pairs implies."""
-    differences = [abs(math.log(now / before)) for before, now in pairs]
-    return statistics.median(differences) / math.sqrt(2) / NORMAL_MAD
-
-
 def _repeat_s(starts: Sequence[datetime.datetime], records: Sequence[Record]) -> float:
     """Returns the seconds that one repeat takes, what lies between repeats included."""
     ordered = sorted(starts)
@@ -192,13 +267,3 @@ def _repeat_s(starts: Sequence[datetime.datetime], records: Sequence[Record]) ->
         if record.host == 0 and record.started_at in until
     ]
     return statistics.median(known or [record.duration_s for record in records])
-
-
-def _key(operation: str, record: Record) -> _Key:
-    around = surroundings(record.provenance)
-    num_bytes = baseline_point(record.point).checkpoint.num_bytes or 0
-    if record.state is not None:
-        num_bytes = record.state.num_bytes
-    return _Key(
-        operation, around["storage"], around["CPU"], around["device"], size_class(num_bytes)
-    )

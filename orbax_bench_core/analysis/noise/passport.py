@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import Final, Literal
 
-from orbax_bench_core.analysis.noise.components import Component
 from orbax_bench_core.baselines import read_model, registry_path
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.files import PASSPORT, ResultModel, user_cache, write_atomically
@@ -17,6 +16,26 @@ PASSPORT_VERSION: Final = 1
 
 _STEP: Final = 4
 """Sizes within a factor of four are one class."""
+
+
+class Component(ResultModel):
+    """Standard deviation between workers, on the log scale, with its 95 % interval.
+
+    Attributes:
+        estimate: The estimate; 0 where workers differ by less than their operations explain.
+        low: Lower end of the interval; above 0 it cannot be put down to chance.
+        high: Upper end of it.
+        p_value: Probability of workers as different as these if all were the same, by the F test.
+        workers: Workers that were measured.
+        rounds: Measured operations (or ratios) of each.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    p_value: float
+    workers: int
+    rounds: int
 
 
 class Noise(ResultModel):
@@ -68,25 +87,6 @@ class Passport(ResultModel):
     made_at: datetime.datetime
     noise: tuple[Noise, ...]
 
-    def lookup(
-        self,
-        point: SweepEntry,
-        operation: str,
-        *,
-        storage: str | None = None,
-        cpu: str | None = None,
-    ) -> float | None:
-        """Returns sigma of one operation of a point, or None when nothing like it was measured.
-
-        Args:
-            point: A point or a pair.
-            operation: Name of the operation.
-            storage: Kind of storage; None takes any.
-            cpu: Model of the CPU; None takes any.
-        """
-        found = self.entry(point, operation, storage=storage, cpu=cpu)
-        return None if found is None else found.sigma
-
     def entry(
         self,
         point: SweepEntry,
@@ -95,10 +95,10 @@ class Passport(ResultModel):
         storage: str | None = None,
         cpu: str | None = None,
     ) -> Noise | None:
-        """Returns the entry that is nearest to a point.
+        """Returns the entry that is nearest to a point; None when nothing like it was measured.
 
-        That is the entry of the point itself; or else that of its size class or of the next one.
-        The arguments are those of `lookup`.
+        That is the entry of the point itself; or else that of its size class or of the next one, on
+        any kind of storage and model of CPU where these are None.
         """
         ids, size = point_ids(point), baseline_point(point).checkpoint.num_bytes
 

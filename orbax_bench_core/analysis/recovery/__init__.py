@@ -1,7 +1,6 @@
 """Recovery drills: phases from a kill to the first step, steps lost, and how many came back."""
 
-from orbax_bench_core.analysis.recovery.drills import recovery_of
-from orbax_bench_core.analysis.recovery.model import PhaseName, Recovery
+from orbax_bench_core.analysis.recovery.drills import PhaseName, Recovery, recovery_of
 from orbax_bench_core.analysis.recovery.view import (
     headline,
     lacking,

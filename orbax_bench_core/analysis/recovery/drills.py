@@ -1,24 +1,179 @@
-"""Drills of a run: phases, losses and success, from its records."""
+"""Drills of a run, from its records: phases, losses, success; and the model of `recovery.json`."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from orbax_bench_core.analysis.intervals import median_interval
-from orbax_bench_core.analysis.recovery.model import (
-    PairVerdict,
-    Phase,
-    PhaseName,
-    PhaseVerdict,
-    Recovery,
-    RecoverySeries,
-)
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_run
+from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.exit_codes import Ending
+from orbax_bench_core.files import ResultModel
+from orbax_bench_core.gate import Word, together
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME, UNCOMMITTED
 from orbax_bench_core.records import Repeat, Run, Series
+
+if TYPE_CHECKING:
+    import pandas
+
+PhaseName = Literal["notice", "start", "restore", "first_step", "recovery"]
+"""Phases of a recovery, in order, and their sum."""
+
+
+class Phase(ResultModel):
+    """One phase over the drills of a series.
+
+    Attributes:
+        phase: Which.
+        n: Number of drills that came through it.
+        median: Median seconds, as measured.
+        low: Lower end of an interval that holds the median in at least 95 % of cases; below 6
+            drills the fastest.
+        high: Upper end of it; below 6 drills the slowest.
+        added: Seconds that were given for what this machine cannot show, such as the replacement of
+            a node; in none of the others.
+    """
+
+    phase: PhaseName
+    n: int
+    median: float
+    low: float
+    high: float
+    added: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Seconds with what was given."""
+        return self.median + self.added
+
+
+class PhaseVerdict(ResultModel):
+    """One phase in both arms of a comparison.
+
+    Attributes:
+        phase: Name of the phase.
+        word: What its times say.
+        primary: Whether it takes part in the verdict.
+        ratio: Candidate over baseline; None where it could not be judged.
+        low: Lower end of its interval.
+        high: Upper end of it.
+    """
+
+    phase: str
+    word: Word
+    primary: bool
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class RecoverySeries(ResultModel):
+    """The drills of one point, or of one arm of a pair.
+
+    Attributes:
+        series_id: Id of the series.
+        name: Its name.
+        arm: The arm; None outside of a comparison.
+        drills: How many were made; the first attempt counts.
+        recovered: How many came back and took a step.
+        verified: Whether each of those restored the state of a job that was never killed; otherwise
+            they only did not crash.
+        phases: Each phase; none where no drill came back.
+        steps_lost: Steps that each drill lost.
+        uncommitted: Directories that each kill left uncommitted.
+        peers_s: Seconds after which processes that were left alone noticed by themselves, of each
+            drill that waited for it.
+        reasons: Why the others failed.
+    """
+
+    series_id: str
+    name: str
+    arm: Arm | None
+    drills: int
+    recovered: int
+    verified: bool
+    phases: tuple[Phase, ...]
+    steps_lost: tuple[int, ...]
+    uncommitted: tuple[int, ...]
+    peers_s: tuple[float, ...]
+    reasons: tuple[str, ...]
+
+    def phase(self, name: PhaseName) -> Phase | None:
+        """Returns one phase; None where no drill came back."""
+        return next((phase for phase in self.phases if phase.phase == name), None)
+
+
+class PairVerdict(ResultModel):
+    """Verdict on a pair of arms.
+
+    Attributes:
+        point: Name of the pair.
+        word: The verdict.
+        reason: What keeps it from passing; empty when it passes.
+        phases: Each phase.
+    """
+
+    point: str
+    word: Word
+    reason: str
+    phases: tuple[PhaseVerdict, ...]
+
+
+class Recovery(ResultModel):
+    """Result of recovery drills.
+
+    Attributes:
+        schema_version: Version of this layout.
+        run_id: The run.
+        suite: Name of its suite.
+        series: One per point, or per arm of a pair.
+        verdicts: One per pair; none without arms.
+    """
+
+    schema_version: Literal[1] = 1
+    run_id: str
+    suite: str
+    series: tuple[RecoverySeries, ...]
+    verdicts: tuple[PairVerdict, ...] = ()
+
+    @property
+    def outcome(self) -> Ending:
+        """What an exit code is made of: a drill that did not come back makes it incomplete."""
+        words = [pair.word for pair in self.verdicts]
+        return Ending(
+            word=together(words) if words else "",
+            incomplete=any(series.recovered < series.drills for series in self.series),
+        )
+
+    def table(self) -> pandas.DataFrame:
+        """Returns one row per series and phase, with what each series lost."""
+        import pandas
+
+        return pandas.DataFrame(
+            [
+                {
+                    "series_id": series.series_id,
+                    "series": series.name,
+                    "arm": series.arm or "",
+                    "drills": series.drills,
+                    "recovered": series.recovered,
+                    "verified": series.verified,
+                    "phase": phase.phase,
+                    "n": phase.n,
+                    "median_s": phase.median,
+                    "low_s": phase.low,
+                    "high_s": phase.high,
+                    "added_s": phase.added,
+                    "most_steps_lost": max(series.steps_lost, default=None),
+                }
+                for series in self.series
+                for phase in series.phases
+            ]
+        )
+
 
 PHASES: Final[tuple[PhaseName, ...]] = ("notice", "start", "restore", "first_step")
 TOTAL: Final = "recovery"

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.analysis.recovery.model import (
+from orbax_bench_core.analysis.recovery.drills import (
     PairVerdict,
     Phase,
     PhaseName,

@@ -1,8 +1,16 @@
 """Soak: growth per save of memory, descriptors, threads and times, and the verdict on a limit."""
 
 from orbax_bench_core.analysis.soak.model import Soak, SoakWord
-from orbax_bench_core.analysis.soak.slope import DROPPED, FEWEST, slope_of, word_of
-from orbax_bench_core.analysis.soak.soak import LIMIT_MIB, lives_of, longest, soak_of
+from orbax_bench_core.analysis.soak.soak import (
+    DROPPED,
+    FEWEST,
+    LIMIT_MIB,
+    lives_of,
+    longest,
+    slope_of,
+    soak_of,
+    word_of,
+)
 from orbax_bench_core.analysis.soak.view import headline, soak_document, soak_section
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.soak.model import Growth, Level, Slope, Soak, SoakSeries, SoakWord
-from orbax_bench_core.analysis.soak.slope import DROPPED, FEWEST
+from orbax_bench_core.analysis.soak.soak import DROPPED, FEWEST
 from orbax_bench_core.document import (
     ByWidth,
     Callout,

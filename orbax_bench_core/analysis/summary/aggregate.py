@@ -10,7 +10,7 @@ import io
 import itertools
 import operator
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Final
 
 from orbax_bench_core.analysis.summary.effects import strongest_effects
@@ -22,7 +22,6 @@ from orbax_bench_core.analysis.summary.model import (
     PointStatus,
     RunSummary,
 )
-from orbax_bench_core.analysis.summary.stages import STAGE_METRICS
 from orbax_bench_core.config import ARMS, Conditions
 from orbax_bench_core.errors import presentable
 from orbax_bench_core.measure import (
@@ -52,6 +51,41 @@ from orbax_bench_core.sweep import BLOCK_SIZE
 
 _Key = tuple[str, str]
 """Operation and metric."""
+
+STAGES: Final[Mapping[str, tuple[str, ...]]] = {
+    "waits for others": (
+        "2_save_breakdown/checkpoint_start_sync_s",
+        "2_save_breakdown/blocking_wait_prev_s",
+        "2_save_breakdown/wait_for_prev_s",
+    ),
+    "makes folders": (
+        "2_save_breakdown/directory_creation_s",
+        "2_save_breakdown/async_directory_creation_s",
+        "2_save_breakdown/background_directory_creation_s",
+    ),
+    "device to host": ("2_save_breakdown/blocking_d2h_s",),
+    "writes arrays": ("2_save_breakdown/worker_io_s", "2_save_breakdown/commit_s"),
+    "reads arrays": (
+        "3_load_breakdown/worker_io_s",
+        "3_load_breakdown/primary_deserialization_s",
+    ),
+    "sends to replicas": ("3_load_breakdown/broadcast_s",),
+    "writes metadata": (
+        "2_save_breakdown/metadata_write_s",
+        "2_save_breakdown/background_meta_write_s",
+    ),
+    "merges OCDBT": (
+        "2_save_breakdown/ocdbt_merge_s",
+        "2_save_breakdown/background_ocdbt_merge_s",
+    ),
+    "commits": ("2_save_breakdown/background_finalize_s", "2_save_breakdown/finalize_s"),
+}
+"""Metrics of each stage; releases of Orbax have one or several of them, which say the same.
+
+Stages that contain others, such as the whole time a caller waits, are left out.
+"""
+
+STAGE_METRICS: Final = frozenset(metric for metrics in STAGES.values() for metric in metrics)
 
 PEAK: Final = "7_memory/host_peak_rss_mb"
 """Metric of the peak of the process, in MiB; its growth says nothing where memory is reused."""

@@ -1,33 +1,256 @@
-"""Charts of a run: every operation over the points, and where its time went; for HTML alone."""
+"""Charts of a run: every repeat of an operation as a dot, and where its time went."""
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from orbax_bench_core.analysis.summary.model import RunSummary
-from orbax_bench_core.analysis.summary.plots import (
-    ChartRow,
-    repeats_group,
-    stage_elements,
+from orbax_bench_core.analysis.summary.aggregate import STAGES
+from orbax_bench_core.analysis.summary.model import OperationSummary, RunSummary
+from orbax_bench_core.analysis.summary.tables import (
+    OPERATION_HEADINGS,
+    ExtraColumns,
+    PointTable,
+    medians_of,
 )
-from orbax_bench_core.analysis.summary.series_names import short_names, varying
-from orbax_bench_core.analysis.summary.tables import OPERATION_HEADINGS, ExtraColumns, PointTable
 from orbax_bench_core.document import (
+    Cell,
     Column,
     Details,
     Element,
     Filter,
+    Group,
     Heading,
+    Legend,
+    Mark,
     Paragraph,
+    Plot,
     Row,
+    Scale,
     Section,
     Span,
     Table,
+    Tone,
     count,
+    percent,
+    seconds,
 )
 from orbax_bench_core.records import RunInfo, Series
+
+_COMMA: Final = re.compile(r",(?![^\[\](){}]*[\])}])")
+
+
+def short_names(every: Sequence[Series]) -> dict[str, str]:
+    """Returns the name of each series without what all of them share, by its id.
+
+    The benchmark is named where there are several. No two names are equal.
+    """
+    return shortened(
+        {each.id: f"{each.name.partition('[')[0]}[{each.point.label}]" for each in every}
+    )
+
+
+def shortened(names: Mapping[str, str]) -> dict[str, str]:
+    """Returns `BENCHMARK[LABEL]`, by any ids, without what all labels share; see `short_names`."""
+    halves = {id_: name.removesuffix("]").partition("[") for id_, name in names.items()}
+    benchmarks = {id_: benchmark for id_, (benchmark, _, _) in halves.items()}
+    parts = {id_: _COMMA.split(label) for id_, (_, _, label) in halves.items()}
+    shared = frozenset.intersection(*map(frozenset, parts.values())) if len(names) > 1 else ()
+    several = len(set(benchmarks.values())) > 1
+    short = {}
+    for id_, found in parts.items():
+        own = ",".join(part for part in found if part and part not in shared)
+        whole = f"{benchmarks[id_]}[{own}]" if several and own else own
+        short[id_] = whole or benchmarks[id_]
+    count = collections.Counter(short.values())
+    return {id_: name if count[name] == 1 else f"{name} {id_[:6]}" for id_, name in short.items()}
+
+
+def varying(every: Sequence[Series]) -> dict[str, dict[str, str]]:
+    """Returns what differs between the series: by its name, the value of each id as text."""
+    found: dict[str, dict[str, str]] = {}
+    for series in every:
+        for name, value in _values(series).items():
+            found.setdefault(name, {})[series.id] = _text(value)
+    return {
+        name: {series.id: values.get(series.id, "–") for series in every}
+        for name, values in found.items()
+        if len(set(values.values())) > 1 or len(values) < len(every)
+    }
+
+
+def _values(series: Series) -> dict[str, Any]:
+    point = series.point
+    return {
+        **({"arm": series.arm} if series.arm else {}),
+        "benchmark": series.name.partition("[")[0],
+        **point.options,
+        "mesh": "none" if point.mesh is None else point.mesh.label,
+        "checkpoint": point.checkpoint.label,
+        "storage": point.storage or "run directory",
+        "environment": "none" if point.environment is None else point.environment.name,
+        "processes": point.processes,
+        "cache": point.conditions.cache,
+        "host memory": point.conditions.host_memory,
+    }
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+_MOST_DOTS: Final = 60
+_MOST_TOLD: Final = 12
+_TONES: Final[tuple[Tone, ...]] = ("c1", "c2", "c3", "c4", "c5", "c6", "c7")
+_REST: Final = "elsewhere"
+_MIB: Final = 2**20
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ChartRow:
+    """One operation of one point in a chart.
+
+    Attributes:
+        key: Id of the point, by which the page filters.
+        label: What tells its point from others, or its operation.
+        operation: The operation.
+        cells: Numbers, with the headings of the chart.
+        flags: What speaks against its numbers.
+        notes: What else there is to say.
+    """
+
+    key: str
+    label: str
+    operation: OperationSummary
+    cells: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def repeats_group(title: str, rows: Sequence[ChartRow]) -> Group:
+    """Returns rows below one axis, with a dot for every repeat."""
+    scale = Scale.of([row.operation.seconds for row in rows])
+    return Group(
+        label=Span(title),
+        rows=tuple(_repeats_row(row, scale) for row in rows),
+        axis=scale.axis(seconds),
+    )
+
+
+def _repeats_row(row: ChartRow, scale: Scale) -> Row:
+    beyond = [value for value in row.operation.seconds if value > scale.high]
+    notes = row.notes
+    if beyond:
+        told = ", ".join(map(seconds, sorted(beyond)[-3:]))
+        which = "1 repeat is" if len(beyond) == 1 else f"{len(beyond)} repeats are"
+        notes = (*notes, f"{which} beyond the axis: {told}")
+    label = Cell(Span(row.label), row.flags, notes)
+    return Row((label, *map(Span, row.cells)), plot=repeats_plot(row, scale), key=row.key)
+
+
+def repeats_plot(row: ChartRow, scale: Scale) -> Plot:
+    """Returns every repeat as a dot, the middle half as a band and the median as a stroke."""
+    time, values = row.operation.time, row.operation.seconds
+    dots = [(scale.place(value), _height(number)) for number, value in enumerate(_some(values))]
+    inside = tuple(dot for dot in dots if dot[0] < 100)
+    outside = tuple(dot for dot in dots if dot[0] >= 100)
+    told = ", ".join(map(seconds, values[:_MOST_TOLD]))
+    few = len(values) <= _MOST_TOLD
+    more = "" if few else f" and {len(values) - _MOST_TOLD} more"
+    marks = [
+        Mark("band", ((scale.place(time.q25), 15), (scale.place(time.q75), 85))),
+        Mark("dots", inside),
+        *([Mark("dots", outside, "bad")] if outside else []),
+        Mark("ticks", ((scale.place(time.median), 0),), "plain"),
+    ]
+    span = "" if few else f"{seconds(time.minimum)} to {seconds(time.maximum)}: "
+    return Plot(f"{span}{told}{more}", tuple(marks))
+
+
+def _height(number: int) -> float:
+    """Returns the height of a dot, so that equal values do not hide each other."""
+    return 30 + 40 * (number * 0.618 % 1)
+
+
+def _some(values: Sequence[float]) -> Sequence[float]:
+    """Returns all of few values; of many those at equal ranks, from smallest to largest."""
+    if len(values) <= _MOST_DOTS:
+        return values
+    ordered, last = sorted(values), len(values) - 1
+    return [ordered[round(last * rank / (_MOST_DOTS - 1))] for rank in range(_MOST_DOTS)]
+
+
+def stage_elements(summary: RunSummary, rows: Mapping[str, Sequence[ChartRow]]) -> list[Element]:
+    """Returns where the time of each operation went, for the operations of which Orbax says it."""
+    found = {
+        key: {
+            name: values[0]
+            for name, metrics in STAGES.items()
+            if (values := [of[metric] for metric in metrics if of.get(metric)])
+        }
+        for key, of in medians_of(summary).items()
+    }
+    names = dict.fromkeys(name for stages in found.values() for name in stages)
+    tones: dict[str, Tone] = dict(zip(names, _TONES, strict=False))
+    elements: list[Element] = []
+    for operation, of_operation in rows.items():
+        staged = [(row, found.get((row.key, operation), {})) for row in of_operation]
+        staged = [(row, stages) for row, stages in staged if stages]
+        if not staged:
+            continue
+        # Parts of an operation say a second time what the whole says.
+        part = any(operation.startswith(f"{other}_") for other in rows)
+        table = _stage_table(operation, staged, tones)
+        elements.append(Details(Span(operation), (_legend(staged, tones), table), open=not part))
+    return elements
+
+
+def _legend(
+    staged: Iterable[tuple[ChartRow, Mapping[str, float]]], tones: Mapping[str, Tone]
+) -> Legend:
+    names = dict.fromkeys(name for _, stages in staged for name in stages)
+    return Legend((*((tones.get(name, "dim"), name) for name in names), ("dim", _REST)))
+
+
+def _stage_table(
+    operation: str,
+    staged: Sequence[tuple[ChartRow, Mapping[str, float]]],
+    tones: Mapping[str, Tone],
+) -> Table:
+    longest = max(max(row.operation.time.median, sum(stages.values())) for row, stages in staged)
+    scale = Scale(0.0, longest or 1.0, log=False)
+    columns = (Column("point"), Column("median", "number"), Column("longest stage"))
+    rows = tuple(_stage_row(row, stages, tones, scale) for row, stages in staged)
+    group = Group(label=Span(operation), rows=rows, axis=scale.axis(seconds))
+    return Table(columns, groups=(group,), plots="stages", sorts=True)
+
+
+def _stage_row(
+    row: ChartRow, stages: Mapping[str, float], tones: Mapping[str, Tone], scale: Scale
+) -> Row:
+    median, end = row.operation.time.median, 0.0
+    rest = max(median - sum(stages.values()), 0.0)
+    marks, told = [], []
+    for name, length in (*stages.items(), (_REST, rest)):
+        corners = ((scale.place(end), 15), (scale.place(end + length), 85))
+        marks.append(Mark("band", corners, tones.get(name, "dim")))
+        share = percent(length / median if median else None)
+        told.append(f"{name} {seconds(length)}, {share}")
+        end += length
+    longest = max(stages, key=stages.__getitem__)
+    share = percent(stages[longest] / median) if median else "–"
+    largest = f"{longest} {seconds(stages[longest])}, {share}"
+    marks.append(Mark("ticks", ((scale.place(median), 0),), "plain"))
+    return Row(
+        (Span(row.label), seconds(median), largest),
+        plot=Plot("; ".join(told), tuple(marks)),
+        key=row.key,
+    )
+
 
 _MOST_ROWS: Final = 1000
 """Points of an operation on a page: one of ten thousand could not be opened."""

@@ -1,17 +1,30 @@
-"""Tables of operations: a row of cells for each, and what else there is to say of a point."""
+"""Tables of a run's operations, and lines on its points, for the page and the terminal."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.summary.aggregate import PEAK, READ, WRITTEN
 from orbax_bench_core.analysis.summary.hosts import Straggler
-from orbax_bench_core.analysis.summary.model import OperationSummary, RunSummary
-from orbax_bench_core.document import digits, num_bytes, percent, seconds
+from orbax_bench_core.analysis.summary.model import OperationSummary, PointStatus, RunSummary
+from orbax_bench_core.document import (
+    Column,
+    Element,
+    Group,
+    Paragraph,
+    Role,
+    Row,
+    Span,
+    Table,
+    count,
+    digits,
+    num_bytes,
+    percent,
+    seconds,
+)
 from orbax_bench_core.measure import (
     BLOCKED,
     LOST,
@@ -22,6 +35,89 @@ from orbax_bench_core.measure import (
     STEP_P99,
     STEPS,
 )
+from orbax_bench_core.records import OverlapFinder
+
+
+def operations_table(
+    tables: Sequence[PointTable], extra: ExtraColumns, kept: Container[str] | None = None
+) -> Table:
+    """Returns the operations of all points; of the columns only those `kept`, None for all."""
+    every = headings(extra)
+    operation, *numbers = (heading for heading in every if kept is None or heading in kept)
+
+    def cells(row: Sequence[str]) -> Iterator[str]:
+        return (
+            cell for heading, cell in zip(every, row, strict=True) if not kept or heading in kept
+        )
+
+    groups = (
+        Group(
+            label=(Span(table.name, strong=True), " ", Span(table.point_id, "dim")),
+            keys=(Span(table.name), Span(table.point_id)),
+            rows=tuple(Row(tuple(map(Span, cells(row)))) for row in table.rows),
+            remarks=tuple(
+                Paragraph(Span(said.text), mark=Span("!", "bad"), indent=2)
+                if said.serious
+                else Paragraph(Span(said.text), "dim", indent=2)
+                for said in table.remarks
+            ),
+        )
+        for table in tables
+    )
+    return Table(
+        (Column(operation), *(Column(heading, "number") for heading in numbers)),
+        groups=tuple(groups),
+        keys=("point", "id"),
+        empty="No repeat has passed.",
+    )
+
+
+def retried_lines(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+    """Returns a line for each point of which repeats passed only when they were tried again."""
+    return tuple(
+        wrapped(
+            "retried:",
+            "unsure",
+            f"{point.point} {point.point_id}: {point.retried} of {point.passed} repeats passed "
+            "only when they were tried again, and are among these times; the first attempt of the "
+            f"first: {point.retried_for}",
+        )
+        for point in points
+        if point.retried
+    )
+
+
+def shared_warning(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+    """Returns what stands above the times of a run whose repeats were not all alone."""
+    said = OverlapFinder.warning(
+        sum(point.not_alone for point in points), "comparisons of these times"
+    )
+    return (wrapped("!", "bad", f"{said}."),) if said else ()
+
+
+def not_alone(point: PointStatus) -> str:
+    """Returns how many repeats of a point were measured beside another point of the run."""
+    return (
+        f"{point.not_alone} of {point.passed} repeats were not alone: another point of the run was "
+        "measured on the same machine meanwhile, and both have part in these times"
+    )
+
+
+def traced_line(points: Sequence[PointStatus]) -> str:
+    """Returns how many repeats were traced, and that no figure has them; empty without any."""
+    found = sum(point.traced for point in points)
+    if not found:
+        return ""
+    return (
+        f"Traced: {count(found, 'warm-up')}, in no figure, since a trace makes operations slower; "
+        "the traces are in tensorboard/"
+    )
+
+
+def wrapped(mark: str, role: Role, text: str) -> Paragraph:
+    """Returns a paragraph with a mark before it, which a terminal folds."""
+    return Paragraph(Span(text), mark=Span(mark, role), fold="wrapped")
+
 
 OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
 
@@ -88,14 +184,21 @@ class PointTable:
     remarks: tuple[Remark, ...]
 
 
+def medians_of(summary: RunSummary) -> dict[tuple[str, str], dict[str, float]]:
+    """Returns the median of each metric, by point id and operation."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for metric in summary.metrics:
+        found.setdefault((metric.point_id, metric.operation), {})[metric.metric] = metric.median
+    return found
+
+
 def with_measured(summary: RunSummary, extra: ExtraColumns) -> ExtraColumns:
     """Returns columns with memory and I/O of the operations before them, where these are known."""
-    metrics = (PEAK, READ, WRITTEN)
-    medians: dict[tuple[str, str], dict[str, float]] = {}
-    for metric in summary.metrics:
-        if metric.metric in metrics:
-            found = medians.setdefault((metric.point_id, metric.operation), {})
-            found[metric.metric] = metric.median
+    medians = {
+        key: found
+        for key, found in medians_of(summary).items()
+        if not found.keys().isdisjoint((PEAK, READ, WRITTEN))
+    }
     if not medians:
         return extra
     nothing = ("–",) * len(extra.headings)
@@ -126,7 +229,7 @@ def headings(extra: ExtraColumns) -> tuple[str, ...]:
 
 def point_tables(summary: RunSummary, extra: ExtraColumns) -> list[PointTable]:
     """Returns one table per point that has an operation."""
-    costs = {**_training_costs(summary), **_tails(summary)}
+    costs = _training_costs(summary)
     return [
         _point_table(point_id, name, tuple(operations), extra, costs)
         for (point_id, name), operations in itertools.groupby(
@@ -137,39 +240,23 @@ def point_tables(summary: RunSummary, extra: ExtraColumns) -> list[PointTable]:
 
 
 def _training_costs(summary: RunSummary) -> dict[tuple[str, str], str]:
-    """Returns what a save cost the training that went on, by point id and operation."""
-    medians = {
-        (metric.point_id, metric.operation, metric.metric): metric.median
-        for metric in summary.metrics
-    }
-    return {
-        (point_id, operation): (
-            f"{operation}: cost the training {seconds(lost)} "
-            f"({medians[point_id, operation, LOST_STEPS.name]:.3g} steps), of which it stood still "
-            f"for {seconds(medians[point_id, operation, BLOCKED.name])}"
-        )
-        for (point_id, operation, metric), lost in medians.items()
-        if metric == LOST.name
-    }
-
-
-def _tails(summary: RunSummary) -> dict[tuple[str, str], str]:
-    """Returns what the slowest steps of a training took, by point id and operation."""
-    medians = {
-        (metric.point_id, metric.operation, metric.metric): metric.median
-        for metric in summary.metrics
-    }
-    return {
-        (point_id, operation): (
-            f"{operation}: of {medians[point_id, operation, STEPS.name]:.0f} steps, the median "
-            f"took {seconds(medians[point_id, operation, STEP_MEDIAN.name])}, the 99th percentile "
-            f"{seconds(p99)}, the longest {seconds(medians[point_id, operation, STEP_MAX.name])}; "
-            f"{percent(medians[point_id, operation, SAVE_SHARE.name])} of their time went beyond "
-            "the median"
-        )
-        for (point_id, operation, metric), p99 in medians.items()
-        if metric == STEP_P99.name
-    }
+    """Returns what saves cost the training that went on, or how long its slowest steps took."""
+    said = {}
+    for (point_id, operation), found in medians_of(summary).items():
+        if LOST.name in found:
+            said[point_id, operation] = (
+                f"{operation}: cost the training {seconds(found[LOST.name])} "
+                f"({found[LOST_STEPS.name]:.3g} steps), of which it stood still for "
+                f"{seconds(found[BLOCKED.name])}"
+            )
+        if STEP_P99.name in found:
+            said[point_id, operation] = (
+                f"{operation}: of {found[STEPS.name]:.0f} steps, the median took "
+                f"{seconds(found[STEP_MEDIAN.name])}, the 99th percentile "
+                f"{seconds(found[STEP_P99.name])}, the longest {seconds(found[STEP_MAX.name])}; "
+                f"{percent(found[SAVE_SHARE.name])} of their time went beyond the median"
+            )
+    return said
 
 
 def _point_table(
@@ -183,22 +270,19 @@ def _point_table(
     remarks: list[Remark] = []
     nothing = ("–",) * len(extra.headings)
     for operation in operations:
-        key = (point_id, operation.time.operation)
-        say = functools.partial(_say, remarks, operation.time.operation)
+        about = operation.time.operation
+        key = (point_id, about)
         rows.append((*operation_cells(operation), *extra.cells.get(key, nothing)))
-        if operation.flag is not None:
-            say(operation.flag, serious=True)
-        if operation.store:
-            said = f"{operation.time.operation}: {operation.store}"
-            say(said, serious=True)
-        if key in extra.notes:
-            said = f"{operation.time.operation}: {extra.notes[key]}"
-            say(said, serious=False)
-        if key in costs:
-            say(costs[key], serious=False)
-        if operation.straggler is not None:
-            said = straggler_sentence(operation.time.operation, operation.straggler)
-            say(said, serious=False)
+        said = (
+            (operation.flag, True),
+            (operation.store and f"{about}: {operation.store}", True),
+            (f"{about}: {extra.notes[key]}" if key in extra.notes else None, False),
+            (costs.get(key), False),
+            (operation.straggler and straggler_sentence(about, operation.straggler), False),
+        )
+        remarks += [
+            Remark(text=text, serious=serious, operation=about) for text, serious in said if text
+        ]
     return PointTable(
         point_id=point_id,
         name=name,
@@ -206,10 +290,6 @@ def _point_table(
         rows=tuple(rows),
         remarks=tuple(remarks),
     )
-
-
-def _say(remarks: list[Remark], operation: str, text: str, *, serious: bool) -> None:
-    remarks.append(Remark(text=text, serious=serious, operation=operation))
 
 
 def operation_cells(operation: OperationSummary) -> tuple[str, ...]:

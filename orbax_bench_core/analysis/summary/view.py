@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+import collections
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.summary.charts import charts
-from orbax_bench_core.analysis.summary.effects import effects_elements
-from orbax_bench_core.analysis.summary.model import Failure, PointStatus, RunSummary
-from orbax_bench_core.analysis.summary.operations import (
-    not_alone,
-    operations_table,
-    retried_lines,
-    shared_warning,
-    traced_line,
-)
-from orbax_bench_core.analysis.summary.provenance_facts import provenance_facts, verification_lines
+from orbax_bench_core.analysis.summary.effects import effects_elements, effects_line
+from orbax_bench_core.analysis.summary.model import Failure, MetricSummary, PointStatus, RunSummary
 from orbax_bench_core.analysis.summary.tables import (
+    MEASURED,
     NO_EXTRA,
     ExtraColumns,
     PointTable,
+    headings,
+    not_alone,
+    operations_table,
     point_tables,
+    retried_lines,
+    shared_warning,
+    traced_line,
     with_measured,
+    wrapped,
 )
 from orbax_bench_core.document import (
+    ByWidth,
     Code,
     Column,
     Details,
@@ -39,8 +42,14 @@ from orbax_bench_core.document import (
     Span,
     Table,
     count,
+    digits,
+    num_bytes,
 )
-from orbax_bench_core.records import Record, RunInfo, Series
+from orbax_bench_core.provenance import UNKNOWN
+from orbax_bench_core.records import VERIFIED_WORDS, Record, RunInfo, Series, Verified
+
+if TYPE_CHECKING:
+    from orbax_bench_core.analysis.summary.model import PointStatus
 
 _MOST_REPEATS: Final = 10
 
@@ -221,3 +230,186 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
         Only("html", (Items(tuple(map(Span, html))),)),
         Only("markdown", (Items(tuple(map(Span, markdown))),)),
     )
+
+
+def provenance_facts(
+    example: Record | None, hosts: Sequence[str], points: Sequence[PointStatus]
+) -> dict[str, str]:
+    """Returns what the run ran on, as label and text."""
+    if example is None:
+        return {}
+    provenance = example.provenance
+    host, devices, git = (_mapping(provenance.get(name)) for name in ("host", "devices", "git"))
+    versions = _mapping(provenance.get("versions"))
+    facts = {
+        "host": f"{host['name']}, {host['cpu']}, {host['cpu_count']} CPUs, "
+        f"{_memory(host['memory_bytes'])} memory",
+        **({"hosts": "; ".join(hosts)} if hosts else {}),
+        "kernel": str(host["kernel"]),
+        "versions": ", ".join(f"{name} {v}" for name, v in versions.items()) or UNKNOWN,
+        "code under test": example.code.words,
+        "orbax-bench": f"{git['commit']}, dirty: {git['dirty']}",
+    }
+    if devices:
+        facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"
+    sizes = {
+        point.checkpoint: num_bytes(point.checkpoint_bytes)
+        for point in points
+        if point.checkpoint_bytes is not None
+    }
+    if sizes:
+        every = [f"{name} {size}" for name, size in sizes.items()]
+        alike = len(set(sizes.values())) == 1
+        facts["checkpoint size"] = next(iter(sizes.values())) if alike else ", ".join(every)
+    return facts
+
+
+def _memory(said: object) -> str:
+    return num_bytes(said) if isinstance(said, int) and 0 <= said < 2**63 else UNKNOWN
+
+
+def _mapping(part: object) -> collections.defaultdict[str, object]:
+    """Returns a part of a provenance, in which what it does not say is unknown."""
+    said = part if isinstance(part, dict) else {}
+    return collections.defaultdict(lambda: UNKNOWN, said)
+
+
+_TRUSTED: Final = ("saved", "reference")
+_FEW: Final = 8
+"""So many points are named; of more, the rest is counted."""
+
+
+def verification_lines(points: Iterable[PointStatus]) -> list[tuple[str, bool]]:
+    """Returns a line per object of comparison, and whether it says that something is not verified.
+
+    Points that are not verified are named. Points of which no repeat passed are left out.
+    """
+    names: dict[Verified, list[str]] = {word: [] for word in VERIFIED_WORDS}
+    for point in points:
+        if point.passed:
+            names[point.verified].append(f"{point.point} {point.point_id}")
+    return [(_line(word, found), word not in _TRUSTED) for word, found in names.items() if found]
+
+
+def _line(word: Verified, names: list[str]) -> str:
+    count = f"{len(names)} point{'' if len(names) == 1 else 's'}"
+    if word in _TRUSTED:
+        return f"{count} {VERIFIED_WORDS[word]}"
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    return f"{count} {VERIFIED_WORDS[word]}: {', '.join(names[:_FEW])}{more}"
+
+
+_NARROW: Final = 80
+"""Columns of a terminal that has not been made wider."""
+
+
+def terminal_document(
+    info: RunInfo,
+    summary: RunSummary,
+    extra: ExtraColumns = NO_EXTRA,
+    answer: Document | None = None,
+) -> Document:
+    """What a terminal shows of the summary of a run; `summary_document` has the page too."""
+    above = () if answer is None else answer.brief or answer.elements
+    elements = (*shared_warning(summary.points), *above, *summary_elements(summary, extra))
+    return Document(title=info.suite_name, elements=elements, escape=False)
+
+
+def metrics_document(summary: RunSummary) -> Document:
+    """Returns every metric of a summary by point and operation, for a terminal."""
+    elements: list[Element] = []
+    for (point_id, point), of_point in itertools.groupby(
+        summary.metrics, key=lambda metric: (metric.point_id, metric.point)
+    ):
+        rows: list[Row] = []
+        by_operation: dict[str, list[MetricSummary]] = {}
+        for metric in of_point:
+            by_operation.setdefault(metric.operation, []).append(metric)
+        for operation, found in by_operation.items():
+            rows.append(Row((Span(operation, strong=True), "", "", "", "")))
+            for metric in found:
+                numbers = map(digits, (metric.median, metric.minimum, metric.maximum))
+                name = Span(f" {metric.metric}")
+                rows.append(Row((name, *map(Span, numbers), Span(metric.unit))))
+        numeric = (Column(name, "number") for name in ("median", "min", "max"))
+        columns = (Column("metric", apart=True), *numeric, Column("unit"))
+        elements += [
+            Paragraph((Span(point, strong=True), " ", Span(point_id, "dim"))),
+            Table(columns, tuple(rows), indented=True, ruled=False),
+        ]
+    return Document(title="Metrics", elements=tuple(elements))
+
+
+def notes_document(info: RunInfo) -> Document:
+    """Returns what a reader of the suite should know: notes, and combinations that are skipped."""
+    notes = [wrapped("note:", "unsure", note) for note in info.expansion.notes]
+    notes += [
+        wrapped("skipped:", "unsure", f"{skip.point.name}: {skip.reason}")
+        for skip in info.expansion.skipped
+    ]
+    return Document(title=info.suite_name, elements=tuple(notes))
+
+
+def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tuple[Element, ...]:
+    """Returns what a terminal shows: every operation, then what failed or was skipped."""
+    elements: list[Element] = []
+    extra = with_measured(summary, extra)
+    tables = point_tables(summary, extra)
+    if tables:
+        legend = (
+            "Median, interquartile spread over the median, fastest and slowest of n repeats, each "
+            "on its slowest host; GiB/s is all bytes over all seconds."
+        )
+        elements.append(_fitting(tables, extra))
+        elements += [
+            Paragraph(said, "dim", fold="wrapped") for said in (legend, extra.legend) if said
+        ]
+    if not summary.points:
+        elements.append(Paragraph("No repeat has a record yet."))
+    for line, serious in verification_lines(summary.points):
+        mark = Span("!", "bad") if serious else ""
+        elements.append(Paragraph(Span(line), "plain" if serious else "dim", mark=mark))
+    for said in filter(None, [effects_line(summary.points), traced_line(summary.points)]):
+        elements.append(Paragraph(Span(said), "dim", fold="wrapped"))
+    for point in summary.points:
+        name = f"{point.point} {point.point_id}"
+        if point.flag is not None:
+            elements.append(Paragraph(Span(f"{name}: {point.flag}"), mark=Span("!", "bad")))
+        if point.not_alone:
+            elements.append(Paragraph(Span(f"{name}: {not_alone(point)}"), mark=Span("!", "bad")))
+        if point.failed:
+            total = point.failed + point.passed + point.skipped
+            said = f"{name}: {point.failed} of {total} repeats: {point.reason}"
+            elements.append(wrapped("failed:", "bad", said))
+        elif point.skipped:
+            elements.append(wrapped("skipped:", "unsure", f"{name}: {point.reason}"))
+    elements += retried_lines(summary.points)
+    elements += [wrapped("left out:", "bad", line) for line in summary.left_out]
+    if summary.points and not summary.measured:
+        elements.append(Paragraph("Nothing was measured."))
+    return tuple(elements)
+
+
+def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
+    """Returns the operations of all points for a terminal: where it is narrow, in fewer columns."""
+    every = headings(extra)
+    lines = [every, *(row for table in tables for row in table.rows)]
+    wide = {
+        heading: 2 + max(map(len, column))
+        for heading, column in zip(every, zip(*lines, strict=True), strict=True)
+    }
+    # Those that may be left out, the last to go first: each stays that still has room.
+    others = [name for name in reversed(extra.headings) if name not in MEASURED]
+    ranked = [*MEASURED, *others, "max", "min"]
+    kept = {heading for heading in every if heading not in ranked}
+    for heading in ranked:
+        if heading in wide and sum(wide[shown] for shown in (*kept, heading)) <= _NARROW:
+            kept.add(heading)
+    whole = operations_table(tables, extra)
+    if len(kept) == len(every):
+        return whole
+    rest = ", ".join(heading for heading in every if heading not in kept)
+    told = Paragraph(
+        f"Not shown, because the terminal is narrow: {rest}; report.html has all.", "dim"
+    )
+    return ByWidth(sum(wide.values()), (whole,), (operations_table(tables, extra, kept), told))

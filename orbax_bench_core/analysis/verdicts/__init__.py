@@ -1,7 +1,6 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
 from orbax_bench_core.analysis.verdicts.evidence import Evidence
-from orbax_bench_core.analysis.verdicts.findings import attempts
 from orbax_bench_core.analysis.verdicts.headlines import headline, nearest_to_trouble
 from orbax_bench_core.analysis.verdicts.metrics import MetricsShown
 from orbax_bench_core.analysis.verdicts.model import (
@@ -25,7 +24,7 @@ from orbax_bench_core.analysis.verdicts.paired import (
 from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
 from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST, compare_stored, compare_unpaired
 from orbax_bench_core.analysis.verdicts.view import verdicts_document
-from orbax_bench_core.analysis.verdicts.words import interval, ratio, share
+from orbax_bench_core.analysis.verdicts.words import attempts, interval, ratio, share
 
 __all__ = [
     "NO_PAST",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from orbax_bench_core.analysis.verdicts.findings import seconds_of
+from orbax_bench_core.analysis.verdicts.words import seconds_of
 from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig, GateRule
 from orbax_bench_core.gate import SeriesHealth, Verdict
 

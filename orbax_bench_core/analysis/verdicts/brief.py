@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.verdicts import words
-from orbax_bench_core.analysis.verdicts.findings import finding
 from orbax_bench_core.analysis.verdicts.headlines import (
     compared,
     headline,
@@ -16,7 +15,7 @@ from orbax_bench_core.analysis.verdicts.headlines import (
 )
 from orbax_bench_core.analysis.verdicts.metrics import MetricsShown, metric_lines, note_of
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
-from orbax_bench_core.analysis.verdicts.words import unmatched_line
+from orbax_bench_core.analysis.verdicts.words import finding, unmatched_line
 from orbax_bench_core.document import (
     BLANK,
     ByWidth,

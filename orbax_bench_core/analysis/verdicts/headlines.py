@@ -6,9 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from orbax_bench_core.analysis.verdicts.findings import ENDPOINTS, open_shares, seconds_of
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
-from orbax_bench_core.analysis.verdicts.words import ends, interval, ratio, share
+from orbax_bench_core.analysis.verdicts.words import (
+    ENDPOINTS,
+    ends,
+    interval,
+    open_shares,
+    ratio,
+    seconds_of,
+    share,
+)
 from orbax_bench_core.document import count
 from orbax_bench_core.gate import Word
 from orbax_bench_core.records import OverlapFinder

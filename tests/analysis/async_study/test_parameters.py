@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.analysis.async_study.parameters import ParameterCounter, parameters_in
+from orbax_bench_core.analysis.async_study.study import ParameterCounter, parameters_in
 from orbax_bench_core.config import CheckpointConfig, MeshConfig
 
 ARRAY = {"dtype": "float32", "shape": [10, 10]}

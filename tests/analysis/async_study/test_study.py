@@ -2,8 +2,12 @@
 
 import pytest
 
-from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
-from orbax_bench_core.analysis.async_study.study import SEQUENTIAL, async_study, check_points
+from orbax_bench_core.analysis.async_study.study import (
+    SEQUENTIAL,
+    ParameterCounter,
+    async_study,
+    check_points,
+)
 from orbax_bench_core.config import (
     CheckpointConfig,
     Conditions,

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from orbax_bench_core.analysis.best import best, parse_goal
-from orbax_bench_core.analysis.best.goals import goal_value
+from orbax_bench_core.analysis.best.observations import goal_value
 from orbax_bench_core.errors import UserError
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.noise.components import between_workers, expected_bound
+from orbax_bench_core.analysis.noise.measure import between_workers, expected_bound
 
 
 @pytest.fixture

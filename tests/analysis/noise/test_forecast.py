@@ -3,9 +3,8 @@
 import pytest
 
 from orbax_bench_core.analysis.noise import forecast
-from orbax_bench_core.analysis.noise.components import Component
 from orbax_bench_core.analysis.noise.forecasts import expected, process_noise
-from orbax_bench_core.analysis.noise.measure import from_records
+from orbax_bench_core.analysis.noise.measure import Component, from_records
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 from orbax_bench_core.sweep import ProcessNoise

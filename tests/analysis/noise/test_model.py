@@ -48,24 +48,25 @@ def test_a_point_is_found_by_its_size_or_that_of_the_next_class(
     passport, make_point, num_bytes, sigma
 ):
     point = make_point(checkpoint=checkpoint(num_bytes))
-    assert passport({"sigma": 0.1}).lookup(point, "save") == sigma
+    found = passport({"sigma": 0.1}).entry(point, "save")
+    assert (found and found.sigma) == sigma
 
 
 def test_the_same_size_is_nearer_than_the_next(passport, make_point):
     point = make_point(checkpoint=checkpoint(64 * MIB))
     entries = [{"sigma": 0.1, "size": 16 * MIB}, {"sigma": 0.2}, {"sigma": 0.3, "size": 256 * MIB}]
-    assert passport(*entries).lookup(point, "save") == 0.2
+    assert passport(*entries).entry(point, "save").sigma == 0.2
 
 
 @pytest.mark.parametrize("arm", ["baseline", "candidate"])
 def test_a_point_or_an_arm_that_was_measured_is_nearest_of_all(passport, make_point, arm):
     pair = make_point(candidate=make_point(options={"a": 1}))
     known = {"sigma": 0.1, "size": 4, "points": (pair.arm(arm).id,)}
-    assert passport(known, {"sigma": 0.2}).lookup(pair, "save") == 0.1
+    assert passport(known, {"sigma": 0.2}).entry(pair, "save").sigma == 0.1
 
 
 def test_a_point_of_unknown_size_is_known_only_when_it_was_measured(passport, make_point):
-    assert passport({"sigma": 0.1}).lookup(make_point(), "save") is None
+    assert passport({"sigma": 0.1}).entry(make_point(), "save") is None
 
 
 @pytest.mark.parametrize(
@@ -80,9 +81,10 @@ def test_a_point_of_unknown_size_is_known_only_when_it_was_measured(passport, ma
 )
 def test_other_storage_and_other_machines_say_nothing(passport, make_point, asked, sigma):
     point = make_point(checkpoint=checkpoint(64 * MIB))
-    assert passport({"sigma": 0.1}).lookup(point, "save", **asked) == sigma
+    found = passport({"sigma": 0.1}).entry(point, "save", **asked)
+    assert (found and found.sigma) == sigma
 
 
 def test_another_operation_says_nothing(passport, make_point):
     point = make_point(checkpoint=checkpoint(64 * MIB))
-    assert passport({"sigma": 0.1}).lookup(point, "load") is None
+    assert passport({"sigma": 0.1}).entry(point, "load") is None

@@ -6,9 +6,8 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.noise import Passport
-from orbax_bench_core.analysis.noise.calibration import AaTest
+from orbax_bench_core.analysis.noise.calibration import AaTest, aa_elements, passport_table
 from orbax_bench_core.analysis.noise.passport import Noise
-from orbax_bench_core.analysis.noise.view import aa_elements, passport_table
 from orbax_bench_core.document import Document, print_document
 from tests.support.paired_runs import MONDAY
 

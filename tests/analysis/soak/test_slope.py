@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.analysis.soak.model import Slope
-from orbax_bench_core.analysis.soak.slope import saves_to_decide, slope_of, word_of
+from orbax_bench_core.analysis.soak.soak import saves_to_decide, slope_of, word_of
 from perf.soak.known import SERIES, words_of
 
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.tables import ExtraColumns
-from orbax_bench_core.analysis.summary.terminal import notes_document, summary_elements
+from orbax_bench_core.analysis.summary.view import notes_document, summary_elements
 from orbax_bench_core.document import Document, print_document
 from orbax_bench_core.records import ErrorInfo, Run, repeats_of
 

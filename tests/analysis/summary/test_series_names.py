@@ -1,6 +1,6 @@
 """Names of the series of a run, and what varies between them."""
 
-from orbax_bench_core.analysis.summary.series_names import short_names, varying
+from orbax_bench_core.analysis.summary.charts import short_names, varying
 from orbax_bench_core.records import Series
 
 

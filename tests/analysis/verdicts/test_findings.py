@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import VerdictReport, headline, verdicts_document
-from orbax_bench_core.analysis.verdicts.findings import attempts, finding
+from orbax_bench_core.analysis.verdicts.words import attempts, finding
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.document import print_document, to_html, to_markdown
 from orbax_bench_core.gate import FailureVerdict, StallVerdict

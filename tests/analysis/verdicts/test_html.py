@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts.figures import MOST_POINTS
-from orbax_bench_core.analysis.verdicts.view import verdicts_document
+from orbax_bench_core.analysis.verdicts.view import MOST_POINTS, verdicts_document
 from orbax_bench_core.document import to_html
 from orbax_bench_core.gate import SeriesHealth
 
@@ -239,7 +238,7 @@ def test_many_points_can_be_chosen_by_their_verdict(make_verdicts, make_report, 
 
 
 def test_one_stalled_operation_does_not_flatten_the_others(make_operation, make_verdicts):
-    from orbax_bench_core.analysis.verdicts.series_plot import draw_series
+    from orbax_bench_core.analysis.verdicts.plots import draw_series
     from orbax_bench_core.document import figures
 
     times = {"baseline": (1.0, 1.1, 1.0, 1.1, 1.0), "candidate": (1.0, 1.1, 60.0, 1.1, 1.0)}

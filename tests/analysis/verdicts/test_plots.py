@@ -8,10 +8,10 @@ from orbax_bench_core.analysis.verdicts.plots import (
     WIDEST,
     draw_blocks,
     draw_intervals,
+    draw_series,
     ratio_axis,
     ratio_limits,
 )
-from orbax_bench_core.analysis.verdicts.series_plot import draw_series
 from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.document import figures
 

@@ -5,7 +5,7 @@ from tensorboard.plugins.hparams import api_pb2, metadata
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from orbax_bench_core.config import MeshConfig
-from orbax_bench_core.exports.tensorboard import hparams
+from orbax_bench_core.exports.tensorboard import cards
 from tests.support.repeats import series_of
 
 
@@ -15,7 +15,7 @@ def rows(make_point):
 
     def make(*options, **fields):
         points = [make_point(options=one, **fields) for one in options]
-        return list(hparams.columns(map(series_of, points)).values())
+        return list(cards.columns(map(series_of, points)).values())
 
     return make
 
@@ -26,7 +26,7 @@ def infos():
 
     def parse(rows):
         content = HParamsPluginData(
-            experiment=hparams.experiment("a suite", 5.0, rows, {})
+            experiment=cards.experiment("a suite", 5.0, rows, {})
         ).SerializeToString()
         return {
             info.name: info for info in metadata.parse_experiment_plugin_data(content).hparam_infos
@@ -81,12 +81,12 @@ def test_an_option_that_is_called_like_a_column_of_ours_says_that_it_is_one(rows
 )
 def test_columns_are_declared_with_their_type(make_point, infos, options, expected):
     points = [make_point(options=one) for one in options]
-    assert infos(hparams.columns(map(series_of, points)))["o"].type == expected
+    assert infos(cards.columns(map(series_of, points)))["o"].type == expected
 
 
 def test_numbers_are_declared_with_their_range(make_point, infos):
     points = [make_point(options={"o": value}) for value in (3, 1, 2)]
-    interval = infos(hparams.columns(map(series_of, points)))["o"].domain_interval
+    interval = infos(cards.columns(map(series_of, points)))["o"].domain_interval
     assert (interval.min_value, interval.max_value) == (1.0, 3.0)
 
 
@@ -94,5 +94,5 @@ def test_columns_in_which_points_differ_come_first(make_point, infos):
     points = [
         make_point(options={"same": 1, "swept": v, "some": s}) for v, s in ((1, 1), (2, None))
     ]
-    found = infos(hparams.columns(map(series_of, points)))
+    found = infos(cards.columns(map(series_of, points)))
     assert [found[name].differs for name in ("same", "swept", "some")] == [False, True, True]
