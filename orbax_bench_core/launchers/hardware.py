@@ -13,6 +13,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from orbax_bench_core.config import Suite
 from orbax_bench_core.errors import UserError, did_you_mean
@@ -319,6 +320,75 @@ def gpu_named(name: str) -> Gpu:
         if name in (gpu.name, gpu.gke, gpu.vertex):
             return gpu
     raise UserError(f"unknown GPU {name!r}; {did_you_mean(name, [gpu.name for gpu in GPU_KINDS])}")
+
+
+_RESERVATION: Final = re.compile(
+    r"(projects/(?P<project>[a-z][a-z0-9-]+)/reservations/)?(?P<name>[a-z]([-a-z0-9]*[a-z0-9])?)"
+)
+_FLEX_START: Final = "cloud.google.com/gke-flex-start"
+_QUEUED: Final = "cloud.google.com/gke-queued"
+_MAX_RUN: Final = "cloud.google.com/gke-max-run-duration-seconds"
+_MAX_RUN_OF_KUEUE: Final = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
+_LONGEST_RUN_S: Final = 7 * 24 * 3600
+"""Seconds for which flex-start gives machines at most."""
+
+
+class Provisioning(NamedTuple):
+    """By what GKE gives machines to pods: a reservation, flex-start, and for how long."""
+
+    node_selectors: dict[str, str]
+    taints: tuple[str, ...]
+    annotations: dict[str, str]
+
+
+def provisioning(
+    queue: str | None,
+    max_run_s: int | None = None,
+    reservation: str | None = None,
+    *,
+    flex_start: bool = False,
+) -> Provisioning:
+    """Returns what pods say to be given machines of GKE in some way.
+
+    With a queue of Kueue, its request for machines says for how long; without one, a label does.
+    """
+    selectors, taints = dict[str, str](), list[str]()
+    if reservation is not None and (parts := _RESERVATION.fullmatch(reservation)):
+        selectors["cloud.google.com/reservation-name"] = parts["name"]
+        if parts["project"]:
+            selectors["cloud.google.com/reservation-project"] = parts["project"]
+        selectors["cloud.google.com/reservation-affinity"] = "specific"
+    if flex_start:
+        selectors[_FLEX_START] = "true"
+        taints += [_FLEX_START, *([_QUEUED] if queue else [])]
+    if max_run_s is None:
+        return Provisioning(selectors, tuple(taints), {})
+    if queue:
+        return Provisioning(selectors, tuple(taints), {_MAX_RUN_OF_KUEUE: str(max_run_s)})
+    return Provisioning(selectors | {_MAX_RUN: str(max_run_s)}, tuple(taints), {})
+
+
+def require_one_capacity(reservation: str | None, *, spot: bool, flex_start: bool) -> None:
+    """Refuses machines that are to be had in two ways at once, and names of none."""
+    given = {"reservation": reservation is not None, "spot": spot, "flex_start": flex_start}
+    asked = [name for name, asked in given.items() if asked]
+    if len(asked) > 1:
+        raise ValueError(f"{' and '.join(asked)} exclude each other: leave all but one out")
+    if reservation is not None and not _RESERVATION.fullmatch(reservation):
+        raise ValueError(
+            "a reservation is NAME, or projects/PROJECT/reservations/NAME of another project, "
+            f"got {reservation!r}"
+        )
+
+
+def require_bounded(max_run_s: int | None, queue: str | None, *, flex_start: bool) -> None:
+    """Refuses a time for which machines are given where nothing says so."""
+    if max_run_s is None:
+        return
+    if not (flex_start or queue):
+        raise ValueError("max_run_s is a setting of flex_start, or of a queue; give one of them")
+    if flex_start and max_run_s > _LONGEST_RUN_S:
+        raise ValueError(f"flex_start gives machines for {_LONGEST_RUN_S} s at most, 7 days")
 
 
 def expected_devices(text: str) -> ExpectedDevices | None:

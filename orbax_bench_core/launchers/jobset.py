@@ -8,7 +8,14 @@ import pydantic
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
-from orbax_bench_core.launchers.hardware import GKE_GPU, GKE_RESOURCE, GPU_RESOURCE
+from orbax_bench_core.launchers.hardware import (
+    GKE_GPU,
+    GKE_RESOURCE,
+    GPU_RESOURCE,
+    provisioning,
+    require_bounded,
+    require_one_capacity,
+)
 from orbax_bench_core.launchers.kubernetes import (
     OURS,
     KubernetesSettings,
@@ -40,6 +47,9 @@ class JobSetSettings(KubernetesSettings):
     node_selector: dict[str, Text] = {}
     tolerations: list[dict[str, Any]] = []
     spot: bool = False
+    reservation: str | None = None
+    flex_start: bool = False
+    max_run_s: pydantic.PositiveInt | None = None
     host_network: bool = False
     port: int = pydantic.Field(default=HEAD_PORT, ge=1024, le=65535)
     restarts: int = pydantic.Field(default=1, ge=0)
@@ -49,6 +59,12 @@ class JobSetSettings(KubernetesSettings):
     def _gpus_have_a_number(self) -> Self:
         if self.gpu and not self.gpus:
             raise ValueError(f"gpu={self.gpu} needs gpus=NUMBER, the GPUs of each host, such as 8")
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _one_kind_of_capacity(self) -> Self:
+        require_one_capacity(self.reservation, spot=self.spot, flex_start=self.flex_start)
+        require_bounded(self.max_run_s, self.queue, flex_start=self.flex_start)
         return self
 
 
@@ -78,10 +94,20 @@ class JobSet(PodsLauncher):
         self._each = launch.hosts // launch.slices
         require_jobset_names(launch.name, {_JOB: (launch.slices, self._each)}, head=_JOB)
 
+    @property
+    def with_tpus(self) -> bool:
+        """Whether the hosts have TPUs."""
+        return self.launch.tpu is not None
+
     def annotations(self) -> dict[str, str]:
-        """Returns the annotation that puts each slice into a node pool of its own."""
-        several = self.launch.slices > 1
-        return {"alpha.jobset.sigs.k8s.io/exclusive-topology": _GKE_POOL} if several else {}
+        """Returns what puts each slice into a node pool of its own, and bounds its time.
+
+        A slice of several hosts is a node pool. Without the annotation its pods might stand on the
+        nodes of two; a slice of one host stands on one node anyway, beside which there are others.
+        """
+        alone = self.launch.tpu is not None and self.launch.hosts > 1
+        placed = {"alpha.jobset.sigs.k8s.io/exclusive-topology": _GKE_POOL} if alone else {}
+        return placed | provisioning(self.settings.queue, self.settings.max_run_s).annotations
 
     def secret(self, token: str) -> Object:
         """Returns the Secret with the token of the run."""
@@ -142,8 +168,11 @@ class JobSet(PodsLauncher):
 
     def _template(self) -> Object:
         settings, tpu = self.settings, self.launch.tpu
+        capacity = provisioning(
+            settings.queue, settings.max_run_s, settings.reservation, flex_start=settings.flex_start
+        )
         accelerator = GKE_RESOURCE if tpu is not None else GPU_RESOURCE if settings.gpus else None
-        taints = [accelerator, _GKE_SPOT if settings.spot else None]
+        taints = [accelerator, _GKE_SPOT if settings.spot else None, *capacity.taints]
         pod: Object = {
             "restartPolicy": "OnFailure" if tpu is None else "Never",
             "terminationGracePeriodSeconds": settings.grace_s,
@@ -152,6 +181,7 @@ class JobSet(PodsLauncher):
                 **({} if tpu is None else tpu.node_selectors),
                 **({GKE_GPU: settings.gpu} if settings.gpu else {}),
                 **({_GKE_SPOT: "true"} if settings.spot else {}),
+                **capacity.node_selectors,
             },
             "tolerations": [
                 *(

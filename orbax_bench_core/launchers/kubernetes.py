@@ -33,6 +33,14 @@ def _text(value: object) -> object:
     return str(value) if type(value) in (int, float) else value
 
 
+_LOCKED_KIB: Final = 2**36
+"""Memory that GKE's guide to TPUs has a container lock, so that its driver can share it."""
+_RAISED: Final = (
+    f'ulimit -l {_LOCKED_KIB} || echo "locked memory stays at $(ulimit -l) KiB" >&2; exec "$@"'
+)
+_RAISES: Final = "SYS_RESOURCE"
+"""The capability that raising the limit takes; Kubernetes gives one that is added to root alone."""
+
 Text = Annotated[str, pydantic.BeforeValidator(_text)]
 """Text that may be written as a number: YAML reads `cpu=4` as one."""
 
@@ -60,8 +68,11 @@ class KubernetesSettings(ConfigModel):
     run_as_user: int | None = pydantic.Field(default=None, ge=0)
     run_as_group: int | None = pydantic.Field(default=None, ge=0)
     fs_group: int | None = pydantic.Field(default=None, ge=0)
+    privileged: bool = False
+    capabilities: list[str] | None = None
     cpu: Text | None = None
     memory: Text | None = None
+    ephemeral_storage: Text | None = None
     environment: Environment = {}
     suite_in_image: str | None = None
     timeout_s: float | None = pydantic.Field(default=None, gt=0)
@@ -181,26 +192,59 @@ class PodsLauncher:
             spec["volumes"] = [{"name": "run", "persistentVolumeClaim": claim}]
         return {"metadata": {"labels": dict(OURS)}, "spec": spec}
 
+    @property
+    def with_tpus(self) -> bool:
+        """Whether the container that runs the command has TPUs itself."""
+        return False
+
     def bench(self, more: Object, limits: Mapping[str, int] | None = None) -> Object:
         """Returns the container that runs the command; `limits` are the devices that it has."""
-        asked = {"cpu": self.settings.cpu, "memory": self.settings.memory}
+        settings = self.settings
+        disk = {"ephemeral-storage": settings.ephemeral_storage}
+        asked = {"cpu": settings.cpu, "memory": settings.memory, **disk}
         requests = {key: value for key, value in asked.items() if value} | {**(limits or {})}
-        resources = {**({} if limits is None else {"limits": limits}), "requests": requests}
+        bounds = {**(limits or {}), **{key: value for key, value in disk.items() if value}}
+        bounded = limits is not None or bounds
+        resources = {**({"limits": bounds} if bounded else {}), "requests": requests}
         mount = {"name": "run", "mountPath": self.settings.mounted}
         return {
             "name": self.container,
             "image": self.image,
-            "command": list(self.shipment.command),
+            "command": [*(_locking() if self._raises else ()), *self.shipment.command],
             **more,
+            **self._allowed(),
             **({"resources": resources} if requests else {}),
             **({"volumeMounts": [mount]} if self.settings.volume else {}),
         }
+
+    @property
+    def _capabilities(self) -> list[str]:
+        """The capabilities that are added: with TPUs the one that GKE's guide names."""
+        given = self.settings.capabilities
+        return given if given is not None else [_RAISES] if self.with_tpus else []
+
+    @property
+    def _raises(self) -> bool:
+        """Whether the command raises the limit of locked memory before all else."""
+        allowed = self.settings.privileged or _RAISES in self._capabilities
+        return self.with_tpus and allowed
+
+    def _allowed(self) -> Object:
+        """Returns what the container may do beyond others; empty for nothing."""
+        context: Object = {"privileged": True} if self.settings.privileged else {}
+        if self._capabilities:
+            context["capabilities"] = {"add": self._capabilities}
+        return {"securityContext": context} if context else {}
 
     def _security(self) -> Object:
         """Returns who the processes of a pod are; empty for the user of the image."""
         settings = self.settings
         shared = settings.mounted is not None and Path(settings.mounted).is_dir()
         context: Object = {"runAsUser": os.getuid(), "runAsGroup": os.getgid()} if shared else {}
+        if self._raises and not shared:
+            context = {
+                "runAsUser": 0
+            }  # devices of TPUs, and capabilities that are added, are root's
         given = {
             "runAsUser": settings.run_as_user,
             "runAsGroup": settings.run_as_group,
@@ -209,6 +253,11 @@ class PodsLauncher:
         }
         context |= {key: value for key, value in given.items() if value is not None}
         return {"securityContext": context} if context else {}
+
+
+def _locking() -> tuple[str, ...]:
+    """Returns a shell that raises the limit of locked memory and becomes the command behind it."""
+    return ("/bin/sh", "-c", _RAISED, "sh")
 
 
 def variables(plain: Mapping[str, str], fields: Mapping[str, str]) -> list[Object]:

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import subprocess
 
 import jsonschema
 import pytest
@@ -266,3 +267,118 @@ def test_the_schema_finds_what_the_server_would(made):
     pod(found)["containers"][0]["ports"][0]["containerPort"] = "x"
     found["spec"]["successPolicy"]["operator"] = "Most"
     assert len(list(VALIDATOR.iter_errors(found))) == 4
+
+
+def container_of(jobset):
+    (container,) = pod(jobset)["containers"]
+    return container
+
+
+def test_hosts_with_tpus_may_lock_memory_as_the_guide_of_gke_says(made):
+    found = manifest(made(tpu="v5e:4x8"))
+    assert container_of(found)["securityContext"] == {"capabilities": {"add": ["SYS_RESOURCE"]}}
+    assert pod(found)["securityContext"] == {"runAsUser": 0}, "others do not get a capability"
+    words = container_of(found)["command"]
+    shell, command = words[:4], words[4:]
+    assert shell[:2] == ["/bin/sh", "-c"]
+    assert shell[2].startswith("ulimit -l 68719476736 ||")
+    assert command[:2] == ["orbax-bench", "run"]
+
+
+def test_hosts_with_tpus_are_privileged_where_that_is_asked_for(made):
+    found = manifest(made("privileged=true", "capabilities=[]", tpu="v5e:4x8"))
+    assert container_of(found)["securityContext"] == {"privileged": True}
+    assert container_of(found)["command"][0] == "/bin/sh"
+
+
+def test_a_cluster_that_gives_no_capabilities_is_asked_for_none(made):
+    found = manifest(made("capabilities=[]", tpu="v5e:4x8"))
+    assert "securityContext" not in container_of(found)
+    assert "securityContext" not in pod(found)
+    assert container_of(found)["command"][0] == "orbax-bench"
+
+
+def test_hosts_without_tpus_get_nothing_of_it(made):
+    found = manifest(made("gpus=8", hosts=2))
+    assert "securityContext" not in container_of(found)
+    assert container_of(found)["command"][0] == "orbax-bench"
+
+
+def test_a_user_that_is_given_stays(made):
+    found = manifest(made("run_as_user=10001", tpu="v5e:4x8"))
+    assert pod(found)["securityContext"] == {"runAsUser": 10001}
+
+
+@pytest.mark.parametrize("limit", ["68719476736", "1024"])
+def test_the_command_runs_whether_or_not_the_limit_can_be_raised(made, limit):
+    shell = container_of(manifest(made(tpu="v5e:4x8")))["command"][:4]
+    shell[2] = shell[2].replace("68719476736", limit)
+    done = subprocess.run(
+        [*shell, "/bin/sh", "-c", 'ulimit -l; echo "$@"', "sh", "a b", "$HOME"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    locked, words = done.stdout.splitlines()
+    assert words == "a b $HOME"
+    assert locked == limit or f"locked memory stays at {locked} KiB" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("launch", "alone"),
+    [
+        ({"tpu": "v5e:4x8"}, True),
+        ({"tpu": "v5p:2x2x4", "slices": 2}, True),
+        ({"tpu": "v6e:2x4"}, False),
+        ({"hosts": 2}, False),
+    ],
+)
+def test_a_slice_of_several_hosts_has_a_node_pool_of_its_own(made, launch, alone):
+    key = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+    pool = manifest(made(**launch))["metadata"]["annotations"].get(key)
+    assert pool == ("cloud.google.com/gke-nodepool" if alone else None)
+
+
+def test_disks_and_reservations_are_asked_for(made):
+    found = manifest(
+        made(
+            "ephemeral_storage=100Gi",
+            "reservation=projects/other-team/reservations/tpus",
+            tpu="v5e:4x8",
+        )
+    )
+    resources = container_of(found)["resources"]
+    assert resources["limits"] == {"google.com/tpu": 4, "ephemeral-storage": "100Gi"}
+    assert resources["requests"]["ephemeral-storage"] == "100Gi"
+    selectors = pod(found)["nodeSelector"]
+    assert selectors["cloud.google.com/reservation-name"] == "tpus"
+    assert selectors["cloud.google.com/reservation-project"] == "other-team"
+    assert selectors["cloud.google.com/reservation-affinity"] == "specific"
+
+
+@pytest.mark.parametrize("queue", ["dws", None])
+def test_machines_of_flex_start_are_asked_for_with_their_time(made, queue):
+    queued = () if queue is None else (f"queue={queue}",)
+    found = manifest(made("flex_start=true", "max_run_s=3600", *queued, tpu="v5e:4x8"))
+    selectors, annotations = pod(found)["nodeSelector"], found["metadata"]["annotations"]
+    assert selectors["cloud.google.com/gke-flex-start"] == "true"
+    taints = {toleration["key"] for toleration in pod(found)["tolerations"]}
+    label = selectors.get("cloud.google.com/gke-max-run-duration-seconds")
+    asked = annotations.get("provreq.kueue.x-k8s.io/maxRunDurationSeconds")
+    assert "cloud.google.com/gke-flex-start" in taints
+    assert (label, asked) == (("3600", None) if queue is None else (None, "3600"))
+    assert ("cloud.google.com/gke-queued" in taints) is (queue is not None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["spot=true", "flex_start=true"], "spot and flex_start exclude each other"),
+        (["reservation=Not a name"], "a reservation is NAME, or projects/"),
+        (["max_run_s=60"], "a setting of flex_start, or of a queue"),
+        (["flex_start=true", "max_run_s=999999"], "604800 s at most, 7 days"),
+    ],
+)
+def test_capacity_that_cannot_be_had_is_refused(settings, said):
+    with pytest.raises(UserError, match=said):
+        place_settings("jobset", settings)
