@@ -12,6 +12,9 @@ from orbax_bench_core.launchers.hardware import expected_devices as expected_dev
 from orbax_bench_core.launchers.hardware import named_processes as named_processes
 from orbax_bench_core.launchers.hardware import parse_gpus as parse_gpus
 from orbax_bench_core.launchers.hardware import parse_slice as parse_slice
+from orbax_bench_core.launchers.hardware import provisioning as provisioning
+from orbax_bench_core.launchers.hardware import require_bounded as require_bounded
+from orbax_bench_core.launchers.hardware import require_one_capacity as require_one_capacity
 from orbax_bench_core.launchers.hardware import require_whole_slices as require_whole_slices
 from orbax_bench_core.launchers.launch import LONGEST_NAME as LONGEST_NAME
 from orbax_bench_core.launchers.launch import Launch as Launch

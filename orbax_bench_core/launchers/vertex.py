@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
 import pydantic
 import yaml
@@ -37,6 +37,7 @@ _ONE_REQUEST: Final[dict[str, Any]] = {"retry": None, "timeout": 60.0}
 _STATE: Final = "JOB_STATE_"
 _JOB: Final = "CustomJob"
 _NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[^/]+$")
+_RESERVATION: Final = re.compile(r"projects/[^/]+/zones/[^/]+/reservations/[^/]+")
 _CODE: Final = re.compile(r"non-zero status of (\d+)")
 
 _MOST_NOTED_BYTES: Final = 2**20
@@ -53,6 +54,13 @@ _LONGEST_WAIT_S: Final = 60.0
 _GROWTH: Final = 1.5
 
 
+def _reservation(name: str | None) -> str | None:
+    if name is not None and not _RESERVATION.fullmatch(name):
+        expected = "projects/PROJECT/zones/ZONE/reservations/NAME"
+        raise ValueError(f"expected {expected}, got {name!r}")
+    return name
+
+
 class VertexSettings(ConfigModel):
     """Settings of a custom job of Vertex AI, which docs/launch/vertex.md explains."""
 
@@ -64,6 +72,7 @@ class VertexSettings(ConfigModel):
     strategy: Literal["STANDARD", "SPOT", "FLEX_START"] = "STANDARD"
     timeout_s: pydantic.PositiveInt = 86400
     max_wait_s: pydantic.PositiveInt | None = None
+    reservation: Annotated[str | None, pydantic.AfterValidator(_reservation)] = None
     service_account: str | None = None
     network: str | None = None
     encryption_key: str | None = None
@@ -202,6 +211,18 @@ class Vertex:
         return [{**pool, "replicaCount": count} for count in (1, others) if count]
 
     def _machine_spec(self) -> dict[str, Any]:
+        """Returns the machine of each replica, and the reservation that it is taken from."""
+        reservation = self._settings.reservation
+        if reservation is None:
+            return self._machine_alone()
+        affinity = {
+            "reservationAffinityType": "SPECIFIC_RESERVATION",
+            "key": "compute.googleapis.com/reservation-name",
+            "values": [reservation],
+        }
+        return {**self._machine_alone(), "reservationAffinity": affinity}
+
+    def _machine_alone(self) -> dict[str, Any]:
         tpu, settings = self._launch.tpu, self._settings
         kind, count = settings.accelerator_type, settings.accelerator_count
         if tpu is not None:

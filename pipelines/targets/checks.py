@@ -17,6 +17,8 @@ from orbax_bench_core.launchers import (
     job_name,
     place_named,
     place_settings,
+    require_bounded,
+    require_one_capacity,
 )
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.honoured import dropped
@@ -79,6 +81,13 @@ _INSTEAD = {
     "priority": "; their own is launcher_settings.priority_class=NAME",
     "node_affinity": "; give node_selectors",
 }
+_OF_JOBS: Final = {
+    "spot": "spot machines",
+    "reservation": "reservation",
+    "flex_start": "flex-start",
+    "max_run_s": "time limit",
+}
+"""Settings that custom jobs of Vertex AI have, and steps do not."""
 _POINT = "0" * 12
 _STEP_NAME = job_name(_POINT)
 """Id of a point, and the name under which a step launches its hosts, as long as they all are."""
@@ -112,8 +121,38 @@ def _machines(settings: Settings, target: Target) -> Iterable[Problem]:
         )
     if settings.gpu is not None:
         yield from _gpus(settings.gpu, target)
+    if target is Target.KFP:
+        yield from _capacity(settings)
     if target is Target.VERTEX:
         yield from _vertex_machines(settings)
+
+
+def _capacity(settings: Settings) -> Iterable[Problem]:
+    """Yields what GKE cannot give, and what only hosts of a launcher can be given."""
+    spot, flex_start = bool(settings.spot), bool(settings.flex_start)
+    try:
+        require_one_capacity(settings.reservation, spot=spot, flex_start=flex_start)
+    except ValueError as error:
+        name = "flex_start" if flex_start and spot else "reservation"
+        yield _problem(name, str(error))
+    try:
+        require_bounded(settings.max_run_s, settings.queue, flex_start=flex_start)
+    except ValueError as error:
+        yield _problem("max_run_s", str(error))
+    launched = any(launcher_of(Target.KFP, settings, shape) for shape in settings.machines)
+    if settings.ephemeral_storage is not None and not launched:
+        yield _problem(
+            "ephemeral_storage",
+            "a step of Kubeflow cannot ask for it, only hosts that a launcher starts; scratch "
+            "gives a step a volume",
+        )
+    context = settings.security_context
+    if context is not None and context.of_hosts and not settings.tpu:
+        yield _problem(
+            "security_context",
+            "privileged and capabilities are for containers with TPUs; give tpu too, or leave "
+            "them out",
+        )
 
 
 def _gpus(gpus: Gpus, target: Target) -> Iterable[Problem]:
@@ -131,14 +170,16 @@ def _gpus(gpus: Gpus, target: Target) -> Iterable[Problem]:
 
 
 def _vertex_machines(settings: Settings) -> Iterable[Problem]:
-    if settings.spot and not any(
-        launcher_of(Target.VERTEX, settings, shape) for shape in settings.machines
-    ):
-        yield _problem(
-            "spot",
-            "the steps of Vertex AI Pipelines have no spot machines; the custom jobs of tpu and "
-            "gpu_hosts do",
-        )
+    launched = any(launcher_of(Target.VERTEX, settings, shape) for shape in settings.machines)
+    for name, what in _OF_JOBS.items():
+        if getattr(settings, name) and not launched:
+            yield _problem(
+                name,
+                f"the steps of Vertex AI Pipelines have no {what}; the custom jobs of tpu and "
+                "gpu_hosts do",
+            )
+    if settings.spot and settings.flex_start:
+        yield _problem("flex_start", "a custom job has spot machines or flex-start; give one")
     asked = {"": StepSettings(cpu=settings.cpu, memory=settings.memory), **settings.steps}
     for step, own in asked.items():
         above = f"steps.{step}." if step else ""

@@ -12,7 +12,11 @@ from orbax_bench_pipelines.targets.values import StepSettings
 _CONDITIONS = {
     (Target.VERTEX, "cpu"): "without a launcher",
     (Target.VERTEX, "memory"): "without a launcher",
-    (Target.VERTEX, "spot"): "with a launcher",
+    **{
+        (Target.VERTEX, name): "with a launcher"
+        for name in ("spot", "reservation", "flex_start", "max_run_s")
+    },
+    (Target.KFP, "ephemeral_storage"): "with a launcher",
     (Target.KFP, "launcher_settings"): "with a launcher",
     (Target.VERTEX, "launcher_settings"): "with a launcher",
     (Target.DOCKER, "steps"): "`image`, `retries`",
@@ -57,9 +61,18 @@ image without the library for them.
 
 A launcher starts the hosts of `tpu` on Vertex AI, of a `tpu` of several hosts on Kubeflow, and of
 `gpu_hosts` on both. Of hosts that it starts on Kubeflow, CPUs, memory, node selectors, tolerations,
-variables, queue, spot and one claim are those of the hosts. Secrets, affinity, priority, scratch
-and shared memory do not reach them and are refused; labels, annotations and time are those of the
-step.
+variables, queue, spot, reservation, flex-start, user, disk and one claim are those of the hosts.
+Secrets, affinity, priority, scratch and shared memory do not reach them and are refused; labels,
+annotations and time are those of the step.
+
+Kubeflow's backend drops every capability of a step and makes none privileged. A container with TPUs
+that needs `SYS_RESOURCE` to lock memory, as GKE before 1.28 asks for, is therefore one that a
+launcher starts: `security_context: {capabilities: [SYS_RESOURCE]}`, also for slices of one host. On
+GKE 1.28 or later a step may have the TPUs itself, by GKE's guide; neither was run here.
+
+`max_run_s` is an annotation for Kueue's request where there is a `queue`, else a label of the node
+that GKE is asked for, and on Vertex AI the longest time of the custom job. `reservation`, `spot`
+and `flex_start` exclude each other.
 
 A step that is tried again goes on from what is recorded; enforce-verdict, whose failure is the
 answer, is not. [Kubeflow](kubeflow.md) starts a step again whose pod was deleted or evicted, and no

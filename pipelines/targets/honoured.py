@@ -13,6 +13,7 @@ _SERVICE: Final = {
     *("image", "steps", "parallelism", "tpu", "gpu", "gpu_hosts", "cpu", "memory"),
     *("retries", "backoff_s", "backoff_factor", "environment", "labels", "service_account"),
     *("pipeline_root", "experiment", "endpoint", "spot", "launcher_settings"),
+    *("reservation", "flex_start", "max_run_s"),
 }
 HONOURED: Final[dict[Target, set[str]]] = {
     Target.LOCAL: _HERE,
@@ -21,7 +22,7 @@ HONOURED: Final[dict[Target, set[str]]] = {
         *_SERVICE,
         *("node_selectors", "node_affinity", "tolerations", "pvc", "namespace", "timeout_s"),
         *("secrets", "pull_secrets", "shared_memory", "scratch", "queue", "priority"),
-        "annotations",
+        *("annotations", "security_context", "ephemeral_storage"),
     },
     Target.VERTEX: {
         *_SERVICE,
@@ -57,6 +58,8 @@ REASONS: Final[dict[tuple[Target, str], str]] = {
     "to what they would open",
     (Target.VERTEX, "pull_secrets"): "Vertex AI pulls as its service agent, which must have access "
     "to the registry",
+    (Target.VERTEX, "security_context"): _PODS,
+    (Target.VERTEX, "ephemeral_storage"): "Vertex AI gives a step the disk of its machine",
     (Target.VERTEX, "queue"): _QUEUE,
     (Target.VERTEX, "priority"): _QUEUE,
     (Target.VERTEX, "annotations"): _PODS,

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from orbax_bench_core.launchers import GKE_GPU, GKE_RESOURCE, GPU_RESOURCE, Gpus, SliceShape
+from orbax_bench_core.launchers import (
+    GKE_GPU,
+    GKE_RESOURCE,
+    GPU_RESOURCE,
+    Gpus,
+    SliceShape,
+    provisioning,
+)
 from orbax_bench_core.provenance import NODE
 from orbax_bench_pipelines.targets.settings import Settings
 from orbax_bench_pipelines.targets.values import StepSettings
@@ -33,6 +40,10 @@ def as_pod(settings: Settings, own: StepSettings, task: Any) -> None:
         kubernetes.add_pod_annotation(task, key, value)
     if own.timeout_s is not None:
         kubernetes.set_timeout(task, own.timeout_s)
+    context = settings.security_context
+    if context is not None:
+        user, group = context.run_as_user, context.run_as_group
+        kubernetes.set_security_context(task, run_as_user=user, run_as_group=group)
 
 
 def onto_nodes(settings: Settings, shape: SliceShape | None, task: Any) -> None:
@@ -90,7 +101,7 @@ def _with_gpus(gpus: Gpus, task: Any) -> None:
 
 
 def _admitted(settings: Settings, task: Any) -> None:
-    """Gives the pod its queue, and lets it run on spot machines of GKE."""
+    """Gives the pod its queue, and the machines of GKE that were asked for."""
     from kfp import kubernetes
 
     if settings.queue is not None:
@@ -102,3 +113,15 @@ def _admitted(settings: Settings, task: Any) -> None:
         kubernetes.add_toleration(
             task, key=_SPOT, operator="Equal", value="true", effect="NoSchedule"
         )
+    capacity = provisioning(
+        settings.queue,
+        settings.max_run_s,
+        settings.reservation,
+        flex_start=bool(settings.flex_start),
+    )
+    for key, value in capacity.node_selectors.items():
+        kubernetes.add_node_selector(task, key, value)
+    for key in capacity.taints:
+        kubernetes.add_toleration(task, key=key, operator="Exists", effect="NoSchedule")
+    for key, value in capacity.annotations.items():
+        kubernetes.add_pod_annotation(task, key, value)

@@ -22,6 +22,7 @@ from orbax_bench_pipelines.targets.values import (
     NodeAffinity,
     Scratch,
     Secret,
+    SecurityContext,
     Steps,
     StepSettings,
     Toleration,
@@ -33,7 +34,13 @@ from orbax_bench_pipelines.targets.values import (
 )
 
 _OF_HOSTS: Final[Mapping[str, Mapping[str, str]]] = {
-    "jobset": {"service_account": "service_account", "queue": "queue", "spot": "spot"},
+    "jobset": {
+        name: name
+        for name in (
+            *("service_account", "queue", "spot", "ephemeral_storage"),
+            *("reservation", "flex_start", "max_run_s"),
+        )
+    },
     "vertex": {
         "project": "project",
         "location": "location",
@@ -41,6 +48,8 @@ _OF_HOSTS: Final[Mapping[str, Mapping[str, str]]] = {
         "endpoint": "endpoint",
         "network": "network",
         "encryption_key": "encryption_key",
+        "reservation": "reservation",
+        "max_run_s": "timeout_s",
     },
 }
 """Settings of steps that hold for the hosts of a launcher as well, by their names there."""
@@ -56,12 +65,14 @@ _MODELS: Final[Mapping[str, type[ConfigModel]]] = {
     "pvc": VolumeClaim,
     "scratch": Scratch,
     "secrets": Secret,
+    "security_context": SecurityContext,
     "steps": StepSettings,
     "tolerations": Toleration,
 }
 """Keys below a key, where it has some itself."""
 _NO_TEXT: Final = (
     *("parallelism", "gpu_hosts", "retries", "backoff_s", "backoff_factor", "timeout_s", "spot"),
+    *("flex_start", "max_run_s", "run_as_user", "run_as_group", "privileged", "capabilities"),
 )
 """Keys whose values are numbers or truth values."""
 _NESTED: Final = 2
@@ -127,6 +138,9 @@ class Settings(ConfigModel):
         "a volume claim that every step mounts", ()
     )
     shared_memory: Bytes | None = _field("size of `/dev/shm` in the steps that measure", None)
+    ephemeral_storage: Bytes | None = _field(
+        "disk of the node for each host that a launcher starts", None
+    )
     scratch: Annotated[tuple[Scratch, ...], listed()] = _field(
         "a volume that lives as long as the pod of a step that measures", ()
     )
@@ -139,8 +153,24 @@ class Settings(ConfigModel):
         "taints that the steps which measure tolerate", ()
     )
     spot: bool | None = _field("whether to measure on spot machines of Google Cloud", None)
+    reservation: str | None = _field(
+        "of Google Cloud to measure on: `NAME`, `projects/P/reservations/NAME` of another project, "
+        "on Vertex AI `projects/P/zones/Z/reservations/NAME`",
+        None,
+    )
+    flex_start: bool | None = _field(
+        "whether to wait for machines of Google Cloud's flex-start", None
+    )
+    max_run_s: pydantic.PositiveInt | None = _field(
+        "seconds for which flex-start or Kueue gives machines", None
+    )
     queue: Name | None = _field("Kueue's local queue, which admits the steps that measure", None)
     priority: Name | None = _field("Kueue's priority class in that queue", None)
+    security_context: SecurityContext | None = _field(
+        "`run_as_user` and `run_as_group` of every step and host; `privileged` and `capabilities` "
+        "of hosts with TPUs, which a launcher then starts for slices of one host too",
+        None,
+    )
     labels: dict[str, str] = _field("of the pods or, on Vertex AI, of the run", {})
     annotations: dict[str, str] = _field("of the pods", {})
     service_account: str | None = _field("of the steps", None)
@@ -195,7 +225,10 @@ def launcher_of(target: Target, settings: Settings, shape: SliceShape | None) ->
     several = settings.hosts_of(shape) > 1
     if target is Target.VERTEX:
         return "vertex" if several or shape is not None else ""
-    return "jobset" if target is Target.KFP and several else ""
+    # Kubeflow drops every capability of its steps, and makes none of them privileged.
+    context = settings.security_context
+    allowed = shape is not None and context is not None and context.of_hosts
+    return "jobset" if target is Target.KFP and (several or allowed) else ""
 
 
 def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
@@ -213,6 +246,7 @@ def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
     if launcher == "vertex":
         asked: dict[str, Any] = {"labels": settings.labels, "environment": settings.environment}
         shared |= {"strategy": "SPOT"} if settings.spot else {}
+        shared |= {"strategy": "FLEX_START"} if settings.flex_start else {}
     else:
         # Not by `dsl.TaskConfig`: kfp 2.17 loses what is set on the task of a component that was
         # loaded from its YAML, and reads node selectors by another name than the driver writes.
@@ -225,6 +259,9 @@ def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
         }
         sizes = {"cpu": settings.cpu, "memory": settings.memory}
         shared |= {name: size for name, size in sizes.items() if size is not None}
+        context = settings.security_context
+        allowed = {} if context is None else context.model_dump(mode="json", exclude_defaults=True)
+        shared |= {name: json.dumps(value) for name, value in allowed.items()}
         if settings.pvc:
             shared["volume"] = f"{settings.pvc[0].name}:{settings.pvc[0].path}"
     shared |= {name: json.dumps(given) for name, given in asked.items() if given}
@@ -266,7 +303,7 @@ def read_changes(changes: Iterable[str], others: Iterable[str] = ()) -> dict[str
             if not isinstance(block, dict):
                 raise UserError(f"--set {path}: {key} is given as a whole as well")
         whole = key == last and text[:1] in ("[", "{")
-        is_yaml = whole or (key in (last, "steps") and last in _NO_TEXT)
+        is_yaml = whole or (key in (last, "steps", "security_context") and last in _NO_TEXT)
         block[last] = read_value(text, f"--set {path}") if is_yaml else text
     return found
 

@@ -109,6 +109,27 @@ class Scratch(ConfigModel):
     storage_class: str | None = None
 
 
+class SecurityContext(ConfigModel):
+    """Who the processes of a step are, and what a container with TPUs may do beyond others.
+
+    Attributes:
+        run_as_user: Number of the user.
+        run_as_group: Number of the group.
+        privileged: Whether containers with TPUs are privileged.
+        capabilities: Capabilities that containers with TPUs are given.
+    """
+
+    run_as_user: pydantic.NonNegativeInt | None = None
+    run_as_group: pydantic.NonNegativeInt | None = None
+    privileged: bool = False
+    capabilities: Annotated[tuple[str, ...] | None, pydantic.BeforeValidator(_as_tuple)] = None
+
+    @property
+    def of_hosts(self) -> bool:
+        """Whether it says what Kubeflow gives no step, which a launcher gives hosts."""
+        return self.privileged or bool(self.capabilities)
+
+
 class NodeAffinity(ConfigModel):
     """A condition on the labels of the nodes that measure.
 

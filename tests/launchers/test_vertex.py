@@ -96,6 +96,19 @@ def test_a_slice_is_one_replica_however_many_hosts_it_has(tpu, machine):
     assert pool.machine_spec.accelerator_type == 0
 
 
+def test_machines_of_a_reservation_are_asked_for_by_its_name(google):
+    name = "projects/p-1/zones/us-central1-a/reservations/tpus"
+    [pool] = shown(f"reservation={name}", tpu="v6e:4x4").job_spec.worker_pool_specs
+    affinity = pool.machine_spec.reservation_affinity
+    specific = type(affinity.reservation_affinity_type).SPECIFIC_RESERVATION
+    assert affinity.reservation_affinity_type == specific
+    assert (affinity.key, list(affinity.values)) == (
+        "compute.googleapis.com/reservation-name",
+        [name],
+    )
+    assert "expected projects/PROJECT/zones/ZONE" in refused("reservation=tpus", tpu="v6e:4x4")
+
+
 def test_nothing_is_started_again_by_vertex(google):
     scheduling = shown(*GPU, "strategy=SPOT", "timeout_s=7200").job_spec.scheduling
     assert scheduling.strategy == google.Scheduling.Strategy.SPOT

@@ -7,6 +7,7 @@ import yaml
 
 pytest.importorskip("kfp")
 
+from orbax_bench_core.launchers import place_settings
 from orbax_bench_pipelines.compile import compiled
 from orbax_bench_pipelines.definitions import find_pipeline
 from orbax_bench_pipelines.targets import Placement, Target, check_settings, read_settings
@@ -256,3 +257,53 @@ def test_the_hosts_of_a_custom_job_get_key_network_and_variables():
         "network=projects/1/global/networks/n",
         "encryption_key=projects/p/locations/l/keyRings/r/cryptoKeys/k",
     } <= set(settings)
+
+
+def test_every_step_runs_as_the_user_that_was_given():
+    for config in pods("security_context: {run_as_user: 10001, run_as_group: 7}").values():
+        context = config.security_context
+        assert (context.run_as_user, context.run_as_group) == (10001, 7)
+
+
+def test_pods_that_measure_ask_for_reservations_and_flex_start():
+    config = pods("reservation: tpus")[MEASURE]
+    assert dict(config.node_selector.labels) == {
+        "cloud.google.com/reservation-name": "tpus",
+        "cloud.google.com/reservation-affinity": "specific",
+    }
+    config = pods("{flex_start: true, max_run_s: 3600, queue: dws}")[MEASURE]
+    assert dict(config.node_selector.labels) == {"cloud.google.com/gke-flex-start": "true"}
+    asked = {"provreq.kueue.x-k8s.io/maxRunDurationSeconds": "3600"}
+    assert dict(config.pod_metadata.annotations) == asked
+    assert {toleration.key for toleration in config.tolerations} == {
+        "cloud.google.com/gke-flex-start",
+        "cloud.google.com/gke-queued",
+    }
+
+
+CAPABLE = f"""{{tpu: ['v5e:2x4'], image: a/b@{DIGEST}, ephemeral_storage: 9Gi, reservation: r,
+    security_context: {{run_as_user: 0, capabilities: [SYS_RESOURCE]}}}}"""
+
+
+def test_hosts_that_need_a_capability_are_started_by_a_launcher_also_on_one_machine():
+    """Kubeflow drops the capabilities of its own steps."""
+    given = task(Target.KFP, CAPABLE, "run-sweep-point")["inputs"]["parameters"]
+    assert given["launcher"]["runtimeValue"]["constant"] == "jobset"
+    settings = given["launcher_settings"]["runtimeValue"]["constant"]
+    assert set(settings) == {
+        *("ephemeral_storage=9Gi", "reservation=r", "run_as_user=0"),
+        'capabilities=["SYS_RESOURCE"]',
+    }
+    assert place_settings("jobset", settings).capabilities == ["SYS_RESOURCE"]
+
+
+def test_a_custom_job_takes_reservation_flex_start_and_time():
+    text = f"""{{tpu: ['v6e:4x4'], image: a/b@{DIGEST}, project: p, location: l,
+        flex_start: true, max_run_s: 3600}}"""
+    given = task(Target.VERTEX, text, "run-sweep-point")["inputs"]["parameters"]
+    settings = given["launcher_settings"]["runtimeValue"]["constant"]
+    assert {"strategy=FLEX_START", "timeout_s=3600"} <= set(settings)
+    name = "projects/p/zones/z/reservations/r"
+    text = text.replace("flex_start: true", f"reservation: {name}")
+    given = task(Target.VERTEX, text, "run-sweep-point")["inputs"]["parameters"]
+    assert f"reservation={name}" in given["launcher_settings"]["runtimeValue"]["constant"]
