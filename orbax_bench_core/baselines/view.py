@@ -59,7 +59,7 @@ def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -
             )
         )
     headings = ("id", "revision", "suite", "points", "arm", "measured", "orbax", "baseline of")
-    brief = [Row(tuple(row.cells[headings.index(name)] for name in _BRIEF)) for row in rows]
+    table = _table(headings, rows)
     left_out = (
         "A wider terminal shows suite, number of points, arm and version of Orbax, too; --json has "
         "all."
@@ -67,8 +67,8 @@ def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -
     elements: list[Element] = [
         ByWidth(
             _WIDE,
-            (_table(headings, rows),),
-            (_table(_BRIEF, brief), Paragraph(left_out, "dim", fold="wrapped")),
+            (table,),
+            (table.only(_BRIEF), Paragraph(left_out, "dim", fold="wrapped")),
         )
     ]
     if not current:

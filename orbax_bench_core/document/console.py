@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
@@ -230,7 +229,8 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
     room = console.width - indent - gap * (len(widths) - 1) - sum(widths) + widths[apart]
     spare = [column.heading for column in table.columns if column.spare]
     if spare and room < rows[0][apart].cell_len:
-        _print_apart(_without_spare(table), apart, console)
+        kept = table.only({column.heading for column in table.columns if not column.spare})
+        _print_apart(kept, apart, console)
         told = f"Not shown, because the terminal is narrow: {', '.join(spare)}."
         _print_paragraph(Paragraph(told, "dim"), console)
         return
@@ -261,17 +261,6 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
     if table.ruled:
         lines.insert(1, _line(" " * indent + "─" * (sum(widths) + gap * (len(widths) - 1))))
     _print_lines(lines, console)
-
-
-def _without_spare(table: Table) -> Table:
-    """Returns a table without its spare columns, which come after that which stands apart."""
-    kept = [place for place, column in enumerate(table.columns) if not column.spare]
-    rows = (
-        dataclasses.replace(row, cells=tuple(row.cells[place] for place in kept))
-        for row in table.rows
-    )
-    columns = tuple(table.columns[place] for place in kept)
-    return dataclasses.replace(table, columns=columns, rows=tuple(rows))
 
 
 def _print_groups(table: Table, console: Console) -> None:

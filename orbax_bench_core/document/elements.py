@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -246,6 +246,20 @@ class Table:
     empty: str = ""
     indented: bool = False
     ruled: bool = True
+
+    def only(self, kept: Container[str]) -> Table:
+        """Returns the table with those columns alone that have one of some headings."""
+        places = [at for at, column in enumerate(self.columns) if column.heading in kept]
+
+        def picked(rows: Iterable[Row]) -> tuple[Row, ...]:
+            return tuple(replace(row, cells=tuple(row.cells[at] for at in places)) for row in rows)
+
+        return replace(
+            self,
+            columns=tuple(self.columns[at] for at in places),
+            rows=picked(self.rows),
+            groups=tuple(replace(group, rows=picked(group.rows)) for group in self.groups),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from orbax_bench_core.document import (
     Section,
     Span,
     Table,
+    digits,
     figures,
     num_bytes,
     seconds,
@@ -67,7 +68,6 @@ The documented figures are those of the Orbax documentation for models of 300M, 
 parameters. It does not say on what they were measured, so they show the shape and are no target."""
 """Reading aid of a study, one line each."""
 
-_DASH: Final = "–"
 _PER_SECOND: Final = {"µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}
 
 
@@ -77,7 +77,7 @@ def size_row(size: Size) -> tuple[str, ...]:
     counts = dict.fromkeys((blocking.blocked.n, background.blocked.n))
     return (
         size.checkpoint,
-        _DASH if size.num_parameters is None else count(size.num_parameters),
+        "–" if size.num_parameters is None else count(size.num_parameters),
         num_bytes(size.num_bytes),
         " and ".join(map(str, counts)),
         _seconds(blocking.blocked),
@@ -152,7 +152,7 @@ def share(saved: Ratio) -> str:
     """Returns a share with its interval, in percent."""
     if saved.low is None or saved.high is None:
         return percent(saved.value)
-    return f"{percent(saved.value)} [{_bare(saved.low)}, {_bare(saved.high)}]"
+    return f"{percent(saved.value)} [{percent(saved.low)[:-2]}, {percent(saved.high)[:-2]}]"
 
 
 def _sentence(series: SizeSeries, *, several: bool) -> str:
@@ -188,23 +188,14 @@ def _seconds(time: Seconds) -> str:
     if time.n == 1:
         return median
     factor = _PER_SECOND[median.rpartition(" ")[2]]
-    low, high = (_digits(factor * end) for end in (time.low, time.high))
+    low, high = (digits(factor * end) for end in (time.low, time.high))
     return f"{median} [{low}, {high}]"
-
-
-def _digits(value: float) -> str:
-    # From 999.5 on, `.3g` would write an exponent.
-    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
 def _ratio(ratio: Ratio) -> str:
     if ratio.low is None or ratio.high is None:
         return f"{ratio.value:.2f}x"
     return f"{ratio.value:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
-
-
-def _bare(ratio: float) -> str:
-    return percent(ratio).removesuffix(" %")
 
 
 MOST_FIGURES: Final = 20
@@ -238,7 +229,7 @@ def _page(study: AsyncStudy) -> tuple[Element, ...]:
         if index < MOST_FIGURES:
             drawn = functools.partial(shares_figure, series, study.documented)
             elements.append(Figure(f"Share of blocked time saved by size: {series.name}", drawn))
-        elements.append(_table(series, HEADINGS))
+        elements.append(_table(series))
         elements += [Paragraph(line, "dim") for line in fit_lines(series)]
     notes: list[Element] = [Items(study.notes)] if study.notes else []
     if len(study.series) > MOST_FIGURES:
@@ -258,8 +249,9 @@ def _page(study: AsyncStudy) -> tuple[Element, ...]:
 def _brief(study: AsyncStudy) -> tuple[Element, ...]:
     elements: list[Element] = []
     for series in study.series:
-        wide, narrow = _table(series, HEADINGS), _table(series, BLOCKED)
-        elements += [Heading(Span(series.name)), ByWidth(WIDE, (wide,), (narrow,))]
+        table = _table(series)
+        by_width = ByWidth(WIDE, (table,), (table.only(BLOCKED),))
+        elements += [Heading(Span(series.name)), by_width]
         elements += [Paragraph(line, "dim") for line in fit_lines(series)]
     return (
         *elements,
@@ -321,9 +313,6 @@ def shares_figure(series: SizeSeries, documented: Sequence[Documented]) -> Drawi
     return figure
 
 
-def _table(series: SizeSeries, headings: tuple[str, ...]) -> Table:
-    columns = tuple(
-        Column(heading, "number" if heading in NUMBERS else "text") for heading in headings
-    )
-    rows = (dict(zip(HEADINGS, size_row(size), strict=True)) for size in series.sizes)
-    return Table(columns, tuple(Row(tuple(row[name] for name in headings)) for row in rows))
+def _table(series: SizeSeries) -> Table:
+    columns = (Column(name, "number" if name in NUMBERS else "text") for name in HEADINGS)
+    return Table(tuple(columns), tuple(Row(size_row(size)) for size in series.sizes))

@@ -183,7 +183,8 @@ def recovery_of(run: Run, added: Mapping[PhaseName, float] | None = None) -> Rec
     """Summarizes the drills of a run."""
     found = [_series(series, list(run.repeats(series)), added or {}) for series in run.series()]
     if not any(series.drills for series in found):
-        why = next((reason for series in run.series() if (reason := _reason(run, series))), "")
+        reasons = (repeat.reason for each in run.series() for repeat in run.repeats(each))
+        why = next((f" ({reason})" for reason in reasons if reason), "")
         raise UserError(
             f"{run.directory.root} holds no drill{why}: `orbax-bench recovery SUITE -o DIR` "
             "measures them, of a suite with the benchmark training_job"
@@ -194,12 +195,6 @@ def recovery_of(run: Run, added: Mapping[PhaseName, float] | None = None) -> Rec
         series=tuple(found),
         verdicts=tuple(map(_verdict, judge_run(run.directory).points)) if run.info.paired else (),
     )
-
-
-def _reason(run: Run, series: Series) -> str:
-    """Returns why a repeat of a series was no drill, in brackets; empty where nothing tells."""
-    reason = next((repeat.reason for repeat in run.repeats(series) if repeat.reason), "")
-    return reason and f" ({reason})"
 
 
 def _series(

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 HEADINGS: Final = ("phase", "is", "median", "interval", "share", "given", "with it")
+_GIVEN: Final = 5
+"""Place of the first column of what was given."""
 NUMBERS: Final = ("median", "interval", "share", "given", "with it")
 VERDICT_HEADINGS: Final = ("phase", "verdict", "ratio", "interval")
 
@@ -88,17 +90,6 @@ def phase_row(phase: Phase, total: Phase) -> tuple[str, ...]:
         percent(phase.median / total.median) if total.median else _DASH,
         seconds(phase.added) if phase.added else _DASH,
         seconds(phase.total) if total.added else _DASH,
-    )
-
-
-def verdict_row(verdict: PhaseVerdict) -> tuple[str, ...]:
-    """Returns one phase in both arms as cells with the columns of `VERDICT_HEADINGS`."""
-    known = verdict.low is not None and verdict.high is not None
-    return (
-        verdict.phase,
-        verdict.word if verdict.primary else f"({verdict.word})",
-        _DASH if verdict.ratio is None else f"{verdict.ratio:.2f}x",
-        f"[{verdict.low:.2f}, {verdict.high:.2f}]" if known else _DASH,
     )
 
 
@@ -240,15 +231,10 @@ def _series(series: RecoverySeries) -> list[Element]:
     elements: list[Element] = [Heading(Span(series.name))]
     total = series.phase("recovery")
     if total is not None:
-        headings = [heading for heading in HEADINGS if total.added or heading not in _GIVEN]
-        rows = [
-            dict(zip(HEADINGS, phase_row(phase, total), strict=True)) for phase in series.phases
-        ]
-        columns = (Column(name, "number" if name in NUMBERS else "fixed") for name in headings)
-        table = Table(
-            tuple(columns), tuple(Row(tuple(row[name] for name in headings)) for row in rows)
-        )
-        elements.append(table)
+        columns = (Column(name, "number" if name in NUMBERS else "fixed") for name in HEADINGS)
+        rows = (Row(phase_row(phase, total)) for phase in series.phases)
+        table = Table(tuple(columns), tuple(rows))
+        elements.append(table if total.added else table.only(HEADINGS[:_GIVEN]))
     elements.append(Paragraph(f"{success(series)}.", role))
     if series.steps_lost:
         elements.append(Paragraph(losses(series)))
@@ -256,7 +242,17 @@ def _series(series: RecoverySeries) -> list[Element]:
     return elements
 
 
-_GIVEN: Final = ("given", "with it")
+def _verdict_row(verdict: PhaseVerdict) -> Row:
+    known = verdict.low is not None and verdict.high is not None
+    word = verdict.word if verdict.primary else f"({verdict.word})"
+    return Row(
+        (
+            verdict.phase,
+            Span(word, _ROLES[verdict.word]),
+            _DASH if verdict.ratio is None else f"{verdict.ratio:.2f}x",
+            f"[{verdict.low:.2f}, {verdict.high:.2f}]" if known else _DASH,
+        )
+    )
 
 
 def _verdict(verdict: PairVerdict) -> list[Element]:
@@ -264,9 +260,6 @@ def _verdict(verdict: PairVerdict) -> list[Element]:
         Column(heading, "fixed" if heading in ("phase", "verdict") else "number")
         for heading in VERDICT_HEADINGS
     )
-    rows = []
-    for phase in verdict.phases:
-        name, word, ratio, interval = verdict_row(phase)
-        rows.append(Row((name, Span(word, _ROLES[phase.word]), ratio, interval)))
+    rows = map(_verdict_row, verdict.phases)
     heading = Heading(("Candidate against baseline: ", Span(verdict.point)))
     return [heading, Table(columns, tuple(rows))]

@@ -51,7 +51,9 @@ def slope_of(values: Sequence[float]) -> Slope:
     """Returns the growth per save of a level, with its 95 % interval."""
     import numpy as np
 
-    levels, stride = _thinned(np.asarray(values, np.float64))
+    stride = -(-len(values) // _MOST)
+    kept = np.asarray(values[len(values) % stride :], np.float64)
+    levels = kept.reshape(-1, stride).mean(1)
     slope = float(np.median(_pair_slopes(levels[None])))
     residuals = levels - slope * np.arange(len(levels))
     if np.allclose(
@@ -102,12 +104,6 @@ def saves_to_decide(whole: Slope, half: Slope, limit: float, saves: int) -> int 
         factor = max(factor, (reach / away) ** (2 / 3))
     needed = DROPPED + math.ceil(1.2 * factor * (saves - DROPPED))
     return needed if needed < _FARTHEST else None
-
-
-def _thinned(levels: Array) -> tuple[Array, int]:
-    stride = -(-len(levels) // _MOST)
-    kept = len(levels) // stride * stride
-    return levels[len(levels) - kept :].reshape(-1, stride).mean(1), stride
 
 
 def _pair_slopes(rows: Array) -> Array:
@@ -196,7 +192,8 @@ def lives_of(repeats: Iterable[Repeat], host: int = 0) -> list[Life]:
     lives = []
     for worker, made in itertools.groupby(records, key=lambda record: record.worker):
         life = list(made)
-        operation = _operation(life)
+        measured = {sample.operation for record in life for sample in record.samples}
+        operation = next((operation for operation in SAVES if operation in measured), None)
         if operation is not None:
             values = [level for record in life for level in _saves(record, operation)]
             lives.append(Life(worker, operation, values, life))
@@ -216,7 +213,9 @@ def _series(
         lives = lives_of(repeats, host)
         life = longest(lives)
         if life is None or not all(RSS.name in levels for levels in life.values):
-            notes.append(f"{series.name}: {_nothing(repeats, host)}")
+            reason = next((repeat.reason for repeat in repeats if repeat.reason), "")
+            nothing = f"no save on host {host} has the state of its process, {RSS.name}"
+            notes.append(f"{series.name}: {reason or nothing}")
             continue
         if len(lives) > 1:
             notes.append(
@@ -230,12 +229,6 @@ def _series(
             notes.append(f"{series.name}: {failed} of {len(repeats)} repeats failed: {reason}")
         found.append(_judged(series, host, life, lives, failed, limit_mib))
     return found
-
-
-def _nothing(repeats: list[Repeat], host: int) -> str:
-    """Returns why there is nothing to judge on a host."""
-    reason = next((repeat.reason for repeat in repeats if repeat.reason), "")
-    return reason or f"no save on host {host} has the state of its process, {RSS.name}"
 
 
 def _judged(
@@ -252,7 +245,8 @@ def _judged(
     memory = [growth for growth in growths if growth.level in ("rss", "device")]
     # Whatever grows is a leak, and memory that does not is a pass.
     deciding = [growth for growth in growths if growth in memory or growth.word == "LEAK"]
-    needed = FEWEST if not enough else _needed(memory)
+    # None where there is a verdict, or none will come.
+    more = [growth.more for growth in memory if growth.more is not None]
     return SoakSeries(
         series_id=series.id,
         name=series.name,
@@ -266,7 +260,7 @@ def _judged(
         growths=growths,
         levels=_drawn([levels[RSS.name] for levels in life.values]),
         word=together([growth.word for growth in deciding if growth.word is not None]),
-        needed=needed,
+        needed=max(more, default=None) if enough else FEWEST,
     )
 
 
@@ -309,16 +303,6 @@ def _growth(level: Level, unit: str, values: list[float], limit: float | None) -
         word=word,
         more=more,
     )
-
-
-def _needed(memory: list[Growth]) -> int | None:
-    """Returns about how many saves a verdict takes; None where there is one, or none will come."""
-    return max((growth.more for growth in memory if growth.more is not None), default=None)
-
-
-def _operation(records: list[Record]) -> str | None:
-    measured = {sample.operation for record in records for sample in record.samples}
-    return next((operation for operation in SAVES if operation in measured), None)
 
 
 def _saves(record: Record, operation: str) -> list[dict[str, float]]:

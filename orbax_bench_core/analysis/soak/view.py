@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.analysis.soak.model import Growth, Level, Slope, Soak, SoakSeries, SoakWord
@@ -67,21 +66,19 @@ _LEAKS: Final[dict[Level, str]] = {
     "open_files": "open file descriptors grow by",
     "threads": "threads grow by",
 }
-_DASH: Final = "–"
 
 
 def growth_row(growth: Growth) -> tuple[str, ...]:
     """Returns one level as cells with the columns of `HEADINGS`."""
     unit = " MiB" if growth.unit == "MiB" else ""
-    limit = _DASH if growth.limit is None else f"{digits(growth.limit)}{unit}"
     return (
         NAMES[growth.level],
         _level(growth, growth.first),
         _level(growth, growth.last),
         _slope(growth, growth.whole),
         _slope(growth, growth.half),
-        limit,
-        growth.word or _DASH,
+        "–" if growth.limit is None else f"{digits(growth.limit)}{unit}",
+        growth.word or "–",
     )
 
 
@@ -243,24 +240,19 @@ def _series(series: SoakSeries, limit_mib: float) -> list[Element]:
             )
         )
     if series.growths:
-        whole, judged = _table(series, HEADINGS), _table(series, JUDGED)
-        elements.append(ByWidth(_WIDE, (whole,), (judged,)))
+        table = _table(series)
+        elements.append(ByWidth(_WIDE, (table,), (table.only(JUDGED),)))
     return elements
 
 
-def _table(series: SoakSeries, headings: Sequence[str]) -> Table:
-    columns = tuple(
-        Column(
-            heading,
-            "number" if heading in NUMBERS else "fixed",
-            whole=heading != HEADINGS[0],
-        )
-        for heading in headings
+def _table(series: SoakSeries) -> Table:
+    columns = (
+        Column(name, "number" if name in NUMBERS else "fixed", whole=name != HEADINGS[0])
+        for name in HEADINGS
     )
     rows = []
     for growth in series.growths:
-        cells = dict(zip(HEADINGS, growth_row(growth), strict=True))
         role = _ROLES[growth.word] if growth.word is not None else "dim"
-        *numbers, word = (cells[heading] for heading in headings)
+        *numbers, word = growth_row(growth)
         rows.append(Row((*numbers, Span(word, role)), dim=growth.limit is None))
-    return Table(columns, tuple(rows))
+    return Table(tuple(columns), tuple(rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.summary.aggregate import PEAK, READ, WRITTEN
@@ -38,23 +38,14 @@ from orbax_bench_core.measure import (
 from orbax_bench_core.records import OverlapFinder
 
 
-def operations_table(
-    tables: Sequence[PointTable], extra: ExtraColumns, kept: Container[str] | None = None
-) -> Table:
-    """Returns the operations of all points; of the columns only those `kept`, None for all."""
-    every = headings(extra)
-    operation, *numbers = (heading for heading in every if kept is None or heading in kept)
-
-    def cells(row: Sequence[str]) -> Iterator[str]:
-        return (
-            cell for heading, cell in zip(every, row, strict=True) if not kept or heading in kept
-        )
-
+def operations_table(tables: Sequence[PointTable], extra: ExtraColumns) -> Table:
+    """Returns the operations of all points."""
+    operation, *numbers = headings(extra)
     groups = (
         Group(
             label=(Span(table.name, strong=True), " ", Span(table.point_id, "dim")),
             keys=(Span(table.name), Span(table.point_id)),
-            rows=tuple(Row(tuple(map(Span, cells(row)))) for row in table.rows),
+            rows=tuple(Row(tuple(map(Span, row))) for row in table.rows),
             remarks=tuple(
                 Paragraph(Span(said.text), mark=Span("!", "bad"), indent=2)
                 if said.serious

@@ -412,4 +412,4 @@ def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
     told = Paragraph(
         f"Not shown, because the terminal is narrow: {rest}; report.html has all.", "dim"
     )
-    return ByWidth(sum(wide.values()), (whole,), (operations_table(tables, extra, kept), told))
+    return ByWidth(sum(wide.values()), (whole,), (whole.only(kept), told))
