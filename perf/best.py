@@ -204,7 +204,7 @@ def tie_figures(studies: int, seed: int = 2) -> list[Figure]:
                     f"{place:02d}": dict(enumerate(np.exp(column)))
                     for place, column in enumerate(logs.T)
                 }
-                ranked = {each.point: each for each in best.rank(values)}
+                ranked = {each.point_id: each for each in best.rank(values)}
                 # Of equal points each is best; the last by name must stay as likely as another.
                 true = f"{points - 1:02d}" if study % 3 == 0 else "00"
                 kept += ranked[true].tied is not False

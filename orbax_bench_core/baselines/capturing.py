@@ -233,10 +233,10 @@ def _never_promoted(capture: Capture) -> str:
 
 def _without_a_name(what: str, code: Source) -> str:
     return (
-        f"{what} was not promoted: its code under test has no commit ({code.words}), so that nobody "
-        "could tell what later runs are compared with; give it a name: "
-        f"`{command('baseline', 'capture', 'REGISTRY', 'RUN', '--label', 'NAME', '--promote')}`, or "
-        "`revision` of the step publish-baseline and of the pipeline regression"
+        f"{what} was not promoted: its code under test has no commit ({code.words}), so that "
+        "nobody could tell what later runs are compared with; give it a name: "
+        f"`{command('baseline', 'capture', 'REGISTRY', 'RUN', '--label', 'NAME', '--promote')}`, "
+        "or `revision` of the step publish-baseline and of the pipeline regression"
     )
 
 

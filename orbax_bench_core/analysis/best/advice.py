@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from orbax_bench_core.analysis.best.confidence import Separation, separation
+from orbax_bench_core.analysis.best.confidence import separation
 from orbax_bench_core.analysis.best.factorial import Factorial
 from orbax_bench_core.analysis.best.model import (
     Confidence,
@@ -84,12 +84,7 @@ def recommend(choice: Choice) -> Recommendation:
         differences=_differences(observed, choice.varied),
         defaults_from=RELEASE,
         against_defaults=against,
-        confidence=Confidence(
-            risk=confidence.risk,
-            rounds=confidence.rounds,
-            missing=confidence.missing,
-            noise=confidence.noise,
-        ),
+        confidence=confidence,
         evidence=evidence(
             choice.ranking,
             chosen,
@@ -135,14 +130,10 @@ def _chosen(choice: Choice, ties: list[str], estimates: Mapping[str, float]) -> 
     files = {id_: choice.points[id_].files or 0 for id_ in equal}
 
     def order(id_: str) -> tuple[float, ...]:
-        return files[id_], _habit(choice.points[id_]), estimates[id_]
+        # Of options that are not as Orbax has them, the fewer the better.
+        return files[id_], len(differing(choice.points[id_].point)), estimates[id_]
 
     return min(equal, key=order), f"{by}; among those within 1 %, bytes, files and Orbax's defaults"
-
-
-def _habit(observed: Observed) -> int:
-    """Returns how many options are not as Orbax has them."""
-    return len(differing(observed.point))
 
 
 def _median(observed: Observed, measure: str) -> float:
@@ -150,7 +141,7 @@ def _median(observed: Observed, measure: str) -> float:
     return float(np.median(values)) if values else math.inf
 
 
-def _confidence(choice: Choice, chosen: str, estimates: Mapping[str, float]) -> Separation:
+def _confidence(choice: Choice, chosen: str, estimates: Mapping[str, float]) -> Confidence:
     """Returns how surely the chosen point is within 5 % of the best.
 
     Points with fewer rounds than the chosen one are left aside; the others are compared in the
@@ -158,7 +149,7 @@ def _confidence(choice: Choice, chosen: str, estimates: Mapping[str, float]) -> 
     """
     fit = None if choice.factorial is None else choice.factorial.fit
     if not choice.paired:
-        return Separation(risk=None, rounds=0, needed=None, noise=None)
+        return Confidence(risk=None, rounds=0, missing=None, noise=None)
     if fit is not None:
         places = [place for place, id_ in enumerate(choice.places) if id_ in choice.values]
         ids = [choice.places[place] for place in places]
@@ -209,7 +200,14 @@ def remarks(
     points: Sequence[Observed], choice: Choice, chosen: str | None, *, memory: bool
 ) -> tuple[str, ...]:
     """Returns what a reader must know of the repeats behind a ranking."""
-    found = [*_flags(points, choice, chosen), *_retries(points), *_verification(points)]
+    found = [*_flags(points, choice, chosen)]
+    if retried := [point for point in points if point.retried]:
+        repeats = sum(len(point.retried) for point in retried)
+        found.append(
+            f"{count(repeats, 'repeat')} of {count(len(retried), 'point')} passed only when tried "
+            f"again, and count: {listed([point.point.name for point in retried])}"
+        )
+    found += _verification(points)
     if memory and any(point.point.conditions.host_memory == "reused" for point in points):
         found.append(
             "peak memory is that of a worker which keeps what it freed for other points "
@@ -237,25 +235,15 @@ def _without(choice: Choice, chosen: str | None) -> str:
         for id_, of in choice.values.items()
     }
     ranked = rank(left)
-    place = next((each for each in ranked if each.point == chosen), None)
+    place = next((each for each in ranked if each.point_id == chosen), None)
     if place is None:
         return "Without them nothing is left of the point that is recommended"
     if place.tied is False:
         return (
             "Without them the point that is recommended would be behind "
-            f"{choice.points[ranked[0].point].point.name}: do not trust the choice"
+            f"{choice.points[ranked[0].point_id].point.name}: do not trust the choice"
         )
     return "Without them the point that is recommended is still best or tied"
-
-
-def _retries(points: Sequence[Observed]) -> Iterable[str]:
-    retried = [point for point in points if point.retried]
-    if retried:
-        repeats = sum(len(point.retried) for point in retried)
-        yield (
-            f"{count(repeats, 'repeat')} of {count(len(retried), 'point')} passed only when tried "
-            f"again, and count: {listed([point.point.name for point in retried])}"
-        )
 
 
 def _verification(points: Sequence[Observed]) -> Iterable[str]:

@@ -15,7 +15,6 @@ from orbax_bench_core.analysis.best.model import (
     Goal,
     LeftOut,
     PointInfo,
-    Ranked,
     Ranking,
 )
 from orbax_bench_core.analysis.best.observations import (
@@ -27,8 +26,8 @@ from orbax_bench_core.analysis.best.observations import (
     Observed,
     Observer,
     Values,
+    check_goal,
     choices,
-    known_goal,
     parse_goal,
     values_for,
 )
@@ -90,11 +89,13 @@ def best_of(
     measured = frozenset(
         measure for points in grouped.values() for point in points for measure in point.values
     )
-    chosen = parse_goal(goal or _default_goal(measured))
+    # Without a goal: of drills `recovery`, then `save`, the slowest steps, and whatever else.
+    order = (RECOVERY, SAVE, STEP_P99, *MEASURES, *sorted(measured))
+    chosen = parse_goal(goal or next((name for name in order if name in measured), SAVE))
     if grouped:
-        known_goal(chosen, measured)
+        check_goal(chosen, measured)
     elif goal is not None:
-        known_goal(chosen, frozenset(MEASURES))
+        check_goal(chosen, frozenset(MEASURES))
     asked = Asked(
         info=info,
         goal=chosen,
@@ -111,12 +112,6 @@ def best_of(
             case for name, points in grouped.items() if (case := case_of(name, points, asked))
         ),
     )
-
-
-def _default_goal(measured: frozenset[str]) -> str:
-    """Returns the goal where none is given: `recovery` of drills, `save`, the slowest steps, ..."""
-    order = (RECOVERY, SAVE, STEP_P99, *MEASURES, *sorted(measured))
-    return next((name for name in order if name in measured), SAVE)
 
 
 def read_best(directory: RunDirectory) -> Best | None:
@@ -199,7 +194,7 @@ def _other_rankings(points: Sequence[Observed], asked: Asked) -> Iterator[Rankin
     """Yields the rankings by what was measured beside the goal."""
     for measure in MEASURES:
         if measure != asked.goal.text:
-            goal = parse_goal(measure)
+            goal = Goal.of(measure)
             found = {id_: of for id_, of in values_for(points, goal).items() if of}
             if found:
                 yield _ranking(goal, found, paired=asked.interleaved)
@@ -248,19 +243,10 @@ def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[
 
 
 def _ranking(goal: Goal, values: Values, *, paired: bool) -> Ranking:
-    places = (
-        Ranked(
-            point_id=ranked.point,
-            rounds=ranked.rounds,
-            median=ranked.median,
-            ratio=ranked.ratio,
-            low=ranked.low,
-            high=ranked.high,
-            tied=ranked.tied if paired else None,
-        )
-        for ranked in rank(values)
-    )
-    return Ranking(goal=goal, level=LEVEL, places=tuple(places))
+    places = rank(values)
+    if not paired:
+        places = tuple(place.model_copy(update={"tied": None}) for place in places)
+    return Ranking(goal=goal, level=LEVEL, places=places)
 
 
 def _info(observed: Observed, varied: Mapping[str, tuple[Any, ...]]) -> PointInfo:

@@ -7,15 +7,14 @@ al., "Simulation budget allocation", Discrete Event Dynamic Systems 10 (2000) 25
 from __future__ import annotations
 
 import bisect
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from orbax_bench_core.analysis.best.factorial import Contrast, Factorial, FactorialLayout, analyse
-from orbax_bench_core.analysis.best.model import Effects, FittedPlace, Goal, OptionContrast
+from orbax_bench_core.analysis.best.factorial import Factorial, FactorialLayout, analyse
+from orbax_bench_core.analysis.best.model import Confidence, Effects, FittedPlace, Goal
 from orbax_bench_core.analysis.best.observations import Observed, Values, acts_on, choices
 from orbax_bench_core.analysis.best.ranking import LEVEL, Floats, complete_rounds
 
@@ -26,38 +25,9 @@ MOST_ROUNDS: Final = 100_000
 """More rounds than these are not counted."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Separation:
-    """Chances of a point to be within 5 % of the fastest, and rounds that would settle it.
-
-    Attributes:
-        risk: Chance that another one is over 5 % faster, an upper bound; None where noise is
-            unknown, with fewer than two rounds or two points.
-        rounds: Rounds that were taken.
-        needed: Rounds after which the risk is down at the level if the means stay where they are;
-            None where noise is unknown, or more than `MOST_ROUNDS` are needed.
-        noise: Standard deviation of one log value; None where it is unknown.
-    """
-
-    risk: float | None
-    rounds: int
-    needed: int | None
-    noise: float | None
-
-    @property
-    def missing(self) -> int | None:
-        """Rounds that are missing; 0 when enough were taken, None where nobody knows."""
-        return None if self.needed is None else max(0, self.needed - self.rounds)
-
-
 def separation(
-    behind: Floats,
-    chosen: int,
-    logs: Floats,
-    *,
-    spread: Floats | None = None,
-    level: float = LEVEL,
-) -> Separation:
+    behind: Floats, chosen: int, logs: Floats, *, spread: Floats | None = None
+) -> Confidence:
     """Returns how surely the chosen point is within 5 % of the fastest.
 
     The chance that point k is over 5 % faster is that of a normal deviate above
@@ -70,12 +40,14 @@ def separation(
         logs: Log values, shape (rounds, points).
         spread: Standard deviation of each d for noise 1 in one round; None for that of a
             difference of two means, sqrt(2).
-        level: Risk at which it is sure enough.
     """
     rounds, points = logs.shape
     if rounds < 2 or points < 2:
-        return Separation(risk=None, rounds=rounds, needed=None, noise=None)
-    noise = noise_of(logs)
+        return Confidence(risk=None, rounds=rounds, missing=None, noise=None)
+    # The residuals of rounds plus points, without what a round or a point adds.
+    rest = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
+    df = (rounds - 1) * (points - 1)
+    noise = float(np.sqrt((rest**2).sum() / df))
     others = np.arange(points) != chosen
     wide = np.full(points, math.sqrt(2.0)) if spread is None else spread
     ahead, unit = (behind + NEAR)[others], (noise * wide)[others]
@@ -83,33 +55,17 @@ def separation(
     def risk(after: float) -> float:
         from scipy.special import stdtr
 
-        df = (rounds - 1) * (points - 1)
         with np.errstate(divide="ignore"):
             return float(stdtr(df, -ahead / np.maximum(unit / math.sqrt(after), 1e-300)).sum())
 
     candidates = range(rounds, MOST_ROUNDS)
-    place = bisect.bisect_left(candidates, True, key=lambda after: risk(after) <= level)
-    return Separation(
+    place = bisect.bisect_left(candidates, True, key=lambda after: risk(after) <= LEVEL)
+    return Confidence(
         risk=min(1.0, risk(rounds)),
         rounds=rounds,
-        needed=candidates[place] if place < len(candidates) else None,
+        missing=candidates[place] - rounds if place < len(candidates) else None,
         noise=noise,
     )
-
-
-def noise_of(logs: Floats) -> float:
-    """Returns the standard deviation of one log value, without what a round or a point adds.
-
-    The residuals of rounds plus points have (rounds - 1) * (points - 1) degrees of freedom.
-
-    Args:
-        logs: Shape (rounds, points), two or more of each; of one point the noise is 0.
-    """
-    rounds, points = logs.shape
-    if min(rounds, points) < 2:
-        return 0.0
-    rest = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
-    return float(np.sqrt((rest**2).sum() / ((rounds - 1) * (points - 1))))
 
 
 _MOST_POINTS: Final = 5000
@@ -175,28 +131,16 @@ def effects_of(
     return Effects(
         goal=goal,
         rounds=len(rounds),
-        main=tuple(_kept(each) for each in factorial.effects if _acts(each, goal)),
-        interactions=tuple(_kept(each) for each in factorial.interactions if _acts(each, goal)),
+        # What an option shows that cannot act on the goal is chance.
+        main=tuple(each for each in factorial.effects if acts_on(each.options[0], goal)),
+        interactions=tuple(
+            each
+            for each in factorial.interactions
+            if all(acts_on(name, goal) for name in each.options)
+        ),
         unknown=factorial.unknown,
         fitted=tuple(fitted),
         lack_of_fit=None if fit is None else fit.lack_of_fit,
         used=fit is not None and not why,
         why=why,
-    )
-
-
-def _acts(contrast: Contrast, goal: Goal) -> bool:
-    """Returns whether what a contrast shows may be more than chance."""
-    return all(acts_on(name, goal) for name in contrast.options)
-
-
-def _kept(contrast: Contrast) -> OptionContrast:
-    return OptionContrast(
-        options=contrast.options,
-        values=contrast.values,
-        against=contrast.against,
-        ratio=contrast.ratio,
-        low=contrast.low,
-        high=contrast.high,
-        matters=contrast.matters,
     )

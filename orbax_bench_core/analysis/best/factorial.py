@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from orbax_bench_core.analysis.best.model import OptionContrast
 from orbax_bench_core.analysis.best.ranking import LEVEL, Floats
 from orbax_bench_core.analysis.intervals import t_interval
 from orbax_bench_core.gate import holm_levels
@@ -38,11 +39,6 @@ class FactorialLayout:
     levels: Mapping[str, tuple[Any, ...]]
     rows: tuple[tuple[int, ...], ...]
 
-    @property
-    def complete(self) -> bool:
-        """Whether every combination of the values is a point."""
-        return len(set(self.rows)) == math.prod(map(len, self.levels.values()))
-
     @functools.cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Pairs of options, by their places."""
@@ -52,38 +48,6 @@ class FactorialLayout:
     def columns(self) -> int:
         """Columns of the design with main effects alone."""
         return 1 + sum(len(levels) - 1 for levels in self.levels.values())
-
-    @property
-    def columns_with_pairs(self) -> int:
-        """Columns of the design with main effects and pairs."""
-        free = [len(levels) - 1 for levels in self.levels.values()]
-        return 1 + sum(free) + sum(free[first] * free[second] for first, second in self.pairs)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Contrast:
-    """Effect of one value of an option, or of two of them together.
-
-    Attributes:
-        options: The option, or both.
-        values: The value of each.
-        against: The value of each that it is compared with.
-        ratio: Factor on the goal. Of a pair, by how much the effect of the first option changes
-            with the second.
-        low: Lower end of its interval.
-        high: Upper end of it.
-        p: Two-sided p-value.
-        matters: Whether Holm's procedure, over all contrasts of its kind, rejects that it is 1.
-    """
-
-    options: tuple[str, ...]
-    values: tuple[Any, ...]
-    against: tuple[Any, ...]
-    ratio: float
-    low: float
-    high: float
-    p: float
-    matters: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -119,30 +83,32 @@ class Factorial:
         fit_unknown: Why there is none; empty where there is one.
     """
 
-    effects: tuple[Contrast, ...] = ()
-    interactions: tuple[Contrast, ...] = ()
+    effects: tuple[OptionContrast, ...] = ()
+    interactions: tuple[OptionContrast, ...] = ()
     unknown: tuple[str, ...] = ()
     fit: FactorialFit | None = None
     fit_unknown: str = ""
 
 
-def analyse(layout: FactorialLayout, logs: Floats, level: float = LEVEL) -> Factorial:
+def analyse(layout: FactorialLayout, logs: Floats) -> Factorial:
     """Estimates main effects, pairs and the fit.
 
     Args:
         layout: Options and points.
         logs: Log values, shape (rounds, points), in complete rounds.
-        level: What lies outside each interval; and family-wise, of what matters.
     """
     rounds = logs.shape[0]
     if rounds < 2:
         said = f"effects need 2 rounds in which every point has a value; there are {rounds}"
         return Factorial(unknown=(said,), fit_unknown=said)
-    fits = layout.columns_with_pairs <= min(len(layout.rows), MOST_COLUMNS)
+    free = [len(levels) - 1 for levels in layout.levels.values()]
+    columns = layout.columns + sum(free[first] * free[second] for first, second in layout.pairs)
+    fits = columns <= min(len(layout.rows), MOST_COLUMNS)
     with_pairs = _Design.of(layout, pairs=True) if fits else None
-    if with_pairs is not None and with_pairs.determined:
-        effects = _effects(layout, with_pairs, logs, level)
-        interactions = _interactions(layout, with_pairs, logs, level)
+    # Whether the points determine every coefficient.
+    if with_pairs is not None and np.linalg.matrix_rank(with_pairs.columns) == columns:
+        effects = _effects(layout, with_pairs, logs)
+        interactions = _interactions(layout, with_pairs, logs)
         fit, why = _fit(with_pairs, logs)
         return Factorial(effects=effects, interactions=interactions, fit=fit, fit_unknown=why)
     if layout.columns > MOST_COLUMNS:
@@ -157,7 +123,7 @@ def analyse(layout: FactorialLayout, logs: Floats, level: float = LEVEL) -> Fact
     ]
     if len(layout.levels) > 1:
         unknown.append("not enough combinations were measured for pairs of options")
-    effects = _effects(layout, design, logs, level, told)
+    effects = _effects(layout, design, logs, told)
     return Factorial(
         effects=effects,
         unknown=tuple(unknown),
@@ -194,11 +160,6 @@ class _Design:
         }
         return cls(np.hstack(list(blocks.values())), places)
 
-    @property
-    def determined(self) -> bool:
-        """Whether the points determine every coefficient."""
-        return bool(np.linalg.matrix_rank(self.columns) == self.columns.shape[1])
-
     @functools.cached_property
     def inverse(self) -> Floats:
         """Pseudo-inverse of the columns."""
@@ -223,12 +184,8 @@ def _told(layout: FactorialLayout, design: _Design) -> set[str]:
 
 
 def _effects(
-    layout: FactorialLayout,
-    design: _Design,
-    logs: Floats,
-    level: float,
-    told: set[str] | None = None,
-) -> tuple[Contrast, ...]:
+    layout: FactorialLayout, design: _Design, logs: Floats, told: set[str] | None = None
+) -> tuple[OptionContrast, ...]:
     by_round = design.inverse @ logs.T
     found = []
     for place, (option, levels) in enumerate(layout.levels.items()):
@@ -238,13 +195,13 @@ def _effects(
         for index, value in enumerate(levels[1:], start=1):
             weights = code[index] - code[0]
             estimates = weights @ by_round[design.places[place,]]
-            found.append(_contrast((option,), (value,), levels[:1], estimates, level))
-    return _marked(found, level)
+            found.append(_contrast((option,), (value,), levels[:1], estimates))
+    return _marked(found)
 
 
 def _interactions(
-    layout: FactorialLayout, design: _Design, logs: Floats, level: float
-) -> tuple[Contrast, ...]:
+    layout: FactorialLayout, design: _Design, logs: Floats
+) -> tuple[OptionContrast, ...]:
     by_round = design.inverse @ logs.T
     names, levels = list(layout.levels), list(layout.levels.values())
     found = []
@@ -260,10 +217,9 @@ def _interactions(
                     (levels[first][one], levels[second][other]),
                     (levels[first][0], levels[second][0]),
                     weights @ by_round[design.places[first, second]],
-                    level,
                 )
             )
-    return _marked(found, level)
+    return _marked(found)
 
 
 def _contrast(
@@ -271,26 +227,28 @@ def _contrast(
     values: tuple[Any, ...],
     against: tuple[Any, ...],
     estimates: Floats,
-    level: float,
-) -> Contrast:
-    mean, half, p = t_interval([float(value) for value in estimates], level)
+) -> tuple[OptionContrast, float]:
+    """Returns a contrast, and the two-sided p-value that it is 1."""
+    mean, half, p = t_interval([float(value) for value in estimates], LEVEL)
     same = half == 0 and abs(mean) < 1e-12  # nothing varies: there is no effect
-    return Contrast(
+    contrast = OptionContrast(
         options=options,
         values=values,
         against=against,
         ratio=math.exp(mean),
         low=math.exp(mean - half),
         high=math.exp(mean + half),
-        p=1.0 if same else 2 * min(p, 1 - p),
+        matters=False,
     )
+    return contrast, 1.0 if same else 2 * min(p, 1 - p)
 
 
-def _marked(found: Sequence[Contrast], level: float) -> tuple[Contrast, ...]:
-    levels = holm_levels({index: each.p for index, each in enumerate(found)}, len(found), level)
+def _marked(found: Sequence[tuple[OptionContrast, float]]) -> tuple[OptionContrast, ...]:
+    """Returns contrasts of one kind, those marked that Holm's procedure over all rejects."""
+    levels = holm_levels({index: p for index, (_, p) in enumerate(found)}, len(found), LEVEL)
     return tuple(
-        dataclasses.replace(contrast, matters=contrast.p <= levels[index])
-        for index, contrast in enumerate(found)
+        contrast.model_copy(update={"matters": p <= levels[index]})
+        for index, (contrast, p) in enumerate(found)
     )
 
 
@@ -307,11 +265,7 @@ def _fit(design: _Design, logs: Floats) -> tuple[FactorialFit | None, str]:
     left = rounds * float((mean**2).sum()) / free
     pure = float(((rest - mean) ** 2).sum()) / ((rounds - 1) * free)
     lack = 1.0 if pure < 1e-20 else float(fdtrc(free, (rounds - 1) * free, left / pure))
-    return FactorialFit(means=hat @ logs.mean(axis=0), spread=_spread(hat), lack_of_fit=lack), ""
-
-
-def _spread(hat: Floats) -> Floats:
-    """Returns the standard deviation of differences of fitted means for noise 1 in one round."""
     own = np.diag(hat)
     squared = own[:, None] + own[None, :] - hat - hat.T
-    return np.asarray(np.sqrt(np.maximum(squared, 0.0)), dtype=np.float64)
+    spread = np.asarray(np.sqrt(np.maximum(squared, 0.0)), dtype=np.float64)
+    return FactorialFit(means=hat @ logs.mean(axis=0), spread=spread, lack_of_fit=lack), ""

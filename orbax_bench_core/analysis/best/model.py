@@ -21,6 +21,11 @@ class Goal(ResultModel):
     text: str
     weights: dict[str, float]
 
+    @classmethod
+    def of(cls, measure: str) -> Goal:
+        """Returns the goal that is one measure."""
+        return cls(text=measure, weights={measure: 1.0})
+
     @property
     def unit(self) -> str:
         """`s`, `B`, or nothing for a goal of several measures."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -77,9 +78,10 @@ def parse_goal(text: str) -> Goal:
     """
     weights: dict[str, float] = {}
     for part in text.split(","):
-        match = _TERM.fullmatch(part)
-        weight = _weight(match[2]) if match else None
-        if match is None or weight is None:
+        match, weight = _TERM.fullmatch(part), 0.0
+        with contextlib.suppress(ValueError):
+            weight = float(match[2] or 1) if match else 0.0
+        if match is None or not 0 < weight < math.inf:
             raise UserError(
                 f"--goal {text!r}: give a measure ({', '.join(MEASURES)}, or an operation), or "
                 "several with weights above 0, such as blocking=3,load=1"
@@ -89,14 +91,6 @@ def parse_goal(text: str) -> Goal:
         weights[match[1]] = weight
     total = sum(weights.values())
     return Goal(text=text, weights={name: weight / total for name, weight in weights.items()})
-
-
-def _weight(text: str | None) -> float | None:
-    try:
-        weight = 1.0 if text is None else float(text)
-    except ValueError:
-        return None
-    return weight if weight > 0 and math.isfinite(weight) else None
 
 
 def goal_value(goal: Goal, values: Mapping[str, float]) -> float | None:
@@ -119,15 +113,14 @@ def acts_on(option: str, goal: Goal) -> bool:
     return option not in _SAVES_ONLY or not set(goal.weights) <= _OF_LOADS
 
 
-def known_goal(goal: Goal, measured: frozenset[str]) -> Goal:
-    """Returns the goal."""
+def check_goal(goal: Goal, measured: frozenset[str]) -> None:
+    """Refuses a goal that no repeat has measured."""
     for name in goal.weights:
         if name not in measured:
             raise UserError(
                 f"--goal {goal.text!r}: no repeat has measured {name!r}; "
                 f"{did_you_mean(name, sorted(measured))}"
             )
-    return goal
 
 
 _LARGEST: Final = {

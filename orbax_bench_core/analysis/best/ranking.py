@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orbax_bench_core.analysis.best.model import Ranked
 from orbax_bench_core.analysis.intervals import t_interval
 from orbax_bench_core.gate import holm_levels
 
@@ -23,38 +24,14 @@ SAME: Final = 1.01
 Floats = npt.NDArray[np.float64]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Ranked:
-    """One point in a ranking.
-
-    Attributes:
-        point: Its id.
-        rounds: How many rounds have a value of it.
-        median: Median of its values.
-        ratio: Geometric mean over the rounds of its value over that of the best; None without a
-            round that has both.
-        low: Lower end of the interval of that ratio, by t over the rounds; None with one round.
-        high: Upper end of it.
-        tied: Whether it cannot be told from the best; None where two rounds with both are missing.
-    """
-
-    point: str
-    rounds: int
-    median: float
-    ratio: float | None
-    low: float | None = None
-    high: float | None = None
-    tied: bool | None = None
-
-
-def rank(values: Mapping[str, Mapping[int, float]], level: float = LEVEL) -> tuple[Ranked, ...]:
+def rank(values: Mapping[str, Mapping[int, float]]) -> tuple[Ranked, ...]:
     """Ranks points by their medians, the best first, and says which tie with it.
 
     Rounds are interleaved, so points are paired by round: drift of the machine cancels. Each other
     point is tested against the one with the smallest median, by a one-sided paired t-test on log
-    values, with Holm's correction over all of them; those of which p is above `level` are tied, and
+    values, with Holm's correction over all of them; those of which p is above `LEVEL` are tied, and
     those that are less than 1 % behind. Whatever the truth, the true best is then in the set of
-    ties with probability 1 - level or more, because it leaves the set only by an error (simulated
+    ties with probability 1 - LEVEL or more, because it leaves the set only by an error (simulated
     in `perf.best`).
     """
     found = {point: rounds for point, rounds in values.items() if rounds}
@@ -63,31 +40,36 @@ def rank(values: Mapping[str, Mapping[int, float]], level: float = LEVEL) -> tup
     medians = {point: statistics.median(rounds.values()) for point, rounds in found.items()}
     order = sorted(found, key=lambda point: (medians[point], point))
     best = found[order[0]]
-    compared = {point: ratio_of(found[point], best, level) for point in order[1:]}
+    compared = {point: ratio_of(found[point], best) for point in order[1:]}
     tested = {point: each.p for point, each in compared.items() if each.p is not None}
-    levels = holm_levels(tested, len(tested), level)
-    first = Ranked(
-        point=order[0],
-        rounds=len(best),
-        median=medians[order[0]],
-        ratio=1.0,
-        tied=True if len(best) > 1 else None,
-    )
-    return (
-        first,
-        *(
+    levels = holm_levels(tested, len(tested), LEVEL)
+    places = [
+        Ranked(
+            point_id=order[0],
+            rounds=len(best),
+            median=medians[order[0]],
+            ratio=1.0,
+            low=None,
+            high=None,
+            tied=True if len(best) > 1 else None,
+        )
+    ]
+    for point, each in compared.items():
+        tied = None
+        if each.p is not None:
+            tied = each.p > levels[point] or (each.ratio is not None and each.ratio < SAME)
+        places.append(
             Ranked(
-                point=point,
+                point_id=point,
                 rounds=len(found[point]),
                 median=medians[point],
-                ratio=compared[point].ratio,
-                low=compared[point].low,
-                high=compared[point].high,
-                tied=_is_tied(compared[point], levels.get(point)),
+                ratio=each.ratio,
+                low=each.low,
+                high=each.high,
+                tied=tied,
             )
-            for point in order[1:]
-        ),
-    )
+        )
+    return tuple(places)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -99,39 +81,27 @@ class MeanRatio:
         low: Lower end of its interval; None with fewer than two rounds.
         high: Upper end of it.
         p: One-sided p-value of "not larger than 1"; None with fewer than two rounds.
-        rounds: How many rounds have both.
     """
 
     ratio: float | None
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    rounds: int = 0
 
 
-def _is_tied(compared: MeanRatio, level: float | None) -> bool | None:
-    """Returns whether a point cannot be told from the best, at its level by Holm's procedure."""
-    if compared.p is None or level is None:
-        return None
-    return compared.p > level or (compared.ratio is not None and compared.ratio < SAME)
-
-
-def ratio_of(
-    values: Mapping[int, float], against: Mapping[int, float], level: float = LEVEL
-) -> MeanRatio:
+def ratio_of(values: Mapping[int, float], against: Mapping[int, float]) -> MeanRatio:
     """Returns the ratio of the values of one point to those of another, paired by round."""
     logs = [math.log(values[at] / against[at]) for at in sorted(values.keys() & against.keys())]
     if not logs:
         return MeanRatio(ratio=None)
     if len(logs) == 1:
-        return MeanRatio(ratio=math.exp(logs[0]), rounds=1)
-    mean, half, p = t_interval(logs, level)
+        return MeanRatio(ratio=math.exp(logs[0]))
+    mean, half, p = t_interval(logs, LEVEL)
     return MeanRatio(
         ratio=math.exp(mean),
         low=math.exp(mean - half),
         high=math.exp(mean + half),
         p=p,
-        rounds=len(logs),
     )
 
 

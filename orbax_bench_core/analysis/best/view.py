@@ -85,7 +85,7 @@ def _brief(best: Best, place: str) -> tuple[Element, ...]:
             left = case.left_out[:_BRIEF_REASONS]
             said = [f"not chosen from: {each.name}: {each.reason}" for each in left]
         else:
-            said = [words.ties_sentence(case.ranking), words.risk_sentence(found)]
+            said = [words.ties_sentence(case.ranking), words.risk_sentence(found.confidence)]
             if found.against_defaults is not None:
                 said.append(words.against_defaults(found.against_defaults))
         said += [words.effect(each) for each in _largest(case)[:_BRIEF_EFFECTS]]
@@ -152,7 +152,7 @@ def _answer(case: Case, goal: Goal) -> list[Element]:
         elif found.code:
             elements.append(_line(f"as {found.defaults_from} does by default"))
         elements += [BLANK, *_whole(found.suite), BLANK]
-        for code in _snippets(found):
+        for code in (found.code, *found.other_code) if found.code else ():
             elements += [*_whole(code), BLANK]
         if found.why_no_code:
             elements += [_line(f"no code of Orbax: {found.why_no_code}"), BLANK]
@@ -214,10 +214,6 @@ def _advice(found: Recommendation) -> list[Element]:
     elif found.code:
         elements.append(Paragraph(Span(f"These are the defaults of {found.defaults_from}.")))
     return elements
-
-
-def _snippets(found: Recommendation) -> tuple[str, ...]:
-    return (found.code, *found.other_code) if found.code else ()
 
 
 def _folded(title: str, elements: list[Element], *, opened: bool = False) -> list[Element]:
@@ -322,7 +318,7 @@ def _front(case: Case, *, figure: bool) -> list[Element]:
         Row(
             (
                 Span(words.options(point)),
-                *(words.value(_goal(measure), point.medians[measure]) for measure in measures),
+                *(words.value(Goal.of(measure), point.medians[measure]) for measure in measures),
             )
         )
         for point in points
@@ -334,10 +330,6 @@ def _front(case: Case, *, figure: bool) -> list[Element]:
         *([drawn] if figure else []),
         Table(columns, rows, sorts=True),
     ]
-
-
-def _goal(measure: str) -> Goal:
-    return Goal(text=measure, weights={measure: 1.0})
 
 
 def _largest(case: Case) -> list[OptionContrast]:
@@ -379,7 +371,7 @@ def front_figure(case: Case) -> Drawing:
             markerfacecolor=None if on_front else figures.PAGE,
         )
     for axis, goal in ((axes.xaxis, first), (axes.yaxis, second)):
-        write = functools.partial(words.value, Goal(text=goal, weights={goal: 1.0}))
+        write = functools.partial(words.value, Goal.of(goal))
         figures.log_axis(axis, [point.medians[goal] for point in shown], write)
         axis.set_label_text(f"{goal}, median")
     named = [point for point in shown if point.point_id in case.front]
@@ -415,15 +407,10 @@ def effects_figure(case: Case) -> Drawing:
         range(len(shown)),
         [
             figures.label(
-                f"{words.option(c.options[0], c.values[0])} / {json_of(c.against[0])}", 60
+                f"{words.option(c.options[0], c.values[0])} / {words.setting(c.against[0])}", 60
             )
             for c in reversed(shown)
         ],
     )
     axes.set_xlabel(f"factor on {case.effects.goal.text}")
     return figure
-
-
-def json_of(setting: object) -> str:
-    """Returns the value of an option alone."""
-    return words.option("", setting).removeprefix("=")

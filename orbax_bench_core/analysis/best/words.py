@@ -6,14 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from orbax_bench_core.analysis.best.confidence import MOST_ROUNDS, Separation
+from orbax_bench_core.analysis.best.confidence import MOST_ROUNDS
 from orbax_bench_core.analysis.best.model import (
     Best,
     Case,
     Confidence,
     Goal,
     OptionContrast,
-    OptionDifference,
     PointInfo,
     Ranked,
     Ranking,
@@ -41,6 +40,9 @@ Risk: the chances of all other points to be over 5 % better, added up; an upper 
 that are missing are those after which it would be 5 %, if the means stayed where they are.
 Pareto front: no other point is as good in all of the measures and better in one, by medians."""
 """Reading aid, one line each."""
+
+_MOST_LINES: Final = 8
+"""Effects of a kind that a terminal shows."""
 
 _GOALS: Final = {
     "blocking": "blocking time of a save",
@@ -78,9 +80,14 @@ def value(goal: Goal, number: float) -> str:
     return num_bytes(number) if goal.unit == "B" else digits(number)
 
 
-def option(name: str, setting: Any) -> str:
+def option(name: str, value: Any) -> str:
     """Returns an option with its value."""
-    return f"{name}={setting if isinstance(setting, str) else json.dumps(setting)}"
+    return f"{name}={setting(value)}"
+
+
+def setting(value: Any) -> str:
+    """Returns the value of an option."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def options(point: PointInfo) -> str:
@@ -158,24 +165,19 @@ def interaction(contrast: OptionContrast) -> str:
     )
 
 
-def risk_sentence(recommendation: Recommendation) -> str:
+def risk_sentence(found: Confidence) -> str:
     """Returns how surely the recommended point is near the best, and what is missing."""
-    found = recommendation.confidence
-    return _risk(found.risk, found.missing, found.rounds, found.noise)
-
-
-def _risk(risk: float | None, missing: int | None, rounds: int, noise: float | None) -> str:
-    if risk is None:
+    if found.risk is None:
         return (
             "how surely it is near the best is unknown: that takes two interleaved rounds of two "
             "points or more"
         )
-    said = f"risk that another point is over 5 % better: {_share(risk)}"
-    if missing == 0:
+    said = f"risk that another point is over 5 % better: {_share(found.risk)}"
+    if found.missing == 0:
         return said
-    spread = "" if noise is None else f" at this noise of {percent(noise)}"
-    more = f"over {MOST_ROUNDS:,}" if missing is None else f"about {missing:,}"
-    return f"{said}; to bring it to 5 %{spread} takes {more} more rounds, after {rounds}"
+    spread = "" if found.noise is None else f" at this noise of {percent(found.noise)}"
+    more = f"over {MOST_ROUNDS:,}" if found.missing is None else f"about {found.missing:,}"
+    return f"{said}; to bring it to 5 %{spread} takes {more} more rounds, after {found.rounds}"
 
 
 def against_defaults(ratio: tuple[float, float, float]) -> str:
@@ -186,7 +188,7 @@ def against_defaults(ratio: tuple[float, float, float]) -> str:
 def evidence(
     ranking: Ranking,
     chosen: str,
-    confidence: Separation,
+    confidence: Confidence,
     *,
     against: tuple[float, float, float] | None,
     has_default: bool,
@@ -200,7 +202,7 @@ def evidence(
     said = [
         f"median {median} in {count(place.rounds, 'round')}",
         ties_sentence(ranking),
-        _risk(confidence.risk, confidence.missing, confidence.rounds, confidence.noise),
+        risk_sentence(confidence),
         verified,
     ]
     if against is not None:
@@ -222,8 +224,8 @@ def headline(case: Case, goal: Goal) -> str:
     found, places = case.recommendation, case.ranking.places
     if found is None:
         return f"No point can be recommended for the {goal_words(goal)}"
-    said, idle = _answer(case, found, goal, places), _idle(case, goal)
-    if idle:
+    said = _answer(case, found, goal, places)
+    if idle := [name for name in case.options if not acts_on(name, goal)]:
         said += f"; {listed(idle)} cannot change it"
     shared = OverlapFinder.warning(case.not_alone, "this choice")
     return f"{said} ({shared})" if shared else said
@@ -261,10 +263,6 @@ def _candidates(case: Case, goal: Goal) -> set[str]:
     return {acting_options(point, goal) for point in case.points if point.point_id in may_be}
 
 
-def _idle(case: Case, goal: Goal) -> list[str]:
-    return [name for name in case.options if not acts_on(name, goal)]
-
-
 def _to_decide(found: Confidence) -> str:
     """Returns what it would take to know that no other point is over 5 % better."""
     if found.risk is None:
@@ -281,12 +279,14 @@ def _share(risk: float) -> str:
     return "below 1 %" if risk < 0.01 else f"up to {percent(risk)}"
 
 
-def effect_lines(case: Case, most: int = 8) -> list[str]:
+def effect_lines(case: Case) -> list[str]:
     """Returns main effects and pairs that matter, the largest first."""
     mains = sorted(case.effects.main, key=_size, reverse=True)
-    lines = [effect(contrast) for contrast in mains[:most]]
+    lines = [effect(contrast) for contrast in mains[:_MOST_LINES]]
     pairs = [contrast for contrast in case.effects.interactions if contrast.matters]
-    return lines + [interaction(each) for each in sorted(pairs, key=_size, reverse=True)[:most]]
+    return lines + [
+        interaction(each) for each in sorted(pairs, key=_size, reverse=True)[:_MOST_LINES]
+    ]
 
 
 def pairs_sentence(case: Case) -> str:
@@ -300,15 +300,12 @@ def pairs_sentence(case: Case) -> str:
 
 def difference_lines(found: Recommendation) -> list[str]:
     """Returns how a recommendation differs from what Orbax does by default."""
+    by = {True: "as the suite has it", False: "the benchmark's own default"}
     return [
         f"{option(each.option, each.value)} instead of {json.dumps(each.default)}"
-        + ("" if each.varied else f" ({_set_by(each)}; nothing else was measured)")
+        + ("" if each.varied else f" ({by[each.given]}; nothing else was measured)")
         for each in found.differences
     ]
-
-
-def _set_by(difference: OptionDifference) -> str:
-    return "as the suite has it" if difference.given else "the benchmark's own default"
 
 
 def _size(contrast: OptionContrast) -> float:

@@ -8,8 +8,8 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
-from orbax_bench_core.analysis.noise.measure import Component, expected_bound, from_records
-from orbax_bench_core.analysis.noise.passport import Noise, Passport
+from orbax_bench_core.analysis.noise.measure import expected_bound, from_records
+from orbax_bench_core.analysis.noise.passport import Component, Noise, Passport
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point
 from orbax_bench_core.baselines import FoundRun, find_runs
 from orbax_bench_core.config import ARMS, GateConfig

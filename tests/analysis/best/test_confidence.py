@@ -11,7 +11,7 @@ def logs(means, rounds, cv=0.05):
 
 
 def test_more_noise_needs_more_rounds():
-    needed = [separation(np.zeros(4), 0, logs([0.0] * 4, 4, cv)).needed for cv in (0.1, 0.2, 0.4)]
+    needed = [separation(np.zeros(4), 0, logs([0.0] * 4, 4, cv)).missing for cv in (0.1, 0.2, 0.4)]
     assert needed == sorted(needed)
     assert needed[0] < needed[2]
 
@@ -19,7 +19,7 @@ def test_more_noise_needs_more_rounds():
 def test_the_rounds_that_are_missing_bring_the_risk_down():
     behind, few = np.array([0.0, 0.02, 0.1]), logs([0.0, 0.02, 0.1], 5, cv=0.2)
     first = separation(behind, 0, few)
-    many = np.vstack([few - few.mean(axis=0)] * 200)[: first.needed] + behind
+    many = np.vstack([few - few.mean(axis=0)] * 200)[: 5 + first.missing] + behind
     assert first.risk > 0.05
     assert first.missing > 0
     assert separation(behind, 0, many).risk < 0.06
@@ -27,4 +27,4 @@ def test_the_rounds_that_are_missing_bring_the_risk_down():
 
 def test_a_single_round_leaves_everything_unknown():
     found = separation(np.zeros(3), 0, logs([0.0] * 3, 1))
-    assert (found.risk, found.needed, found.missing) == (None, None, None)
+    assert (found.risk, found.missing) == (None, None)

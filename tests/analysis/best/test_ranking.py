@@ -18,7 +18,7 @@ def made(ratios, *, rounds=ROUNDS, cv=0.02, drift=0.5, seed=3):
 
 
 def by_name(values):
-    return {each.point: each for each in rank(values)}
+    return {each.point_id: each for each in rank(values)}
 
 
 def test_drift_of_the_machine_cancels():
@@ -67,5 +67,5 @@ def test_values_that_never_vary_need_no_test():
 
 
 def test_points_without_values_are_left_out():
-    assert [each.point for each in rank({"a": {0: 1.0}, "b": {}})] == ["a"]
+    assert [each.point_id for each in rank({"a": {0: 1.0}, "b": {}})] == ["a"]
     assert rank({}) == ()
