@@ -80,7 +80,12 @@ def as_options(given: Sequence[str], program: Any) -> list[str]:
     A flag may have one dash or two, underscores or dashes; a switch may be `--flag=true`,
     `--flag=false` or `--noflag`. The last of a switch counts.
     """
-    known = {_bare(flag): option for option in program.params for flag in option.opts}
+    known = {
+        _bare(flag): option
+        for option in program.params
+        for flag in (*option.opts, *option.secondary_opts)
+    }
+    negative = {_bare(flag) for option in program.params for flag in option.secondary_opts}
     spelt: list[str] = []
     for argument in given:
         if not argument.startswith("-") or len(argument.lstrip("-")) < 2:
@@ -97,7 +102,7 @@ def as_options(given: Sequence[str], program: Any) -> list[str]:
             spelt.append(argument if argument.startswith("--") else f"-{argument}")
         elif option.is_flag and (not equals or value.lower() in _SWITCHED):
             spelt = [other for other in spelt if other != option.opts[0]]
-            if on and _SWITCHED.get(value.lower(), True):
+            if (on and _SWITCHED.get(value.lower(), True)) != (name in negative):
                 spelt.append(option.opts[0])
         else:
             spelt.append(f"{option.opts[0]}{equals}{value}")

@@ -36,7 +36,7 @@ SAVED: Final = "save_restore repeat"
 BARE: Final = "bare loop"
 EMPTY: Final = "empty repeat"
 
-_OPTIONS: Final[Any] = options_class(load_class("save_restore"))
+OPTIONS: Final[Any] = options_class(load_class("save_restore"))
 _REPEATS: Final = 20
 _TURNS: Final = 3
 _WARMUPS: Final = 1
@@ -100,7 +100,7 @@ class Bare(Empty):
         target = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding), tree
         )
-        with _OPTIONS().orbax_context():
+        with OPTIONS().orbax_context():
             began = time.process_time()
             for index in range(context.options.repeats):
                 path = context.path / str(index)
@@ -211,7 +211,7 @@ def point_of(
 
 def saving_point(*, shape: Sequence[int] = _SHAPE) -> SweepPoint:
     """Returns a sweep point that saves and loads one array of float32, with all options default."""
-    options = dataclasses.asdict(_OPTIONS())
+    options = dataclasses.asdict(OPTIONS())
     return point_of("save_restore", options, shape=shape)
 
 

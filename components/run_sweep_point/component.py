@@ -15,7 +15,7 @@ def run_sweep_point(
     records: dsl.Output[dsl.Dataset],
     gcp_resources: dsl.OutputPath(str),  # type: ignore[valid-type]
     checkpoint: dsl.Input[dsl.Artifact] = None,
-    remove_repeated_dir: bool = False,
+    keep_data: bool = False,
     enable_hlo_dump: bool = False,
     measure_limits: bool = True,
     strict: bool = False,
@@ -50,7 +50,7 @@ def run_sweep_point(
         gcp_resources: The custom job that the step has created, as Google Cloud Pipeline Components
             name it: Vertex AI links to it, and a step that is started again goes on waiting for it.
         checkpoint: What the points load; it orders this step after the one that makes it.
-        remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+        keep_data: Whether the checkpoint data of each repeat stays.
         enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
         measure_limits: Whether to measure what the machine and the storage can do, once per run.
         strict: Whether a failed repeat fails the step.
@@ -74,7 +74,7 @@ def run_sweep_point(
         run_sweep_point(
             [point],
             output_directory,
-            remove_repeated_dir=remove_repeated_dir,
+            keep_data=keep_data,
             enable_hlo_dump=enable_hlo_dump,
             measure_limits=measure_limits,
             strict=strict,

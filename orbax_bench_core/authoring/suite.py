@@ -34,7 +34,8 @@ class TestSuite:
         skip_incompatible_mesh_configs: True: a mesh that does not fit is skipped, with a note.
         num_repeats: Measured repeats of each sweep point.
         local_directory: A directory on the local disk for benchmarks that use one.
-        remove_repeated_dir: Whether to delete checkpoint data after each repeat.
+        remove_repeated_dir: Whether checkpoint data is deleted after each repeat, as a job with
+            `max_to_keep` does; False keeps it.
         baseline_path: Stored baseline to compare with.
         baseline_capture_path: Directory to capture a baseline into.
     """
@@ -47,7 +48,7 @@ class TestSuite:
     skip_incompatible_mesh_configs: bool = True
     num_repeats: int = 1
     local_directory: str | None = None
-    remove_repeated_dir: bool = False
+    remove_repeated_dir: bool = True
     baseline_path: str | None = None
     baseline_capture_path: str | None = None
 
@@ -91,7 +92,7 @@ class TestSuite:
         # By name: all that measures stands above this room, which workers import without it.
         steps = importlib.import_module("orbax_bench_core.steps")
         settings = steps.RunSettings(
-            local_directory=self.local_directory, remove_repeated_dir=self.remove_repeated_dir
+            local_directory=self.local_directory, keep_data=not self.remove_repeated_dir
         )
         directories = (
             [self.output_dir]

@@ -54,10 +54,6 @@ def ab(
             help="Run the workers of one arm at a time, to save memory. TPUs always do this.",
         ),
     ] = False,
-    keep_data: Annotated[
-        bool,
-        typer.Option("--keep-data", help="Keep the checkpoints, which are deleted otherwise."),
-    ] = False,
     passport: PassportFile = None,
     *,
     flags: MeasureFlags,
@@ -87,7 +83,6 @@ def ab(
         flags,
         FlaggedComparison(arms=(baseline or [], candidate or []), same=same, passport=known),
         allow_inconclusive=allow_inconclusive,
-        remove_repeated_dir=not keep_data,
         take_turns=take_turns,
         process_noise=known and passports.processes_of(known),
     )

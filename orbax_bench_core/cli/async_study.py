@@ -62,4 +62,4 @@ def async_study(
             as_json=flags.as_json,
         )
         return
-    measure_suite(place, output_directory, flags, Study(), tells=False, remove_repeated_dir=True)
+    measure_suite(place, output_directory, flags, Study(), tells=False)

@@ -83,4 +83,4 @@ def bisect(
         )
         return BisectRun(loaded, directory, package, releases, passport=known, how=how).run()
 
-    measure_by(measure, suite, output_directory, flags, tells=False, remove_repeated_dir=True)
+    measure_by(measure, suite, output_directory, flags, tells=False)

@@ -95,7 +95,6 @@ def calibrate(
         flags,
         tells=False,
         stderr=True,
-        remove_repeated_dir=True,
     )
 
 

@@ -9,7 +9,7 @@ import os
 import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -61,6 +61,11 @@ PortRangeOption = Annotated[
         "only some through; otherwise any free one.",
     ),
 ]
+KEEP_DATA: Final = (
+    "Keep the checkpoint of each repeat. Otherwise it is deleted after its repeat, as a training "
+    "job deletes old ones; saves take longer where it is kept."
+)
+KeepData = Annotated[bool, typer.Option("--keep-data", "--keep_data", help=KEEP_DATA)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 
@@ -71,6 +76,7 @@ class MeasureFlags:
     local_directory: LocalDirectory = None
     override: Override = None
     devices: Devices = None
+    keep_data: KeepData = False
     no_lock: NoLock = False
     no_cluster: NoCluster = False
     host_wait: HostWait = 120
@@ -254,7 +260,12 @@ def measure_by(
     with notifiers.on_failure(name_in(suite), output_directory or "."), experiment.errors():
         loaded = load_for_hosts(suite, flags.override or (), cluster, experiment)
     directory = experiment.folder if output_directory is None else output_directory
-    settings |= {"local_directory": flags.local_directory, "devices": flags.devices}
+    settings = {
+        "local_directory": flags.local_directory,
+        "devices": flags.devices,
+        "keep_data": flags.keep_data,
+        **settings,
+    }
     if flags.port_range is not None:
         settings["host"] = LocalHost(ports=PortRange.parse(flags.port_range))
 

@@ -12,10 +12,10 @@ from orbax_bench_core.cli.arguments import (
     ShownMetrics,
     SuiteFile,
 )
-from orbax_bench_core.cli.hosts import MeasureFlags, measure_suite, takes_measure_flags
+from orbax_bench_core.cli.hosts import KEEP_DATA, MeasureFlags, measure_suite, takes_measure_flags
 
 
-@takes_measure_flags(without=("junit", "as_json"))
+@takes_measure_flags(without=("keep_data", "junit", "as_json"))
 def run(
     suite: SuiteFile,
     output_directory: OutputDirectory,
@@ -25,12 +25,12 @@ def run(
             "--enable-hlo-dump", "--enable_hlo_dump", help="Write XLA HLO protos to hlo_dump/."
         ),
     ] = False,
-    remove_repeated_dir: Annotated[
+    keep_data: Annotated[
         bool,
         typer.Option(
-            "--remove-repeated-dir",
-            "--remove_repeated_dir",
-            help="Delete checkpoint data after each repeat.",
+            "--keep-data/--remove-repeated-dir",
+            "--keep_data/--remove_repeated_dir",
+            help=KEEP_DATA,
         ),
     ] = False,
     baseline_path: Annotated[
@@ -92,7 +92,7 @@ def run(
         output_directory,
         flags,
         sweep,
-        remove_repeated_dir=remove_repeated_dir,
+        keep_data=keep_data,
         hlo_dump=enable_hlo_dump,
         new_limits=new_limits,
     )

@@ -75,6 +75,5 @@ def upgrade(
         flags,
         Upgrading(old=old, new=new, also=also or (), own=suite is not None, passport=known),
         allow_inconclusive=allow_inconclusive,
-        remove_repeated_dir=True,
         process_noise=known and passports.processes_of(known),
     )

@@ -133,6 +133,9 @@ class ExecutionConfig(ConfigModel):
         max_points: Sweep points that the suite may have, pairs counted once, at most 100,000. A
             suite of more is refused before anything runs, since a list too many multiplies them.
         verify: `digest` compares restored values with what was saved, outside the clock.
+        keep_data: Whether the checkpoint of each repeat stays in the run directory. Otherwise it is
+            deleted after its repeat, as a training job with `max_to_keep` does: the next save then
+            writes into memory that the page cache had before, not into memory never touched.
     """
 
     warmups: Annotated[int, pydantic.Field(ge=0, le=MAX_WARMUPS)] = 1
@@ -156,6 +159,7 @@ class ExecutionConfig(ConfigModel):
         pydantic.Field(gt=0, le=MOST_POINTS, exclude_if=lambda value: value == MAX_POINTS),
     ] = MAX_POINTS
     verify: Annotated[Literal["digest", "off"], pydantic.BeforeValidator(_off_is_a_word)] = "digest"
+    keep_data: Annotated[bool, pydantic.Field(exclude_if=lambda value: not value)] = False
 
     @pydantic.field_serializer("host_memory")
     def _as_it_was_given(self, value: tuple[HostMemory, ...]) -> object:

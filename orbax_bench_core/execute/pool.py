@@ -53,7 +53,7 @@ class WorkerPool:
     ) -> None:
         """Describes the workers; none is started yet."""
         self._root = str(session.directory.root)
-        self._settings = session.settings
+        self._settings, self._keep_data = session.settings, session.keeps_data
         self._unmade = unmade
         self._share = share
         self._meanwhile = meanwhile
@@ -220,7 +220,7 @@ class WorkerPool:
                 num_processes=processes,
                 coordinator=coordinator,
                 local_directory=self._settings.local_directory,
-                remove_repeated_dir=self._settings.remove_repeated_dir,
+                keep_data=self._keep_data,
                 soak=self._settings.soak,
             )
             for process_id in range(processes)

@@ -68,7 +68,7 @@ class Runner:
 
     def __init__(self, session: Session, pool: WorkerPool) -> None:
         """Hands the repeats of `session` to the workers of `pool`."""
-        self._keep_data = not session.settings.remove_repeated_dir
+        self._keep_data = session.keeps_data
         self._run = session.directory
         self._info = session.info
         self._code = session.code

@@ -40,7 +40,7 @@ class RunSettings:
 
     Attributes:
         local_directory: Scratch directory on the local disk, for benchmarks that use one.
-        remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+        keep_data: Whether the checkpoint data of each repeat stays, whatever the suite says.
         hlo_dump: Whether XLA writes its HLO protos to `hlo_dump/` in the run directory.
         devices: Simulated CPU devices over all processes; None takes what each mesh needs.
         take_turns: Whether workers with different needs never live at the same time.
@@ -60,7 +60,7 @@ class RunSettings:
     """
 
     local_directory: str | None = None
-    remove_repeated_dir: bool = False
+    keep_data: bool = False
     hlo_dump: bool = False
     devices: int | None = None
     take_turns: bool = False
@@ -275,6 +275,11 @@ class Session:
     def whole(self) -> bool:
         """Whether all of the run is measured here, and no other step measures the rest of it."""
         return len(self.entries) == len(self.info.expansion.points)
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether the checkpoint of each repeat stays: the suite or the command asks for it."""
+        return self.settings.keep_data or self.info.execution.keep_data
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

@@ -76,7 +76,7 @@ def launch_batch(
     ids = [entry.id for entry in session.entries]
     said = _said(session.entries)
     flags = {
-        "--remove-repeated-dir": settings.remove_repeated_dir,
+        "--keep-data": settings.keep_data,
         "--enable-hlo-dump": settings.hlo_dump,
         "--no-limits": not limits,
         "--strict": strict,

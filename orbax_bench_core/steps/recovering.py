@@ -32,7 +32,7 @@ class Drills(Experiment):
     """
 
     again: ClassVar = "recovery"
-    changes: ClassVar = {"drill": True, "remove_repeated_dir": True}
+    changes: ClassVar = {"drill": True}
     added: Mapping[PhaseName, float] = dataclasses.field(default_factory=dict)
 
     def overrides(self, suite: Suite) -> list[str]:

@@ -96,7 +96,7 @@ class Soaking(Experiment):
     """
 
     again: ClassVar = "soak"
-    changes: ClassVar = {"soak": True, "remove_repeated_dir": True}
+    changes: ClassVar = {"soak": True}
     goal: SoakGoal = SoakGoal(saves=FEWEST)
     limit_mib: float = LIMIT_MIB
 

@@ -49,8 +49,8 @@ def check_room(session: Session) -> None:
         if room.needed > room.free:
             session.say(
                 f"warning: {room.place} has {num_bytes(room.free)} free, and this run will keep "
-                f"{num_bytes(room.needed)} of checkpoints there; --remove-repeated-dir deletes "
-                "each after its repeat"
+                f"{num_bytes(room.needed)} of checkpoints there; without "
+                "--keep-data and `execution.keep_data` each is deleted after its repeat"
             )
 
 
@@ -82,7 +82,7 @@ def _points(session: Session) -> Iterable[SweepPoint]:
 
 def _kept(session: Session, point: SweepPoint) -> int:
     """Returns how many checkpoints of a point a run leaves that are not there yet."""
-    if session.settings.remove_repeated_dir or session.pairs or session.settings.soak:
+    if session.pairs or not session.keeps_data:
         return 0
     records = Path(str(session.directory.root)) / "records" / point.id
     return sum(

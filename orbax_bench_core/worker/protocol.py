@@ -43,7 +43,7 @@ class WorkerSetup(ResultModel):
         num_processes: How many workers JAX joins.
         coordinator: Address at which worker 0 coordinates them; None for a worker on its own.
         local_directory: Scratch directory on the local disk, for benchmarks that use one.
-        remove_repeated_dir: Whether checkpoint data is deleted after each repeat.
+        keep_data: Whether the checkpoint data of each repeat stays.
         parent: Process id of the orchestrator, with which the worker ends; None where a launcher
             started it.
         environment: Name of the environment whose Python its machine has started; empty for the
@@ -59,7 +59,7 @@ class WorkerSetup(ResultModel):
     num_processes: int = 1
     coordinator: str | None = None
     local_directory: str | None = None
-    remove_repeated_dir: bool = False
+    keep_data: bool = False
     parent: int | None = None
     environment: str = ""
     interpreter: str = ""

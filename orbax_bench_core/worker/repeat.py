@@ -239,7 +239,7 @@ class _Repeat:
         """Removes this host's own scratch; what the hosts share goes when all are done with it."""
         if self._trains_until_killed:
             return  # the life that follows goes on with it
-        if self._setup.remove_repeated_dir or self._task.warmup:
+        if self._task.warmup or not self._setup.keep_data:
             with contextlib.suppress(OSError):  # a measured repeat is not lost for its scratch
                 self._remove_local_data()
 

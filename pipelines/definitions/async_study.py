@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from orbax_bench_pipelines.definitions.pipeline import REMOVE_DATA, Finished, Pipeline
+from orbax_bench_pipelines.definitions.pipeline import KEEP_DATA, Finished, Pipeline
 from orbax_bench_pipelines.definitions.steps import Steps
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ ASYNC_STUDY = Pipeline(
     "model.",
     suite="The suite file, word for word; it sweeps `async_enabled: [false, true]` over "
     "checkpoints of several sizes.",
-    own=(REMOVE_DATA,),
+    own=(KEEP_DATA,),
     add=add,
     conclude=conclude,
     measuring={"measure_limits": False},

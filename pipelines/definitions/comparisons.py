@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_pipelines.definitions.pipeline import (
+    KEEP_DATA,
     LOCK,
-    REMOVE_DATA,
     Finished,
     Parameter,
     Pipeline,
@@ -172,7 +172,7 @@ REGRESSION = Pipeline(
             "Whether INCONCLUSIVE leaves the pipeline successful; never where an arm lacks an "
             "operation.",
         ),
-        REMOVE_DATA,
+        KEEP_DATA,
         LOCK,
     ),
     add=add_regression,
@@ -196,7 +196,7 @@ FRAMEWORK_COMPARISON = Pipeline(
             "An `arms` block, as YAML, for a suite that has none, such as `{baseline: {generator: "
             "pytorch_dcp}, candidate: {generator: save_restore}}`.",
         ),
-        REMOVE_DATA,
+        KEEP_DATA,
     ),
     add=add_comparison,
     conclude=conclude_comparison,
@@ -215,7 +215,7 @@ CALIBRATION = Pipeline(
         Parameter(
             "passport", "", "Where to write the noise passport; empty for the artifact alone."
         ),
-        REMOVE_DATA,
+        KEEP_DATA,
     ),
     add=add_calibration,
     conclude=conclude_calibration,

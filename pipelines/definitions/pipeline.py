@@ -33,9 +33,7 @@ FIXTURE = Parameter(
 POINTS_PER_STEP = Parameter(
     "points_per_step", 0, "Points that one step measures; 0 for so many that it takes minutes."
 )
-REMOVE_DATA = Parameter(
-    "remove_repeated_dir", True, "Whether checkpoint data is deleted after each repeat."
-)
+KEEP_DATA = Parameter("keep_data", False, "Whether the checkpoint data of each repeat stays.")
 LOCK = Parameter(
     "lock", True, "Whether a step waits until nothing else of ours measures on its machine."
 )

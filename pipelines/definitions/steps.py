@@ -143,7 +143,7 @@ def _add_slices(pipeline: "Pipeline", placement: Placement, given: Mapping[str, 
     directory = given["output_directory"]
     if placement.folder_per_run:
         directory = folder(directory, folder_per_run=True)
-    inputs = ("remove_repeated_dir", "enable_hlo_dump", "measure_limits", "lock")
+    inputs = ("keep_data", "enable_hlo_dump", "measure_limits", "lock")
     measuring = {name: given[name] for name in inputs if name in given}
     arms = given.get("arms", "") if pipeline.arms is None else pipeline.arms
     for shape in placement.slices:

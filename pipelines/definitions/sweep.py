@@ -2,7 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from orbax_bench_pipelines.definitions.pipeline import LOCK, Finished, Parameter, Pipeline
+from orbax_bench_pipelines.definitions.pipeline import (
+    KEEP_DATA,
+    LOCK,
+    Finished,
+    Parameter,
+    Pipeline,
+)
 from orbax_bench_pipelines.definitions.steps import Steps
 
 if TYPE_CHECKING:
@@ -53,9 +59,7 @@ SWEEP = Pipeline(
         Parameter(
             "baseline", "", "A stored baseline or a run directory to compare with; empty for none."
         ),
-        Parameter(
-            "remove_repeated_dir", False, "Whether checkpoint data is deleted after each repeat."
-        ),
+        KEEP_DATA,
         Parameter(
             "enable_hlo_dump", False, "Whether XLA writes its HLO protos into the run directory."
         ),

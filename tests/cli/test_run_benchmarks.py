@@ -9,7 +9,10 @@ import typer
 from orbax_bench_core import run_benchmarks
 from orbax_bench_core.cli.arguments import OutputDirectory, SuiteFile
 
-Removes = Annotated[bool, typer.Option("--remove-repeated-dir", "--remove_repeated_dir")]
+Keeps = Annotated[
+    bool,
+    typer.Option("--keep-data/--remove-repeated-dir", "--keep_data/--remove_repeated_dir"),
+]
 
 
 @pytest.fixture
@@ -22,7 +25,7 @@ def taken(monkeypatch):
         def run(
             suite: SuiteFile,
             output_directory: OutputDirectory = "none",
-            remove_repeated_dir: Removes = False,
+            keep_data: Keeps = False,
         ) -> None:
             seen.update(locals())
 
@@ -31,7 +34,7 @@ def taken(monkeypatch):
         with pytest.raises(SystemExit) as ended:
             run_benchmarks.main(given or None)
         assert not ended.value.code
-        return seen["suite"], seen["output_directory"], seen["remove_repeated_dir"]
+        return seen["suite"], seen["output_directory"], seen["keep_data"]
 
     return find
 
@@ -51,18 +54,21 @@ def taken(monkeypatch):
         (["--config_file=s", "-output_directory", "out"], ("s", "out", False)),
         (["--output_directory", "config_file", "--config_file=s"], ("s", "config_file", False)),
         (["-o", "out", "--config_file=s"], ("s", "out", False)),
-        (["-remove_repeated_dir", "--config_file=s"], ("s", "none", True)),
-        (["--remove_repeated-dir", "--config_file=s"], ("s", "none", True)),
-        (["--remove_repeated_dir=true", "--config_file=s"], ("s", "none", True)),
-        (["--remove_repeated_dir=False", "--config_file=s"], ("s", "none", False)),
-        (["--noremove_repeated_dir", "--config_file=s"], ("s", "none", False)),
+        (["-remove_repeated_dir", "--config_file=s"], ("s", "none", False)),
+        (["--remove_repeated-dir", "--config_file=s"], ("s", "none", False)),
+        (["--remove_repeated_dir=true", "--config_file=s"], ("s", "none", False)),
+        (["--remove_repeated_dir=False", "--config_file=s"], ("s", "none", True)),
+        (["--noremove_repeated_dir", "--config_file=s"], ("s", "none", True)),
+        (["-keep_data", "--config_file=s"], ("s", "none", True)),
+        (["--keep-data=false", "--config_file=s"], ("s", "none", False)),
+        (["--keep_data", "--remove_repeated_dir", "--config_file=s"], ("s", "none", False)),
         (
             ["--remove-repeated-dir", "--noremove-repeated-dir", "--config_file=s"],
-            ("s", "none", False),
+            ("s", "none", True),
         ),
         (
             ["--noremove_repeated_dir", "--remove_repeated_dir", "--config_file=s"],
-            ("s", "none", True),
+            ("s", "none", False),
         ),
     ],
 )

@@ -167,12 +167,16 @@ def test_a_record_that_cannot_be_written_ends_the_run_and_loses_nothing(orchestr
     assert run.repeat("unrecorded") == {}
 
 
-def test_warm_ups_are_recorded_apart_and_leave_no_data(orchestrate):
+@pytest.mark.parametrize("keep", [False, True], ids=["deleted", "kept"])
+def test_warm_ups_are_recorded_apart_and_only_repeats_leave_data_where_it_is_kept(
+    orchestrate, keep
+):
     run = orchestrate("behave")
-    run.run(warmups=2)
+    run.run(warmups=2, repeats=2, keep_data=keep)
     warmups = sorted(path.parent.name for path in run.directory.glob("records/*/warmup_*/*.json"))
     assert warmups == ["warmup_0", "warmup_1"]
-    assert [path.name for path in run.directory.glob("Scripted_*/*_*")] == ["repeat_0"]
+    left = sorted(path.name for path in run.directory.glob("Scripted_*/*_*"))
+    assert left == (["repeat_0", "repeat_1"] if keep else [])
     assert run.record("behave").status == "passed"
 
 

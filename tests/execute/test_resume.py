@@ -54,7 +54,12 @@ def mid_save(run):
 
 def mid_repeat(run):
     """Whether a repeat of the fake worker after the first finished one is under way."""
-    return finished(run) >= 1 and len(list(run.directory.glob("*/repeat_*/saved_by_0"))) >= 2
+    return finished(run) >= 1 and any(
+        not (
+            run.directory / "records" / folder.parent.name.rpartition("_")[2] / folder.name
+        ).exists()
+        for folder in run.directory.glob("Scripted_*/repeat_*")
+    )
 
 
 def worker_of(process):

@@ -157,7 +157,7 @@ def suite(**blocks):
     return yaml.safe_dump(
         {
             "suite_name": "blocks",
-            "execution": {"retries": 0, "warmups": 0},
+            "execution": {"retries": 0, "warmups": 0, "keep_data": True},
             "checkpoint_configs": [SPEC],
             "mesh_configs": [{"mesh_axes": ["d"], "ici_parallelism": {"d": 2}}],
             "benchmarks": [{"generator": "save_restore", "options": {}}],

@@ -290,7 +290,7 @@ def test_a_reason_is_of_an_option_that_there_is():
 def test_both_values_of_every_option_arrive(suite_run, tmp_path):
     """One run on one process; two points of each benchmark."""
     old = suite_run(suite({"save_restore": [{}], "safetensors_load": [{}]}))
-    assert old.run()[0] == 0
+    assert old.run("--keep-data")[0] == 0
     old.directory = old.directory.rename(tmp_path / "old")
     (checkpoint,) = old.directory.glob("*/repeat_0/ckpt")
     (model,) = old.directory.glob("*/repeat_0/model")

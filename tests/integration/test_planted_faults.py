@@ -182,7 +182,8 @@ def test_a_flipped_byte_is_never_verified(planted, tmp_path):
 
     def measure(name, benchmark):
         (tmp_path / f"{name}.yaml").write_text(DATA + benchmark)
-        return run.command("run", tmp_path / f"{name}.yaml", "-o", tmp_path / name, "--no-lock")
+        file, out = tmp_path / f"{name}.yaml", tmp_path / name
+        return run.command("run", file, "-o", out, "--no-lock", "--keep-data")
 
     assert measure("made", SAVE)[0] == 0
     (chunks,) = (tmp_path / "made").glob("save_restore_*/repeat_0/**/w")

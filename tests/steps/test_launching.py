@@ -111,13 +111,13 @@ def test_what_is_asked_of_the_step_is_asked_of_the_hosts(told, point):
             [one],
             out,
             hosts=PointHosts(launcher="told"),
-            settings=RunSettings(remove_repeated_dir=True, hlo_dump=True),
+            settings=RunSettings(keep_data=True, hlo_dump=True),
             limits=False,
             strict=True,
             lock=False,
         )
     [(launch, _)] = told.launches
-    flags = "--remove-repeated-dir --enable-hlo-dump --no-limits --strict --no-lock"
+    flags = "--keep-data --enable-hlo-dump --no-limits --strict --no-lock"
     assert launch.command[6:] == tuple(flags.split())
     assert parse(launch.command[1:]) == "orbax-bench step run-sweep-point"
 

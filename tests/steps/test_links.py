@@ -169,7 +169,7 @@ def test_pages_take_the_place_of_links(run, outside, precious):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", [(), ("--remove-repeated-dir",)], ids=["kept", "removed"])
+@pytest.mark.parametrize("flags", [("--keep-data",), ()], ids=["kept", "removed"])
 def test_a_run_measures_and_removes_nothing_behind_a_link(tmp_path, outside, precious, flags):
     suite = tmp_path / "suite.yaml"
     suite.write_text(SUITE)
@@ -210,7 +210,10 @@ def test_a_run_replaces_a_link_to_data_by_data(tmp_path, outside, precious):
     run = RunDirectory(str(tmp_path / "run"))
     data = Path(run.data_path(point, 0, warmup=False))
     link(data, outside / "repeat_0")
-    assert orbax_bench("run", suite, "-o", run.root, "--no-limits", "--no-lock").code == 0
+    assert (
+        orbax_bench("run", suite, "-o", run.root, "--no-limits", "--no-lock", "--keep-data").code
+        == 0
+    )
     assert data.is_dir()
     assert not data.is_symlink()
 
@@ -221,7 +224,7 @@ def test_scratch_on_a_local_disk_is_not_emptied_behind_a_link(tmp_path, outside,
     suite.write_text(SUITE)
     [point] = expand(load_suite(str(suite))).points
     link(tmp_path / "disk" / point.directory, outside)
-    flags = ("--local-directory", tmp_path / "disk", "--remove-repeated-dir")
+    flags = ("--local-directory", tmp_path / "disk")
     ended = orbax_bench("run", suite, "-o", tmp_path / "run", "--no-limits", "--no-lock", *flags)
     assert ended.code in (1, 2)
     assert "A link, through which" in ended.out + ended.err

@@ -46,19 +46,21 @@ def free(monkeypatch):
 
 
 def test_what_is_kept_counts_once_for_each_repeat(session):
-    (room,) = rooms(session()[0])
+    (room,) = rooms(session(keep_data=True)[0])
+    assert (room.needed, room.largest) == (8 * MIB, MIB)
+    (room,) = rooms(session(more="execution: {keep_data: true}")[0])
     assert (room.needed, room.largest) == (8 * MIB, MIB)
 
 
 def test_what_is_deleted_needs_room_once(session):
-    (room,) = rooms(session(remove_repeated_dir=True)[0])
+    (room,) = rooms(session()[0])
     assert (room.needed, room.largest) == (0, MIB)
     (room,) = rooms(session(more="arms: {}")[0])
     assert (room.needed, room.largest) == (0, MIB)
 
 
 def test_repeats_that_are_there_need_no_room_again(session):
-    begun, _ = session()
+    begun, _ = session(keep_data=True)
     begun.directory.root.joinpath("records", begun.plain[0].id, "repeat_1").mkdir(parents=True)
     assert rooms(begun)[0].needed == 7 * MIB
 
@@ -67,25 +69,25 @@ def test_each_storage_is_a_disk_of_its_own_and_buckets_are_not_known(
     session, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
-    begun, _ = session(more=f"storage: [gs://bucket/x, {tmp_path}]")
+    begun, _ = session(more=f"storage: [gs://bucket/x, {tmp_path}]", keep_data=True)
     (room,) = rooms(begun)
     assert room.needed == 8 * MIB
 
 
 def test_enough_room_is_not_mentioned(session, free):
     free(9)
-    begun, said = session()
+    begun, said = session(keep_data=True)
     check_room(begun)
     assert said == []
 
 
 def test_a_disk_that_will_be_full_is_a_warning_that_says_what_to_do(session, free):
     free(7)
-    begun, said = session()
+    begun, said = session(keep_data=True)
     check_room(begun)
     (line,) = said
     assert "has 7 MiB free, and this run will keep 8 MiB of checkpoints there" in line
-    assert "--remove-repeated-dir" in line
+    assert "without --keep-data and `execution.keep_data`" in line
 
 
 def test_a_checkpoint_that_does_not_fit_is_refused(session, free):
@@ -97,7 +99,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(session, free):
 
 def test_values_that_compress_are_given_a_chance(session, free):
     free(70)
-    begun, said = session(size=100, remove_repeated_dir=True)
+    begun, said = session(size=100)
     check_room(begun)
     assert said == []
 
@@ -107,4 +109,4 @@ def test_a_disk_that_cannot_be_asked_stops_nothing(session, monkeypatch):
         raise PermissionError
 
     monkeypatch.setattr(shutil, "disk_usage", unknown)
-    assert rooms(session()[0]) == []
+    assert rooms(session(keep_data=True)[0]) == []

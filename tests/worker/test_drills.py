@@ -51,7 +51,6 @@ def live(folder, drill, make_point):
         x64=False,
         num_devices=1,
         local_directory=local,
-        remove_repeated_dir=True,
     )
     return run_repeat(task, setup, StateCache(), {}, "worker", lambda _: None)
 

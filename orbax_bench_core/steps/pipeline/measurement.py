@@ -23,7 +23,7 @@ def run_sweep_point(
     points: Sequence[str],
     output_directory: str,
     *,
-    remove_repeated_dir: bool = False,
+    keep_data: bool = False,
     enable_hlo_dump: bool = False,
     measure_limits: bool = True,
     strict: bool = False,
@@ -48,7 +48,7 @@ def run_sweep_point(
         points (POINT...): Ids of points, as plan-sweep returned them, or points as JSON, or @FILE
             that holds some: what --result has written does.
         output_directory: The run directory that plan-sweep began.
-        remove_repeated_dir: Delete checkpoint data after a repeat.
+        keep_data: Keep the checkpoint data of each repeat, which is deleted otherwise.
         enable_hlo_dump: Write XLA HLO protos to hlo_dump/.
         measure_limits: Whether to measure what the machine and the storage can do, once per run.
         strict: Exit with 1 when a repeat failed.
@@ -80,7 +80,7 @@ def run_sweep_point(
     if not given:
         raise UserError("there is no point to measure: give ids, as plan-sweep returned them")
     how = RunSettings(
-        remove_repeated_dir=remove_repeated_dir,
+        keep_data=keep_data,
         hlo_dump=enable_hlo_dump,
         expect=expected_devices(expect),
     )
