@@ -1,1 +1,1 @@
-"""Built-in benchmarks, one per file."""
+"""Built-in benchmarks, one file per family."""

@@ -1,9 +1,8 @@
-"""Steps of a training run, saved with Orbax's v0 `CheckpointManager`; restore of the last one."""
+"""Steps saved, kept and deleted by Orbax's v0 `CheckpointManager`."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from orbax_bench_core.authoring import (
     LATER,
@@ -11,14 +10,16 @@ from orbax_bench_core.authoring import (
     Sweepable,
     TestContext,
     TestResult,
-    VerificationError,
+    UnmetNeed,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support.needs import require_tree
+from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
 from orbax_bench_core.benchmarks.support.options import BoundedOptions, delete_if_scarce
-from orbax_bench_core.benchmarks.support.v0 import (
+from orbax_bench_core.benchmarks.support.saving import (
+    check_steps,
     measure_step,
     open_checkpoint_manager,
+    pytree_restore,
     restore_target,
 )
 from orbax_bench_core.measure import Metrics
@@ -87,11 +88,10 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
                     step,
                     tree=tree,
                     arguments=arguments,
-                    directory=directory,
                     asynchronous=options.async_enabled,
                 )
             ]
-            _check_steps(manager, saved, options)
+            check_steps(manager, saved[-options.max_to_keep :])
             delete_if_scarce(tree)
             arguments = ocp.args.Composite(
                 pytree=ocp.args.StandardRestore(target),
@@ -111,7 +111,163 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
         return TestResult(metrics=metrics)
 
 
-def _check_steps(manager: Any, saved: list[int], options: CheckpointManagerOptions) -> None:
-    expected, found = saved[-options.max_to_keep :], sorted(manager.all_steps())
-    if found != expected:
-        raise VerificationError(f"the manager should hold the steps {expected}; it holds {found}")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointManagerPerfOptions(BoundedOptions):
+    """Options of `checkpoint_manager_perf`.
+
+    Attributes:
+        use_ocdbt: Store arrays in OCDBT, a database of few files, rather than a folder per array.
+        use_zarr3: Store arrays as Zarr v3 rather than v2.
+        train_steps: How many steps to train; each is saved.
+    """
+
+    use_ocdbt: Sweepable[bool] = True
+    use_zarr3: Sweepable[bool] = False
+    train_steps: Sweepable[int] = 20
+
+    least = {"train_steps": 1}
+
+
+@benchmark_options(CheckpointManagerPerfOptions)
+class CheckpointManagerPerf(BenchmarksGenerator[CheckpointManagerPerfOptions]):
+    """Measures a `train_step`, then `save_blocking`, `save_background` and `save`, for each step.
+
+    The manager saves continuously and keeps the latest checkpoint only, so a save also deletes the
+    one before. At last it measures one `restore`, which is verified outside the clock. A step
+    updates every array in the buffer that it lies in; before the last save the arrays are set back
+    to the values that a restore is compared with.
+    """
+
+    def test_fn(self, context: TestContext[CheckpointManagerPerfOptions]) -> TestResult:
+        """Trains, saves every step, and restores the last."""
+        import jax
+        import orbax.checkpoint as ocp
+
+        from orbax_bench_core.benchmarks.support.training import Training
+        from orbax_bench_core.state import tree_bytes
+
+        metrics, options = Metrics(), context.options
+        tree, directory = require_tree(context, "checkpoint_manager_perf"), context.path / "steps"
+        target = restore_target(tree)
+        # The handler is given, not implied: what is implied ignores both options.
+        handler = ocp.PyTreeCheckpointHandler(
+            use_ocdbt=options.use_ocdbt, use_zarr3=options.use_zarr3
+        )
+        training = Training(tree, matrix_size=1)
+        training.steps(1)  # compiles
+        last = options.train_steps - 1
+        policies = require_orbax_module("checkpoint_managers", "checkpoint_manager_perf")
+        with open_checkpoint_manager(
+            directory,
+            handlers={"pytree_item": handler},
+            save_decision_policy=policies.ContinuousCheckpointingPolicy(),
+            preservation_policy=policies.LatestN(n=1),
+        ) as manager:
+            for step in range(options.train_steps):
+                with metrics.measure("train_step"):
+                    training.steps(1)
+                if step == last:
+                    training.restart()
+                measure_step(
+                    metrics,
+                    context,
+                    manager,
+                    step,
+                    tree=training.state,
+                    arguments=ocp.args.Composite(pytree_item=ocp.args.PyTreeSave(training.state)),
+                )
+            check_steps(manager, [last])
+            del training
+            arguments = ocp.args.Composite(pytree_item=pytree_restore(target, item=target))
+            context.prepare_load("restore", directory / str(last))
+            with metrics.measure("restore", num_bytes=tree_bytes(tree)):
+                restored = manager.restore(last, args=arguments)["pytree_item"]
+                jax.block_until_ready(restored)
+        context.verify(restored)
+        return TestResult(metrics=metrics)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DeleterOptions(BoundedOptions):
+    """Options of `deleter`.
+
+    Attributes:
+        save_interval_steps: Save every so many steps, and the first one.
+        max_to_keep: How many of the latest checkpoints the manager keeps. It deletes the others by
+            itself, in `save_background`, and these cannot be deleted once more: for `delete` to be
+            measured it must be 2 or more.
+        train_steps: How many steps to offer to the manager.
+        num_deletion_threads: How many threads delete the files of one checkpoint.
+    """
+
+    save_interval_steps: Sweepable[int] = 1
+    max_to_keep: Sweepable[int] = 1
+    train_steps: Sweepable[int] = 5
+    num_deletion_threads: Sweepable[int] = 1
+
+    least = {
+        "save_interval_steps": 1,
+        "max_to_keep": 1,
+        "train_steps": 2,
+        "num_deletion_threads": 1,
+    }
+
+
+@benchmark_options(DeleterOptions)
+class Deleter(BenchmarksGenerator[DeleterOptions]):
+    """Measures, for each step but the first, the save and the `delete` of the one saved before.
+
+    The saves give `save_blocking`, `save_background` and `save`. What the manager deletes by itself
+    shows in the `7_overhead/delete_standard_s` of `save_background`. The last checkpoint is
+    restored and verified outside the clock.
+    """
+
+    def test_fn(self, context: TestContext[DeleterOptions]) -> TestResult:
+        """Saves step by step, and deletes behind itself."""
+        import orbax.checkpoint as ocp
+
+        from orbax_bench_core.state import tree_bytes
+
+        metrics, options = Metrics(), context.options
+        tree, directory = require_tree(context, "deleter"), context.path / "steps"
+        _require_deletable(options)
+        arguments = ocp.args.Composite(
+            pytree=ocp.args.StandardSave(tree), json_item=ocp.args.JsonSave({"a": 1})
+        )
+        with open_checkpoint_manager(
+            directory,
+            save_interval_steps=options.save_interval_steps,
+            max_to_keep=options.max_to_keep,
+            num_deletion_threads=options.num_deletion_threads,
+        ) as manager:
+            saved: list[int] = []
+            for step in range(options.train_steps):
+                if not measure_step(
+                    metrics,
+                    context,
+                    manager,
+                    step,
+                    tree=tree,
+                    arguments=arguments,
+                ):
+                    continue
+                if saved and saved[-1] in manager.all_steps():
+                    with metrics.measure("delete", num_bytes=tree_bytes(tree)):
+                        manager.delete(saved[-1])
+                saved.append(step)
+            if context.verifier is not None:
+                target = ocp.args.StandardRestore(restore_target(tree))
+                restored = manager.restore(saved[-1], args=ocp.args.Composite(pytree=target))
+                context.verify(restored["pytree"])
+        return TestResult(metrics=metrics)
+
+
+def _require_deletable(options: DeleterOptions) -> None:
+    saved = len(range(0, options.train_steps, options.save_interval_steps))
+    if saved < 2 or options.max_to_keep < 2:
+        raise UnmetNeed(
+            "deleter needs a checkpoint that the manager has not deleted by itself: set "
+            "max_to_keep to 2 or more, and train_steps so that 2 or more are saved; with "
+            f"max_to_keep: {options.max_to_keep}, train_steps: {options.train_steps} and "
+            f"save_interval_steps: {options.save_interval_steps} there is none"
+        )

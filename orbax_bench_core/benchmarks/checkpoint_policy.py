@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
@@ -14,10 +14,111 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support.needs import require_tree
+from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
-from orbax_bench_core.benchmarks.support.v0 import Policies, open_checkpoint_manager, restore_target
+from orbax_bench_core.benchmarks.support.saving import (
+    open_checkpoint_manager,
+    pytree_restore,
+    restore_target,
+)
 from orbax_bench_core.measure import Metrics
+
+_NEEDS: Final[Mapping[str, Mapping[str, str | None]]] = {
+    "preservation_policies": {
+        "LatestN": "n",
+        "EveryNSeconds": "interval_secs",
+        "EveryNSteps": "interval_steps",
+        "CustomSteps": "custom_steps",
+    },
+    "save_decision_policies": {
+        "FixedIntervalPolicy": "interval_steps",
+        "SpecificStepsPolicy": "custom_steps",
+        "ContinuousCheckpointingPolicy": "minimum_interval_secs",
+        "InitialSavePolicy": None,
+        "PreemptionSavePolicy": None,
+    },
+}
+_MAY_BE_ABSENT: Final = {"n", "minimum_interval_secs"}
+_CLASS: Final = {"PreemptionSavePolicy": "PreemptionCheckpointingPolicy"}
+_FIELD: Final = {
+    ("FixedIntervalPolicy", "interval_steps"): "interval",
+    ("SpecificStepsPolicy", "custom_steps"): "steps",
+    ("CustomSteps", "custom_steps"): "steps",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """One policy, and the value of its parameter where it has one."""
+
+    policy_type: str
+    parameter: str | None = None
+    value: Any = None
+
+    def make(self) -> Any:
+        """Returns Orbax's policy."""
+        orbax = require_orbax_module("checkpoint_managers", "checkpoint_policy")
+        kind = getattr(orbax, _CLASS.get(self.policy_type, self.policy_type))
+        if self.parameter is None:
+            return kind()
+        field = _FIELD.get((self.policy_type, self.parameter), self.parameter)
+        return kind(**{field: self.value})
+
+
+@dataclasses.dataclass(frozen=True)
+class Policies:
+    """Policies of a manager: which steps it saves, and which of them it keeps."""
+
+    preservation_policies: Sequence[Policy]
+    save_decision_policies: Sequence[Policy]
+    expected_preserve_checkpoints: Sequence[int] = ()
+
+    @classmethod
+    def from_dict(cls, given: Any) -> Policies:
+        """Reads one entry of `checkpoint_policies_options`."""
+        if not isinstance(given, Mapping):
+            raise ValueError(f"checkpoint_policies_options takes mappings, got {given!r}")
+        lists = {}
+        for key in _NEEDS:
+            if not isinstance(given.get(key), list | tuple) or not given[key]:
+                raise ValueError(f"checkpoint_policies_options needs a list of {key}")
+            lists[key] = tuple(_policy(key, entry) for entry in given[key])
+        unknown = set(given) - {*_NEEDS, "expected_preserve_checkpoints"}
+        if unknown:
+            raise ValueError(f"checkpoint_policies_options has no {', '.join(sorted(unknown))}")
+        return cls(
+            **lists, expected_preserve_checkpoints=given.get("expected_preserve_checkpoints") or ()
+        )
+
+    def manager_options(self) -> dict[str, Any]:
+        """Returns the fields of `CheckpointManagerOptions` that these policies are."""
+        orbax = require_orbax_module("checkpoint_managers", "checkpoint_policy")
+        return {
+            "preservation_policy": orbax.AnyPreservationPolicy(
+                [policy.make() for policy in self.preservation_policies]
+            ),
+            "save_decision_policy": orbax.AnySavePolicy(
+                [policy.make() for policy in self.save_decision_policies]
+            ),
+        }
+
+
+def _policy(key: str, entry: Any) -> Policy:
+    known = _NEEDS[key]
+    name = str(entry.get("policy_type")) if isinstance(entry, Mapping) else ""
+    if name not in known:
+        raise ValueError(f"{key}: policy_type must be one of {', '.join(known)}; got {entry!r}")
+    parameter = known[name]
+    unknown = set(entry) - {"policy_type", parameter}
+    if unknown:
+        takes = f"takes {parameter}" if parameter else "takes no parameter"
+        raise ValueError(f"{key}: {name} {takes}, got {', '.join(sorted(unknown))}")
+    if parameter is None:
+        return Policy(name)
+    value = entry.get(parameter)
+    if value is None and parameter not in _MAY_BE_ABSENT:
+        raise ValueError(f"{key}: {name} needs {parameter}")
+    return Policy(name, parameter, value)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,14 +182,8 @@ class CheckpointPolicy(BenchmarksGenerator[CheckpointPolicyOptions]):
             _check_steps(manager.all_steps(), policies)
             if context.verifier is not None:
                 target = restore_target(tree)
-                restored = manager.restore(
-                    manager.latest_step(),
-                    args=ocp.args.PyTreeRestore(
-                        target,
-                        restore_args=ocp.checkpoint_utils.construct_restore_args(target),
-                    ),
-                )
-                context.verify(restored)
+                arguments = pytree_restore(target, item=target)
+                context.verify(manager.restore(manager.latest_step(), args=arguments))
         return TestResult(metrics=metrics)
 
 

@@ -64,14 +64,7 @@ class NnxRestore(BenchmarksGenerator[NnxRestoreOptions]):
         tree = nnx.onto(context.pytree, saved_from)
         target = nnx.target_on(context.pytree, restored_on)
         with options.orbax_context():
-            measure_save(
-                metrics,
-                context,
-                path,
-                tree,
-                asynchronous=options.async_enabled,
-                collectors=options.collectors,
-            )
+            measure_save(metrics, context, path, tree)
             context.prepare_load("load", path)
             with metrics.measure("load", options.collectors, num_bytes=tree_bytes(tree)):
                 restored = jax.block_until_ready(orbax_api.load(path, target))

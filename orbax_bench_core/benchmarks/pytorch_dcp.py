@@ -1,9 +1,11 @@
-"""Save and load with PyTorch's distributed checkpoint (DCP)."""
+"""Save and load with PyTorch's distributed checkpoint (DCP), on gs:// too."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
@@ -13,15 +15,20 @@ from orbax_bench_core.authoring import (
     UnmetNeed,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support import torch_storage
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
-from orbax_bench_core.benchmarks.support.pytorch import TorchData, TorchOptions
+from orbax_bench_core.benchmarks.support.pytorch import (
+    TorchData,
+    TorchOptions,
+    is_local,
+    join_ranks,
+    synchronize,
+)
 from orbax_bench_core.benchmarks.support.saving import await_result, measure_parts
-from orbax_bench_core.benchmarks.support.torch_group import join_ranks, synchronize
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
     from etils import epath
+
 
 _MIB = 2**20
 _NAME = "pytorch_dcp"
@@ -102,7 +109,7 @@ class PyTorchDcp(BenchmarksGenerator[PyTorchDcpOptions]):
         saver.close()
         del state, saver
         data.free_if_scarce()
-        reader = torch_storage.reader(path)
+        reader = _reader(path)
         context.prepare_load("load", path)
         with metrics.measure("load", options.collectors, num_bytes=data.num_bytes):
             loaded = _load(data, reader)
@@ -115,17 +122,18 @@ class _Saver:
     """One save, all ready but for the saving."""
 
     def __init__(self, options: PyTorchDcpOptions, path: epath.Path, state: dict[str, Any]) -> None:
-        from torch.distributed.checkpoint import DefaultSavePlanner
+        from torch.distributed.checkpoint import DefaultSavePlanner, FileSystemWriter
 
         self._options = options
         self._state = state
-        self._writer = torch_storage.writer(
-            path,
+        writer = FileSystemWriter(
+            str(path),
             single_file_per_rank=options.single_file_per_rank,
             thread_count=options.save_thread_count,
             per_thread_copy_ahead=options.save_per_thread_copy_ahead_mb * _MIB,
-            sync_files=options.sync_files and torch_storage.is_local(path),
+            sync_files=options.sync_files and is_local(path),
         )
+        self._writer = _reaching(path, writer)
         if options.cache_staged_state_dict:
             self._writer.cache_staged_state_dict = True
             self._writer.state_dict_cache = _staged.get(_form(state))
@@ -156,6 +164,12 @@ def _form(state: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
+def _reader(path: epath.Path) -> Any:
+    from torch.distributed.checkpoint import FileSystemReader
+
+    return _reaching(path, FileSystemReader(str(path)))
+
+
 def _load(data: TorchData, reader: Any) -> dict[str, Any]:
     from torch.distributed import checkpoint
 
@@ -175,3 +189,43 @@ def _check(options: PyTorchDcpOptions, device: str) -> None:
             "enable_gcs_connector: true needs Dataflux's connector, which nothing here drives; "
             "leave it out, and gs:// is written to without it"
         )
+
+
+def _reaching(path: epath.Path, storage: Any) -> Any:
+    """Has PyTorch's own reader or writer reach gs:// too."""
+    if not is_local(path):
+        storage.fs, storage.path = _ObjectStore(), path
+    return storage
+
+
+class _ObjectStore:
+    """The functions of PyTorch's `FileSystem`, by the library that all else here reaches gs:// by.
+
+    PyTorch has an implementation of its own over fsspec, which is private.
+    """
+
+    @contextlib.contextmanager
+    def create_stream(self, path: epath.Path, mode: str) -> Iterator[IO[Any]]:
+        """Opens a file."""
+        with path.open(mode) as stream:
+            yield stream
+
+    def concat_path(self, path: epath.Path, suffix: str) -> epath.Path:
+        """Returns a path within another."""
+        return path / suffix
+
+    def rename(self, path: epath.Path, new_path: epath.Path) -> None:
+        """Gives a file another name: that of the metadata, which is small."""
+        new_path.write_bytes(path.read_bytes())
+        path.unlink()
+
+    def mkdir(self, path: epath.Path) -> None:
+        """Makes a directory, which an object store does not have."""
+
+    def exists(self, path: epath.Path) -> bool:
+        """Says whether there is such a file."""
+        return bool(path.exists())
+
+    def rm_file(self, path: epath.Path) -> None:
+        """Removes a file."""
+        path.unlink()

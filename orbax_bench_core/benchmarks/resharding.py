@@ -1,20 +1,37 @@
-"""Load of a checkpoint into other shardings than it was saved with."""
+"""Loads into other shardings than were saved, and saves and loads of replicas."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
     BenchmarksGenerator,
     Sweepable,
     TestContext,
     TestResult,
+    UnmetNeed,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
-from orbax_bench_core.benchmarks.support.existing import find_reference, measure_load, verify
-from orbax_bench_core.benchmarks.support.replicas import check_broadcast
+from orbax_bench_core.benchmarks.support.existing import (
+    Reference,
+    find_reference,
+    measure_load,
+    verify,
+)
+from orbax_bench_core.benchmarks.support.needs import require_mesh
+from orbax_bench_core.benchmarks.support.options import BoundedOptions
+from orbax_bench_core.benchmarks.support.replicas import (
+    REPLICA,
+    check_broadcast,
+    check_replicas,
+)
+from orbax_bench_core.benchmarks.support.saving import measure_save
 from orbax_bench_core.measure import Metrics
+
+if TYPE_CHECKING:
+    import jax
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,14 +63,8 @@ class Resharding(BenchmarksGenerator[ReshardingOptions]):
         import jax
 
         metrics, options = Metrics(), context.options
-        reference = find_reference(
-            context,
-            options.reference_checkpoint_path,
-            option="reference_checkpoint_path",
-            saving=options.orbax_context(),
-        )
-        sharding = options.reference_sharding_path
-        targets = reference.targets(sharding, jax.devices())
+        reference = _find(context)
+        targets = reference.targets(options.reference_sharding_path, jax.devices())
         if options.use_load_and_broadcast:
             check_broadcast(targets)
         target = reference.tree(targets)
@@ -61,3 +72,129 @@ class Resharding(BenchmarksGenerator[ReshardingOptions]):
             restored = measure_load(metrics, context, reference, target)
         verify(context, reference, restored)
         return TestResult(metrics=metrics, inventory_path=reference.inventory_path)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RestoreAndBroadcastOptions(ReshardingOptions):
+    """Options of `restore_and_broadcast`, beside those of `save_restore`.
+
+    Attributes:
+        reference_sharding_path: JSON file with the target sharding of each leaf on one replica,
+            which every replica repeats; null spreads each array over the devices of a replica.
+        use_load_and_broadcast: Load on one replica and broadcast to the others; otherwise every
+            replica reads from storage.
+    """
+
+    use_load_and_broadcast: Sweepable[bool] = True
+
+
+@benchmark_options(RestoreAndBroadcastOptions)
+class RestoreAndBroadcast(BenchmarksGenerator[RestoreAndBroadcastOptions]):
+    """Measures `load` onto every replica of a mesh whose first axis is `replica`.
+
+    What was loaded is compared as in `resharding`, and every replica with every other.
+    """
+
+    def test_fn(self, context: TestContext[RestoreAndBroadcastOptions]) -> TestResult:
+        """Runs one load."""
+        metrics, options = Metrics(), context.options
+        reference, target = _find_for_replicas(context, "restore_and_broadcast")
+        with options.orbax_context():
+            restored = measure_load(metrics, context, reference, target)
+        if context.verifier is not None:
+            check_replicas(restored)
+        verify(context, reference, restored)
+        return TestResult(metrics=metrics, inventory_path=reference.inventory_path)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReplicaParallelMultisliceOptions(BoundedOptions, ReshardingOptions):
+    """Options of `replica_parallel_multislice`, beside those of `save_restore`.
+
+    Attributes:
+        reference_checkpoint_path: The checkpoint whose values are saved; null takes the
+            checkpoint_config's data.
+        reference_sharding_path: JSON file with the sharding of each leaf on one replica, which
+            every replica repeats; null spreads each array over the devices of a replica.
+        num_savings: How many checkpoints to save, one after the other.
+    """
+
+    num_savings: Sweepable[int] = 1
+
+    least = {"num_savings": 1}
+
+
+@benchmark_options(ReplicaParallelMultisliceOptions)
+class ReplicaParallelMultislice(BenchmarksGenerator[ReplicaParallelMultisliceOptions]):
+    """Measures saves of arrays that every replica of a mesh holds; its first axis is `replica`.
+
+    The operations are those of `save_restore` without the load, once per saving. The last
+    checkpoint is loaded back and verified outside the clock. `use_replica_parallel` is what there
+    is to compare.
+    """
+
+    def test_fn(self, context: TestContext[ReplicaParallelMultisliceOptions]) -> TestResult:
+        """Lays the data out over the replicas and saves it as often as asked."""
+        from orbax_bench_core.state import orbax_api
+
+        metrics, options = Metrics(), context.options
+        reference, target = _find_for_replicas(context, "replica_parallel_multislice")
+        with options.orbax_context():
+            tree = reference.load(target)
+            reference.drop()
+            for saving in range(options.num_savings):
+                path = context.path / "ckpt" / str(saving)
+                measure_save(metrics, context, path, tree)
+            if context.verifier is not None:
+                verify(context, reference, orbax_api.load(path, target))
+        return TestResult(metrics=metrics)
+
+
+def _find(context: TestContext[ReshardingOptions]) -> Reference:
+    options = context.options
+    return find_reference(
+        context,
+        options.reference_checkpoint_path,
+        option="reference_checkpoint_path",
+        saving=options.orbax_context(),
+    )
+
+
+def _find_for_replicas(
+    context: TestContext[ReshardingOptions], benchmark: str
+) -> tuple[Reference, Any]:
+    """Returns a checkpoint, and the target with which every replica of the mesh loads it."""
+    options, mesh = context.options, require_mesh(context, benchmark)
+    if len(mesh.axis_names) < 2 or mesh.axis_names[0] != REPLICA:
+        raise UnmetNeed(
+            f"{benchmark} needs a mesh whose first axis is {REPLICA!r}, such as mesh_axes: "
+            f"[{REPLICA}, model]; this one has {list(mesh.axis_names)}"
+        )
+    reference = _find(context)
+    first = mesh.devices[0].flatten().tolist()
+    targets = reference.targets(options.reference_sharding_path, first)
+    everywhere = {name: _over_replicas(name, target, mesh) for name, target in targets.items()}
+    return reference, reference.tree(everywhere)
+
+
+def _over_replicas(
+    name: str, target: jax.ShapeDtypeStruct, mesh: jax.sharding.Mesh
+) -> jax.ShapeDtypeStruct:
+    import jax
+    from jax.sharding import NamedSharding
+
+    from orbax_bench_core.state import StateError
+
+    assert isinstance(target.sharding, NamedSharding)
+    single = target.sharding.mesh
+    if REPLICA in single.axis_names:
+        raise StateError(
+            f"leaf {name!r}: the sharding file describes one replica, and may have no axis called "
+            f"{REPLICA!r}; it has {list(single.axis_names)}"
+        )
+    assert isinstance(single, jax.sharding.Mesh)
+    whole = jax.sharding.Mesh(
+        mesh.devices.reshape(-1, *single.devices.shape), (REPLICA, *single.axis_names)
+    )
+    sharding = NamedSharding(whole, target.sharding.spec)
+    return jax.ShapeDtypeStruct(target.shape, target.dtype, sharding=sharding)

@@ -1,8 +1,11 @@
-"""Save and load of a checkpoint: the round trip that every training job depends on."""
+"""Save and load of a checkpoint: with Orbax's options, with staging, on Lustre."""
 
 from __future__ import annotations
 
 import dataclasses
+import shutil
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
@@ -10,18 +13,21 @@ from orbax_bench_core.authoring import (
     Sweepable,
     TestContext,
     TestResult,
+    UnmetNeed,
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.support.needs import require_tree
 from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
     ReplicaFolderOptions,
+    await_all_hosts,
     gib_to_bytes,
 )
 from orbax_bench_core.benchmarks.support.saving import measure_round_trip
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
+    from etils import epath
     from orbax.checkpoint import v1 as ocp
 
 
@@ -88,12 +94,173 @@ class SaveRestore(BenchmarksGenerator[SaveRestoreOptions]):
         metrics = Metrics()
         tree = require_tree(context, "save_restore")
         with context.options.orbax_context():
-            restored = measure_round_trip(
-                metrics,
-                context,
-                tree,
-                asynchronous=context.options.async_enabled,
-                collectors=context.options.collectors,
-            )
+            restored = measure_round_trip(metrics, context, tree)
         context.verify(restored)
         return TestResult(metrics=metrics)
+
+
+_STORED = ("bfloat16", "float16", "float32", "float64")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StagedSaveOptions(SaveRestoreOptions):
+    """Options of `staged_save`, beside those of `save_restore`.
+
+    Attributes:
+        device_host_concurrent_gb: Most data on its way from device to storage at a time, in GiB on
+            each host; null sets no limit. Below the size of the checkpoint a save in the background
+            blocks until enough of it is written.
+        save_dtype: Dtype of floating-point arrays on storage, such as bfloat16 for a training in
+            float32; null stores them as they are. A load gives them their own dtype back, with the
+            precision that storage has left.
+    """
+
+    device_host_concurrent_gb: Sweepable[float | None] = None
+    save_dtype: Sweepable[str | None] = None
+
+    def __post_init__(self) -> None:
+        """Refuses what is no dtype of floating-point numbers."""
+        known = self.save_dtype is None or self.save_dtype in _STORED
+        if not known and not isinstance(self.save_dtype, list):
+            raise ValueError(
+                f"save_dtype must be one of {', '.join(_STORED)}, or null; got {self.save_dtype!r}"
+            )
+
+    def orbax_context(self, **more: Any) -> ocp.Context:
+        """Returns these options as Orbax takes them."""
+        from orbax_bench_core.state.orbax_api import store_floating_as
+
+        budget = gib_to_bytes(self.device_host_concurrent_gb)
+        context = super().orbax_context(transfer_concurrent_bytes=budget, **more)
+        if self.save_dtype is not None:
+            store_floating_as(context, str(self.save_dtype))
+        return context
+
+
+@benchmark_options(StagedSaveOptions)
+class StagedSave(BenchmarksGenerator[StagedSaveOptions]):
+    """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
+
+    As `save_restore`, whose options it has too. What was loaded is compared, outside the clock,
+    with the arrays as storage can hold them: cast to `save_dtype` and back.
+    """
+
+    def test_fn(self, context: TestContext[StagedSaveOptions]) -> TestResult:
+        """Runs one save and one load."""
+        metrics, options = Metrics(), context.options
+        tree = require_tree(context, "staged_save")
+        expected = None
+        if options.save_dtype is not None and context.verifier is not None:
+            expected = _as_stored(tree, str(options.save_dtype))
+        with options.orbax_context():
+            restored = measure_round_trip(metrics, context, tree)
+        context.verify(restored, expected, against="saved")
+        return TestResult(metrics=metrics)
+
+
+def _as_stored(tree: Any, dtype: str) -> Any:
+    """Returns the digest of a tree whose floating-point arrays were cast to a dtype and back."""
+    import jax
+    import jax.numpy as jnp
+
+    from orbax_bench_core.state import digest
+
+    def of(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.Array) or not jnp.issubdtype(leaf.dtype, jnp.floating):
+            return leaf
+        return leaf.astype(jnp.dtype(dtype)).astype(leaf.dtype)
+
+    return digest(jax.tree.map(of, tree))
+
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_STRIPE_UNIT_KB = 64
+_ALL_TARGETS = -1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LustreOptions(SaveRestoreOptions):
+    """Options of `lustre`, beside those of `save_restore`.
+
+    Attributes:
+        stripe_count: Over how many storage targets each file is spread; -1 takes all of them, null
+            the file system's own choice.
+        stripe_size_kb: How many KiB of a file go to one target before the next, a multiple of 64;
+            null takes the file system's own choice.
+    """
+
+    stripe_count: Sweepable[int | None] = None
+    stripe_size_kb: Sweepable[int | None] = None
+
+    def __post_init__(self) -> None:
+        """Refuses a striping that Lustre cannot make."""
+        count, size = self.stripe_count, self.stripe_size_kb
+        if isinstance(count, int) and count < 1 and count != _ALL_TARGETS:
+            raise ValueError(f"stripe_count must be 1 or more, or -1 for all targets, got {count}")
+        if isinstance(size, int) and (size < 1 or size % _STRIPE_UNIT_KB):
+            raise ValueError(f"stripe_size_kb must be a multiple of {_STRIPE_UNIT_KB}, got {size}")
+
+
+@benchmark_options(LustreOptions)
+class Lustre(BenchmarksGenerator[LustreOptions]):
+    """Measures what `save_restore` does, in a directory of Lustre with a given striping.
+
+    It fails where the output directory is not on Lustre. The striping that the files got is noted
+    in the record.
+    """
+
+    def test_fn(self, context: TestContext[LustreOptions]) -> TestResult:
+        """Sets the striping, then runs one save and one load."""
+        import jax
+
+        options = context.options
+        lfs = _require_lustre(context.path)
+        if jax.process_index() == 0:
+            _set_striping(lfs, context.path, options)
+        await_all_hosts("striped")
+        result = SaveRestore().test_fn(context)
+        found = _run([lfs, "getstripe", "--directory", str(context.path)])
+        result.metrics.notes["striping"] = found.splitlines()
+        return result
+
+
+def file_system(path: epath.Path) -> str:
+    """Returns the type of the file system that holds a directory; "" where nobody knows."""
+    if "://" in str(path) or not _MOUNTS.exists():
+        return ""
+    directory, best, kind = Path(path).resolve(), Path(), ""
+    for line in _MOUNTS.read_text().splitlines():
+        mounted, _, described = line.partition(" - ")
+        # The kernel writes a space in a path as \\040.
+        point = Path(mounted.split()[4].encode().decode("unicode_escape"))
+        if directory.is_relative_to(point) and len(point.parts) >= len(best.parts):
+            best, kind = point, described.split()[0]
+    return kind
+
+
+def _require_lustre(path: epath.Path) -> str:
+    kind = file_system(path)
+    if kind != "lustre":
+        where = f"on {kind}" if kind else "not on a file system of this machine"
+        raise UnmetNeed(f"lustre needs an output directory on Lustre; {str(path)!r} is {where}")
+    lfs = shutil.which("lfs")
+    if lfs is None:
+        raise UnmetNeed("lustre needs the lfs command to set a striping; install lustre-client")
+    return lfs
+
+
+def _set_striping(lfs: str, path: epath.Path, options: LustreOptions) -> None:
+    chosen = []
+    if options.stripe_count is not None:
+        chosen += ["--stripe-count", str(options.stripe_count)]
+    if options.stripe_size_kb is not None:
+        chosen += ["--stripe-size", f"{options.stripe_size_kb}K"]
+    if chosen:
+        _run([lfs, "setstripe", *chosen, str(path)])
+
+
+def _run(command: list[str]) -> str:
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise UnmetNeed(f"{' '.join(command[:2])} failed: {process.stderr.strip()}")
+    return process.stdout

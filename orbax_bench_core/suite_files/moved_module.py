@@ -410,7 +410,7 @@ class _Module:
             self.notes.append(Problem(message, file=self._file, line=node.lineno))
             return
         for builtin in BUILTINS:
-            if any(f"{path}.".startswith(f"{module}.") for path in names_of(builtin)[2:]):
+            if any(f"{path}.".startswith(f"{module}.") for path in names_of(builtin)):
                 self._say(
                     f"{module} is the built-in `{builtin}` here: name that in the suite, or derive "
                     f"from {BUILTINS[builtin]}",

@@ -15,37 +15,37 @@ from orbax_bench_core.errors import did_you_mean
 _UPSTREAM: Final = "orbax.checkpoint._src.testing.benchmarks."
 
 BUILTINS: Final[dict[str, str]] = {
-    name: f"orbax_bench_core.benchmarks.{name}.{class_name}"
-    for name, class_name in {
-        "save_restore": "SaveRestore",
-        "train_interference": "TrainInterference",
-        "staged_save": "StagedSave",
-        "checkpoint_interval": "CheckpointInterval",
-        "training_job": "TrainingJob",
-        "resharding": "Resharding",
-        "restore_and_broadcast": "RestoreAndBroadcast",
-        "replica_parallel_multislice": "ReplicaParallelMultislice",
-        "orbax_load": "OrbaxLoad",
-        "safetensors_load": "SafetensorsLoad",
-        "pytree_checkpoint": "PyTreeCheckpoint",
-        "array_handler": "ArrayHandler",
-        "checkpoint_manager": "CheckpointManager",
-        "checkpoint_manager_perf": "CheckpointManagerPerf",
-        "checkpoint_policy": "CheckpointPolicy",
-        "deleter": "Deleter",
-        "v0_cancel": "V0Cancel",
-        "v1_cancel": "V1Cancel",
-        "single_replica": "SingleReplica",
-        "multislice_broadcast": "MultisliceBroadcast",
-        "emergency_checkpoint_manager": "EmergencyCheckpointManager",
-        "p2p_checkpoint_manager": "P2pCheckpointManager",
-        "multihost_dispatchers": "MultihostDispatchers",
-        "snapshotter": "Snapshotter",
-        "lustre": "Lustre",
-        "nnx_restore": "NnxRestore",
-        "pytorch_dcp": "PyTorchDcp",
-        "torch_save": "TorchSave",
-        "pytorch_safetensors": "PyTorchSafetensors",
+    name: f"orbax_bench_core.benchmarks.{place}"
+    for name, place in {
+        "save_restore": "save_restore.SaveRestore",
+        "train_interference": "interference.TrainInterference",
+        "staged_save": "save_restore.StagedSave",
+        "checkpoint_interval": "interference.CheckpointInterval",
+        "training_job": "training_job.TrainingJob",
+        "resharding": "resharding.Resharding",
+        "restore_and_broadcast": "resharding.RestoreAndBroadcast",
+        "replica_parallel_multislice": "resharding.ReplicaParallelMultislice",
+        "orbax_load": "loads.OrbaxLoad",
+        "safetensors_load": "loads.SafetensorsLoad",
+        "pytree_checkpoint": "pytree_checkpoint.PyTreeCheckpoint",
+        "array_handler": "array_handler.ArrayHandler",
+        "checkpoint_manager": "checkpoint_manager.CheckpointManager",
+        "checkpoint_manager_perf": "checkpoint_manager.CheckpointManagerPerf",
+        "checkpoint_policy": "checkpoint_policy.CheckpointPolicy",
+        "deleter": "checkpoint_manager.Deleter",
+        "v0_cancel": "cancel.V0Cancel",
+        "v1_cancel": "cancel.V1Cancel",
+        "single_replica": "pytree_checkpoint.SingleReplica",
+        "multislice_broadcast": "without_storage.MultisliceBroadcast",
+        "emergency_checkpoint_manager": "two_tiers.EmergencyCheckpointManager",
+        "p2p_checkpoint_manager": "two_tiers.P2pCheckpointManager",
+        "multihost_dispatchers": "without_storage.MultihostDispatchers",
+        "snapshotter": "without_storage.Snapshotter",
+        "lustre": "save_restore.Lustre",
+        "nnx_restore": "nnx_restore.NnxRestore",
+        "pytorch_dcp": "pytorch_dcp.PyTorchDcp",
+        "torch_save": "torch_files.TorchSave",
+        "pytorch_safetensors": "torch_files.PyTorchSafetensors",
     }.items()
 }
 """Name of each built-in and the import path of its class, which may change; ids have the name.
@@ -99,7 +99,14 @@ _UPSTREAM_PATHS: Final[dict[str, str]] = {
     }.items()
 }
 
-_NAMES: Final = {path: name for name, path in BUILTINS.items()} | _UPSTREAM_PATHS
+_OWN_PATHS: Final[dict[str, str]] = {
+    path: name
+    for name, current in BUILTINS.items()
+    # Each built-in had a module of its own name before; suites may say so.
+    for path in (current, f"orbax_bench_core.benchmarks.{name}.{current.rpartition('.')[2]}")
+}
+
+_NAMES: Final = _OWN_PATHS | _UPSTREAM_PATHS
 
 _EARLIER_DEFAULTS: Final[dict[str, dict[str, object]]] = {
     f"{_UPSTREAM}v1_benchmark.V1Benchmark": {"use_zarr3": False},
@@ -126,8 +133,7 @@ def benchmark_of(generator: str) -> str:
 
 def names_of(builtin: str) -> tuple[str, ...]:
     """Returns all that a suite may call a built-in: its name, its class, and those of Orbax."""
-    upstream = (path for path, name in _UPSTREAM_PATHS.items() if name == builtin)
-    return (builtin, BUILTINS[builtin], *upstream)
+    return (builtin, *(path for path, name in _NAMES.items() if name == builtin))
 
 
 def earlier_defaults(generator: str) -> Mapping[str, object]:

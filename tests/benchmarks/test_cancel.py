@@ -6,14 +6,9 @@ import jax
 import pytest
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
-from orbax_bench_core.benchmarks import v1_cancel
-from orbax_bench_core.benchmarks.support import cancelling
-from orbax_bench_core.benchmarks.support.cancelling import CancelOptions
-from orbax_bench_core.benchmarks.v0_cancel import V0Cancel
-from orbax_bench_core.benchmarks.v1_cancel import V1Cancel
+from orbax_bench_core.benchmarks import cancel
+from orbax_bench_core.benchmarks.cancel import CancelOptions, V0Cancel, V1Cancel
 from orbax_bench_core.measure import Metrics
-
-from .conftest import TIME
 
 LARGE = {"array": {"dtype": "float32", "shape": [2048, 1024], "sharding": ["model"]}}
 
@@ -77,43 +72,30 @@ class Reluctant:
 
 def test_v1_a_folder_that_fills_again_is_deleted_again():
     metrics, checkpointer = Metrics(), Reluctant(errno.ENOTEMPTY)
-    v1_cancel._cancel(metrics, checkpointer)
+    cancel._cancel(metrics, checkpointer)
     assert checkpointer.tries == 3
     assert "at try 3" in metrics.notes["cancel"][0]
 
 
 def test_v1_another_error_is_no_reason_to_try_again():
     with pytest.raises(OSError, match="Directory not empty"):
-        v1_cancel._cancel(Metrics(), Reluctant(errno.EACCES))
+        cancel._cancel(Metrics(), Reluctant(errno.EACCES))
 
 
 @pytest.mark.slow
 def test_v1_a_step_that_is_still_there_is_found(run, monkeypatch):
-    monkeypatch.setattr(v1_cancel, "_cancel", lambda metrics, checkpointer: checkpointer.wait())
+    monkeypatch.setattr(cancel, "_cancel", lambda metrics, checkpointer: checkpointer.wait())
     with pytest.raises(VerificationError, match=r"only step 2 should be there; there is \[1, 2\]"):
         run(V1Cancel)
 
 
-@pytest.mark.parametrize(
-    ("in_progress", "operation"), [(True, "cancel"), (False, "cancel_too_late")]
-)
-def test_a_cancellation_says_whether_it_was_in_time(in_progress, operation):
-    metrics = Metrics()
-    cancelling.measure_cancel(
-        metrics,
-        CancelOptions(cancel_delay_secs=0),
-        in_progress=lambda: in_progress,
-        cancel=lambda: None,
-    )
-    assert [one.operation for one in metrics.samples if one.metric == TIME] == [operation]
-
-
 @pytest.mark.parametrize("benchmark", [V0Cancel, V1Cancel])
 def test_several_processes_cannot_cancel(run, monkeypatch, benchmark):
+    mesh = {"w": {"dtype": "float32", "shape": [8]}}
+    monkeypatch.setattr(cancel, "require_tree", lambda context, _: context.pytree)
     monkeypatch.setattr(jax, "process_count", lambda: 2)
     with pytest.raises(UnmetNeed, match="perform_cancellation: true needs a single process"):
-        cancelling.require_cancellable(benchmark.options_class(), "v0_cancel")
-    cancelling.require_cancellable(benchmark.options_class(perform_cancellation=False), "v0_cancel")
+        run(benchmark, spec=mesh)
 
 
 def test_a_delay_is_not_negative():

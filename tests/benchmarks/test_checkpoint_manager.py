@@ -1,15 +1,25 @@
-"""Each option of `checkpoint_manager` decides what is saved and kept."""
+"""What a `CheckpointManager` saves, keeps and deletes, in the benchmarks that offer it steps."""
 
+import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 import pytest
+from etils import epath
 
-from orbax_bench_core.authoring import UnmetNeed, VerificationError
-from orbax_bench_core.benchmarks import checkpoint_manager
+from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.checkpoint_manager import (
     CheckpointManager,
-    CheckpointManagerOptions,
+    CheckpointManagerPerf,
+    Deleter,
 )
+from orbax_bench_core.benchmarks.support.saving import (
+    check_steps,
+    measure_step,
+    open_checkpoint_manager,
+)
+from orbax_bench_core.measure import Metrics
+
+from .conftest import TIME
 
 SAVE = ["save_blocking", "save_background", "save"]
 
@@ -26,20 +36,14 @@ def test_measures_a_save_and_a_restore(run):
     assert outcome.verified
 
 
-class Holding:
-    """A manager that holds these steps."""
-
-    def __init__(self, *steps):
-        self.steps = steps
-
-    def all_steps(self):
-        return list(self.steps)
-
-
 @pytest.mark.parametrize("held", [(0, 1), (0,), ()])
 def test_a_manager_that_holds_other_steps_is_found(held):
+    class Manager:
+        def all_steps(self):
+            return list(held)
+
     with pytest.raises(VerificationError, match=r"should hold the steps \[1\]; it holds"):
-        checkpoint_manager._check_steps(Holding(*held), [0, 1], CheckpointManagerOptions())
+        check_steps(Manager(), [1])
 
 
 @pytest.mark.slow
@@ -66,3 +70,106 @@ def test_a_wrong_item_is_found(run, monkeypatch, item, value, said):
 def test_data_are_needed(run):
     with pytest.raises(UnmetNeed, match="something to save"):
         run(CheckpointManager, spec=None)
+
+
+STEP = ["train_step", "save_blocking", "save_background", "save"]
+
+
+@pytest.mark.slow
+def test_trains_and_saves_every_step_and_restores_the_last(run):
+    outcome = run(CheckpointManagerPerf, train_steps=3)
+    assert outcome.blocks == [*STEP * 3, "restore"]
+    assert outcome.verified
+    assert [path.name for path in (outcome.folder / "steps").iterdir()] == ["2"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ocdbt", [True, False])
+def test_defect_30_use_ocdbt_acts(run, ocdbt):
+    outcome = run(CheckpointManagerPerf, train_steps=1, use_ocdbt=ocdbt)
+    assert bool(outcome.files("manifest.ocdbt")) is ocdbt
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("zarr3", "name"), [(True, "zarr.json"), (False, ".zarray")])
+def test_defect_30_use_zarr3_acts(run, zarr3, name):
+    outcome = run(CheckpointManagerPerf, train_steps=1, use_ocdbt=False, use_zarr3=zarr3)
+    assert {path.name for path in outcome.files("*zarr*")} == {name}
+
+
+@pytest.mark.slow
+def test_training_changes_what_is_saved(run, monkeypatch):
+    saved = []
+    save = ocp.CheckpointManager.save
+
+    def noted(self, step, args):
+        saved.append(float(args["pytree_item"].item["nested"]["replicated"][0, 0]))
+        return save(self, step, args=args)
+
+    monkeypatch.setattr(ocp.CheckpointManager, "save", noted)
+    run(CheckpointManagerPerf, train_steps=3)
+    first, second, last = saved
+    assert second == first + 1
+    assert abs(last) < 0.1 < first  # the compiling step and the first one are undone
+
+
+@pytest.mark.slow
+def test_deletes_each_step_behind_the_last(run):
+    outcome = run(Deleter, max_to_keep=9, train_steps=3)
+    assert outcome.blocks == [*SAVE, *SAVE, "delete", *SAVE, "delete"]
+    assert [path.name for path in (outcome.folder / "steps").iterdir()] == ["2"]
+    assert outcome.verified
+
+
+@pytest.mark.parametrize(
+    "options", [{"train_steps": 3}, {"max_to_keep": 9, "train_steps": 3, "save_interval_steps": 3}]
+)
+def test_what_leaves_nothing_to_delete_is_said_before_anything_is_saved(run, tmp_path, options):
+    with pytest.raises(UnmetNeed, match="deleter needs a checkpoint"):
+        run(Deleter, **options)
+    assert list((tmp_path / "repeat_0").iterdir()) == []
+
+
+TREE = {"w": jnp.arange(6.0)}
+
+
+@pytest.fixture
+def offer(tmp_path):
+    path = epath.Path(tmp_path)
+    context = TestContext(pytree=TREE, path=path, options=BenchmarkOptions())
+
+    def run(steps, **options):
+        metrics = Metrics()
+        with open_checkpoint_manager(path / "steps", **options) as manager:
+            saved = [
+                measure_step(
+                    metrics,
+                    context,
+                    manager,
+                    step,
+                    tree=TREE,
+                    arguments=ocp.args.StandardSave(TREE),
+                )
+                for step in range(steps)
+            ]
+        return saved, [one.operation for one in metrics.samples if one.metric == TIME]
+
+    return run
+
+
+def test_what_is_saved_and_what_is_skipped_have_names_of_their_own(offer):
+    saved, operations = offer(3, save_interval_steps=2)
+    whole = ["save_blocking", "save_background", "save"]
+    assert saved == [True, False, True]
+    assert operations == [*whole, "skip", *whole]
+
+
+def test_the_manager_is_closed_whatever_happens(tmp_path, monkeypatch):
+    closed = []
+    close = ocp.CheckpointManager.close
+    monkeypatch.setattr(
+        ocp.CheckpointManager, "close", lambda self: (closed.append(1), close(self))
+    )
+    with pytest.raises(KeyError), open_checkpoint_manager(epath.Path(tmp_path) / "steps"):
+        raise KeyError
+    assert closed == [1]

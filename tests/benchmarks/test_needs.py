@@ -9,7 +9,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed
-from orbax_bench_core.benchmarks import p2p_checkpoint_manager
+from orbax_bench_core.benchmarks import two_tiers
 from orbax_bench_core.benchmarks.support import needs
 from orbax_bench_core.sweep import BUILTINS, load_class, options_class
 from orbax_bench_core.testing import run_benchmark
@@ -63,11 +63,12 @@ def test_replicas(context, make_mesh, sizes, axis):
     assert str(sizes) in said
 
 
-def test_whole_arrays_on_each_replica(make_mesh, make_tree):
+def test_whole_arrays_on_each_replica(context, make_mesh, make_tree):
     mesh = make_mesh(replica=2, model=4)
     tree = make_tree({"w": {"dtype": "int8", "shape": [4], "sharding": ["replica"]}}, mesh)
-    needs.require_unsharded_replicas(tree, mesh, 1, "single_replica")
-    said = refusal(needs.require_unsharded_replicas, tree, mesh, 0, "single_replica")
+    given = context(pytree=tree, mesh=mesh)
+    assert needs.require_replicas(given, 1, "single_replica") == (mesh, tree)
+    said = refusal(needs.require_replicas, given, 0, "single_replica")
     assert "'w' is sharded along 'replica'" in said
 
 
@@ -104,8 +105,8 @@ def test_a_built_in_without_data_says_in_one_line_what_it_needs(name, tmp_path):
     ],
 )
 def test_steps_that_leave_nothing_to_restore_are_said(options, source):
-    given = p2p_checkpoint_manager.P2pCheckpointManagerOptions(**options)
-    assert f"to restore from {source}" in refusal(p2p_checkpoint_manager._check_steps, given)
+    given = two_tiers.P2pCheckpointManagerOptions(**options)
+    assert f"to restore from {source}" in refusal(two_tiers._check_steps, given)
 
 
 @pytest.mark.slow

@@ -1,9 +1,28 @@
-"""What `save_restore` measures; tests/worker/test_effects.py shows what its options do."""
+"""Saves and loads; tests/worker/test_effects.py shows what the options of `save_restore` do."""
 
+import contextlib
+import json
+import os
+import stat
+import sys
+
+import jax.numpy as jnp
 import pytest
+from etils import epath
+from orbax.checkpoint import v1 as ocp
 
-from orbax_bench_core.authoring import VerificationError
-from orbax_bench_core.benchmarks.save_restore import SaveRestore, SaveRestoreOptions
+from orbax_bench_core.authoring import TestContext, UnmetNeed, VerificationError
+from orbax_bench_core.benchmarks import save_restore
+from orbax_bench_core.benchmarks.save_restore import (
+    Lustre,
+    LustreOptions,
+    SaveRestore,
+    SaveRestoreOptions,
+    StagedSave,
+    StagedSaveOptions,
+)
+from orbax_bench_core.benchmarks.support.saving import load_target, measure_save
+from orbax_bench_core.measure import Metrics
 
 from .conftest import SPEC, TIME
 
@@ -45,3 +64,212 @@ def test_a_wrong_restore_fails_the_repeat(run, monkeypatch):
     monkeypatch.setattr(ocp, "load", wrong)
     with pytest.raises(VerificationError, match="array: different"):
         run(SaveRestore)
+
+
+@pytest.mark.slow
+def test_floating_point_numbers_are_stored_in_the_dtype_and_others_as_they_are(run):
+    outcome = run(StagedSave, save_dtype="bfloat16")
+    saved = ocp.metadata(outcome.folder / "ckpt").metadata
+    assert str(saved["nested"]["replicated"].dtype) == "bfloat16"
+    assert outcome.verified
+    assert outcome.blocks == ["save_blocking", "save_background", "save", "load"]
+
+
+@pytest.mark.slow
+def test_without_a_dtype_everything_is_stored_as_it_is(run):
+    outcome = run(StagedSave, device_host_concurrent_gb=0.001)
+    saved = ocp.metadata(outcome.folder / "ckpt").metadata
+    assert str(saved["nested"]["replicated"].dtype) == "float32"
+    assert outcome.verified
+
+
+@pytest.mark.slow
+def test_the_budget_reaches_orbax():
+    context = StagedSaveOptions(device_host_concurrent_gb=0.5).orbax_context()
+    assert context.memory.transfer_concurrent_bytes == 2**29
+
+
+def test_what_is_no_floating_point_dtype_is_refused():
+    with pytest.raises(ValueError, match="save_dtype must be one of bfloat16"):
+        StagedSaveOptions(save_dtype="int8")
+
+
+LOCAL = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+
+
+@pytest.fixture
+def mounts(tmp_path, monkeypatch):
+    """The kernel's list of mounts, as it would be with Lustre there."""
+    file = tmp_path / "mountinfo"
+    monkeypatch.setattr(save_restore, "_MOUNTS", file)
+
+    def write(*lines):
+        file.write_text(LOCAL + "".join(lines))
+
+    write(f"40 22 0:50 / {tmp_path} rw - lustre 10.0.0.1@tcp:/scratch rw,flock\n")
+    return write
+
+
+@pytest.fixture
+def lfs(tmp_path, monkeypatch):
+    """A stand-in for Lustre's command, which cannot run here; it notes its words."""
+    said = tmp_path / "said.jsonl"
+
+    def install(code=0):
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        script = folder / "lfs"
+        script.write_text(
+            f"#!/bin/sh\nexec '{sys.executable}' -c 'import json, sys; "
+            f'print(json.dumps(sys.argv[1:]), file=open("{said}", "a")); '
+            'print("stripe_count: 4"); print("refused", file=sys.stderr); '
+            f'sys.exit({code})\' "$@"\n'
+        )
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", str(folder) + os.pathsep + os.environ["PATH"])
+        return lambda: [json.loads(line) for line in said.read_text().splitlines()]
+
+    return install
+
+
+def test_elsewhere_it_says_what_the_file_system_is(run):
+    with pytest.raises(UnmetNeed, match=r"needs an output directory on Lustre; .* is (on|not)"):
+        run(Lustre)
+
+
+@pytest.mark.usefixtures("mounts")
+def test_without_lfs_it_is_named(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UnmetNeed, match="needs the lfs command"):
+        run(Lustre)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mounts")
+def test_stripe_count_and_stripe_size_kb(run, lfs):
+    said = lfs()
+    outcome = run(Lustre, stripe_count=-1, stripe_size_kb=1024)
+    folder = str(outcome.folder)
+    assert said() == [
+        ["setstripe", "--stripe-count", "-1", "--stripe-size", "1024K", folder],
+        ["getstripe", "--directory", folder],
+    ]
+    assert outcome.metrics.notes["striping"] == ["stripe_count: 4"]
+    assert outcome.operations == {"save", "save_blocking", "save_background", "load"}
+    assert outcome.verified
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mounts")
+def test_without_options_the_striping_stays(run, lfs):
+    said = lfs()
+    run(Lustre)
+    assert [words[0] for words in said()] == ["getstripe"]
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_striping_that_was_refused_is_said(run, lfs):
+    lfs(code=3)
+    with pytest.raises(UnmetNeed, match="lfs setstripe failed: refused"):
+        run(Lustre, stripe_count=2)
+
+
+def test_the_innermost_mount_counts(mounts, tmp_path):
+    mounts(
+        f"40 22 0:50 / {tmp_path} rw - lustre server rw\n",
+        f"41 40 0:51 / {tmp_path}/a\\040b rw master:1 - tmpfs tmpfs rw\n",
+    )
+    assert save_restore.file_system(epath.Path(tmp_path) / "c") == "lustre"
+    assert save_restore.file_system(epath.Path(tmp_path) / "a b" / "c") == "tmpfs"
+    assert save_restore.file_system(epath.Path("/elsewhere")) == "ext4"
+
+
+def test_a_bucket_is_on_no_file_system():
+    assert save_restore.file_system(epath.Path("gs://bucket/folder")) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("stripe_count", 0), ("stripe_count", -2), ("stripe_size_kb", 0), ("stripe_size_kb", 100)],
+)
+def test_a_striping_that_lustre_cannot_make_is_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        LustreOptions(**{name: value})
+
+
+TREE = {"w": jnp.arange(6.0)}
+
+
+class Durable:
+    """Asks for durability; the test's own stand-in for the disk."""
+
+    durable = True
+
+    def __init__(self):
+        self.synced = []
+
+    def make_durable(self, checkpoint):
+        self.synced.append(checkpoint)
+
+    def prepare_load(self, operation, checkpoint):
+        raise AssertionError("nothing is loaded")
+
+
+@pytest.fixture
+def save(tmp_path):
+    def run(**arguments):
+        conditioner = arguments.pop("conditioner", None)
+        path = epath.Path(tmp_path)
+        options = SaveRestoreOptions(async_enabled=arguments.pop("asynchronous"))
+        context = TestContext(pytree=None, path=path, options=options, conditioner=conditioner)
+        metrics = Metrics()
+        measure_save(metrics, context, path / "ckpt", TREE, **arguments)
+        return [sample.operation for sample in metrics.samples if sample.metric == TIME]
+
+    return run
+
+
+def noting(events):
+    @contextlib.contextmanager
+    def note():
+        events.append("begins")
+        try:
+            yield
+        finally:
+            events.append("ended")
+
+    return note()
+
+
+def test_durable_is_around_the_whole(save):
+    conditioner = Durable()
+    operations = save(asynchronous=False, conditioner=conditioner)
+    assert operations == ["save_blocking", "save", "save_durable"]
+    assert [path.name for path in conditioner.synced] == ["ckpt"]
+
+
+def test_something_can_go_on_beside_the_background_part(save):
+    events = []
+    save(asynchronous=True, meanwhile=noting(events))
+    assert events == ["begins", "ended"]
+
+
+def test_what_goes_on_beside_a_save_that_fails_is_told_to_end(save, monkeypatch):
+    from orbax.checkpoint import v1 as ocp
+
+    class Failing:
+        def result(self):
+            raise OSError("disk full")
+
+    monkeypatch.setattr(ocp, "save_async", lambda path, tree: Failing())
+    events = []
+    with pytest.raises(OSError, match="disk full"):
+        save(asynchronous=True, meanwhile=noting(events))
+    assert events == ["begins", "ended"]
+
+
+def test_an_array_that_is_gone_keeps_its_form():
+    array = jnp.zeros(3)
+    target = load_target([array])
+    array.delete()
+    assert target[0].shape == (3,)

@@ -1,4 +1,4 @@
-"""A tree of JAX is the same tree in PyTorch, and again in JAX."""
+"""A tree of JAX is the same tree in PyTorch, whose processes are a group, and again in JAX."""
 
 import jax
 import numpy as np
@@ -7,10 +7,12 @@ import pytest
 pytest.importorskip("torch", reason="needs PyTorch: make torch")
 
 import torch
+import torch.distributed as dist
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
+from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.benchmarks.support.pytorch import device_of_rank, join_ranks
 from orbax_bench_core.benchmarks.support.saving import load_target
-from orbax_bench_core.benchmarks.support.torch_group import join_ranks
 from orbax_bench_core.config import CheckpointConfig, MeshConfig
 from orbax_bench_core.state import build_mesh, digest, generate
 from orbax_bench_core.state.torch import TorchLayout
@@ -100,3 +102,23 @@ def test_an_array_without_a_mesh_is_a_plain_tensor():
     tensors = layout.distribute(layout.local({"w": array}))
     assert not is_d(tensors["w"])
     assert digest(layout.to_jax(tensors)) == digest({"w": array})
+
+
+@pytest.mark.parametrize(
+    ("platform", "said"),
+    [("tpu", "JAX runs on tpu here, which PyTorch cannot use"), ("gpu", "a PyTorch with CUDA")],
+)
+def test_other_devices_are_refused_in_one_line(monkeypatch, platform, said):
+    monkeypatch.setattr(jax, "default_backend", lambda: platform)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UnmetNeed, match=said) as raised:
+        device_of_rank("pytorch_dcp")
+    assert "\n" not in str(raised.value)
+
+
+def test_one_process_is_a_group_of_its_own_and_makes_it_once():
+    join_ranks(CPU)
+    group = dist.group.WORLD
+    join_ranks(CPU)
+    assert dist.group.WORLD is group
+    assert (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (0, 1, "gloo")

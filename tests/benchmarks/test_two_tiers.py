@@ -5,17 +5,15 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed, VerificationError
-from orbax_bench_core.benchmarks import p2p_checkpoint_manager
-from orbax_bench_core.benchmarks.emergency_checkpoint_manager import (
+from orbax_bench_core.benchmarks import two_tiers
+from orbax_bench_core.benchmarks.support.replicas import hosts_in_step
+from orbax_bench_core.benchmarks.two_tiers import (
     EmergencyCheckpointManager,
     EmergencyCheckpointManagerOptions,
-)
-from orbax_bench_core.benchmarks.multislice_broadcast import MultisliceBroadcast
-from orbax_bench_core.benchmarks.p2p_checkpoint_manager import (
     P2pCheckpointManager,
     P2pCheckpointManagerOptions,
 )
-from orbax_bench_core.benchmarks.support import local_checkpointing
+from orbax_bench_core.benchmarks.without_storage import MultisliceBroadcast
 from orbax_bench_core.measure import Metrics
 
 from .conftest import ARRAYS
@@ -68,7 +66,7 @@ def context(tmp_path):
 
 
 def test_each_host_has_a_directory_of_its_own(context, tmp_path):
-    local, persistent = local_checkpointing.make_directories(context(), "steps")
+    local, persistent = two_tiers.make_directories(context(), "steps")
     assert local == tmp_path / "repeat" / "local" / "steps" / "process_0"
     assert persistent == tmp_path / "repeat" / "persistent" / "steps"
     assert local.is_dir()
@@ -79,7 +77,7 @@ def test_a_local_path_is_used_and_emptied(context, tmp_path):
     given = epath.Path(tmp_path) / "ramdisk"
     stale = given / "steps" / "process_0" / "4"
     stale.mkdir(parents=True)
-    local, _ = local_checkpointing.make_directories(context(given), "steps")
+    local, _ = two_tiers.make_directories(context(given), "steps")
     assert local == given / "steps" / "process_0"
     assert not stale.exists()
 
@@ -88,7 +86,7 @@ def test_hosts_agree_again_on_what_orbax_keeps_per_process():
     from orbax.checkpoint._src.futures.future import AwaitableSignalsContract as Contract
 
     before = Contract.awaitable_signals_contract_prefix
-    with local_checkpointing.hosts_in_step():
+    with hosts_in_step():
         Contract.awaitable_signals_contract_prefix += "_1"
     assert Contract.awaitable_signals_contract_prefix == before
 
@@ -112,6 +110,6 @@ def test_a_restore_from_elsewhere_is_found(tmp_path, make_tree):
         pytree=make_tree(ARRAYS), path=epath.Path(tmp_path), options=BenchmarkOptions()
     )
     with pytest.raises(VerificationError, match="from peer and came from persistent storage"):
-        p2p_checkpoint_manager._restore(
+        two_tiers._restore(
             Metrics(), context, Falling(), lambda state: jax.numpy.ones(2), "peer", 2
         )

@@ -22,7 +22,7 @@ ROOT = Path(orbax_bench_core.__file__).parent
 ENTRIES = (
     "orbax_bench_core.worker.__main__",
     "orbax_bench_core.benchmarks.save_restore",
-    "orbax_bench_core.benchmarks.train_interference",
+    "orbax_bench_core.benchmarks.interference",
     *(
         f"orbax_bench_core.measure.collectors.{path.stem}"
         for path in (ROOT / "measure" / "collectors").glob("*.py")

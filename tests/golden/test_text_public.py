@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden.text_support import BUILTINS, begin, fill, shell, tmp_path  # noqa: F401
+from tests.golden.text_support import (  # noqa: F401
+    BUILTINS,
+    begin,
+    benchmark_of,
+    fill,
+    load_class,
+    shell,
+    tmp_path,
+)
 
 ROOT = Path(__file__).parents[2]
 HEAVY = """
@@ -49,11 +57,13 @@ def written_texts():
 
 
 def test_benchmark_classes(golden):
+    """A suite may write `benchmarks.NAME.CLASS` of each built-in, whatever module holds it."""
     lines = []
     for name, path in BUILTINS.items():
         module, _, class_name = path.rpartition(".")
-        found = getattr(importlib.import_module(module), class_name)
-        assert found.__module__ == module
+        assert load_class(name) is getattr(importlib.import_module(module), class_name)
+        module = f"orbax_bench_core.benchmarks.{name}"
+        assert benchmark_of(path) == benchmark_of(f"{module}.{class_name}") == name
         lines.append(f"{name} {module}:{class_name}\n")
     golden("text/public/benchmarks.txt", "".join(lines))
 

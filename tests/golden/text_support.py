@@ -30,11 +30,18 @@ from orbax_bench_core.limits import PROBES, Limits
 from orbax_bench_core.limits.model import ProbeResult, Surroundings
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS, Sample
 from orbax_bench_core.records import ErrorInfo, RunDirectory, State
-from orbax_bench_core.sweep import BLOCK_SIZE, BUILTINS, arrangement, expand
+from orbax_bench_core.sweep import (
+    BLOCK_SIZE,
+    BUILTINS,
+    arrangement,
+    benchmark_of,
+    expand,
+    load_class,
+)
 from orbax_bench_core.sweep.expansion import SkippedPoint
 from orbax_bench_pipelines.definitions import PIPELINES
 
-__all__ = ["BUILTINS", "PIPELINES"]
+__all__ = ["BUILTINS", "PIPELINES", "benchmark_of", "load_class"]
 
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
 NASTY = "kind=<script>alert(1)</script>|[red]&amp;"

@@ -18,6 +18,8 @@ OURS = "orbax_bench_core.benchmarks.save_restore.SaveRestore"
     [
         ("save_restore", "save_restore"),
         (OURS, "save_restore"),
+        ("orbax_bench_core.benchmarks.cancel.V0Cancel", "v0_cancel"),
+        ("orbax_bench_core.benchmarks.v0_cancel.V0Cancel", "v0_cancel"),
         (ORBAX + "v1.benchmark.Benchmark", "save_restore"),
         (ORBAX + "pytorch_checkpoint_benchmark.PyTorchCheckpointBenchmark", "pytorch_dcp"),
         ("my.module.Bench", "my.module.Bench"),

@@ -1,10 +1,11 @@
 """Options that are proven to be in effect, or not, or neither."""
 
+import dataclasses
 import logging
 
 import pytest
 
-from orbax_bench_core.benchmarks import save_restore, staged_save
+from orbax_bench_core.benchmarks import save_restore
 from orbax_bench_core.testing import run_benchmark
 
 CHECKPOINT = {
@@ -94,11 +95,12 @@ def test_what_is_proven_of_their_other_values(tmp_path):
 def test_an_option_that_orbax_ignores_fails_the_repeat(option, asked, found, tmp_path, monkeypatch):
     if option == "async_enabled":
         measured = save_restore.measure_round_trip
-        monkeypatch.setattr(
-            save_restore,
-            "measure_round_trip",
-            lambda *given, **named: measured(*given, **{**named, "asynchronous": False}),
-        )
+
+        def blocking(metrics, context, tree):
+            options = dataclasses.replace(context.options, async_enabled=False)
+            return measured(metrics, dataclasses.replace(context, options=options), tree)
+
+        monkeypatch.setattr(save_restore, "measure_round_trip", blocking)
     else:
         ignoring(monkeypatch, option, found)
     record = run(tmp_path, **{option: asked})
@@ -152,15 +154,15 @@ def test_nothing_to_split_is_not_proved(tmp_path):
     ],
 )
 def test_the_dtype_on_storage_is_read_from_the_files(asked, found, state, tmp_path, monkeypatch):
-    real = staged_save.StagedSaveOptions.orbax_context
+    real = save_restore.StagedSaveOptions.orbax_context
 
     def context(self):
         object.__setattr__(self, "save_dtype", found)
         return real(self)
 
-    monkeypatch.setattr(staged_save.StagedSaveOptions, "orbax_context", context)
+    monkeypatch.setattr(save_restore.StagedSaveOptions, "orbax_context", context)
     if state == "not in effect":  # what is compared is then the tree as it was saved
-        monkeypatch.setattr(staged_save, "_as_stored", lambda tree, dtype: None)
+        monkeypatch.setattr(save_restore, "_as_stored", lambda tree, dtype: None)
     record = run(tmp_path, benchmark="staged_save", save_dtype=asked)
     assert states(record)["save_dtype"] == state
     if state == "not in effect":

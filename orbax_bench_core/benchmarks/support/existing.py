@@ -24,17 +24,13 @@ if TYPE_CHECKING:
     from orbax_bench_core.state import Digest, Location
 
 PyTree = Any
-OrbaxContext = contextlib.AbstractContextManager[Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Reference:
-    """A checkpoint to load.
+    """A checkpoint to load: where it is, and its tree with a description of each array.
 
-    Attributes:
-        location: Where it is.
-        described: Its tree, with a description in place of each array.
-        own: Whether it was made for this repeat.
+    Its `own` is one that was made for this repeat.
     """
 
     location: Location
@@ -102,7 +98,7 @@ def find_reference(
     path: str | None,
     *,
     option: str,
-    saving: OrbaxContext,
+    saving: contextlib.AbstractContextManager[Any],
 ) -> Reference:
     """Returns the checkpoint at a path or, without one, saves the repeat's data as one.
 
@@ -171,10 +167,6 @@ def verify(
     from it too. Where neither is known, it is compared with another load, in another layout, and
     the record says that this is no more than the checkpoint itself. That load is done once per
     process and checkpoint; then the arrays of `restored` are deleted first, to make room.
-
-    Raises:
-        StateError: What is recorded beside the checkpoint is no digest.
-        VerificationError: A value, dtype, shape or leaf differs.
     """
     from orbax_bench_core.state import digest, recorded_digest
 

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import abc
 import contextlib
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import TestContext, VerificationError
+from orbax_bench_core.benchmarks.support import replicas
+from orbax_bench_core.benchmarks.support.needs import (
+    require_mesh,
+    require_orbax_module,
+    require_processes,
+    require_replicas,
+)
+from orbax_bench_core.benchmarks.support.options import await_all_hosts
+from orbax_bench_core.benchmarks.support.saving import load_target, pytree_restore, restore_target
 from orbax_bench_core.files import absolute, remove_tree
 
 if TYPE_CHECKING:
@@ -20,43 +29,21 @@ _MOST_STEPS = 64
 """Steps of each process that are told to the others."""
 
 
-class JobState(abc.ABC):
-    """Checkpoints of a job. A context manager: leaving it waits for what goes on."""
-
-    @abc.abstractmethod
-    def save(self, step: int, tree: PyTree) -> None:
-        """Saves after a step; training goes on as soon as it may."""
-
-    @abc.abstractmethod
-    def restore(self) -> tuple[int, PyTree]:
-        """Returns the latest committed step, and its state."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Waits for what goes on in the background, and ends it."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def make_job_state(context: TestContext[TrainingJobOptions]) -> JobState:
+def make_job_state(
+    context: TestContext[TrainingJobOptions],
+) -> contextlib.closing[_Storage | _LocalDisks]:
     """Opens the checkpoints of a repeat, in the tier that its options name."""
     kinds: dict[str, type[_Storage | _LocalDisks]] = {
         "storage": _Storage,
         "local": _Emergency,
         "replicator": _Replicator,
     }
-    return kinds[str(context.options.tier)](context)
+    return contextlib.closing(kinds[str(context.options.tier)](context))
 
 
 def wipe(context: TestContext[TrainingJobOptions]) -> None:
     """Empties the local disk of the last process; every process must call."""
     import jax
-
-    from orbax_bench_core.benchmarks.support.options import await_all_hosts
 
     if jax.process_index() == jax.process_count() - 1:
         local = _local(context)
@@ -64,13 +51,11 @@ def wipe(context: TestContext[TrainingJobOptions]) -> None:
     await_all_hosts("wiped")
 
 
-class _Storage(JobState):
+class _Storage:
     """One tier: Orbax's `training.Checkpointer`."""
 
     def __init__(self, context: TestContext[TrainingJobOptions]) -> None:
         from orbax.checkpoint import v1 as ocp
-
-        from orbax_bench_core.benchmarks.support.saving import load_target
 
         options = context.options
         self._asynchronous = options.async_enabled
@@ -85,39 +70,37 @@ class _Storage(JobState):
         )
 
     def save(self, step: int, tree: PyTree) -> None:
+        """Saves after a step; training goes on as soon as it may."""
         if self._asynchronous:
             self._checkpointer.save_async(step, tree)
         else:
             self._checkpointer.save(step, tree)
 
     def restore(self) -> tuple[int, PyTree]:
+        """Returns the latest committed step, and its state."""
         latest = self._checkpointer.latest
         if latest is None:
             raise _nothing()
         return latest.step, self._checkpointer.load(latest.step, self._target)
 
     def close(self) -> None:
+        """Waits for what goes on in the background, and ends it."""
         self._checkpointer.close()
 
 
-class _LocalDisks(JobState):
+class _LocalDisks(abc.ABC):
     """Checkpoints on the local disk of each process, by a manager of Orbax made for that."""
 
     def __init__(self, context: TestContext[TrainingJobOptions]) -> None:
-        from orbax_bench_core.benchmarks.support import replicas
-        from orbax_bench_core.benchmarks.support.local_checkpointing import hosts_in_step
-        from orbax_bench_core.benchmarks.support.needs import require_mesh, require_processes
-        from orbax_bench_core.benchmarks.support.options import await_all_hosts
-        from orbax_bench_core.benchmarks.support.v0 import restore_target
 
         name = f"training_job with tier: {context.options.tier}"
         require_mesh(context, name)
-        require_processes(2, name)
+        require_processes(name)
         self._until_closed = contextlib.ExitStack()
         flags = {replicas.MESH_FLAG: True, replicas.PROCESS_ID_FLAG: True}
         self._until_closed.enter_context(replicas.orbax_flags(**flags))
         if context.drill is None:  # this process goes on with other repeats
-            self._until_closed.enter_context(hosts_in_step())
+            self._until_closed.enter_context(replicas.hosts_in_step())
         replicas.initialize()
         self._target = restore_target(context.pytree)
         local = _local(context)
@@ -145,11 +128,8 @@ class _LocalDisks(JobState):
         step = self._latest()
         if step is None:
             raise _nothing()
-        arguments = ocp.checkpoint_utils.construct_restore_args(self._target)
-        restored = self._manager.restore(
-            step, args=ocp.args.Composite(state=ocp.args.PyTreeRestore(restore_args=arguments))
-        )
-        return step, restored["state"]
+        arguments = ocp.args.Composite(state=pytree_restore(self._target))
+        return step, self._manager.restore(step, args=arguments)["state"]
 
     def close(self) -> None:
         with self._until_closed:
@@ -162,12 +142,8 @@ class _Emergency(_LocalDisks):
     def _open(self, context: TestContext[TrainingJobOptions], local: epath.Path, name: str) -> Any:
         import jax
 
-        from orbax_bench_core.benchmarks.support.local_checkpointing import require_two_tiers
-        from orbax_bench_core.benchmarks.support.needs import require_orbax_module
-        from orbax_bench_core.benchmarks.support.options import await_all_hosts
-
         emergency = require_orbax_module("experimental.emergency.checkpoint_manager", name)
-        require_two_tiers(context, 0, name)
+        require_replicas(context, 0, name, of_processes=True)
         persistent, options = context.path / "persistent", context.options
         if jax.process_index() == 0:
             persistent.mkdir(parents=True, exist_ok=True)
@@ -198,7 +174,6 @@ class _Replicator(_LocalDisks):
     """
 
     def _open(self, context: TestContext[TrainingJobOptions], local: epath.Path, name: str) -> Any:
-        from orbax_bench_core.benchmarks.support.needs import require_orbax_module
 
         module = "experimental.emergency.replicator_checkpoint_manager"
         replicator = require_orbax_module(module, name)

@@ -64,21 +64,6 @@ def require_arrays(context: TestContext, benchmark: str) -> Any:
     return found
 
 
-def require_unsharded_replicas(
-    found: Any, mesh: jax.sharding.Mesh, axis: int, benchmark: str
-) -> None:
-    """Checks that every replica holds whole arrays."""
-    from orbax_bench_core.state import named_leaves, split_axes
-
-    name = mesh.axis_names[axis]
-    for leaf_name, leaf in named_leaves(found):
-        if name in split_axes(leaf.sharding):
-            raise UnmetNeed(
-                f"{benchmark} needs whole arrays on each replica; {leaf_name!r} is sharded along "
-                f"{name!r}, the axis of the replicas"
-            )
-
-
 def require_leaf(context: TestContext, name: str, benchmark: str) -> Any:
     """Returns one array of the checkpoint data."""
     import jax
@@ -100,27 +85,40 @@ def require_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
     return context.mesh
 
 
-def require_replicas(context: TestContext, axis: int, benchmark: str) -> jax.sharding.Mesh:
-    """Returns a mesh with at least two replicas."""
-    found = require_mesh(context, benchmark)
-    shape = found.devices.shape
+def require_replicas(
+    context: TestContext, axis: int, benchmark: str, *, of_processes: bool = False
+) -> tuple[jax.sharding.Mesh, Any]:
+    """Returns a mesh with at least two replicas, and data of which each holds whole arrays."""
+    from orbax_bench_core.state import named_leaves, split_axes
+
+    mesh = require_mesh(context, benchmark)
+    shape = mesh.devices.shape
     if not 0 <= axis < len(shape) or shape[axis] < 2 or len(shape) < 2:
         raise UnmetNeed(
             f"{benchmark} needs a mesh of two or more axes with two or more replicas along axis "
-            f"{axis}; this one is {dict(zip(found.axis_names, shape, strict=True))}"
+            f"{axis}; this one is {dict(zip(mesh.axis_names, shape, strict=True))}"
         )
-    return found
+    tree = require_arrays(context, benchmark)
+    if of_processes:
+        require_processes(benchmark)
+    name = mesh.axis_names[axis]
+    for leaf_name, leaf in named_leaves(tree):
+        if name in split_axes(leaf.sharding):
+            raise UnmetNeed(
+                f"{benchmark} needs whole arrays on each replica; {leaf_name!r} is sharded along "
+                f"{name!r}, the axis of the replicas"
+            )
+    return mesh, tree
 
 
-def require_processes(least: int, benchmark: str) -> None:
+def require_processes(benchmark: str) -> None:
     """Checks that several host processes run together."""
     import jax
 
-    if jax.process_count() < least:
+    if jax.process_count() < 2:
         raise UnmetNeed(
-            f"{benchmark} needs {least} or more processes joined by jax.distributed, here "
-            f"{'is' if jax.process_count() == 1 else 'are'} {jax.process_count()}: set processes: "
-            f"{least} under execution"
+            f"{benchmark} needs 2 or more processes joined by jax.distributed, here is 1: set "
+            "processes: 2 under execution"
         )
 
 

@@ -1,40 +1,34 @@
-"""PyTorch side of the benchmarks: options, data, and round trips of one file per process."""
+"""PyTorch's side of its benchmarks: options, data, device and process group of a rank."""
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+import os
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import (
     Sweepable,
     TestContext,
-    TestResult,
     UnmetNeed,
     optional_module,
 )
 from orbax_bench_core.benchmarks.support.needs import require_tree
 from orbax_bench_core.benchmarks.support.options import (
     CollectorOptions,
-    await_all_hosts,
     delete_if_scarce,
 )
 from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
-from orbax_bench_core.benchmarks.support.saving import load_target, measure_parts
-from orbax_bench_core.benchmarks.support.torch_group import device_of_rank, synchronize
-from orbax_bench_core.benchmarks.support.torch_storage import sync_file
+from orbax_bench_core.benchmarks.support.saving import load_target
 from orbax_bench_core.files import absolute, matching
-from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
     import torch
     from etils import epath
 
     from orbax_bench_core.state.torch import TorchLayout
-
-
-Tensors = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,14 +50,10 @@ class TorchOptions(CollectorOptions):
 
 @dataclasses.dataclass(frozen=True)
 class TorchData:
-    """Data that one repeat saves and loads.
+    """Data that one repeat saves and loads: its own, or those of a reference checkpoint.
 
-    Attributes:
-        tree: As JAX has it; the repeat's own data, or those of a reference checkpoint.
-        layout: How PyTorch has it.
-        device: Where the tensors of this process go.
-        num_bytes: Bytes of all arrays, replicas once.
-        expected: Digest of a tree that is not the repeat's own data; None for those.
+    `expected` is the digest of a tree that is not the repeat's own; replicas count once in
+    `num_bytes`.
     """
 
     tree: Any
@@ -87,7 +77,7 @@ class TorchData:
         if reference is None:
             tree, expected = require_tree(context, benchmark, of_all=False), None
         else:
-            tree = reference_tree(reference)
+            tree = _reference_tree(reference)
             expected = None if context.verifier is None else digest(tree)
         layout = TorchLayout(load_target(tree), device, join=options.join_local_shards)
         return cls(jax.block_until_ready(tree), layout, device, tree_bytes(tree), expected)
@@ -108,70 +98,7 @@ class TorchData:
             context.verify(self.layout.to_jax(tensors), self.expected, against="saved")
 
 
-def round_trip(
-    context: TestContext[TorchOptions],
-    benchmark: str,
-    *,
-    suffix: str,
-    write: Callable[[epath.Path, Tensors], None],
-    read: Callable[[epath.Path, torch.device], dict[str, Any]],
-    check: Callable[[Tensors], None] | None = None,
-) -> TestResult:
-    """Measures `save_blocking`, `save` and `load` of what each process holds.
-
-    A save ends when every process has written its file, a load when this process has its tensors.
-    Arrays that are replicated are in the file of every process.
-    """
-    import jax
-
-    metrics, options = Metrics(), context.options
-    data = TorchData.of(context, benchmark)
-    tensors = data.local()
-    if check is not None:
-        check(tensors)
-    path = context.path / "ckpt"
-    path.mkdir(parents=True, exist_ok=True)
-    file = path / f"model-{jax.process_index():05d}-of-{jax.process_count():05d}{suffix}"
-
-    def save() -> None:
-        write(file, tensors)
-        if options.sync_files:
-            sync_file(file)
-        await_all_hosts(f"{benchmark}_save")
-
-    await_all_hosts(f"{benchmark}_ready")
-    measure_parts(
-        metrics,
-        context,
-        path,
-        save,
-        None,
-        num_bytes=data.num_bytes,
-        collectors=options.collectors,
-    )
-    tensors.clear()
-    data.free_if_scarce()
-    context.prepare_load("load", path)
-    with metrics.measure("load", options.collectors, num_bytes=data.num_bytes):
-        loaded = read(file, data.device)
-        synchronize(data.device)
-    data.verify(context, loaded)
-    return TestResult(metrics=metrics)
-
-
-def in_memory(tensors: Tensors) -> dict[str, Any]:
-    """Returns tensors that no longer need the file that they were mapped from."""
-    import torch
-
-    return {
-        name: tensor.clone()
-        if isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu"
-        else tensor
-        for name, tensor in tensors.items()
-    }
-
-
-def reference_tree(directory: str) -> Any:
+def _reference_tree(directory: str) -> Any:
     """Returns the arrays of a directory of safetensors files as bfloat16.
 
     Each is split along its first dimension among the processes, or whole on each where their number
@@ -212,3 +139,95 @@ def _bfloat16(part: Any, index: Any) -> Any:
 
     values = part[index].to(torch.bfloat16).contiguous()
     return values.view(torch.int16).numpy().view(bfloat16)
+
+
+def _import_torch(benchmark: str) -> ModuleType:
+    """Returns PyTorch."""
+    try:
+        import torch
+        import torch.distributed.checkpoint
+        import torch.distributed.tensor
+    except ImportError as error:
+        raise UnmetNeed(
+            f"{benchmark} needs PyTorch 2.7 or later: pip install 'orbax-bench[torch]' ({error})"
+        ) from None
+    found: ModuleType = torch
+    return found
+
+
+def device_of_rank(benchmark: str) -> torch.device:
+    """Returns where the tensors of this process go: where JAX has its arrays."""
+    import jax
+
+    torch = _import_torch(benchmark)
+    platform = jax.default_backend()
+    if platform == "cpu":
+        return torch.device("cpu")
+    if platform != "gpu":
+        raise UnmetNeed(
+            f"{benchmark} needs CPUs or GPUs: JAX runs on {platform} here, which PyTorch "
+            "cannot use; set JAX_PLATFORMS=cpu"
+        )
+    if not torch.cuda.is_available():
+        raise UnmetNeed(
+            f"{benchmark} needs a PyTorch with CUDA where JAX runs on GPUs; here is "
+            f"{torch.__version__}, which finds none"
+        )
+    device = torch.device("cuda", jax.local_devices()[0].local_hardware_id or 0)
+    torch.cuda.set_device(device)
+    return device
+
+
+def join_ranks(device: torch.device) -> None:
+    """Makes the default process group, once per process; every process must call.
+
+    Ranks are the indices of JAX's processes. They meet where `MASTER_ADDR` and `MASTER_PORT` say
+    when both are set, as `torchrun` does, and otherwise on the host of JAX's process 0.
+    """
+    import jax
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        return
+    rank, world = jax.process_index(), jax.process_count()
+    backend = "gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl"
+    if {"MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys() and world > 1:
+        dist.init_process_group(backend, init_method="env://", rank=rank, world_size=world)
+    else:
+        dist.init_process_group(backend, store=_store(rank, world), rank=rank, world_size=world)
+    atexit.register(dist.destroy_process_group)
+
+
+def is_local(path: epath.Path) -> bool:
+    """Says whether a path lies on a file system of this machine."""
+    return "://" not in str(path)
+
+
+def synchronize(device: torch.device) -> None:
+    """Waits until a device has done all that it was given."""
+    import torch
+
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _store(rank: int, world: int) -> Any:
+    import numpy as np
+    import torch.distributed as dist
+    from jax.experimental import multihost_utils
+
+    if world == 1:
+        return dist.HashStore()
+    host = os.environ.get("MASTER_ADDR") or _host_of_process_0()
+    server = dist.TCPStore(host, 0, is_master=True, wait_for_workers=False) if rank == 0 else None
+    # Host 0 takes a free port and tells the others.
+    port = int(multihost_utils.broadcast_one_to_all(np.int32(server.port if server else 0)))
+    return server or dist.TCPStore(host, port, is_master=False)
+
+
+def _host_of_process_0() -> str:
+    """Returns the name or address at which JAX's coordinator, process 0, is reached."""
+    from jax._src import distributed
+
+    address = distributed.global_state.coordinator_address or "127.0.0.1:0"
+    return str(address).rpartition(":")[0].strip("[]")

@@ -1,4 +1,4 @@
-"""Replicas of arrays: meshes, broadcast targets, equality of copies, and Orbax's flags for them."""
+"""Replicas of arrays: needs of broadcasts, equality of copies, and Orbax's flags for them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.benchmarks.support.existing import OrbaxContext, Reference, find_reference
-from orbax_bench_core.benchmarks.support.needs import require_mesh, require_orbax_module
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
+from orbax_bench_core.benchmarks.support.needs import require_orbax_module
 
 if TYPE_CHECKING:
     import jax
@@ -28,17 +27,6 @@ _DEFINED_IN = {
 }
 
 
-def require_replica_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
-    """Returns a mesh whose first axis counts replicas."""
-    mesh = require_mesh(context, benchmark)
-    if len(mesh.axis_names) < 2 or mesh.axis_names[0] != REPLICA:
-        raise UnmetNeed(
-            f"{benchmark} needs a mesh whose first axis is {REPLICA!r}, such as mesh_axes: "
-            f"[{REPLICA}, model]; this one has {list(mesh.axis_names)}"
-        )
-    return mesh
-
-
 def own_replica(mesh: jax.sharding.Mesh, axis: int) -> jax.sharding.Mesh:
     """Returns the part of a mesh that is the first replica with a device of this process."""
     import jax
@@ -49,28 +37,6 @@ def own_replica(mesh: jax.sharding.Mesh, axis: int) -> jax.sharding.Mesh:
         if any(device.process_index == own for device in replica.flat):
             return jax.sharding.Mesh(replica, mesh.axis_names)
     raise ValueError(f"process {own} has no device in the mesh")
-
-
-def find_for_replicas(
-    context: TestContext,
-    benchmark: str,
-    *,
-    path: str | None,
-    sharding_path: str | None,
-    saving: OrbaxContext,
-) -> tuple[Reference, Any]:
-    """Returns a checkpoint, and the target with which every replica of the mesh loads it."""
-    mesh = require_replica_mesh(context, benchmark)
-    reference = find_reference(context, path, option="reference_checkpoint_path", saving=saving)
-    one_replica = reference.targets(sharding_path, mesh.devices[0].flatten().tolist())
-    return reference, reference.tree(over_replicas(one_replica, mesh))
-
-
-def over_replicas(
-    targets: Mapping[str, jax.ShapeDtypeStruct], mesh: jax.sharding.Mesh
-) -> dict[str, jax.ShapeDtypeStruct]:
-    """Turns load targets on one replica into targets that every replica holds."""
-    return {name: _over_replicas(name, target, mesh) for name, target in targets.items()}
 
 
 def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
@@ -101,7 +67,6 @@ def check_replicas(tree: Any) -> None:
     import numpy as np
     from jax.experimental import multihost_utils
 
-    from orbax_bench_core.authoring import VerificationError
     from orbax_bench_core.state import named_leaves
 
     arrays = [(name, leaf) for name, leaf in named_leaves(tree) if isinstance(leaf, jax.Array)]
@@ -127,29 +92,6 @@ def verify_replicas(context: TestContext, restored: Any, expected: Any = None) -
     if context.verifier is not None:
         check_replicas(restored)
     context.verify(restored, expected, against="saved")
-
-
-def _over_replicas(
-    name: str, target: jax.ShapeDtypeStruct, mesh: jax.sharding.Mesh
-) -> jax.ShapeDtypeStruct:
-    import jax
-    from jax.sharding import NamedSharding
-
-    from orbax_bench_core.state import StateError
-
-    assert isinstance(target.sharding, NamedSharding)
-    single = target.sharding.mesh
-    if REPLICA in single.axis_names:
-        raise StateError(
-            f"leaf {name!r}: the sharding file describes one replica, and may have no axis called "
-            f"{REPLICA!r}; it has {list(single.axis_names)}"
-        )
-    assert isinstance(single, jax.sharding.Mesh)
-    whole = jax.sharding.Mesh(
-        mesh.devices.reshape(-1, *single.devices.shape), (REPLICA, *single.axis_names)
-    )
-    sharding = NamedSharding(whole, target.sharding.spec)
-    return jax.ShapeDtypeStruct(target.shape, target.dtype, sharding=sharding)
 
 
 def _sums(index: int, array: jax.Array) -> list[tuple[int, int, int, int]]:
@@ -216,3 +158,28 @@ def _set(values: Mapping[str, Any]) -> None:
 
     for name, value in values.items():
         setattr(flags.FLAGS, name, value)
+
+
+@contextlib.contextmanager
+def hosts_in_step() -> Iterator[None]:
+    """Has the hosts agree again on what Orbax keeps per process, once the context ends.
+
+    Orbax numbers its saves in each process, and gives the signals of a save a prefix, to which
+    managers that only some of the hosts have add a word for good. With different numbers or
+    prefixes every later save in these processes, of whatever benchmark, waits for signals that
+    never come. Every process must enter and leave.
+    """
+    import numpy as np
+    from jax.experimental import multihost_utils
+    from orbax.checkpoint._src.futures.future import AwaitableSignalsContract as Contract
+    from orbax.checkpoint._src.futures.synchronization import OperationIdGenerator as Counter
+
+    prefix = Contract.awaitable_signals_contract_prefix
+    try:
+        yield
+    finally:
+        Contract.awaitable_signals_contract_prefix = prefix
+    own = int(Counter.get_current_operation_id())
+    most = int(np.max(multihost_utils.process_allgather(np.int32(own))))
+    for _ in range(own, most):
+        Counter.next_operation_id()

@@ -1,28 +1,28 @@
-"""Operations of a save: blocking part, background part, their whole, and durability."""
+"""Measured saves: blocking part, background part, their whole, and steps of a manager."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from orbax_bench_core.authoring import VerificationError
 from orbax_bench_core.benchmarks.support.options import delete_if_scarce
 
 if TYPE_CHECKING:
     from etils import epath
 
     from orbax_bench_core.authoring import TestContext
+    from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
     from orbax_bench_core.measure import Metrics
 
 
 def measure_save(
     metrics: Metrics,
-    context: TestContext,
+    context: TestContext[SaveRestoreOptions],
     path: epath.Path,
     tree: Any,
     *,
-    asynchronous: bool,
-    collectors: Sequence[str],
     meanwhile: contextlib.AbstractContextManager[object] | None = None,
 ) -> None:
     """Saves once with Orbax, and measures it as `measure_parts` does.
@@ -33,27 +33,23 @@ def measure_save(
 
     from orbax_bench_core.state import orbax_api, tree_bytes
 
+    options = context.options
     jax.block_until_ready(tree)
-    save = orbax_api.save_async if asynchronous else orbax_api.save
+    save = orbax_api.save_async if options.async_enabled else orbax_api.save
     measure_parts(
         metrics,
         context,
         path,
         lambda: save(path, tree),
-        await_result if asynchronous else None,
+        await_result if options.async_enabled else None,
         num_bytes=tree_bytes(tree),
-        collectors=collectors,
+        collectors=options.collectors,
         meanwhile=meanwhile,
     )
 
 
 def measure_round_trip(
-    metrics: Metrics,
-    context: TestContext,
-    tree: Any,
-    *,
-    asynchronous: bool,
-    collectors: Sequence[str],
+    metrics: Metrics, context: TestContext[SaveRestoreOptions], tree: Any
 ) -> Any:
     """Saves once as `measure_save` does, measures one `load`, and returns what was loaded.
 
@@ -64,10 +60,10 @@ def measure_round_trip(
     from orbax_bench_core.state import orbax_api, tree_bytes
 
     path, num_bytes, target = context.path / "ckpt", tree_bytes(tree), load_target(tree)
-    measure_save(metrics, context, path, tree, asynchronous=asynchronous, collectors=collectors)
+    measure_save(metrics, context, path, tree)
     delete_if_scarce(tree)
     context.prepare_load("load", path)
-    with metrics.measure("load", collectors, num_bytes=num_bytes):
+    with metrics.measure("load", context.options.collectors, num_bytes=num_bytes):
         return jax.block_until_ready(orbax_api.load(path, target))
 
 
@@ -110,15 +106,107 @@ def await_result(begun: Any) -> None:
     begun.result()
 
 
-def load_target(tree: Any) -> Any:
-    """Shape, dtype and sharding of each array of a tree, and what stands for each scalar."""
+def open_checkpoint_manager(
+    directory: epath.Path, *, handlers: Mapping[str, Any] | None = None, **options: Any
+) -> contextlib.closing[Any]:
+    """Opens a `CheckpointManager`, to be closed whatever happens."""
+    import orbax.checkpoint as ocp
+
+    manager = ocp.CheckpointManager(
+        directory,
+        options=ocp.CheckpointManagerOptions(**options),
+        item_handlers=None if handlers is None else dict(handlers),
+    )
+    return contextlib.closing(manager)
+
+
+def measure_step(
+    metrics: Metrics,
+    context: TestContext,
+    manager: Any,
+    step: int,
+    *,
+    tree: Any,
+    arguments: Any,
+    asynchronous: bool = True,
+) -> bool:
+    """Offers one step to a manager, and measures what it makes of it.
+
+    A step that is saved gives the operations of `measure_two_part_save`, one that the manager's
+    policy passes over gives `skip`: a mean of both would say nothing of either.
+    """
+    if not manager.should_save(step):
+        with metrics.measure("skip"):
+            saved = bool(manager.save(step, args=arguments))
+        manager.wait_until_finished()  # the policy may have changed its mind
+        return saved
+    measure_two_part_save(
+        metrics,
+        context,
+        context.path,
+        tree,
+        begin=lambda: manager.save(step, args=arguments),
+        finish=manager.wait_until_finished if asynchronous else None,
+    )
+    return True
+
+
+def measure_two_part_save(
+    metrics: Metrics,
+    context: TestContext,
+    path: epath.Path,
+    tree: Any,
+    *,
+    begin: Callable[[], object],
+    finish: Callable[[], object] | None,
+    collectors: Sequence[str] | None = None,
+) -> None:
+    """Saves once and measures as `measure_parts`, where a save has no result to wait for."""
     import jax
 
-    from orbax_bench_core.state import orbax_api
+    from orbax_bench_core.state import tree_bytes
+
+    jax.block_until_ready(tree)
+    measure_parts(
+        metrics,
+        context,
+        path,
+        begin,
+        None if finish is None else lambda _: finish(),
+        num_bytes=tree_bytes(tree),
+        collectors=collectors,
+    )
+
+
+def restore_target(tree: Any, of_other: Callable[[Any], Any] = lambda leaf: leaf) -> Any:
+    """Returns shape, dtype and sharding of each array of a tree; other leaves stay."""
+    import jax
 
     def of(leaf: Any) -> Any:
         if isinstance(leaf, jax.Array):
             return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
-        return orbax_api.scalar_target(leaf)
+        return of_other(leaf)
 
     return jax.tree.map(of, tree)
+
+
+def load_target(tree: Any) -> Any:
+    """Returns the target with which Orbax's v1 interface loads a tree, scalars too."""
+    from orbax_bench_core.state import orbax_api
+
+    return restore_target(tree, orbax_api.scalar_target)
+
+
+def pytree_restore(target: Any, **item: Any) -> Any:
+    """Returns what asks a v0 handler for a tree; `item=target` where it needs the tree itself."""
+    import orbax.checkpoint as ocp
+
+    arguments = ocp.checkpoint_utils.construct_restore_args(target)
+    return ocp.args.PyTreeRestore(restore_args=arguments, **item)
+
+
+def check_steps(manager: Any, expected: list[int]) -> None:
+    """Checks that a manager holds these steps and no other."""
+    found = sorted(manager.all_steps())
+    if found != expected:
+        raise VerificationError(f"the manager should hold the steps {expected}; it holds {found}")

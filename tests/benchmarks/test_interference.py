@@ -1,4 +1,4 @@
-"""Cost of a save for the training beside it."""
+"""Cost of a save for the training beside it, and training that saves at an interval."""
 
 import itertools
 import threading
@@ -6,10 +6,12 @@ import threading
 import pytest
 
 from orbax_bench_core.authoring import VerificationError
-from orbax_bench_core.benchmarks.support.training import Training
-from orbax_bench_core.benchmarks.train_interference import (
+from orbax_bench_core.benchmarks.interference import (
+    CheckpointInterval,
     TrainInterference,
 )
+from orbax_bench_core.benchmarks.support.training import Training
+from orbax_bench_core.measure import tail_of_steps
 
 from .conftest import TIME
 
@@ -146,3 +148,25 @@ def test_a_failing_save_ends_the_training_and_the_repeat(repeat, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         repeat()
     assert threading.active_count() <= threads  # those of other tests may end meanwhile
+
+
+FAST = {"train_steps": 5, "save_interval_steps": 2, "matrix_size": 8}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_trains_saves_at_the_interval_and_restores_what_training_went_on_from(run, asynchronous):
+    outcome = run(CheckpointInterval, enable_async_checkpointing=asynchronous, **FAST)
+    assert outcome.blocks == ["train", "save_end", "restore"]
+    assert outcome.verified
+    assert [path.name for path in (outcome.folder / "steps").iterdir()] == ["4"]
+    assert outcome.value("train", "7_overhead/train_steps") == 5
+    longest = outcome.value("train", "7_overhead/train_step_max_s")
+    assert longest >= outcome.value("train", "7_overhead/train_step_p99_s")
+
+
+def test_the_tail_shows_what_the_median_hides():
+    found = {reading.metric: reading.value for reading in tail_of_steps([1.0] * 9 + [11.0])}
+    assert found["7_overhead/train_step_median_s"] == 1.0
+    assert found["7_overhead/train_step_max_s"] == 11.0
+    assert found["7_overhead/train_save_share"] == 0.5

@@ -1,4 +1,4 @@
-"""Interference of a save with the training loop around it."""
+"""Training beside which checkpoints are saved: what a save costs it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import dataclasses
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core import measure
 from orbax_bench_core.authoring import (
@@ -18,10 +19,20 @@ from orbax_bench_core.authoring import (
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
-from orbax_bench_core.benchmarks.support.needs import require_arrays_of_all
+from orbax_bench_core.benchmarks.support.needs import (
+    require_arrays_of_all,
+    require_one_process,
+    require_tree,
+)
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
-from orbax_bench_core.benchmarks.support.saving import load_target, measure_save
-from orbax_bench_core.measure import TIME, Metrics, Reading
+from orbax_bench_core.benchmarks.support.saving import (
+    check_steps,
+    load_target,
+    measure_save,
+    open_checkpoint_manager,
+    restore_target,
+)
+from orbax_bench_core.measure import TIME, Metrics, Reading, tail_of_steps
 
 if TYPE_CHECKING:
     from etils import epath
@@ -75,17 +86,18 @@ class TrainInterference(BenchmarksGenerator[TrainInterferenceOptions]):
         require_arrays_of_all(context, "train_interference")
         metrics, path, target = Metrics(), context.path / "ckpt", load_target(context.pytree)
         with options.orbax_context():
-            _train_and_save(metrics, context, path, options)
+            _train_and_save(metrics, context, path)
             if context.verifier is not None:
                 context.verify(orbax_api.load(path, target))
         return TestResult(metrics=metrics)
 
 
 def _train_and_save(
-    metrics: Metrics, context: TestContext, path: epath.Path, options: TrainInterferenceOptions
+    metrics: Metrics, context: TestContext[TrainInterferenceOptions], path: epath.Path
 ) -> None:
     from orbax_bench_core.benchmarks.support.training import Training
 
+    options = context.options
     training = Training(context.pytree, matrix_size=options.matrix_size)
 
     def measured(operation: str, take_steps: Callable[[], list[float]]) -> list[float]:
@@ -106,15 +118,7 @@ def _train_and_save(
         before = trainer.submit(steps, "steps_before", options.steps_before).result()
         training.restart()  # what is saved must equal what it is verified against
         beside = _Beside(trainer, steps_during)
-        measure_save(
-            metrics,
-            context,
-            path,
-            training.state,
-            asynchronous=options.async_enabled,
-            collectors=options.collectors,
-            meanwhile=beside,
-        )
+        measure_save(metrics, context, path, training.state, meanwhile=beside)
         during = beside.times()
         after = trainer.submit(steps, "steps_after", options.steps_after).result()
     _summarize(metrics, before, during, after)
@@ -163,3 +167,96 @@ def _summarize(
 def _record(metrics: Metrics, operation: str, readings: Sequence[Reading]) -> None:
     for reading in readings:
         metrics.record(operation, reading.metric, reading.value)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointIntervalOptions(BoundedOptions):
+    """Options of `checkpoint_interval`.
+
+    Attributes:
+        save_interval_steps: Save every so many steps, and the first one.
+        enable_async_checkpointing: Save in the background; otherwise a step waits for all of its
+            save.
+        train_steps: How many steps to train.
+        matrix_size: Side of the square matrices that each device multiplies in a step: 2 *
+            matrix_size^3 operations. The default takes milliseconds on a CPU; an accelerator needs
+            thousands.
+        max_to_keep: How many of the latest checkpoints to keep.
+    """
+
+    save_interval_steps: Sweepable[int] = 10
+    enable_async_checkpointing: Sweepable[bool] = True
+    train_steps: Sweepable[int] = 50
+    matrix_size: Sweepable[int] = 384
+    max_to_keep: Sweepable[int] = 1
+
+    least = {"save_interval_steps": 1, "train_steps": 2, "matrix_size": 1, "max_to_keep": 1}
+
+
+@benchmark_options(CheckpointIntervalOptions)
+class CheckpointInterval(BenchmarksGenerator[CheckpointIntervalOptions]):
+    """Measures `train`, all steps with their saves; `save_end`, until the last one is committed.
+
+    Beside the time of `train` stand number, median, mean, 99th percentile and longest of its steps,
+    each with the call that saves after it, and the share of the time that went beyond their median.
+    A save that finds the one before it under way waits for that. Then it measures one `restore` of
+    the last checkpoint, which is verified outside the clock: training went on in the buffers that
+    were saved.
+    """
+
+    def test_fn(self, context: TestContext[CheckpointIntervalOptions]) -> TestResult:
+        """Trains and saves, and restores the last checkpoint."""
+        import jax
+        import orbax.checkpoint as ocp
+
+        from orbax_bench_core.benchmarks.support.training import Training
+        from orbax_bench_core.state import tree_bytes
+
+        metrics, options = Metrics(), context.options
+        require_one_process("checkpoint_interval")
+        tree, directory = require_tree(context, "checkpoint_interval"), context.path / "steps"
+        target = restore_target(tree)
+        saved = list(range(0, options.train_steps, options.save_interval_steps))
+        last = saved[-1]
+        training = Training(tree, matrix_size=options.matrix_size)
+        training.steps(_WARM_UP_STEPS)
+        with open_checkpoint_manager(
+            directory,
+            save_interval_steps=options.save_interval_steps,
+            max_to_keep=options.max_to_keep,
+            enable_async_checkpointing=options.enable_async_checkpointing,
+        ) as manager:
+            with metrics.measure("train"):
+                times = _train_and_offer(training, manager, options.train_steps, last)
+            with metrics.measure("save_end"):
+                manager.wait_until_finished()
+            for reading in tail_of_steps(times):
+                metrics.record("train", reading.metric, reading.value)
+            check_steps(manager, saved[-options.max_to_keep :])
+            del training
+            context.prepare_load("restore", directory / str(last))
+            with metrics.measure("restore", num_bytes=tree_bytes(tree)):
+                restored = jax.block_until_ready(
+                    manager.restore(last, args=ocp.args.StandardRestore(target))
+                )
+        context.verify(restored)
+        return TestResult(metrics=metrics)
+
+
+def _train_and_offer(training: Any, manager: Any, steps: int, last: int) -> list[float]:
+    """Trains, offers every step to the manager, and returns the seconds of each.
+
+    Before the last step that is saved the arrays are set back to the values that a restore is
+    compared with, which is in no step's time.
+    """
+    import orbax.checkpoint as ocp
+
+    times = []
+    for step in range(steps):
+        (seconds,) = training.steps(1)
+        if step == last:
+            training.restart()
+        begun = perf_counter()
+        manager.save(step, args=ocp.args.StandardSave(training.state))
+        times.append(seconds + perf_counter() - begun)
+    return times
