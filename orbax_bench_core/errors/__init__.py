@@ -1,49 +1,22 @@
 """User errors, and text that is safe to show: no control characters, no credentials."""
 
-from orbax_bench_core.errors.redaction import (
-    CREDENTIALS,
-    has_credentials,
-    redacted,
-    redacted_deeply,
-    without_credentials,
-)
-from orbax_bench_core.errors.user_error import (
-    CONTROL,
-    Problem,
-    Refusal,
-    UserError,
-    check_amounts,
-    command,
-    did_you_mean,
-    may_pass,
-    one_line,
-    presentable,
-    printable,
-    refusal_of,
-    remedy_of,
-    shortened,
-    shown,
-)
-
-__all__ = [
-    "CONTROL",
-    "CREDENTIALS",
-    "Problem",
-    "Refusal",
-    "UserError",
-    "check_amounts",
-    "command",
-    "did_you_mean",
-    "has_credentials",
-    "may_pass",
-    "one_line",
-    "presentable",
-    "printable",
-    "redacted",
-    "redacted_deeply",
-    "refusal_of",
-    "remedy_of",
-    "shortened",
-    "shown",
-    "without_credentials",
-]
+from orbax_bench_core.errors.redaction import CREDENTIALS as CREDENTIALS
+from orbax_bench_core.errors.redaction import has_credentials as has_credentials
+from orbax_bench_core.errors.redaction import redacted as redacted
+from orbax_bench_core.errors.redaction import redacted_deeply as redacted_deeply
+from orbax_bench_core.errors.redaction import without_credentials as without_credentials
+from orbax_bench_core.errors.user_error import CONTROL as CONTROL
+from orbax_bench_core.errors.user_error import Problem as Problem
+from orbax_bench_core.errors.user_error import Refusal as Refusal
+from orbax_bench_core.errors.user_error import UserError as UserError
+from orbax_bench_core.errors.user_error import check_amounts as check_amounts
+from orbax_bench_core.errors.user_error import command as command
+from orbax_bench_core.errors.user_error import did_you_mean as did_you_mean
+from orbax_bench_core.errors.user_error import may_pass as may_pass
+from orbax_bench_core.errors.user_error import one_line as one_line
+from orbax_bench_core.errors.user_error import presentable as presentable
+from orbax_bench_core.errors.user_error import printable as printable
+from orbax_bench_core.errors.user_error import refusal_of as refusal_of
+from orbax_bench_core.errors.user_error import remedy_of as remedy_of
+from orbax_bench_core.errors.user_error import shortened as shortened
+from orbax_bench_core.errors.user_error import shown as shown

@@ -3,86 +3,43 @@
 Nothing here imports JAX: the processes that do are workers.
 """
 
-from orbax_bench_core.execute.cluster import (
-    HEAD_PORT,
-    NOTIFY,
-    NOTIFY_STATE,
-    TOKEN,
-    Cluster,
-    detect_cluster,
-    without_cluster,
-)
-from orbax_bench_core.execute.drill import Kill
-from orbax_bench_core.execute.group_wait import CannotRecord
-from orbax_bench_core.execute.hosts import (
-    HOST_WAIT_S,
-    Host,
-    HostsMissing,
-    LocalHost,
-    Output,
-    PortRange,
-    Shipped,
-    SuiteArchive,
-    equal_everywhere,
-    pack,
-    unshipped,
-)
-from orbax_bench_core.execute.isolation import LOCK_FILE, measuring_lock
-from orbax_bench_core.execute.placement import ExpectedDevices
-from orbax_bench_core.execute.schedule import CommonFailure, run_pairs, run_points, run_until
-from orbax_bench_core.execute.session import (
-    DEFAULTS,
-    Event,
-    Progress,
-    Retry,
-    RunSettings,
-    Say,
-    Session,
-    Watcher,
-    silent,
-    to_stderr,
-)
-from orbax_bench_core.execute.together import on_hosts, refuse_several_hosts, serve
-
-__all__ = [
-    "DEFAULTS",
-    "HEAD_PORT",
-    "HOST_WAIT_S",
-    "LOCK_FILE",
-    "NOTIFY",
-    "NOTIFY_STATE",
-    "TOKEN",
-    "CannotRecord",
-    "Cluster",
-    "CommonFailure",
-    "Event",
-    "ExpectedDevices",
-    "Host",
-    "HostsMissing",
-    "Kill",
-    "LocalHost",
-    "Output",
-    "PortRange",
-    "Progress",
-    "Retry",
-    "RunSettings",
-    "Say",
-    "Session",
-    "Shipped",
-    "SuiteArchive",
-    "Watcher",
-    "detect_cluster",
-    "equal_everywhere",
-    "measuring_lock",
-    "on_hosts",
-    "pack",
-    "refuse_several_hosts",
-    "run_pairs",
-    "run_points",
-    "run_until",
-    "serve",
-    "silent",
-    "to_stderr",
-    "unshipped",
-    "without_cluster",
-]
+from orbax_bench_core.execute.cluster import HEAD_PORT as HEAD_PORT
+from orbax_bench_core.execute.cluster import NOTIFY as NOTIFY
+from orbax_bench_core.execute.cluster import NOTIFY_STATE as NOTIFY_STATE
+from orbax_bench_core.execute.cluster import TOKEN as TOKEN
+from orbax_bench_core.execute.cluster import Cluster as Cluster
+from orbax_bench_core.execute.cluster import detect_cluster as detect_cluster
+from orbax_bench_core.execute.cluster import without_cluster as without_cluster
+from orbax_bench_core.execute.drill import Kill as Kill
+from orbax_bench_core.execute.group_wait import CannotRecord as CannotRecord
+from orbax_bench_core.execute.hosts import HOST_WAIT_S as HOST_WAIT_S
+from orbax_bench_core.execute.hosts import Host as Host
+from orbax_bench_core.execute.hosts import HostsMissing as HostsMissing
+from orbax_bench_core.execute.hosts import LocalHost as LocalHost
+from orbax_bench_core.execute.hosts import Output as Output
+from orbax_bench_core.execute.hosts import PortRange as PortRange
+from orbax_bench_core.execute.hosts import Shipped as Shipped
+from orbax_bench_core.execute.hosts import SuiteArchive as SuiteArchive
+from orbax_bench_core.execute.hosts import equal_everywhere as equal_everywhere
+from orbax_bench_core.execute.hosts import pack as pack
+from orbax_bench_core.execute.hosts import unshipped as unshipped
+from orbax_bench_core.execute.isolation import LOCK_FILE as LOCK_FILE
+from orbax_bench_core.execute.isolation import measuring_lock as measuring_lock
+from orbax_bench_core.execute.placement import ExpectedDevices as ExpectedDevices
+from orbax_bench_core.execute.schedule import CommonFailure as CommonFailure
+from orbax_bench_core.execute.schedule import run_pairs as run_pairs
+from orbax_bench_core.execute.schedule import run_points as run_points
+from orbax_bench_core.execute.schedule import run_until as run_until
+from orbax_bench_core.execute.session import DEFAULTS as DEFAULTS
+from orbax_bench_core.execute.session import Event as Event
+from orbax_bench_core.execute.session import Progress as Progress
+from orbax_bench_core.execute.session import Retry as Retry
+from orbax_bench_core.execute.session import RunSettings as RunSettings
+from orbax_bench_core.execute.session import Say as Say
+from orbax_bench_core.execute.session import Session as Session
+from orbax_bench_core.execute.session import Watcher as Watcher
+from orbax_bench_core.execute.session import silent as silent
+from orbax_bench_core.execute.session import to_stderr as to_stderr
+from orbax_bench_core.execute.together import on_hosts as on_hosts
+from orbax_bench_core.execute.together import refuse_several_hosts as refuse_several_hosts
+from orbax_bench_core.execute.together import serve as serve

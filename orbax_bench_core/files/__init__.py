@@ -1,88 +1,39 @@
 """Files on disk and in buckets: in full or not at all, created by one alone, and cleared away."""
 
-from orbax_bench_core.files.atomic import (
-    ResultModel,
-    atomic_file,
-    write_atomically,
-    write_if_changed,
-)
-from orbax_bench_core.files.bounded import (
-    MAX_BYTES,
-    answered,
-    as_system_error,
-    opened,
-    read_at_most,
-    read_json,
-)
-from orbax_bench_core.files.credentials import check_credentials
-from orbax_bench_core.files.exclusive import (
-    create_exclusively,
-    digest,
-    is_there,
-    names_in,
-    read_if_there,
-    swap,
-)
-from orbax_bench_core.files.links import refuse_links, remove_tree
-from orbax_bench_core.files.places import (
-    PASSPORT,
-    absolute,
-    checked_path,
-    matching,
-    place,
-    user_cache,
-    without_detours,
-)
-from orbax_bench_core.files.temporary import (
-    clear_own,
-    is_abandoned,
-    is_gone,
-    machine_id,
-    new_scratch_file,
-    new_scratch_folder,
-    scratch_folder,
-    started,
-    sweep_once,
-    temporary_name,
-    this_machine,
-)
-
-__all__ = [
-    "MAX_BYTES",
-    "PASSPORT",
-    "ResultModel",
-    "absolute",
-    "answered",
-    "as_system_error",
-    "atomic_file",
-    "check_credentials",
-    "checked_path",
-    "clear_own",
-    "create_exclusively",
-    "digest",
-    "is_abandoned",
-    "is_gone",
-    "is_there",
-    "machine_id",
-    "matching",
-    "names_in",
-    "new_scratch_file",
-    "new_scratch_folder",
-    "opened",
-    "place",
-    "read_at_most",
-    "read_if_there",
-    "read_json",
-    "refuse_links",
-    "remove_tree",
-    "scratch_folder",
-    "started",
-    "swap",
-    "sweep_once",
-    "temporary_name",
-    "this_machine",
-    "user_cache",
-    "without_detours",
-    "write_atomically",
-    "write_if_changed",
-]
+from orbax_bench_core.files.atomic import ResultModel as ResultModel
+from orbax_bench_core.files.atomic import atomic_file as atomic_file
+from orbax_bench_core.files.atomic import write_atomically as write_atomically
+from orbax_bench_core.files.atomic import write_if_changed as write_if_changed
+from orbax_bench_core.files.bounded import MAX_BYTES as MAX_BYTES
+from orbax_bench_core.files.bounded import answered as answered
+from orbax_bench_core.files.bounded import as_system_error as as_system_error
+from orbax_bench_core.files.bounded import opened as opened
+from orbax_bench_core.files.bounded import read_at_most as read_at_most
+from orbax_bench_core.files.bounded import read_json as read_json
+from orbax_bench_core.files.credentials import check_credentials as check_credentials
+from orbax_bench_core.files.exclusive import create_exclusively as create_exclusively
+from orbax_bench_core.files.exclusive import digest as digest
+from orbax_bench_core.files.exclusive import is_there as is_there
+from orbax_bench_core.files.exclusive import names_in as names_in
+from orbax_bench_core.files.exclusive import read_if_there as read_if_there
+from orbax_bench_core.files.exclusive import swap as swap
+from orbax_bench_core.files.links import refuse_links as refuse_links
+from orbax_bench_core.files.links import remove_tree as remove_tree
+from orbax_bench_core.files.places import PASSPORT as PASSPORT
+from orbax_bench_core.files.places import absolute as absolute
+from orbax_bench_core.files.places import checked_path as checked_path
+from orbax_bench_core.files.places import matching as matching
+from orbax_bench_core.files.places import place as place
+from orbax_bench_core.files.places import user_cache as user_cache
+from orbax_bench_core.files.places import without_detours as without_detours
+from orbax_bench_core.files.temporary import clear_own as clear_own
+from orbax_bench_core.files.temporary import is_abandoned as is_abandoned
+from orbax_bench_core.files.temporary import is_gone as is_gone
+from orbax_bench_core.files.temporary import machine_id as machine_id
+from orbax_bench_core.files.temporary import new_scratch_file as new_scratch_file
+from orbax_bench_core.files.temporary import new_scratch_folder as new_scratch_folder
+from orbax_bench_core.files.temporary import scratch_folder as scratch_folder
+from orbax_bench_core.files.temporary import started as started
+from orbax_bench_core.files.temporary import sweep_once as sweep_once
+from orbax_bench_core.files.temporary import temporary_name as temporary_name
+from orbax_bench_core.files.temporary import this_machine as this_machine

@@ -1,79 +1,41 @@
 """Records, the run directory, the samples table and the read model."""
 
-from orbax_bench_core.records.overlaps import OverlapFinder
-from orbax_bench_core.records.paired import FirstAttempts, PairedTimes
-from orbax_bench_core.records.reading import PointRecords, unreadable
-from orbax_bench_core.records.record import (
-    NO_ENVIRONMENT,
-    PEER_FAILED,
-    SCHEMA_VERSION,
-    UNMET_NEED,
-    VERIFIED_WORDS,
-    Attempt,
-    Effect,
-    ErrorInfo,
-    OptionEffect,
-    Record,
-    SchemaVersion,
-    State,
-    Status,
-    StoreTrouble,
-    Trouble,
-    Verified,
-    weakest,
-)
-from orbax_bench_core.records.repeats import (
-    OperationTimes,
-    Repeat,
-    Series,
-    operations_in_order,
-    repeats_of,
-    seconds_per_repeat,
-)
-from orbax_bench_core.records.run import Run, load_run
-from orbax_bench_core.records.run_directory import AlreadyRecorded, RunDirectory, RunDirectoryGone
-from orbax_bench_core.records.run_info import RunFile, RunInfo
-from orbax_bench_core.records.samples import SamplesFile
-from orbax_bench_core.records.store_troubles import StoreFlags, store_flags, troubles_of
-
-__all__ = [
-    "NO_ENVIRONMENT",
-    "PEER_FAILED",
-    "SCHEMA_VERSION",
-    "UNMET_NEED",
-    "VERIFIED_WORDS",
-    "AlreadyRecorded",
-    "Attempt",
-    "Effect",
-    "ErrorInfo",
-    "FirstAttempts",
-    "OperationTimes",
-    "OptionEffect",
-    "OverlapFinder",
-    "PairedTimes",
-    "PointRecords",
-    "Record",
-    "Repeat",
-    "Run",
-    "RunDirectory",
-    "RunDirectoryGone",
-    "RunFile",
-    "RunInfo",
-    "SamplesFile",
-    "SchemaVersion",
-    "Series",
-    "State",
-    "Status",
-    "StoreFlags",
-    "StoreTrouble",
-    "Trouble",
-    "Verified",
-    "load_run",
-    "operations_in_order",
-    "repeats_of",
-    "seconds_per_repeat",
-    "store_flags",
-    "troubles_of",
-    "unreadable",
-    "weakest",
-]
+from orbax_bench_core.records.overlaps import OverlapFinder as OverlapFinder
+from orbax_bench_core.records.paired import FirstAttempts as FirstAttempts
+from orbax_bench_core.records.paired import PairedTimes as PairedTimes
+from orbax_bench_core.records.reading import PointRecords as PointRecords
+from orbax_bench_core.records.reading import unreadable as unreadable
+from orbax_bench_core.records.record import NO_ENVIRONMENT as NO_ENVIRONMENT
+from orbax_bench_core.records.record import PEER_FAILED as PEER_FAILED
+from orbax_bench_core.records.record import SCHEMA_VERSION as SCHEMA_VERSION
+from orbax_bench_core.records.record import UNMET_NEED as UNMET_NEED
+from orbax_bench_core.records.record import VERIFIED_WORDS as VERIFIED_WORDS
+from orbax_bench_core.records.record import Attempt as Attempt
+from orbax_bench_core.records.record import Effect as Effect
+from orbax_bench_core.records.record import ErrorInfo as ErrorInfo
+from orbax_bench_core.records.record import OptionEffect as OptionEffect
+from orbax_bench_core.records.record import Record as Record
+from orbax_bench_core.records.record import SchemaVersion as SchemaVersion
+from orbax_bench_core.records.record import State as State
+from orbax_bench_core.records.record import Status as Status
+from orbax_bench_core.records.record import StoreTrouble as StoreTrouble
+from orbax_bench_core.records.record import Trouble as Trouble
+from orbax_bench_core.records.record import Verified as Verified
+from orbax_bench_core.records.record import weakest as weakest
+from orbax_bench_core.records.repeats import OperationTimes as OperationTimes
+from orbax_bench_core.records.repeats import Repeat as Repeat
+from orbax_bench_core.records.repeats import Series as Series
+from orbax_bench_core.records.repeats import operations_in_order as operations_in_order
+from orbax_bench_core.records.repeats import repeats_of as repeats_of
+from orbax_bench_core.records.repeats import seconds_per_repeat as seconds_per_repeat
+from orbax_bench_core.records.run import Run as Run
+from orbax_bench_core.records.run import load_run as load_run
+from orbax_bench_core.records.run_directory import AlreadyRecorded as AlreadyRecorded
+from orbax_bench_core.records.run_directory import RunDirectory as RunDirectory
+from orbax_bench_core.records.run_directory import RunDirectoryGone as RunDirectoryGone
+from orbax_bench_core.records.run_info import RunFile as RunFile
+from orbax_bench_core.records.run_info import RunInfo as RunInfo
+from orbax_bench_core.records.samples import SamplesFile as SamplesFile
+from orbax_bench_core.records.store_troubles import StoreFlags as StoreFlags
+from orbax_bench_core.records.store_troubles import store_flags as store_flags
+from orbax_bench_core.records.store_troubles import troubles_of as troubles_of

@@ -1,37 +1,19 @@
 """The process that measures, in any environment: its protocol, devices and page cache."""
 
-from orbax_bench_core.worker.devices import simulate_devices
-from orbax_bench_core.worker.garbage import collect_for_the_last_time, importing
-from orbax_bench_core.worker.process import die_with_parent, leave
-from orbax_bench_core.worker.proofs import NOT_PROVED, NOT_TRIED, PROOFS
-from orbax_bench_core.worker.protocol import (
-    EVENT,
-    STACKS_SIGNAL,
-    Done,
-    Measured,
-    Ready,
-    Task,
-    Unrecorded,
-    WorkerSetup,
-    event_of,
-)
-
-__all__ = [
-    "EVENT",
-    "NOT_PROVED",
-    "NOT_TRIED",
-    "PROOFS",
-    "STACKS_SIGNAL",
-    "Done",
-    "Measured",
-    "Ready",
-    "Task",
-    "Unrecorded",
-    "WorkerSetup",
-    "collect_for_the_last_time",
-    "die_with_parent",
-    "event_of",
-    "importing",
-    "leave",
-    "simulate_devices",
-]
+from orbax_bench_core.worker.devices import simulate_devices as simulate_devices
+from orbax_bench_core.worker.garbage import collect_for_the_last_time as collect_for_the_last_time
+from orbax_bench_core.worker.garbage import importing as importing
+from orbax_bench_core.worker.process import die_with_parent as die_with_parent
+from orbax_bench_core.worker.process import leave as leave
+from orbax_bench_core.worker.proofs import NOT_PROVED as NOT_PROVED
+from orbax_bench_core.worker.proofs import NOT_TRIED as NOT_TRIED
+from orbax_bench_core.worker.proofs import PROOFS as PROOFS
+from orbax_bench_core.worker.protocol import EVENT as EVENT
+from orbax_bench_core.worker.protocol import STACKS_SIGNAL as STACKS_SIGNAL
+from orbax_bench_core.worker.protocol import Done as Done
+from orbax_bench_core.worker.protocol import Measured as Measured
+from orbax_bench_core.worker.protocol import Ready as Ready
+from orbax_bench_core.worker.protocol import Task as Task
+from orbax_bench_core.worker.protocol import Unrecorded as Unrecorded
+from orbax_bench_core.worker.protocol import WorkerSetup as WorkerSetup
+from orbax_bench_core.worker.protocol import event_of as event_of
