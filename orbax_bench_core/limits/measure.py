@@ -21,13 +21,14 @@ from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surrou
 from orbax_bench_core.limits.probes import PROBES, Probe
 from orbax_bench_core.limits.scratch import (
     StaysResident,
+    Workload,
     existing_directory,
     fitting_bytes,
     free_disk_bytes,
     is_remote,
+    make_workload,
     scratch,
 )
-from orbax_bench_core.limits.workload import Workload, make_workload
 from orbax_bench_core.measure import free_memory_bytes
 from orbax_bench_core.provenance import device_provenance, host_provenance
 from orbax_bench_core.state import available_bytes

@@ -27,7 +27,7 @@ from orbax_bench_core.config import Cache
 from orbax_bench_core.inventory import store_spec
 from orbax_bench_core.limits import scratch
 from orbax_bench_core.limits.model import ProbeName
-from orbax_bench_core.limits.workload import Array, Workload
+from orbax_bench_core.limits.scratch import Array, Workload
 from orbax_bench_core.worker import page_cache
 
 if TYPE_CHECKING:

@@ -1,6 +1,9 @@
 """Records, the run directory, the samples table and the read model."""
 
-from orbax_bench_core.records.overlaps import OverlapFinder as OverlapFinder
+from orbax_bench_core.records.disturbances import OverlapFinder as OverlapFinder
+from orbax_bench_core.records.disturbances import StoreFlags as StoreFlags
+from orbax_bench_core.records.disturbances import store_flags as store_flags
+from orbax_bench_core.records.disturbances import troubles_of as troubles_of
 from orbax_bench_core.records.paired import FirstAttempts as FirstAttempts
 from orbax_bench_core.records.paired import PairedTimes as PairedTimes
 from orbax_bench_core.records.reading import PointRecords as PointRecords
@@ -36,6 +39,3 @@ from orbax_bench_core.records.run_directory import RunDirectoryGone as RunDirect
 from orbax_bench_core.records.run_info import RunFile as RunFile
 from orbax_bench_core.records.run_info import RunInfo as RunInfo
 from orbax_bench_core.records.samples import SamplesFile as SamplesFile
-from orbax_bench_core.records.store_troubles import StoreFlags as StoreFlags
-from orbax_bench_core.records.store_troubles import store_flags as store_flags
-from orbax_bench_core.records.store_troubles import troubles_of as troubles_of

@@ -6,7 +6,9 @@ import datetime
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
@@ -18,7 +20,6 @@ from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.provenance import Source, recorded_code
-from orbax_bench_core.records.frames import author_place, without_harness
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
 SCHEMA_VERSION: Final = 3
@@ -388,3 +389,49 @@ VERIFIED_WORDS: Final[Mapping[Verified, str]] = MappingProxyType(
 def weakest(found: Iterable[Verified]) -> Verified:
     """Returns what can be said of several comparisons together; of none of them, `none`."""
     return max(found, key=_STRONGEST_FIRST.index, default="none")
+
+
+_BEGINS: Final = "Traceback (most recent call last):"
+_FRAME: Final = re.compile(r'^[ |+]*File "(?P<file>[^"]+)", line (?P<line>\d+), in ')
+# What a benchmark is run by. The built-in benchmarks are someone's code like any other's.
+_HARNESS: Final = re.compile(
+    r"orbax_bench_core/(?:authoring|config|execute|files|inventory|leases|measure|provenance|records|state|sweep|testing"
+    r"|worker)(?:/[\w/]+)?\.py$|^<frozen |/contextlib\.py$"
+)
+
+
+def author_place(traceback: str) -> str:
+    """Returns the author's line that failed, as `my_bench.py:17`; empty where none is known.
+
+    The first frame outside the harness is the author's; the line is the deepest one in a file of
+    the same folder, since what a library was doing when it failed is not where the author looks.
+    """
+    if not traceback.lstrip(" +|").startswith(("Traceback", "Exception Group Traceback")):
+        return ""
+    last = traceback.rpartition(_BEGINS)[2]
+    found = [match for line in last.splitlines() if (match := _FRAME.match(line))]
+    own = [frame for frame in found if not _HARNESS.search(frame["file"])]
+    if not own:
+        return ""
+    folder = PurePath(own[0]["file"]).parent
+    frame = [frame for frame in own if PurePath(frame["file"]).parent == folder][-1]
+    return f"{PurePath(frame['file']).name}:{frame['line']}"
+
+
+def without_harness(traceback: str) -> str:
+    """Returns a traceback without the frames of the harness, which tell an author nothing.
+
+    A frame goes with the lines of source below it. Where every frame is the harness's, all stay.
+    """
+    kept: list[str] = []
+    hidden = seen = False
+    for line in traceback.splitlines(keepends=True):
+        frame = _FRAME.match(line)
+        if frame:
+            hidden = _HARNESS.search(frame["file"]) is not None
+            seen = seen or not hidden
+        elif hidden and not line.startswith(("    ", "  |     ")):
+            hidden = False
+        if not hidden:
+            kept.append(line)
+    return "".join(kept) if seen else traceback

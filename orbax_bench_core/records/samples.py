@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 from orbax_bench_core.errors import without_credentials
 from orbax_bench_core.measure import Sample
+from orbax_bench_core.records.disturbances import flags_of
 from orbax_bench_core.records.record import SCHEMA_VERSION, Record
-from orbax_bench_core.records.store_troubles import flags_of
 
 if TYPE_CHECKING:
     import pyarrow

@@ -1,8 +1,5 @@
 """The process that measures, in any environment: its protocol, devices and page cache."""
 
-from orbax_bench_core.worker.devices import simulate_devices as simulate_devices
-from orbax_bench_core.worker.garbage import collect_for_the_last_time as collect_for_the_last_time
-from orbax_bench_core.worker.garbage import importing as importing
 from orbax_bench_core.worker.process import die_with_parent as die_with_parent
 from orbax_bench_core.worker.process import leave as leave
 from orbax_bench_core.worker.proofs import NOT_PROVED as NOT_PROVED
@@ -17,3 +14,6 @@ from orbax_bench_core.worker.protocol import Task as Task
 from orbax_bench_core.worker.protocol import Unrecorded as Unrecorded
 from orbax_bench_core.worker.protocol import WorkerSetup as WorkerSetup
 from orbax_bench_core.worker.protocol import event_of as event_of
+from orbax_bench_core.worker.runtime import collect_for_the_last_time as collect_for_the_last_time
+from orbax_bench_core.worker.runtime import importing as importing
+from orbax_bench_core.worker.runtime import simulate_devices as simulate_devices

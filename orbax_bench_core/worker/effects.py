@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from orbax_bench_core.measure import Heard, Sample, hearing_events
 from orbax_bench_core.records import OptionEffect
 from orbax_bench_core.sweep import is_builtin
-from orbax_bench_core.worker.garbage import importing
 from orbax_bench_core.worker.proofs import (
     LINES,
     PROOFS,
@@ -21,6 +20,7 @@ from orbax_bench_core.worker.proofs import (
     prove,
     unproved,
 )
+from orbax_bench_core.worker.runtime import importing
 
 if TYPE_CHECKING:
     from etils import epath

@@ -21,8 +21,6 @@ from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import AlreadyRecorded, Record, RunDirectory, RunDirectoryGone, Status
 from orbax_bench_core.sweep import host_memory_of
-from orbax_bench_core.worker.devices import simulate_devices
-from orbax_bench_core.worker.garbage import collect_for_the_last_time, importing
 from orbax_bench_core.worker.protocol import (
     STACKS_SIGNAL,
     Done,
@@ -32,6 +30,7 @@ from orbax_bench_core.worker.protocol import (
     Unrecorded,
     WorkerSetup,
 )
+from orbax_bench_core.worker.runtime import collect_for_the_last_time, importing, simulate_devices
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from orbax_bench_core.records import (
     troubles_of,
 )
 from orbax_bench_core.sweep import Placement, SweepEntry, SweepPoint, side
-from orbax_bench_core.worker.devices import MAX_SIMULATED_DEVICES
+from orbax_bench_core.worker.runtime import MAX_SIMULATED_DEVICES
 
 STACKS_SIGNAL: Final = signal.SIGUSR1
 """Has a worker print the stacks of its threads."""

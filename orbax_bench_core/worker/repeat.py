@@ -48,9 +48,9 @@ from orbax_bench_core.state import (
 )
 from orbax_bench_core.sweep import BUILTINS, load_class, options_class, source_file
 from orbax_bench_core.worker.effects import COLOCATED_EFFECT, EffectListener, require_effects
-from orbax_bench_core.worker.garbage import collect_garbage, importing
 from orbax_bench_core.worker.page_cache import PageCacheConditioner
 from orbax_bench_core.worker.protocol import Task, WorkerSetup
+from orbax_bench_core.worker.runtime import collect_garbage, importing
 
 if TYPE_CHECKING:
     from etils import epath

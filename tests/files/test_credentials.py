@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from orbax_bench_core.files import check_credentials, credentials, read_at_most
+from orbax_bench_core.files import check_credentials, places, read_at_most
 
 SAID = (
     r"No credentials for Cloud Storage: run `gcloud auth application-default login`, or .* "
@@ -19,7 +19,7 @@ SAID = (
 @pytest.fixture(autouse=True)
 def elsewhere(monkeypatch):
     """Has tests run on no machine of Google's."""
-    monkeypatch.setattr(credentials, "_PRODUCT", credentials.Path("/nowhere"))
+    monkeypatch.setattr(places, "_PRODUCT", places.Path("/nowhere"))
 
 
 @contextlib.contextmanager
@@ -44,7 +44,7 @@ def metadata_server(flavor, after_s=0.0):
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(credentials, "_WITHIN_S", 0.5)
+    monkeypatch.setattr(places, "_WITHIN_S", 0.5)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_credentials_of_gcloud_and_of_a_key_file_do(nobody, tmp_path):
 
 def test_a_machine_of_google_is_left_to_its_slow_metadata_server(nobody, tmp_path, monkeypatch):
     (tmp_path / "product_name").write_text("Google Compute Engine\n")
-    monkeypatch.setattr(credentials, "_PRODUCT", tmp_path / "product_name")
+    monkeypatch.setattr(places, "_PRODUCT", tmp_path / "product_name")
     check_credentials("gs://bucket/x", nobody)
 
 

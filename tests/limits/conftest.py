@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from etils import epath
 
-from orbax_bench_core.limits.workload import make_workload
+from orbax_bench_core.limits.scratch import make_workload
 
 MIB = 1 << 20
 

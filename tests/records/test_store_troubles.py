@@ -2,8 +2,8 @@
 
 from orbax_bench_core.measure import RETRIES, TIME, Sample
 from orbax_bench_core.records import repeats_of, store_flags, troubles_of
+from orbax_bench_core.records.disturbances import flags_of
 from orbax_bench_core.records.samples import samples_table
-from orbax_bench_core.records.store_troubles import flags_of
 
 
 def sample(metric, value, operation="save", occurrence=0):

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from orbax_bench_core.worker import garbage
+from orbax_bench_core.worker import runtime
 
 
 class Node:
@@ -27,7 +27,7 @@ def quick():
 
 def test_imports_are_set_aside_and_nothing_is_searched_meanwhile():
     before = gc.get_freeze_count()
-    with garbage.importing("a_module_that_nobody_has_imported"):
+    with runtime.importing("a_module_that_nobody_has_imported"):
         assert not gc.isenabled()
         kept = [[] for _ in range(1000)]
     assert gc.isenabled()
@@ -36,11 +36,11 @@ def test_imports_are_set_aside_and_nothing_is_searched_meanwhile():
 
 def test_a_module_that_is_there_sets_nothing_aside(monkeypatch):
     monkeypatch.setattr(gc, "freeze", lambda: pytest.fail("garbage would stay"))
-    with garbage.importing("gc"):
+    with runtime.importing("gc"):
         assert gc.isenabled()
 
 
-@pytest.mark.parametrize("collect", [garbage.collect_garbage, garbage.collect_for_the_last_time])
+@pytest.mark.parametrize("collect", [runtime.collect_garbage, runtime.collect_for_the_last_time])
 def test_garbage_is_gone_before_a_repeat_and_at_the_end(collect):
     found = weakref.ref(Node())
     collect()
