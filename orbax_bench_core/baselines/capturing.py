@@ -25,18 +25,12 @@ from orbax_bench_core.sweep import Pair
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Captured:
-    """Result of a capture.
+    """Result of a capture."""
 
-    Attributes:
-        revision: What it is filed under.
-        capture: The capture; None when no point could be captured.
-        left_out: Why a point was left out, by its name.
-        strays: Files among the records that are no records of the run, a line each.
-    """
-
-    revision: str
-    capture: Capture | None
-    left_out: dict[str, str]
+    revision: str  # what it is filed under
+    capture: Capture | None  # the capture; None when no point could be captured
+    left_out: dict[str, str]  # why a point was left out, by its name
+    # files among the records that are no records of the run, a line each
     strays: tuple[str, ...] = ()
 
 
@@ -167,18 +161,14 @@ def _code(records: Iterable[Record]) -> Source:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Promoted:
-    """Result of a promotion.
-
-    Attributes:
-        promotion: The promotion.
-        replaced: Reference of the capture that was each point's baseline before it, by point id;
-            None for a point that had none.
-        overtaken: Another promotion of the same moment that has the last word on some of the
-            points; None when this one has it.
-    """
+    """Result of a promotion."""
 
     promotion: Promotion
+    # reference of the capture that was each point's baseline before it, by point id; None for a
+    # point that had none
     replaced: dict[str, str | None]
+    # another promotion of the same moment that has the last word on some of the points; None when
+    # this one has it
     overtaken: Promotion | None
 
 

@@ -24,24 +24,15 @@ _ACCEPTED: Final = "give run directories, a directory that holds some, or a regi
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FoundRun:
-    """A past run, wherever it is kept.
-
-    Attributes:
-        run_id: The run.
-        place: Where it is, for people.
-        began_at: When it began, UTC.
-        gate: When a difference counts.
-        info: What its `run.json` says; None for a capture of a run.
-        read: Reads its records, point by point.
-        directory: Where it lies, whose strays are known once it was read; None for a capture.
-    """
+    """A past run, wherever it is kept."""
 
     run_id: str
-    place: str
-    began_at: datetime.datetime
-    gate: GateConfig
-    info: RunInfo | None = None
-    read: Callable[[], Iterator[Sequence[Record]]]
+    place: str  # where it is, for people
+    began_at: datetime.datetime  # when it began, UTC
+    gate: GateConfig  # when a difference counts
+    info: RunInfo | None = None  # what its `run.json` says; None for a capture of a run
+    read: Callable[[], Iterator[Sequence[Record]]]  # reads its records, point by point
+    # where it lies, whose strays are known once it was read; None for a capture
     directory: RunDirectory | None = None
 
     @property

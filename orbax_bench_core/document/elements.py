@@ -37,20 +37,13 @@ escape them.
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a line.
+    """A piece of a line."""
 
-    Attributes:
-        text: The characters, none of which is markup.
-        role: Its meaning.
-        code: Whether it is set as code, such as the name of a point.
-        strong: Whether it stands out.
-        href: Address that pages link it to, such as a file beside the page; empty for no link.
-    """
-
-    text: str
-    role: Role = "plain"
-    code: bool = False
-    strong: bool = False
+    text: str  # the characters, none of which is markup
+    role: Role = "plain"  # its meaning
+    code: bool = False  # whether it is set as code, such as the name of a point
+    strong: bool = False  # whether it stands out
+    # address that pages link it to, such as a file beside the page; empty for no link
     href: str = ""
 
 
@@ -68,21 +61,13 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Sentences, or one line of a terminal.
+    """Sentences, or one line of a terminal."""
 
-    Attributes:
-        text: The sentences.
-        role: Their meaning.
-        mark: Stands before them, such as `note:`.
-        indent: Columns before it on a terminal.
-        fold: How a terminal breaks it.
-    """
-
-    text: Text
-    role: Role = "plain"
-    mark: Text = ""
-    indent: int = 0
-    fold: Fold = "hanging"
+    text: Text  # the sentences
+    role: Role = "plain"  # their meaning
+    mark: Text = ""  # stands before them, such as `note:`
+    indent: int = 0  # columns before it on a terminal
+    fold: Fold = "hanging"  # how a terminal breaks it
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,73 +93,49 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table.
-
-    Attributes:
-        heading: Its heading.
-        kind: What it holds.
-        whole: Whether a terminal never breaks it.
-        width: Its width on a terminal; None for that of its content.
-        apart: Whether a cell for which a terminal has no room beside those after it stands above
-            them, on lines of its own; one column of a table at most.
-        spare: Whether a terminal without room for all leaves it out, where a column is `apart`.
-    """
+    """A column of a table."""
 
     heading: str
-    kind: Kind = "text"
-    whole: bool = False
-    width: int | None = None
+    kind: Kind = "text"  # what it holds
+    whole: bool = False  # whether a terminal never breaks it
+    width: int | None = None  # its width on a terminal; None for that of its content
+    # whether a cell for which a terminal has no room beside those after it stands above them, on
+    # lines of its own; one column of a table at most
     apart: bool = False
+    # whether a terminal without room for all leaves it out, where a column is `apart`
     spare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell with remarks below its text, which Markdown leaves out.
-
-    Attributes:
-        text: Its text.
-        flags: What speaks against it, a line each.
-        notes: What else there is to say, a line each, which only HTML has; what stands in
-            backticks is set as code.
-    """
+    """A cell with remarks below its text, which Markdown leaves out."""
 
     text: Text
-    flags: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  # what speaks against it, a line each
+    # what else there is to say, a line each, which only HTML has; what stands in backticks is set
+    # as code
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Marks of one kind in a plot.
+    """Marks of one kind in a plot."""
 
-    Attributes:
-        shape: What they look like.
-        at: Where they are, in percent of the width from the left and of the height from the top; of
-            a band two corners.
-        tone: Their colour.
-        title: What is said of them alone, to whoever points at them; empty for nothing.
-    """
-
-    shape: Shape
+    shape: Shape  # what they look like
+    # where they are, in percent of the width from the left and of the height from the top; of a
+    # band two corners
     at: tuple[tuple[float, float], ...]
-    tone: Tone = "bar"
-    title: str = ""
+    tone: Tone = "bar"  # their colour
+    title: str = ""  # what is said of them alone, to whoever points at them; empty for nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A small plot that HTML draws as wide as there is room, without text of its own.
+    """A small plot that HTML draws as wide as there is room, without text of its own."""
 
-    Attributes:
-        title: What it shows, with its values, for those who point at it or cannot see it.
-        marks: Its marks, the last on top.
-        height: Its height in lines of text.
-    """
-
-    title: str
-    marks: tuple[Mark, ...]
-    height: float = 1.2
+    title: str  # what it shows, with its values, for those who point at it or cannot see it
+    marks: tuple[Mark, ...]  # its marks, the last on top
+    height: float = 1.2  # its height in lines of text
 
 
 Axis: TypeAlias = tuple[tuple[float, str], ...]
@@ -183,69 +144,40 @@ Axis: TypeAlias = tuple[tuple[float, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table.
+    """A row of a table."""
 
-    Attributes:
-        cells: One cell per column.
-        dim: Whether it matters less than others.
-        plot: A plot after its cells, which only HTML draws; None without.
-        key: Key by which a `Filter` of the page hides it; empty for a row that always stays.
-    """
-
-    cells: tuple[Text | Cell, ...]
-    dim: bool = False
-    plot: Plot | None = None
-    key: str = ""
+    cells: tuple[Text | Cell, ...]  # one cell per column
+    dim: bool = False  # whether it matters less than others
+    plot: Plot | None = None  # a plot after its cells, which only HTML draws; None without
+    key: str = ""  # key by which a `Filter` of the page hides it; empty for a row that always stays
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows of a table that belong together.
+    """Rows of a table that belong together."""
 
-    Attributes:
-        label: Stands above its rows; Markdown has `keys` instead.
-        rows: The rows.
-        keys: Its cells in the columns that Markdown has for groups.
-        intro: Paragraphs before its rows, not in Markdown.
-        remarks: Paragraphs after its rows, not in Markdown.
-        axis: Ticks of the plots of its rows.
-        key: As that of a row, for all of the group.
-    """
-
-    label: Text
+    label: Text  # stands above its rows; Markdown has `keys` instead
     rows: tuple[Row, ...]
-    keys: tuple[Text, ...] = ()
-    intro: tuple[Paragraph, ...] = ()
-    remarks: tuple[Paragraph, ...] = ()
-    axis: Axis = ()
-    key: str = ""
+    keys: tuple[Text, ...] = ()  # its cells in the columns that Markdown has for groups
+    intro: tuple[Paragraph, ...] = ()  # paragraphs before its rows, not in Markdown
+    remarks: tuple[Paragraph, ...] = ()  # paragraphs after its rows, not in Markdown
+    axis: Axis = ()  # ticks of the plots of its rows
+    key: str = ""  # as that of a row, for all of the group
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows, or groups of rows whose columns line up.
-
-    Attributes:
-        columns: Its columns.
-        rows: Its rows; none when it has groups.
-        groups: Its groups.
-        keys: Headings of the columns that Markdown has for groups.
-        plots: Heading of the plots of its rows; empty when they have none.
-        sorts: Whether readers of HTML can sort its rows, each group by itself.
-        empty: What HTML says when there is no row.
-        indented: Whether a terminal indents it.
-        ruled: Whether a terminal draws a line below its headings.
-    """
+    """Rows, or groups of rows whose columns line up."""
 
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...] = ()
+    rows: tuple[Row, ...] = ()  # its rows; none when it has groups
     groups: tuple[Group, ...] = ()
-    keys: tuple[str, ...] = ()
-    plots: str = ""
-    sorts: bool = False
-    empty: str = ""
-    indented: bool = False
-    ruled: bool = True
+    keys: tuple[str, ...] = ()  # headings of the columns that Markdown has for groups
+    plots: str = ""  # heading of the plots of its rows; empty when they have none
+    sorts: bool = False  # whether readers of HTML can sort its rows, each group by itself
+    empty: str = ""  # what HTML says when there is no row
+    indented: bool = False  # whether a terminal indents it
+    ruled: bool = True  # whether a terminal draws a line below its headings
 
     def only(self, kept: Container[str]) -> Table:
         """Returns the table with those columns alone that have one of some headings."""
@@ -264,16 +196,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing; no terminal shows it.
+    """A drawing; no terminal shows it."""
 
-    Attributes:
-        title: What it shows, for those who cannot see it.
-        draw: Makes the drawing; called inside `figures.style`.
-        file: Name of the PNG file that Markdown links to; without one Markdown has no figure.
-    """
-
-    title: str
-    draw: Callable[[], Drawing]
+    title: str  # what it shows, for those who cannot see it
+    draw: Callable[[], Drawing]  # makes the drawing; called inside `figures.style`
+    # name of the PNG file that Markdown links to; without one Markdown has no figure
     file: str = ""
 
 
@@ -286,16 +213,11 @@ class Legend:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Search and choices that show some rows of the page's tables; only HTML has them.
+    """Search and choices that show some rows of the page's tables; only HTML has them."""
 
-    Attributes:
-        what: What the rows stand for, such as `points`.
-        names: What is searched, by the key of the rows.
-        choices: Values that rows can be chosen by, under a name, each by key.
-    """
-
-    what: str
-    names: Mapping[str, str]
+    what: str  # what the rows stand for, such as `points`
+    names: Mapping[str, str]  # what is searched, by the key of the rows
+    # values that rows can be chosen by, under a name, each by key
     choices: Mapping[str, Mapping[str, str]]
 
 
@@ -318,16 +240,11 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Elements under a heading, left out when nothing of them is shown.
-
-    Attributes:
-        heading: The heading.
-        elements: The elements.
-        lead: Elements below the heading that are no reason to show the section.
-    """
+    """Elements under a heading, left out when nothing of them is shown."""
 
     heading: Text
     elements: tuple[Element, ...]
+    # elements below the heading that are no reason to show the section
     lead: tuple[Element, ...] = ()
 
 
@@ -341,19 +258,12 @@ class Only:
 
 @dataclass(frozen=True, slots=True)
 class ByWidth:
-    """Elements that depend on the width of the console; pages show the wide ones.
+    """Elements that depend on the width of the console; pages show the wide ones."""
 
-    Attributes:
-        least: Columns from which on there is room for the wide ones.
-        wide: Elements for a wide console.
-        narrow: Elements for a narrow one.
-        terminal: Whether only a terminal is wide, and never a log.
-    """
-
-    least: int
-    wide: tuple[Element, ...]
-    narrow: tuple[Element, ...]
-    terminal: bool = False
+    least: int  # columns from which on there is room for the wide ones
+    wide: tuple[Element, ...]  # elements for a wide console
+    narrow: tuple[Element, ...]  # elements for a narrow one
+    terminal: bool = False  # whether only a terminal is wide, and never a log
 
 
 Element: TypeAlias = (
@@ -380,19 +290,13 @@ BLANK = Paragraph("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """Document for people, on a page or on a terminal.
+    """Document for people, on a page or on a terminal."""
 
-    Attributes:
-        title: Title of the page.
-        elements: The elements of the page.
-        brief: What a terminal shows instead, where the last line is read first; None for the same.
-        escape: Whether Markdown escapes what a sentence or a name has of its markup.
-    """
-
-    title: str
-    elements: tuple[Element, ...]
+    title: str  # title of the page
+    elements: tuple[Element, ...]  # the elements of the page
+    # what a terminal shows instead, where the last line is read first; None for the same
     brief: tuple[Element, ...] | None = None
-    escape: bool = True
+    escape: bool = True  # whether Markdown escapes what a sentence or a name has of its markup
 
 
 def spans(text: Text) -> tuple[str | Span, ...]:

@@ -73,17 +73,11 @@ _STEPS: Final = (1.0, 3.0, 2.0, 5.0, 4.0, 7.0, 1.5)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scale:
-    """A scale of positive values.
+    """A scale of positive values."""
 
-    Attributes:
-        low: Value at the left end.
-        high: Value at the right end.
-        log: Whether equal distances are equal ratios.
-    """
-
-    low: float
-    high: float
-    log: bool = True
+    low: float  # value at the left end
+    high: float  # value at the right end
+    log: bool = True  # whether equal distances are equal ratios
 
     @classmethod
     def of(cls, rows: Iterable[Sequence[float]]) -> Scale:

@@ -35,15 +35,11 @@ _SLACK: Final = "hooks.slack.com"
 
 @dataclasses.dataclass(frozen=True)
 class Webhook:
-    """Address that messages are posted to.
+    """Address that messages are posted to."""
 
-    Attributes:
-        url: The address; whoever knows it can post there, so that it is shown nowhere.
-        slack: Whether messages have the shape of Slack's.
-    """
-
+    # the address; whoever knows it can post there, so that it is shown nowhere
     url: str = dataclasses.field(repr=False)
-    slack: bool
+    slack: bool  # whether messages have the shape of Slack's
 
     @property
     def shown(self) -> str:
@@ -195,17 +191,11 @@ class LastState(ResultModel):
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """Right to announce a state: nobody else has it.
+    """Right to announce a state: nobody else has it."""
 
-    Attributes:
-        path: The file of the suite.
-        state: What was written there.
-        before: State until now; None where it is unknown.
-    """
-
-    path: epath.Path
-    state: LastState
-    before: State | None
+    path: epath.Path  # the file of the suite
+    state: LastState  # what was written there
+    before: State | None  # state until now; None where it is unknown
 
     def delivered(self) -> None:
         """Notes that the announcement arrived, unless there is a newer state already."""
@@ -272,23 +262,14 @@ _MOST_CHARACTERS: Final = 500
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class News:
-    """State of a suite, as a run has found it.
+    """State of a suite, as a run has found it."""
 
-    Attributes:
-        suite: Name of the suite.
-        state: What the run found.
-        run_id: Id of the run; empty where none was begun.
-        directory: The run directory.
-        begun: When the run began, UTC; a run before the last one known is no news.
-        lines: What was found, for people.
-    """
-
-    suite: str
-    state: State
-    run_id: str
-    directory: str
-    begun: datetime.datetime
-    lines: tuple[str, ...] = ()
+    suite: str  # name of the suite
+    state: State  # what the run found
+    run_id: str  # id of the run; empty where none was begun
+    directory: str  # the run directory
+    begun: datetime.datetime  # when the run began, UTC; a run before the last one known is no news
+    lines: tuple[str, ...] = ()  # what was found, for people
 
     @property
     def shown(self) -> tuple[str, ...]:

@@ -42,27 +42,17 @@ _SAME_BYTES: Final = 1.01
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Facts that a recommendation is chosen from.
-
-    Attributes:
-        goal: The goal.
-        points: All points of the case, by id.
-        values: Values of the goal, by point that can be chosen, then by round.
-        ranking: Their ranking.
-        factorial: What the fit says; None where the means count.
-        places: The points of the fit, in its order.
-        varied: Names of what varies.
-        paired: Whether rounds were interleaved.
-    """
+    """Facts that a recommendation is chosen from."""
 
     goal: Goal
-    points: Mapping[str, Observed]
+    points: Mapping[str, Observed]  # all points of the case, by id
+    # values of the goal, by point that can be chosen, then by round
     values: Mapping[str, Mapping[int, float]]
     ranking: Ranking
-    factorial: Factorial | None
-    places: tuple[str, ...]
-    varied: tuple[str, ...]
-    paired: bool
+    factorial: Factorial | None  # what the fit says; None where the means count
+    places: tuple[str, ...]  # the points of the fit, in its order
+    varied: tuple[str, ...]  # names of what varies
+    paired: bool  # whether rounds were interleaved
 
 
 def recommend(choice: Choice) -> Recommendation:

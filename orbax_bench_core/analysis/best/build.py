@@ -121,18 +121,12 @@ def read_best(directory: RunDirectory) -> Best | None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Request for a choice: its run, its goal, and the bounds on it.
-
-    Attributes:
-        info: The run.
-        goal: What is made small.
-        peak_memory: Most bytes of host memory that a point may take; None sets no bound.
-        not_alone: Repeats of each point that were not alone on their machine, by id.
-    """
+    """Request for a choice: its run, its goal, and the bounds on it."""
 
     info: RunInfo
-    goal: Goal
-    peak_memory: int | None
+    goal: Goal  # what is made small
+    peak_memory: int | None  # most bytes of host memory that a point may take; None sets no bound
+    # repeats of each point that were not alone on their machine, by id
     not_alone: Mapping[str, int]
 
     @property

@@ -29,15 +29,11 @@ that it takes grows with their cube."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FactorialLayout:
-    """Options that vary, and the level of each in every point.
+    """Options that vary, and the level of each in every point."""
 
-    Attributes:
-        levels: Values of each option; the first is what others are compared with.
-        rows: Place of the value of each option, point by point.
-    """
-
+    # values of each option; the first is what others are compared with
     levels: Mapping[str, tuple[Any, ...]]
-    rows: tuple[tuple[int, ...], ...]
+    rows: tuple[tuple[int, ...], ...]  # place of the value of each option, point by point
 
     @functools.cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -52,18 +48,12 @@ class FactorialLayout:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FactorialFit:
-    """Fit of all points by main effects and pairs.
+    """Fit of all points by main effects and pairs."""
 
-    Attributes:
-        means: Fitted mean of each point, on the log scale.
-        spread: Standard deviation of the difference of two fitted means for noise 1 in one round,
-            shape (points, points).
-        lack_of_fit: p-value of the F test that nothing is left beside main effects and pairs.
-    """
-
-    means: Floats
+    means: Floats  # fitted mean of each point, on the log scale
+    # standard deviation of the difference of two fitted means, for noise 1 in one round
     spread: Floats
-    lack_of_fit: float
+    lack_of_fit: float  # p-value of the F test that nothing is left beside main effects and pairs
 
     @property
     def holds(self) -> bool:
@@ -73,21 +63,14 @@ class FactorialFit:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Factorial:
-    """Factorial analysis of a layout: effects, interactions, and the fit of both.
+    """Factorial analysis of a layout: effects, interactions, and the fit of both."""
 
-    Attributes:
-        effects: Main effects, option by option; of an option that cannot be told from others none.
-        interactions: Contrasts of all pairs of options.
-        unknown: Why effects are missing, a sentence each.
-        fit: The fit of all points; None where there is none.
-        fit_unknown: Why there is none; empty where there is one.
-    """
-
+    # main effects, option by option; of an option that cannot be told from others none
     effects: tuple[OptionContrast, ...] = ()
-    interactions: tuple[OptionContrast, ...] = ()
-    unknown: tuple[str, ...] = ()
-    fit: FactorialFit | None = None
-    fit_unknown: str = ""
+    interactions: tuple[OptionContrast, ...] = ()  # contrasts of all pairs of options
+    unknown: tuple[str, ...] = ()  # why effects are missing, a sentence each
+    fit: FactorialFit | None = None  # the fit of all points; None where there is none
+    fit_unknown: str = ""  # why there is none; empty where there is one
 
 
 def analyse(layout: FactorialLayout, logs: Floats) -> Factorial:
@@ -133,14 +116,10 @@ def analyse(layout: FactorialLayout, logs: Floats) -> Factorial:
 
 @dataclasses.dataclass(frozen=True)
 class _Design:
-    """Columns of deviations, which add up to 0 over the levels.
+    """Columns of deviations, which add up to 0 over the levels."""
 
-    Attributes:
-        columns: Shape (points, columns).
-        places: Columns of each term: of nothing, of an option, of a pair of options.
-    """
-
-    columns: Floats
+    columns: Floats  # shape (points, columns)
+    # columns of each term: of nothing, of an option, of a pair of options
     places: Mapping[tuple[int, ...], slice]
 
     @classmethod

@@ -63,19 +63,12 @@ _WITHOUT_CODE: Final[Mapping[str, str]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Attribute:
-    """Attribute of Orbax that an option sets.
+    """Attribute of Orbax that an option sets."""
 
-    Attributes:
-        path: Where it is: below the v1 context, or as the argument of what its first name makes.
-        default: What Orbax does when nothing is set.
-        factor: What the option is multiplied by.
-        form: How it is written in code.
-    """
-
-    path: str
-    default: Any = None
-    factor: float = 1
-    form: str = "{!r}"
+    path: str  # where it is: below the v1 context, or as the argument of what its first name makes
+    default: Any = None  # what Orbax does when nothing is set
+    factor: float = 1  # what the option is multiplied by
+    form: str = "{!r}"  # how it is written in code
 
     def code(self, value: Any) -> str:
         """Returns a value as it is written in code."""

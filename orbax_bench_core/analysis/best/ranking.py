@@ -74,18 +74,12 @@ def rank(values: Mapping[str, Mapping[int, float]]) -> tuple[Ranked, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeanRatio:
-    """Ratio of paired values, as geometric mean over rounds.
+    """Ratio of paired values, as geometric mean over rounds."""
 
-    Attributes:
-        ratio: The ratio; None without a round that has both.
-        low: Lower end of its interval; None with fewer than two rounds.
-        high: Upper end of it.
-        p: One-sided p-value of "not larger than 1"; None with fewer than two rounds.
-    """
-
-    ratio: float | None
-    low: float | None = None
-    high: float | None = None
+    ratio: float | None  # the ratio; None without a round that has both
+    low: float | None = None  # lower end of its interval; None with fewer than two rounds
+    high: float | None = None  # upper end of it
+    # one-sided p-value of "not larger than 1"; None with fewer than two rounds
     p: float | None = None
 
 

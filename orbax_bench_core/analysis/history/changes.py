@@ -56,19 +56,12 @@ _THRESHOLDS: Final = (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:
-    """Flag of a series.
+    """Flag of a series."""
 
-    Attributes:
-        cut: Index of the first value after the change.
-        night: Index of the value after which the flag was raised.
-        statistic: Largest cut statistic of that night.
-        threshold: What it exceeded.
-    """
-
-    cut: int
-    night: int
-    statistic: float
-    threshold: float
+    cut: int  # index of the first value after the change
+    night: int  # index of the value after which the flag was raised
+    statistic: float  # largest cut statistic of that night
+    threshold: float  # what it exceeded
 
 
 def flags(values: Sequence[float], level: Callable[[int, int], float]) -> list[Flag]:

@@ -348,16 +348,11 @@ def place(noise: Noise) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """A/A calibration of a place.
+    """A/A calibration of a place."""
 
-    Attributes:
-        tests: One verdict per pair whose arms are the same.
-        passport: How noisy operations are there.
-        left_out: Files among the records that are no records of their run, a line each.
-    """
-
-    tests: tuple[AaTest, ...]
-    passport: Passport
+    tests: tuple[AaTest, ...]  # one verdict per pair whose arms are the same
+    passport: Passport  # how noisy operations are there
+    # files among the records that are no records of their run, a line each
     left_out: tuple[str, ...] = ()
 
     @property

@@ -27,22 +27,14 @@ start of JAX, a warm-up and two operations each."""
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """Forecast of the comparison of one point.
+    """Forecast of the comparison of one point."""
 
-    Attributes:
-        operation: The primary operation that takes longest to judge.
-        sigma: Its noise.
-        operations: Mean number of operations per arm until a verdict or the last look.
-        minutes: What they take, both arms together.
-        chance: Chance of a verdict by the last look.
-        detectable: Smallest relative slow-down that is found nine times in ten by the last look.
-    """
-
-    operation: str
-    sigma: float
-    operations: float
-    minutes: float
-    chance: float
+    operation: str  # the primary operation that takes longest to judge
+    sigma: float  # its noise
+    operations: float  # mean number of operations per arm until a verdict or the last look
+    minutes: float  # what they take, both arms together
+    chance: float  # chance of a verdict by the last look
+    # smallest relative slow-down that is found nine times in ten by the last look
     detectable: float
 
 

@@ -142,19 +142,12 @@ _DRAWN: Final = 400
 
 
 class Life(NamedTuple):
-    """The saves of one process, in order.
+    """The saves of one process, in order."""
 
-    Attributes:
-        worker: Id of the process.
-        operation: The operation that counts as a save.
-        values: Levels of each save by metric.
-        records: Records that they come from.
-    """
-
-    worker: str
-    operation: str
-    values: list[dict[str, float]]
-    records: list[Record]
+    worker: str  # id of the process
+    operation: str  # the operation that counts as a save
+    values: list[dict[str, float]]  # levels of each save by metric
+    records: list[Record]  # records that they come from
 
 
 def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:

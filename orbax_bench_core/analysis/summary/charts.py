@@ -112,23 +112,14 @@ _MIB: Final = 2**20
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ChartRow:
-    """One operation of one point in a chart.
+    """One operation of one point in a chart."""
 
-    Attributes:
-        key: Id of the point, by which the page filters.
-        label: What tells its point from others, or its operation.
-        operation: The operation.
-        cells: Numbers, with the headings of the chart.
-        flags: What speaks against its numbers.
-        notes: What else there is to say.
-    """
-
-    key: str
-    label: str
+    key: str  # id of the point, by which the page filters
+    label: str  # what tells its point from others, or its operation
     operation: OperationSummary
-    cells: tuple[str, ...]
-    flags: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    cells: tuple[str, ...]  # numbers, with the headings of the chart
+    flags: tuple[str, ...] = ()  # what speaks against its numbers
+    notes: tuple[str, ...] = ()  # what else there is to say
 
 
 def repeats_group(title: str, rows: Sequence[ChartRow]) -> Group:

@@ -66,24 +66,17 @@ _ByHost = dict[int, dict[str, float]]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Straggler:
-    """The host that was slowest most often in one operation of one point.
+    """The host that was slowest most often in one operation of one point."""
 
-    Attributes:
-        host: Its index.
-        slowest: Number of repeats in which it was the slowest.
-        repeats: Number of repeats.
-        excess_s: Seconds by which the slowest host exceeded the median host, median over repeats.
-        stage: The timed stage in which it exceeded the median host by most; None when Orbax timed
-            no stage of the operation.
-        stage_excess_s: By how many seconds, mean over the repeats in which it was the slowest.
-    """
-
-    host: int
-    slowest: int
-    repeats: int
+    host: int  # its index
+    slowest: int  # number of repeats in which it was the slowest
+    repeats: int  # number of repeats
+    # seconds by which the slowest host exceeded the median host, median over repeats
     excess_s: float
+    # the timed stage in which it exceeded the median host by most; None when Orbax timed no stage
+    # of the operation
     stage: str | None
-    stage_excess_s: float
+    stage_excess_s: float  # by how many seconds, mean over the repeats in which it was the slowest
 
 
 def stragglers_of(repeats: Iterable[Sequence[Record]]) -> dict[str, Straggler]:

@@ -12,40 +12,24 @@ from orbax_bench_core.records import ErrorInfo, OptionEffect, Verified
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """One metric of one operation of one point.
+    """One metric of one operation of one point."""
 
-    Attributes:
-        point_id: Id of the sweep point.
-        point: Name of the sweep point.
-        operation: Name of the operation.
-        metric: Name of the metric.
-        unit: Unit of all values here.
-        hosts: Number of hosts.
-        n: Number of values: all repeats on all hosts or, for the time of an operation as a whole,
-            all repeats.
-        mean: Mean.
-        median: Median.
-        q25: Lower quartile.
-        q75: Upper quartile.
-        p99: 99th percentile, interpolated.
-        minimum: Smallest value.
-        maximum: Largest value.
-    """
-
-    point_id: str
-    point: str
-    operation: str
-    metric: str
-    unit: str
-    hosts: int
+    point_id: str  # id of the sweep point
+    point: str  # name of the sweep point
+    operation: str  # name of the operation
+    metric: str  # name of the metric
+    unit: str  # unit of all values here
+    hosts: int  # number of hosts
+    # number of values: all repeats on all hosts or, for the time of an operation as a whole, all
+    # repeats
     n: int
     mean: float
     median: float
-    q25: float
-    q75: float
-    p99: float
-    minimum: float
-    maximum: float
+    q25: float  # lower quartile
+    q75: float  # upper quartile
+    p99: float  # 99th percentile, interpolated
+    minimum: float  # smallest value
+    maximum: float  # largest value
 
     @property
     def spread(self) -> float | None:
@@ -57,102 +41,68 @@ class MetricSummary:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OperationSummary:
-    """One operation of one point, over its measured repeats.
+    """One operation of one point, over its measured repeats."""
 
-    Attributes:
-        time: Seconds that it took on the host that was slowest in each repeat.
-        throughput: All bytes over all seconds, in GiB/s, never a mean of rates. The bytes are those
-            that the benchmark states or, where it states none at all, Orbax's own totals; None
-            without either.
-        straggler: The host that the others waited for; None for a single host.
-        flag: Why the operation is not what it claims to be; None when nothing speaks against it.
-        store: What trouble an object store made; empty when it made none.
-        seconds: Seconds of each repeat, in the order measured.
-    """
-
-    time: MetricSummary
+    time: MetricSummary  # seconds that it took on the host that was slowest in each repeat
+    # all bytes over all seconds, in GiB/s, never a mean of rates. The bytes are those that the
+    # benchmark states or, where it states none at all, Orbax's own totals; None without either
     throughput: float | None
-    straggler: Straggler | None
+    straggler: Straggler | None  # the host that the others waited for; None for a single host
+    # why the operation is not what it claims to be; None when nothing speaks against it
     flag: str | None
-    store: str = ""
-    seconds: tuple[float, ...] = ()
+    store: str = ""  # what trouble an object store made; empty when it made none
+    seconds: tuple[float, ...] = ()  # seconds of each repeat, in the order measured
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One way in which repeats of a point failed.
+    """One way in which repeats of a point failed."""
 
-    Attributes:
-        error: The error of the first of them.
-        repeats: Which repeats failed in this way.
-    """
-
-    error: ErrorInfo
-    repeats: tuple[int, ...]
+    error: ErrorInfo  # the error of the first of them
+    repeats: tuple[int, ...]  # which repeats failed in this way
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PointStatus:
-    """Outcome of the repeats of one point, each over all its hosts.
+    """Outcome of the repeats of one point, each over all its hosts."""
 
-    Attributes:
-        point_id: Id of the sweep point.
-        point: Name of the sweep point.
-        passed: Number of measured repeats that passed on every host.
-        failed: Number that failed on some host, or lack a host.
-        skipped: Number that were skipped.
-        reason: Why the first one failed or was skipped; empty when all passed.
-        flag: Why the point is not what it claims to be; None when nothing speaks against it.
-        verified: What its restored values were compared with, in every repeat that counts.
-        effects: What is proven of each option, in any repeat.
-        failures: The ways in which its repeats failed, those of which an error is known.
-        measured: Whether any repeat that passed has a sample.
-        blocks: The blocks of a paired comparison in which every operation of this arm passed.
-        retried: Number of repeats that passed only when they were tried again.
-        retried_for: Why the first attempt of the first of them failed; empty without any.
-        not_alone: Number of repeats that passed while another point was measured on the machine.
-        traced: Number of warm-ups that were traced, beside those that it has anyway.
-        checkpoint: What people call what is saved and loaded.
-        checkpoint_bytes: Size of its arrays; None where no repeat that passed says it.
-    """
-
-    point_id: str
-    point: str
-    passed: int
-    failed: int
-    skipped: int
-    reason: str
+    point_id: str  # id of the sweep point
+    point: str  # name of the sweep point
+    passed: int  # number of measured repeats that passed on every host
+    failed: int  # number that failed on some host, or lack a host
+    skipped: int  # number that were skipped
+    reason: str  # why the first one failed or was skipped; empty when all passed
+    # why the point is not what it claims to be; None when nothing speaks against it
     flag: str | None
+    # what its restored values were compared with, in every repeat that counts
     verified: Verified = "none"
-    effects: tuple[OptionEffect, ...] = ()
+    effects: tuple[OptionEffect, ...] = ()  # what is proven of each option, in any repeat
+    # the ways in which its repeats failed, those of which an error is known
     failures: tuple[Failure, ...] = ()
-    measured: bool = True
+    measured: bool = True  # whether any repeat that passed has a sample
+    # the blocks of a paired comparison in which every operation of this arm passed
     blocks: frozenset[int] = frozenset()
-    retried: int = 0
-    retried_for: str = ""
+    retried: int = 0  # number of repeats that passed only when they were tried again
+    retried_for: str = ""  # why the first attempt of the first of them failed; empty without any
+    # number of repeats that passed while another point was measured on the machine
     not_alone: int = 0
-    traced: int = 0
-    checkpoint: str = ""
+    traced: int = 0  # number of warm-ups that were traced, beside those that it has anyway
+    checkpoint: str = ""  # what people call what is saved and loaded
+    # size of its arrays; None where no repeat that passed says it
     checkpoint_bytes: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """Summary of a run.
+    """Summary of a run."""
 
-    Attributes:
-        metrics: One entry per point, operation and metric, over all repeats and hosts.
-        operations: One entry per point and operation.
-        points: How each point ended.
-        left_out: Files among the records that are no records of the run, a line each.
-        hosts: The machines that it ran on, a line per host; empty for one machine.
-    """
-
+    # one entry per point, operation and metric, over all repeats and hosts
     metrics: Sequence[MetricSummary]
-    operations: Sequence[OperationSummary]
-    points: Sequence[PointStatus]
+    operations: Sequence[OperationSummary]  # one entry per point and operation
+    points: Sequence[PointStatus]  # how each point ended
+    # files among the records that are no records of the run, a line each
     left_out: Sequence[str] = ()
-    hosts: Sequence[str] = ()
+    hosts: Sequence[str] = ()  # the machines that it ran on, a line per host; empty for one machine
 
     @property
     def measured(self) -> bool:

@@ -115,19 +115,14 @@ OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraColumns:
-    """Columns that another room adds to the tables of operations.
+    """Columns that another room adds to the tables of operations."""
 
-    Attributes:
-        headings: Their headings; empty when there is nothing to add.
-        cells: Their cells by point id and operation; dashes stand where there are none.
-        notes: A sentence on an operation, by point id and operation.
-        legend: What the columns mean, for below a table.
-    """
-
-    headings: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()  # their headings; empty when there is nothing to add
+    # their cells by point id and operation; dashes stand where there are none
     cells: Mapping[tuple[str, str], tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    # a sentence on an operation, by point id and operation
     notes: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
-    legend: str = ""
+    legend: str = ""  # what the columns mean, for below a table
 
 
 NO_EXTRA: Final = ExtraColumns()
@@ -143,36 +138,23 @@ _MEASURED_LEGEND: Final = (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """A sentence on a point.
+    """A sentence on a point."""
 
-    Attributes:
-        text: The sentence.
-        serious: Whether it says that a number is not what it claims to be.
-        operation: The operation that it is about.
-    """
-
-    text: str
-    serious: bool
-    operation: str
+    text: str  # the sentence
+    serious: bool  # whether it says that a number is not what it claims to be
+    operation: str  # the operation that it is about
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PointTable:
-    """One point.
+    """One point."""
 
-    Attributes:
-        point_id: Its id.
-        name: Its name.
-        operations: Its operations.
-        rows: One row of cells per operation, with the columns of `headings`.
-        remarks: What else there is to say.
-    """
-
-    point_id: str
+    point_id: str  # its id
     name: str
     operations: tuple[OperationSummary, ...]
+    # one row of cells per operation, with the columns of `headings`
     rows: tuple[tuple[str, ...], ...]
-    remarks: tuple[Remark, ...]
+    remarks: tuple[Remark, ...]  # what else there is to say
 
 
 def medians_of(summary: RunSummary) -> dict[tuple[str, str], dict[str, float]]:

@@ -47,21 +47,13 @@ _NO_FLAGS: Final = StoreFlags(flagged=0, repeats=0, counts={})
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is known of a point before its word is set.
+    """What is known of a point before its word is set."""
 
-    Attributes:
-        found: What the statistics decide.
-        doubts: What speaks against that, each with its reason.
-        operations: Verdicts on its operations.
-        failed: Whether there is nothing to compare.
-        build: Makes the verdict, of these and of what is decided.
-    """
-
-    found: Decision
-    doubts: Mapping[Doubt, str]
-    operations: tuple[OperationVerdict, ...]
-    failed: bool
-    build: Callable[..., PointVerdict]
+    found: Decision  # what the statistics decide
+    doubts: Mapping[Doubt, str]  # what speaks against that, each with its reason
+    operations: tuple[OperationVerdict, ...]  # verdicts on its operations
+    failed: bool  # whether there is nothing to compare
+    build: Callable[..., PointVerdict]  # makes the verdict, of these and of what is decided
 
     def verdict(self, unknown_primary: str = "", *, exploratory: bool = False) -> PointVerdict:
         """Decides; the first argument is what `never_measured` says of all points."""

@@ -266,19 +266,12 @@ _HEIGHT: Final = 3.1
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One drawing.
+    """One drawing."""
 
-    Attributes:
-        title: What it shows, in words.
-        height: Inches that it needs.
-        draw: Draws it on empty axes.
-        fitted: Whether it has labels whose room must be measured.
-    """
-
-    title: str
-    height: float
-    draw: Callable[[Axes], None]
-    fitted: bool = False
+    title: str  # what it shows, in words
+    height: float  # inches that it needs
+    draw: Callable[[Axes], None]  # draws it on empty axes
+    fitted: bool = False  # whether it has labels whose room must be measured
 
 
 def plotted_points(report: VerdictReport) -> list[PointVerdict]:

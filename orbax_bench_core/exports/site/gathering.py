@@ -43,35 +43,23 @@ _BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
 
 
 class RunFinding(NamedTuple):
-    """What a run found.
+    """What a run found."""
 
-    Attributes:
-        answer: In a sentence; empty where it found nothing.
-        page: Name of the page that says it.
-        word: The verdict, COMPARED for a study of two systems, or `not back` after drills that lost
-            a job; None where it has none of these.
-    """
-
-    answer: str
-    page: str
+    answer: str  # in a sentence; empty where it found nothing
+    page: str  # name of the page that says it
+    # the verdict, COMPARED for a study of two systems, or `not back` after drills that lost a job;
+    # None where it has none of these
     word: Word | SoakWord | Literal["COMPARED", "not back"] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SiteRun:
-    """A run on the page.
+    """A run on the page."""
 
-    Attributes:
-        folder: Its run directory.
-        info: What its `run.json` says.
-        found: What it found.
-        pages: Names of the pages that it has.
-    """
-
-    folder: epath.Path
-    info: RunInfo
-    found: RunFinding
-    pages: tuple[str, ...]
+    folder: epath.Path  # its run directory
+    info: RunInfo  # what its `run.json` says
+    found: RunFinding  # what it found
+    pages: tuple[str, ...]  # names of the pages that it has
 
     @property
     def state(self) -> str:
@@ -84,21 +72,13 @@ class SiteRun:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Site:
-    """All that a morning page shows.
+    """All that a morning page shows."""
 
-    Attributes:
-        nights: The runs, the newest first.
-        histories: The history of each suite that has one, by its name.
-        unread: What could not be read, a line each.
-        older: Number of runs that are older than those.
-        made_at: When it was collected, UTC.
-    """
-
-    nights: tuple[SiteRun, ...]
-    histories: dict[str, History]
-    unread: tuple[str, ...]
-    older: int
-    made_at: datetime.datetime
+    nights: tuple[SiteRun, ...]  # the runs, the newest first
+    histories: dict[str, History]  # the history of each suite that has one, by its name
+    unread: tuple[str, ...]  # what could not be read, a line each
+    older: int  # number of runs that are older than those
+    made_at: datetime.datetime  # when it was collected, UTC
 
     def suites(self) -> dict[str, list[SiteRun]]:
         """Returns the runs of each suite, the newest first; suites in the order of their names."""

@@ -317,16 +317,11 @@ _ORBAX_TOTALS: Final = ("5_inventory/save_total_gb", "5_inventory/load_total_gb"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MetricSeries:
-    """One metric of one operation of one point.
+    """One metric of one operation of one point."""
 
-    Attributes:
-        metric: Name of the metric.
-        unit: Unit of all values here.
-        repeats: For each repeat, the value of each host that has one.
-    """
-
-    metric: str
-    unit: str
+    metric: str  # name of the metric
+    unit: str  # unit of all values here
+    # for each repeat, the value of each host that has one
     repeats: list[dict[int, float]] = dataclasses.field(default_factory=list)
 
     def reduced(self, reduce: Callable[[Iterable[float]], float]) -> list[float]:
