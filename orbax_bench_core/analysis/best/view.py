@@ -46,6 +46,7 @@ _BRIEF_REASONS: Final = 3
 _BRIEF_PLACES: Final = 12
 _MOST_ROWS: Final = 50
 _MOST_FIGURES: Final = 10
+_CHOSEN: Final = "chosen"
 
 
 def best_document(best: Best) -> Document:
@@ -228,6 +229,9 @@ def _folded(title: str, elements: list[Element], *, opened: bool = False) -> lis
 
 def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
     points = {point.point_id: point for point in case.points}
+    places = list(enumerate(ranking.places, start=1))
+    # What is recommended stands first: the table must not name another than the answer does.
+    places.sort(key=lambda place: _standing(case, ranking, place[1]) != _CHOSEN)
     rows = [
         Row(
             (
@@ -241,7 +245,7 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
             ),
             dim=place.tied is False,
         )
-        for number, place in enumerate(ranking.places[:most], start=1)
+        for number, place in places[:most]
     ]
     return Table(
         (
@@ -250,7 +254,7 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
             Column("point"),
             Column("rounds", "number"),
             Column("median", "number"),
-            Column("of the first", "number"),
+            Column("of rank 1", "number"),
             Column("tie", "fixed"),
         ),
         tuple(rows),
@@ -264,7 +268,7 @@ def _standing(case: Case, ranking: Ranking, place: Ranked) -> str:
         return "best"
     found = case.recommendation
     chosen = ranking is case.ranking and found is not None and found.point_id == place.point_id
-    return "chosen" if chosen else words.tie(place)
+    return _CHOSEN if chosen else words.tie(place)
 
 
 def _effects(effects: Effects, figure: Case | None) -> list[Element]:
@@ -296,10 +300,9 @@ def _effects(effects: Effects, figure: Case | None) -> list[Element]:
             Column("all in mind", "fixed"),
         )
         elements.append(Table(columns, rows))
-    others = sum(not pair.matters for pair in effects.interactions)
     said = [*effects.unknown]
-    if others:
-        said.append(f"{others} more pairs of options show no interaction that matters")
+    if others := words.other_pairs(effects):
+        said.append(others)
     said.append(
         "the fit of main effects and pairs is used"
         if effects.used

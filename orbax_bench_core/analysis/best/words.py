@@ -11,6 +11,7 @@ from orbax_bench_core.analysis.best.model import (
     Best,
     Case,
     Confidence,
+    Effects,
     Goal,
     OptionContrast,
     PointInfo,
@@ -296,6 +297,17 @@ def pairs_sentence(case: Case) -> str:
         return ""
     matter = {contrast.options for contrast in case.effects.interactions if contrast.matters}
     return f"{len(matter)} of {count(len(pairs), 'pair')} of options matter beside the main effects"
+
+
+def other_pairs(effects: Effects) -> str:
+    """Returns how many pairs of options do not matter; empty where all do."""
+    pairs = {contrast.options for contrast in effects.interactions}
+    others = pairs - {each.options for each in effects.interactions if each.matters}
+    if not others:
+        return ""
+    more = count(len(others), "more pair" if len(others) < len(pairs) else "pair")
+    verb = "shows" if len(others) == 1 else "show"
+    return f"{more} of options {verb} no interaction that matters"
 
 
 def difference_lines(found: Recommendation) -> list[str]:

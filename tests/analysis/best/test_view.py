@@ -121,14 +121,22 @@ def test_the_headline_says_why_it_recommends_another_than_the_table_has_first(sw
     text = printed(best_document(found))
     by = case.recommendation.chosen_by
     assert f"; recommended by {by}: use_ocdbt=" in text.rstrip().splitlines()[-1]
-    (row,) = [line for line in map(str.rstrip, text.splitlines()) if line.endswith(" chosen")]
-    assert chosen in row
+    rows = [line for line in map(str.rstrip, text.splitlines()) if first in line or chosen in line]
+    assert rows[0].endswith(" chosen")
+    assert chosen in rows[0]
+    assert rows[1].lstrip().startswith("1 ")
 
 
 def test_pairs_of_options_are_counted_and_not_pairs_of_values(sweep):
     values = {"chunk_byte_size": (1, 2, 3), "save_concurrent_gb": (1.0, 2.0, 3.0)}
     found = best(sweep(values, lambda o: o["chunk_byte_size"] ** o["save_concurrent_gb"], cv=0.001))
     assert "1 of 1 pair of options matter" in printed(best_document(found))
+
+
+def test_a_page_counts_pairs_of_options_that_do_not_matter_and_not_pairs_of_values(sweep):
+    values = {"chunk_byte_size": (1, 2, 3), "save_concurrent_gb": (1.0, 2.0, 3.0)}
+    found = best(sweep(values, lambda _: 1.0, cv=0.001))
+    assert "1 pair of options shows no interaction that matters" in to_html(best_document(found))
 
 
 @pytest.mark.parametrize("option", ["restore_concurrent_gb", "restore_devices"])
