@@ -1,33 +1,36 @@
-"""Arguments that several sub-commands share, and the console for results."""
+"""Arguments that several sub-commands share."""
 
 from __future__ import annotations
 
 import enum
 import re
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Any
 
 import typer
-
-from orbax_bench_core.cli.terminal import new_console
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 SuiteFile = Annotated[
     str, typer.Argument(metavar="SUITE", help="The suite file: YAML, a local path or gs://.")
 ]
+
+
+def output_option(about: str, metavar: str | None = None) -> Any:
+    """Returns the option of a directory that a command writes into."""
+    flags = ("--output-directory", "--output_directory", "-o")
+    return typer.Option(*flags, metavar=metavar, help=about)
+
+
 OutputDirectory = Annotated[
     str,
-    typer.Option(
-        "--output-directory",
-        "--output_directory",
-        "-o",
-        help="The run directory, local or gs://. If it holds an unfinished run of the same suite, "
-        "that run is finished.",
+    output_option(
+        "The run directory, local or gs://. If it holds an unfinished run of the same suite, that "
+        "run is finished."
     ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+Html = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Also write a page.")]
+Markdown = Annotated[
+    str | None, typer.Option("--markdown", metavar="FILE", help="Also write Markdown.")
 ]
 LocalDirectory = Annotated[
     str | None,
@@ -102,8 +105,7 @@ PassportFile = Annotated[
     ),
 ]
 NoLock = Annotated[
-    bool,
-    typer.Option("--no-lock", help="Measure even while another run measures on this machine."),
+    bool, typer.Option("--no-lock", help="Measure even while another run measures on this machine.")
 ]
 Verbose = Annotated[
     bool,
@@ -123,9 +125,6 @@ Quiet = Annotated[
 _UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
 
-LOG_WIDTH: Final = 200
-"""Columns of what is no terminal: a log has room for whole lines."""
-
 
 class LogFormat(enum.StrEnum):
     """Format of progress and results."""
@@ -140,20 +139,8 @@ LogFormatOption = Annotated[
 ]
 
 
-def results_console() -> Console:
-    """Returns a console on standard output as it is now, which a caller may redirect later."""
-    out = sys.stdout
-    if out.isatty():
-        return new_console(file=out)
-    return new_console(file=out, width=LOG_WIDTH, soft_wrap=True)
-
-
 def refuse_override(override: Sequence[str] | None, notify: str | None = None) -> None:
-    """Refuses `--override` and `--notify` of a command that reads what was measured.
-
-    Raises:
-        UserError: One was given.
-    """
+    """Refuses `--override` and `--notify` of a command that reads what was measured."""
     from orbax_bench_core.errors import UserError
 
     if override:
@@ -163,11 +150,7 @@ def refuse_override(override: Sequence[str] | None, notify: str | None = None) -
 
 
 def parse_size(text: str, flag: str = "--size") -> int:
-    """Returns the bytes of a size: a number with a binary unit, such as 1.5GiB, or of bytes.
-
-    Raises:
-        UserError: It is no such size.
-    """
+    """Returns the bytes of a size: a number with a binary unit, such as 1.5GiB, or of bytes."""
     from orbax_bench_core.errors import UserError
 
     match = _SIZE.fullmatch(text.strip())

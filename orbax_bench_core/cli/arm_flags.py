@@ -43,9 +43,6 @@ def with_arms(
     """Returns a suite with arms: its own, or those of a command line, each `key=value`.
 
     With `same` the suite is compared with itself, each slot of a block in a worker of its own.
-
-    Raises:
-        UserError: There are no arms, or two definitions of them, or one that cannot be read.
     """
     given = bool(baseline or candidate)
     if same and given:
@@ -97,11 +94,7 @@ def with_equal_arms(loaded: LoadedSuite, gate: Mapping[str, Any]) -> LoadedSuite
 
 @contextlib.contextmanager
 def told_by_flags(baseline: Sequence[str], candidate: Sequence[str]) -> Iterator[None]:
-    """Tells what is wrong with an arm by the flag that has it, for it has no line in the suite.
-
-    Raises:
-        UserError: Inside there was one.
-    """
+    """Tells what is wrong with an arm by the flag that has it, for it has no line in the suite."""
     flags = {
         ("arms", arm, *(() if key in _OWN_KEYS else ("options",)), key): _said(arm, item)
         for arm, items in zip(ARMS, (baseline, candidate), strict=True)

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import results_console
-from orbax_bench_core.cli.terminal import print_plain
+from orbax_bench_core.cli.arguments import AsJson
+from orbax_bench_core.cli.results import show as show_result
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from orbax_bench_core.baselines import Promoted, Registry
-    from orbax_bench_core.config import Arm
 
 
 app = typer.Typer(
@@ -33,7 +30,6 @@ app = typer.Typer(
 RegistryPath = Annotated[
     str, typer.Argument(metavar="REGISTRY", help="The registry: a directory, local or gs://.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 
 class ArmOption(enum.StrEnum):
@@ -81,23 +77,22 @@ def capture(
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.records import RunDirectory
 
-    console = results_console()
     place, directory = _registry(registry), RunDirectory(run)
     if label is not None:
         check_revision(label)
-    captured = capture_run(directory, place, arm=_arm(arm), revision=label, to_promote=promote)
+    captured = capture_run(directory, place, arm=arm.value, revision=label, to_promote=promote)
     for name, reason in captured.left_out.items():
-        print_plain(console, f"left out {name}: {reason}")
+        show_result(f"left out {name}: {reason}")
     for line in captured.strays:
-        print_plain(console, f"left out: {line}")
+        show_result(f"left out: {line}")
     if captured.capture is None:
         raise UserError(f"nothing to capture in {run}: no point has passed in full")
     count = len(captured.capture.points)
-    print_plain(console, f"captured {count} point{'' if count == 1 else 's'}:")
-    print_plain(console, f"{place.root}/{captured.capture.reference}")
-    print_plain(console, f"code under test: {captured.capture.code.words}")
+    show_result(f"captured {count} point{'' if count == 1 else 's'}:")
+    show_result(f"{place.root}/{captured.capture.reference}")
+    show_result(f"code under test: {captured.capture.code.words}")
     if promote:
-        _promote(place, captured.capture.id, [], note, console, force=force)
+        _promote(place, captured.capture.id, [], note, force=force)
     if captured.strays:
         raise typer.Exit(Exit.FAILED)
 
@@ -109,7 +104,6 @@ def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
     orbax-bench baseline list gs://bucket/baselines
     """
     from orbax_bench_core.baselines import captures_document
-    from orbax_bench_core.document import print_document
 
     place = _existing(registry)
     captures, current = place.captures(), place.current()
@@ -117,7 +111,7 @@ def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
         found = [capture.model_dump(mode="json") for capture in reversed(captures)]
         print(json.dumps({"captures": found, "baseline": current}, indent=2))
     else:
-        print_document(captures_document(captures, current), results_console())
+        show_result(captures_document(captures, current))
 
 
 @app.command()
@@ -140,11 +134,10 @@ def show(
     orbax-bench baseline show baselines latest
     """
     from orbax_bench_core.baselines import capture_document, find_capture, promoted_document
-    from orbax_bench_core.document import print_document
     from orbax_bench_core.errors import command
 
     place = _existing(registry)
-    current, console = place.current(), results_console()
+    current = place.current()
     if name is not None:
         chosen = find_capture(place.captures(), name)
         if as_json:
@@ -152,7 +145,7 @@ def show(
             return
         wanted = [(chosen.reference, point.point_id) for point in chosen.points]
         points = place.baselines(wanted)
-        print_document(capture_document(chosen, points, current), console)
+        show_result(capture_document(chosen, points, current))
         return
     promotions = place.promotions()
     if as_json:
@@ -160,14 +153,13 @@ def show(
         print(json.dumps({"baseline": current, "promotions": log}, indent=2))
         return
     if not promotions:
-        print_plain(
-            console,
+        show_result(
             "no capture is the baseline yet; choose one: "
-            + command("baseline", "promote", registry, "--to", "latest"),
+            + command("baseline", "promote", registry, "--to", "latest")
         )
         return
     baselines = place.baselines((reference, point_id) for point_id, reference in current.items())
-    print_document(promoted_document(tuple(baselines), current, promotions), console)
+    show_result(promoted_document(tuple(baselines), current, promotions))
 
 
 @app.command()
@@ -183,8 +175,7 @@ def promote(
         ),
     ] = "latest",
     point: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="Only this point of it; repeatable."),
+        list[str] | None, typer.Option(metavar="ID", help="Only this point of it; repeatable.")
     ] = None,
     force: Force = False,
     note: Annotated[str, typer.Option(help="Why, for those who look at it later.")] = "",
@@ -197,25 +188,17 @@ def promote(
 
     orbax-bench baseline promote baselines --to previous
     """
-    _promote(_existing(registry), to, point or [], note, results_console(), force=force)
+    _promote(_existing(registry), to, point or [], note, force=force)
 
 
-def _promote(
-    registry: Registry,
-    name: str,
-    points: list[str],
-    note: str,
-    console: Console,
-    *,
-    force: bool,
-) -> None:
+def _promote(registry: Registry, name: str, points: list[str], note: str, *, force: bool) -> None:
     from orbax_bench_core.baselines import promote_capture
 
     done = promote_capture(registry, name, points=points, note=note, force=force)
     for point_id, reference in done.promotion.points.items():
         before = done.replaced[point_id]
-        print_plain(console, f"{point_id}: {reference or 'none'}, was {before or 'none'}")
-    print_plain(console, f"promotion {done.promotion.number}. {_afterwards(registry, done)}")
+        show_result(f"{point_id}: {reference or 'none'}, was {before or 'none'}")
+    show_result(f"promotion {done.promotion.number}. {_afterwards(registry, done)}")
 
 
 def _afterwards(registry: Registry, done: Promoted) -> str:
@@ -252,7 +235,3 @@ def _existing(path: str) -> Registry:
             f"`{command('baseline', 'capture', path, 'RUN')}`"
         )
     return registry
-
-
-def _arm(option: ArmOption) -> Arm:
-    return "baseline" if option is ArmOption.BASELINE else "candidate"

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import results_console
+from orbax_bench_core.cli.arguments import output_option
 from orbax_bench_core.cli.hosts import MeasureFlags, measure_by, takes_measure_flags
+from orbax_bench_core.cli.results import results_console
 from orbax_bench_core.cli.terminal import print_plain
 from orbax_bench_core.exit_codes import exit_code
 
@@ -37,10 +38,7 @@ def calibrate(
             help="Measure this suite against itself first, into --output-directory.",
         ),
     ] = None,
-    output_directory: Annotated[
-        str | None,
-        typer.Option("--output-directory", "-o", metavar="DIR", help="Where --suite measures."),
-    ] = None,
+    output_directory: Annotated[str | None, output_option("Where --suite measures.", "DIR")] = None,
     minutes: Annotated[
         float, typer.Option(min=0.0, help="Time that --suite may take, about.")
     ] = 10.0,
@@ -83,19 +81,12 @@ def calibrate(
         raise typer.Exit(_read(given, save, as_json=flags.as_json))
 
     def measure(loaded: LoadedSuite, directory: str, how: Measuring) -> int:
-        from orbax_bench_core.cli.calibrate_run import make_runs
+        from orbax_bench_core.cli.series import make_runs
 
         stopped = make_runs(loaded, directory, minutes, how)
         return stopped or _read([*given, directory], save, as_json=flags.as_json)
 
-    measure_by(
-        measure,
-        suite,
-        output_directory,
-        flags,
-        tells=False,
-        stderr=True,
-    )
+    measure_by(measure, suite, output_directory, flags, tells=False, stderr=True)
 
 
 def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:

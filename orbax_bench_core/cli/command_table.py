@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 import typer.main
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -18,33 +19,57 @@ _PLUGINS: Final = "orbax_bench.commands"
 COMMANDS: Final[dict[str, str]] = {
     "init": "init.init",
     "run": "run.run",
-    "ab": "ab.ab",
-    "best": "best.best",
+    "ab": "comparisons.ab",
+    "best": "past_runs.best",
     "launch": "launch.launch",
     "compare": "compare.compare",
-    "bisect": "bisect.bisect",
-    "upgrade": "upgrade.upgrade",
+    "bisect": "comparisons.bisect",
+    "upgrade": "comparisons.upgrade",
     "baseline": "baseline.app",
-    "history": "history.history",
-    "site": "site.site",
-    "async-study": "async_study.async_study",
-    "soak": "soak.soak",
-    "recovery": "recovery.recovery",
+    "history": "past_runs.history",
+    "site": "past_runs.site",
+    "async-study": "studies.async_study",
+    "soak": "studies.soak",
+    "recovery": "studies.recovery",
     "calibrate": "calibrate.calibrate",
-    "expand": "expand.expand",
-    "list": "expand.list_builtins",
-    "migrate": "migrate.migrate",
-    "doctor": "doctor.doctor",
-    "report": "report.report",
+    "expand": "suites.expand",
+    "list": "suites.list_builtins",
+    "migrate": "suites.migrate",
+    "doctor": "machine.doctor",
+    "report": "past_runs.report",
     "lineage": "lineage.lineage",
-    "limits": "limits.limits",
+    "limits": "machine.limits",
     "goodput": "goodput.goodput",
     "plan": "plan.plan",
     "inspect": "inspect.inspect",
     "sharding": "inspect.sharding",
-    "step": "step.app",
+    "step": "command_table.steps",
 }
 """Module and name of each command."""
+
+
+class _Steps(TyperGroup):
+    """Group whose commands are made when they are asked for: they import all that a step does."""
+
+    @property
+    def commands(self) -> Any:
+        """All steps by name."""
+        from orbax_bench_core.cli import step_commands
+
+        return typer.main.get_group(step_commands.app).commands
+
+    @commands.setter
+    def commands(self, none: Any) -> None:
+        """Takes what `steps` has by itself, which is nothing."""
+
+
+steps = typer.Typer(
+    cls=_Steps,
+    no_args_is_help=True,
+    help="The steps of a pipeline, one by one: what the Kubeflow components do, for Airflow, Argo, "
+    "cron and CI.\n\nThe last line of standard output is what the step returns, as JSON. The same "
+    "step again does nothing twice.",
+)
 
 
 class CommandTable(Mapping[str, Any]):
@@ -54,11 +79,7 @@ class CommandTable(Mapping[str, Any]):
     """
 
     def __getitem__(self, name: str) -> Any:
-        """Returns a command as the command line takes it.
-
-        Raises:
-            KeyError: There is none of that name.
-        """
+        """Returns a command as the command line takes it; a KeyError tells that there is none."""
         return _built(name) if name in COMMANDS else _added(name)
 
     def __iter__(self) -> Iterator[str]:

@@ -6,8 +6,16 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import AllowInconclusive, JUnit, Metrics, Notify, ShownMetrics
-from orbax_bench_core.cli.terminal import new_console, print_plain
+from orbax_bench_core.cli.arguments import (
+    AllowInconclusive,
+    AsJson,
+    JUnit,
+    Metrics,
+    Notify,
+    ShownMetrics,
+)
+from orbax_bench_core.cli.results import show, write_page
+from orbax_bench_core.cli.terminal import new_console
 
 
 def compare(
@@ -26,7 +34,7 @@ def compare(
         str | None, typer.Option(metavar="FILE", help="Also write a page that needs no other file.")
     ] = None,
     metrics: Metrics = ShownMetrics.CHANGED,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: AsJson = False,
     allow_inconclusive: AllowInconclusive = False,
     notify: Notify = None,
     junit: JUnit = None,
@@ -63,10 +71,8 @@ def compare(
     2x; 4 whatever --rule finds, which is no verdict of the run.
     """
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
-    from orbax_bench_core.document import print_document, to_html
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.exit_codes import exit_code
-    from orbax_bench_core.files import place, write_atomically
     from orbax_bench_core.steps import Notifiers
 
     notifiers = Notifiers.of(notify, junit)
@@ -77,14 +83,10 @@ def compare(
     if as_json:
         print(found.model_dump_json(indent=2))
     else:
-        print_document(document, console)
-    if html is not None:
-        try:
-            write_atomically(place(html), to_html(document).encode())
-        except OSError as error:
-            raise UserError(f"cannot write {html}: {error}") from None
-        if not as_json:
-            print_plain(console, f"Page: {html}")
+        show(document, console)
+    write_page(document, html)
+    if html is not None and not as_json:
+        show(f"Page: {html}", console)
     if not found.points:
         why = (
             f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "

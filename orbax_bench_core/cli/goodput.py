@@ -7,83 +7,57 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orbax_bench_core.cli.save_options import AsJson, Html, Markdown
+from orbax_bench_core.cli.arguments import AsJson, Html, Markdown
+from orbax_bench_core.cli.results import publish
 
 if TYPE_CHECKING:
     from orbax_bench_core.plan.goodput import GoodputPlan, JobLog
 
 
-def _duration(flag: str, about: str) -> Any:
-    return typer.Option(flag, metavar="DURATION", help=about)
-
-
-Mtbf = Annotated[str | None, _duration("--mtbf", "Mean time between failures of the job.")]
-HostMtbf = Annotated[
-    str | None, _duration("--host-mtbf", "Mean time between failures of one host; needs --hosts.")
-]
-SaveBlocking = Annotated[
-    str | None, _duration("--save-blocking", "How long a save in the background blocks training.")
-]
-SaveBackground = Annotated[
-    str | None, _duration("--save-background", "How long its background part takes.")
-]
-SaveSync = Annotated[
-    str | None, _duration("--save-sync", "How long a save takes that blocks as a whole.")
-]
-Recovery = Annotated[
-    str | None, _duration("--recovery", "From a failure to the first step after it.")
-]
-StepTime = Annotated[str | None, _duration("--step-time", "A training step.")]
-Interval = Annotated[
-    str | None, _duration("--interval", "Useful time between saves today, to compare with.")
-]
-LocalSave = Annotated[
-    str | None, _duration("--local-save", "How long a save to local disks blocks training.")
-]
-LocalRecovery = Annotated[str | None, _duration("--local-recovery", "A recovery from local disks.")]
-Slowdown = Annotated[
-    float | None,
-    typer.Option("--slowdown", help="Share of the speed lost during the background part, 0 to 1."),
-]
-LocalShare = Annotated[
-    float | None,
-    typer.Option("--local-share", help="Share of failures that local disks survive, 0 to 1."),
-]
-Hosts = Annotated[int | None, typer.Option("--hosts", min=1, help="Hosts of the job.")]
-JobDevices = Annotated[
-    int | None, typer.Option("--devices", min=1, help="Accelerators of the job.")
-]
-FromLog = Annotated[
-    str | None,
-    typer.Option(
-        "--from-log",
-        metavar="FILE",
-        help="Log of ml-goodput-measurement as JSON lines: step, interval, stalls, failures.",
-    ),
-]
-Checkpoint = Annotated[
-    str | None,
-    typer.Option("--checkpoint", metavar="PATH", help="A checkpoint of the job: tree and mesh."),
-]
+def _duration(about: str) -> Any:
+    return typer.Option(metavar="DURATION", help=about)
 
 
 def goodput(
-    mtbf: Mtbf = None,
-    host_mtbf: HostMtbf = None,
-    hosts: Hosts = None,
-    save_blocking: SaveBlocking = None,
-    save_background: SaveBackground = None,
-    slowdown: Slowdown = None,
-    save_sync: SaveSync = None,
-    recovery: Recovery = None,
-    step_time: StepTime = None,
-    interval: Interval = None,
-    local_save: LocalSave = None,
-    local_recovery: LocalRecovery = None,
-    local_share: LocalShare = None,
-    devices: JobDevices = None,
-    from_log: FromLog = None,
-    checkpoint: Checkpoint = None,
+    mtbf: Annotated[str | None, _duration("Mean time between failures of the job.")] = None,
+    host_mtbf: Annotated[
+        str | None, _duration("Mean time between failures of one host; needs --hosts.")
+    ] = None,
+    hosts: Annotated[int | None, typer.Option(min=1, help="Hosts of the job.")] = None,
+    save_blocking: Annotated[
+        str | None, _duration("How long a save in the background blocks training.")
+    ] = None,
+    save_background: Annotated[str | None, _duration("How long its background part takes.")] = None,
+    slowdown: Annotated[
+        float | None,
+        typer.Option(help="Share of the speed lost during the background part, 0 to 1."),
+    ] = None,
+    save_sync: Annotated[
+        str | None, _duration("How long a save takes that blocks as a whole.")
+    ] = None,
+    recovery: Annotated[str | None, _duration("From a failure to the first step after it.")] = None,
+    step_time: Annotated[str | None, _duration("A training step.")] = None,
+    interval: Annotated[
+        str | None, _duration("Useful time between saves today, to compare with.")
+    ] = None,
+    local_save: Annotated[
+        str | None, _duration("How long a save to local disks blocks training.")
+    ] = None,
+    local_recovery: Annotated[str | None, _duration("A recovery from local disks.")] = None,
+    local_share: Annotated[
+        float | None, typer.Option(help="Share of failures that local disks survive, 0 to 1.")
+    ] = None,
+    devices: Annotated[int | None, typer.Option(min=1, help="Accelerators of the job.")] = None,
+    from_log: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Log of ml-goodput-measurement as JSON lines: step, interval, stalls, failures.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="PATH", help="A checkpoint of the job: tree and mesh.")
+    ] = None,
     as_json: AsJson = False,
     html: Html = None,
     markdown: Markdown = None,
@@ -98,7 +72,6 @@ def goodput(
 
     Exit codes: 0; 2 something is missing or out of range.
     """
-    from orbax_bench_core.cli.plan import publish
     from orbax_bench_core.plan.goodput import (
         checkpoint_facts,
         goodput_document,

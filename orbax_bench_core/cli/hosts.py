@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 import typer
 
 from orbax_bench_core.cli.arguments import (
+    AsJson,
     Devices,
     JUnit,
     LocalDirectory,
@@ -66,7 +67,6 @@ KEEP_DATA: Final = (
     "job deletes old ones; saves take longer where it is kept."
 )
 KeepData = Annotated[bool, typer.Option("--keep-data", "--keep_data", help=KEEP_DATA)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -193,19 +193,7 @@ def measure_suite(
     allow_inconclusive: bool = False,
     **more: Any,
 ) -> NoReturn:
-    """Makes an experiment with a suite, shows what it found, and exits.
-
-    Args:
-        suite: Path of the suite file.
-        output_directory: The run directory; None takes the one that the experiment names.
-        flags: What the command line says of measuring.
-        experiment: What to measure, and to conclude.
-        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
-        **more: As `measure_by` takes it.
-
-    Raises:
-        UserError: The suite is invalid, or hosts cannot join.
-    """
+    """Makes an experiment with a suite, shows what it found, and exits; `more` as `measure_by`."""
 
     def measure(loaded: LoadedSuite, directory: str, how: Measuring) -> int:
         from orbax_bench_core.cli.measurement import Measurement
@@ -229,16 +217,10 @@ def measure_by(
 ) -> NoReturn:
     """Measures a suite on this host, or on all where a launcher has started this on several; exits.
 
-    Args:
-        measure: Gets the suite and the run directory on process 0, and returns the exit code of
-            every host.
-        suite: Path of the suite file.
-        output_directory: The run directory; None takes the one that the experiment names.
-        flags: What the command line says of measuring.
-        experiment: What it needs of the suite; None needs nothing.
-        tells: Whether what is found goes to the webhook and its like.
-        stderr: Whether nothing of the progress goes to standard output.
-        **settings: Other `RunSettings`.
+    `measure` gets the suite and the run directory on process 0, and returns the exit code of every
+    host. Without an output directory the experiment names it. With `tells` what is found goes to
+    the webhook and its like, with `stderr` nothing of the progress to standard output; `settings`
+    are other `RunSettings`.
     """
     from orbax_bench_core.execute import (
         LocalHost,
@@ -276,7 +258,7 @@ def measure_by(
         with notifiers.on_failure(loaded.suite.suite_name, directory), experiment.errors():
             how = Measuring(
                 settings=placed,
-                reporter=Reporter.of(flags, stderr=stderr),
+                reporter=Reporter(flags, stderr=stderr),
                 notifiers=notifiers,
                 lock=not flags.no_lock,
             )

@@ -59,8 +59,7 @@ def init(
         ),
     ] = None,
     no_schema: Annotated[
-        bool,
-        typer.Option("--no-schema", help="Write no JSON schema for editors beside the suite."),
+        bool, typer.Option("--no-schema", help="Write no JSON schema for editors beside the suite.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
@@ -111,11 +110,7 @@ def init(
 
 
 def _target(output: str, *, force: bool) -> Path:
-    """Returns where the suite goes.
-
-    Raises:
-        UserError: It cannot go there, which is better known before questions are asked.
-    """
+    """Returns where the suite goes."""
     from orbax_bench_core.errors import UserError
 
     if "://" in output:
@@ -172,7 +167,7 @@ def _ask(text: str, allowed: list[str]) -> str:
 
 
 def _devices() -> Devices:
-    from orbax_bench_core.cli.doctor import probe_devices
+    from orbax_bench_core.cli.machine import probe_devices
     from orbax_bench_core.suite_files import Devices
 
     found = probe_devices()

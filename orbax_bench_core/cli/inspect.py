@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.plan import publish
+from orbax_bench_core.cli.arguments import AsJson, Html, Markdown
+from orbax_bench_core.cli.results import publish
 from orbax_bench_core.exit_codes import exit_code
 
 _GIB = 2**30
@@ -31,20 +32,14 @@ def inspect(
         ),
     ] = None,
     devices_per_host: Annotated[
-        int | None,
-        typer.Option("--devices-per-host", min=1, help="Devices of one process of that mesh."),
+        int | None, typer.Option(min=1, help="Devices of one process of that mesh.")
     ] = None,
     restore_concurrent_gb: Annotated[
-        float | None,
-        typer.Option("--restore-concurrent-gb", help="Most GiB in flight while loading."),
+        float | None, typer.Option(help="Most GiB in flight while loading.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
-    html: Annotated[
-        str | None, typer.Option("--html", metavar="FILE", help="Also write a page.")
-    ] = None,
-    markdown: Annotated[
-        str | None, typer.Option("--markdown", metavar="FILE", help="Also write Markdown.")
-    ] = None,
+    as_json: AsJson = False,
+    html: Html = None,
+    markdown: Markdown = None,
 ) -> None:
     """Look at a checkpoint without loading an array.
 

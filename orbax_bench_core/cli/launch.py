@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from orbax_bench_core.cli.arguments import Override, SuiteFile
+from orbax_bench_core.cli.arguments import Override, SuiteFile, output_option
 from orbax_bench_core.exit_codes import Exit
 
 EXPERIMENTAL: Final = {
@@ -37,12 +37,7 @@ def launch(
     suite: SuiteFile,
     output_directory: Annotated[
         str,
-        typer.Option(
-            "--output-directory",
-            "--output_directory",
-            "-o",
-            help="The run directory, which every host must reach: gs:// or a shared folder.",
-        ),
+        output_option("The run directory, which every host must reach: gs:// or a shared folder."),
     ],
     on: Annotated[
         str,
@@ -54,8 +49,7 @@ def launch(
         ),
     ],
     hosts: Annotated[
-        int | None,
-        typer.Option(min=1, help="How many hosts; a TPU slice says so itself."),
+        int | None, typer.Option(min=1, help="How many hosts; a TPU slice says so itself.")
     ] = None,
     tpu: Annotated[
         str | None,
@@ -63,8 +57,7 @@ def launch(
     ] = None,
     slices: Annotated[int, typer.Option(min=1, help="How many such slices.")] = 1,
     image: Annotated[
-        str | None,
-        typer.Option(help="Container image by digest, where hosts are containers."),
+        str | None, typer.Option(help="Container image by digest, where hosts are containers.")
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="Name of the job; by default that of the suite.")

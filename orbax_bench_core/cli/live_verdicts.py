@@ -61,14 +61,9 @@ class LiveVerdicts(ProgressView):
         *,
         verbose: bool = False,
     ) -> None:
-        """Prepares the view.
+        """Prepares the view of pairs.
 
-        Args:
-            console: Where it is shown.
-            points: The pairs.
-            gate: Has the looks.
-            designs: Which workers each pair has, by its id; those that share one are left out.
-            verbose: Whether every operation that ends has a line.
+        The designs say which workers each pair has, by its id; those that share one are left out.
         """
         shared = PairDesign()
         found = {point.id: (designs or {}).get(point.id, shared) for point in points}

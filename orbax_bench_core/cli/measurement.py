@@ -7,15 +7,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import Final
 
-from orbax_bench_core.cli.reporter import Reporter, show_answer
+from orbax_bench_core.cli.reporter import Reporter
+from orbax_bench_core.cli.results import show_answer
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError, command
-from orbax_bench_core.execute import (
-    CannotRecord,
-    CommonFailure,
-    HostsMissing,
-    RunSettings,
-)
+from orbax_bench_core.execute import CannotRecord, CommonFailure, HostsMissing, RunSettings
 from orbax_bench_core.exit_codes import Exit, exit_code
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps import Conclusion, Experiment, NothingFound, Notifiers, begin
@@ -26,14 +22,7 @@ STOPS: Final = (KeyboardInterrupt, CommonFailure, CannotRecord, HostsMissing)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measuring:
-    """How a command measures.
-
-    Attributes:
-        settings: Settings of its runs.
-        reporter: Where to show progress and results.
-        notifiers: Where else to tell what was found.
-        lock: Whether to wait until nothing else of ours measures on this machine.
-    """
+    """How a command measures; with a lock it waits until nothing else of ours does here."""
 
     settings: RunSettings
     reporter: Reporter
@@ -45,10 +34,6 @@ class Measurement:
     """An experiment that is about to be made.
 
     Everything that can be wrong with it is found while this is made, before anything is measured.
-
-    Attributes:
-        experiment: What is to be made.
-        session: The run directory, and what is measured.
     """
 
     def __init__(
@@ -141,13 +126,7 @@ def stopped(stop: BaseException) -> tuple[str, int]:
 
 
 def unwritten(failure: OSError, verb: str, root: str) -> str:
-    """Returns what to do when the results of a run cannot be written.
-
-    Args:
-        failure: Why, such as a disk that is full or read-only.
-        verb: The command that writes them again.
-        root: The run directory.
-    """
+    """Returns what to do when the results of a run cannot be written; `verb` writes them again."""
     return (
         f"cannot write the results to {root}: {failure}\nEvery record is kept: make room, or make "
         f"it writable, then `{command(verb, root)}`"
@@ -164,15 +143,7 @@ def conclude_again(
 ) -> int:
     """Concludes once more from what was measured, and returns the exit code.
 
-    Args:
-        conclude: Writes what is made of the records.
-        directory: The run directory.
-        otherwise: What to do where it is none.
-        as_json: Whether standard output gets the answer as JSON and nothing else.
-        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
-
-    Raises:
-        UserError: It is no run directory, has no such measurement, or cannot be written.
+    `otherwise` says what to do where the directory is that of no run.
     """
     run = RunDirectory(directory)
     if not run.exists():

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli import save_options as saves
-from orbax_bench_core.cli.arguments import Override, results_console
+from orbax_bench_core.cli.arguments import AsJson, Html, Markdown, Override, parse_size
+from orbax_bench_core.cli.results import publish
 from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
-    from orbax_bench_core.document import Document
     from orbax_bench_core.plan import Speeds
 
 
@@ -26,28 +24,74 @@ def plan(
             "llama-8b@0.1+adamw; a Flax NNX factory, module:factory; or a checkpoint.",
         ),
     ],
-    mesh: saves.Mesh = None,
-    devices_per_host: saves.DevicesPerHost = None,
-    onto: saves.Onto = None,
-    onto_devices_per_host: saves.OntoDevicesPerHost = None,
-    ocdbt: saves.Ocdbt = None,
-    zarr3: saves.Zarr3 = None,
-    compression: saves.Compression = None,
-    replica_parallel: saves.ReplicaParallel = None,
-    separate_folder: saves.SeparateFolder = None,
-    chunk_bytes: saves.ChunkBytes = None,
-    target_file_bytes: saves.TargetFileBytes = None,
-    on_gcs: saves.OnGcs = False,
-    save_concurrent_gb: saves.SaveConcurrentGb = None,
-    restore_concurrent_gb: saves.RestoreConcurrentGb = None,
-    compression_ratio: saves.CompressionRatio = None,
-    run: saves.LimitsOfRun = None,
-    write_speed: saves.WriteSpeed = None,
-    read_speed: saves.ReadSpeed = None,
+    mesh: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS=SIZE,...",
+            help="The mesh that is saved from, such as data=16,fsdp=16. By default that of the "
+            "suite or the checkpoint.",
+        ),
+    ] = None,
+    devices_per_host: Annotated[
+        int | None, typer.Option(min=1, help="Devices of one process; needed above 8 devices.")
+    ] = None,
+    onto: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS=SIZE,...", help="The mesh that is loaded onto; by default the same."
+        ),
+    ] = None,
+    onto_devices_per_host: Annotated[
+        int | None, typer.Option(min=1, help="Devices of one process of that mesh.")
+    ] = None,
+    ocdbt: Annotated[
+        bool | None, typer.Option("--ocdbt/--no-ocdbt", help="Store arrays in OCDBT.")
+    ] = None,
+    zarr3: Annotated[bool | None, typer.Option("--zarr3/--zarr2", help="Version of Zarr.")] = None,
+    compression: Annotated[
+        bool | None, typer.Option("--compression/--no-compression", help="Compress with zstd.")
+    ] = None,
+    replica_parallel: Annotated[
+        bool | None,
+        typer.Option(
+            "--replica-parallel/--no-replica-parallel", help="Have each replica write a part."
+        ),
+    ] = None,
+    separate_folder: Annotated[
+        bool | None,
+        typer.Option(
+            "--separate-folder/--no-separate-folder", help="Give these parts folders of their own."
+        ),
+    ] = None,
+    chunk_bytes: Annotated[str | None, typer.Option(help="Largest chunk, such as 1MiB.")] = None,
+    target_file_bytes: Annotated[
+        str | None, typer.Option(help="Size from which on OCDBT begins another data file.")
+    ] = None,
+    on_gcs: Annotated[
+        bool, typer.Option("--on-gcs", help="The checkpoint goes to Cloud Storage.")
+    ] = False,
+    save_concurrent_gb: Annotated[
+        float | None, typer.Option(help="Most GiB in flight while saving.")
+    ] = None,
+    restore_concurrent_gb: Annotated[
+        float | None, typer.Option(help="Most GiB in flight while loading.")
+    ] = None,
+    compression_ratio: Annotated[
+        float | None,
+        typer.Option(
+            help="Stored bytes over array bytes, as 5_inventory/save_compression_ratio of a run."
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="DIR", help="A run whose limits say what the storage can."),
+    ] = None,
+    write_speed: Annotated[float | None, typer.Option(help="Storage of one host, GiB/s.")] = None,
+    read_speed: Annotated[float | None, typer.Option(help="Storage of one host, GiB/s.")] = None,
     override: Override = None,
-    as_json: saves.AsJson = False,
-    html: saves.Html = None,
-    markdown: saves.Markdown = None,
+    as_json: AsJson = False,
+    html: Html = None,
+    markdown: Markdown = None,
 ) -> None:
     """Say what a save will be, without a run and without an accelerator.
 
@@ -91,39 +135,7 @@ def plan(
     raise typer.Exit(exit_code(incomplete=any(plan.failures for plan in plans)))
 
 
-def publish(
-    document: Document, numbers: Any, html: str | None, markdown: str | None, *, as_json: bool
-) -> None:
-    """Prints a document, or its numbers as JSON, and writes its pages where files were named.
-
-    Raises:
-        UserError: A file cannot be written.
-    """
-    from orbax_bench_core.document import print_document
-
-    _write_pages(document, html, markdown)
-    if as_json:
-        print(json.dumps(numbers, indent=2))
-    else:
-        print_document(document, results_console())
-
-
-def _write_pages(document: Document, html: str | None, markdown: str | None) -> None:
-    from orbax_bench_core.document import to_html, to_markdown
-    from orbax_bench_core.errors import UserError
-    from orbax_bench_core.files import place, write_atomically
-
-    for flag, file, render in (("--html", html, to_html), ("--markdown", markdown, to_markdown)):
-        if file is not None:
-            try:
-                write_atomically(place(file), render(document).encode())
-            except OSError as failure:
-                raise UserError(f"{flag}: cannot write {file}: {failure}") from None
-
-
 def _size(flag: str, text: str | None) -> int | None:
-    from orbax_bench_core.cli.arguments import parse_size
-
     return None if text is None else parse_size(text, flag)
 
 

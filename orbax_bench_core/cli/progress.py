@@ -30,13 +30,7 @@ class ProgressView(Watcher):
     """
 
     def __init__(self, console: Console, *, total: int, verbose: bool) -> None:
-        """Shows progress on `console`, out of `total` steps.
-
-        Args:
-            console: Where to show it.
-            total: Steps that may be made.
-            verbose: Whether what begins, and what was done before, has a line too.
-        """
+        """Shows progress out of `total` steps; with `verbose` also what begins and was before."""
         self._console = console
         self._verbose = verbose
         self._bar = Bar(

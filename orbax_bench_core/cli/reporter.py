@@ -2,65 +2,40 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 import sys
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.cli.arguments import LogFormat, results_console
-from orbax_bench_core.cli.terminal import new_console, print_plain
+from orbax_bench_core.cli.arguments import LogFormat
+from orbax_bench_core.cli.results import show, show_answer
+from orbax_bench_core.cli.terminal import new_console
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import Session, Watcher, to_stderr
+from orbax_bench_core.execute import Event, Progress, Retry, Session, Watcher, to_stderr
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-    from rich.console import Console
 
+    from orbax_bench_core.analysis.verdicts import PointVerdict
     from orbax_bench_core.cli.hosts import MeasureFlags
-    from orbax_bench_core.cli.json_log import JsonLog
     from orbax_bench_core.document import Document
 
 
 class Reporter:
-    """Everything that a measurement shows: what begins, its progress, and what it found.
+    """Everything that a measurement shows: what begins, its progress, and what it found."""
 
-    Attributes:
-        console: Where to show results to people.
-    """
-
-    def __init__(
-        self, console: Console, *, json_log: JsonLog | None, verbose: bool, quiet: bool, json: bool
-    ) -> None:
-        self.console = console
-        self._progress = new_console(quiet=True) if quiet else console
-        self._json_log = json_log
-        self._verbose = verbose
-        self._quiet = quiet
-        self._json = json
-
-    @classmethod
-    def of(cls, flags: MeasureFlags, *, stderr: bool = False) -> Self:
-        """Returns the reporter that a command line asks for.
-
-        An answer as JSON is alone on standard output.
-        """
+    def __init__(self, flags: MeasureFlags, *, stderr: bool = False) -> None:
+        """Shows what a command line asks for; an answer as JSON is alone on standard output."""
         if flags.verbose and flags.quiet:
             raise UserError("--quiet shows less and --verbose more: give one of them")
-        json_log = None
-        if flags.log_format is LogFormat.JSON:
-            from orbax_bench_core.cli.json_log import JsonLog
-
-            json_log = JsonLog(sys.stdout)
-        console = new_console(
+        self._flags = flags
+        self._json_log = JsonLog(sys.stdout) if flags.log_format is LogFormat.JSON else None
+        self._console = new_console(
             soft_wrap=not sys.stdout.isatty(),
-            quiet=json_log is not None,
+            quiet=self._json_log is not None,
             stderr=stderr or flags.as_json,
         )
-        return cls(
-            console,
-            json_log=json_log,
-            verbose=flags.verbose,
-            quiet=flags.quiet,
-            json=flags.as_json,
-        )
+        self._progress = new_console(quiet=True) if flags.quiet else self._console
 
     def view(self, session: Session) -> Watcher:
         """Returns what shows the progress of a session."""
@@ -70,32 +45,29 @@ class Reporter:
             from orbax_bench_core.cli.progress import ProgressReport
 
             total = len(session.wanted)
-            return ProgressReport(self._progress, total=total, verbose=self._verbose)
+            return ProgressReport(self._progress, total=total, verbose=self._flags.verbose)
         from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 
         info = session.info
         return LiveVerdicts(
-            self._progress, session.pairs, info.gate, info.designs, verbose=self._verbose
+            self._progress, session.pairs, info.gate, info.designs, verbose=self._flags.verbose
         )
 
     def say(self, line: str) -> None:
         """Shows what it waits for, or what else it says while it measures."""
-        if self._quiet:
-            to_stderr(line)
-        else:
-            self.line(line)
+        (to_stderr if self._flags.quiet else self.line)(line)
 
     def tell(self, what: Document | str) -> None:
         """Shows what is no result, such as what is about to be measured."""
-        _print(self._progress, what)
+        show(what, self._progress)
 
     def line(self, what: Document | str) -> None:
         """Shows a part of the result."""
-        _print(self.console, what)
+        show(what, self._console)
 
     def answer(self, found: BaseModel, document: Document, page: str) -> None:
         """Prints an answer on standard output: as JSON and nothing else, or for people."""
-        show_answer(found, document, page, as_json=self._json)
+        show_answer(found, document, page, as_json=self._flags.as_json)
 
     def log(self, event: str, **fields: Any) -> None:
         """Writes an event to the log for machines."""
@@ -103,20 +75,93 @@ class Reporter:
             self._json_log.write(event, **fields)
 
 
-def show_answer(found: BaseModel, document: Document, page: str, *, as_json: bool) -> None:
-    """Prints an answer on standard output: as JSON and nothing else, or for people."""
-    if as_json:
-        print(found.model_dump_json(indent=2))
-        return
-    console = results_console()
-    _print(console, document)
-    print_plain(console, f"Page: {page}")
+_OF_OPERATION: Final[dict[str, bool | set[str]]] = {
+    "word": True,
+    "endpoint": True,
+    "low": True,
+    "high": True,
+    "ratio": True,
+    "stalls": {"word", "candidate", "baseline", "operations", "bound", "measured"},
+}
 
 
-def _print(console: Console, what: Document | str) -> None:
-    if isinstance(what, str):
-        print_plain(console, what)
-        return
-    from orbax_bench_core.document import print_document
+class JsonLog(Watcher):
+    """Writes progress as JSON lines."""
 
-    print_document(what, console)
+    def __init__(self, stream: IO[str]) -> None:
+        """Writes to `stream`."""
+        self._stream = stream
+
+    def __call__(self, event: Event) -> None:
+        """Writes one thing that happened."""
+        if isinstance(event, Progress):
+            self._progress(event)
+        elif isinstance(event, Retry):
+            self.write(
+                "repeat_retried",
+                point=event.point.name,
+                point_id=event.point.id,
+                repeat=event.index,
+                **_of_pair(event),
+                error=event.reason,
+                tries_left=event.left,
+            )
+        else:
+            from orbax_bench_core.steps import PairJudged  # with what compares, which takes a while
+
+            if isinstance(event, PairJudged):
+                self._judged(event.verdict)
+
+    def _progress(self, progress: Progress) -> None:
+        what = {"point": progress.point.name, "point_id": progress.point.id}
+        if progress.repeat is None:
+            kind = "warmup_started" if progress.index is None else "repeat_started"
+            self.write(kind, **what, repeat=progress.index, **_of_pair(progress))
+            return
+        error = progress.repeat.error
+        self.write(
+            "repeat_ended",
+            **what,
+            repeat=progress.index,
+            **_of_pair(progress),
+            status=progress.repeat.status,
+            first_attempt=progress.repeat.first_attempt,
+            reused=progress.reused,
+            error=None if error is None else error.said,
+            seconds=progress.repeat.labelled_seconds(),
+        )
+
+    def _judged(self, verdict: PointVerdict) -> None:
+        self.write(
+            "judged",
+            point=verdict.point,
+            point_id=verdict.point_id,
+            verdict=verdict.word,
+            endpoint=verdict.endpoint,
+            reason=verdict.reason,
+            blocks=verdict.blocks,
+            attempts={
+                arm: {"count": found.count, "failed": found.failed}
+                for arm, found in verdict.attempts.items()
+            },
+            failures=None
+            if verdict.failures is None
+            else verdict.failures.model_dump(include={"word", "bound"}),
+            next_look=verdict.next_look,
+            operations={
+                operation.operation: operation.verdict.model_dump(include=_OF_OPERATION)
+                for operation in verdict.operations
+                if operation.primary
+            },
+        )
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Writes one event with the time, UTC."""
+        time = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        print(json.dumps({"time": time, "event": event, **fields}), file=self._stream, flush=True)
+
+
+def _of_pair(progress: Progress | Retry) -> dict[str, Any]:
+    if progress.arm is None:
+        return {}
+    return {"arm": progress.arm, "block": progress.block, "life": progress.life}

@@ -6,12 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import (
-    Metrics,
-    OutputDirectory,
-    ShownMetrics,
-    SuiteFile,
-)
+from orbax_bench_core.cli.arguments import Metrics, OutputDirectory, ShownMetrics, SuiteFile
 from orbax_bench_core.cli.hosts import KEEP_DATA, MeasureFlags, measure_suite, takes_measure_flags
 
 

@@ -19,7 +19,14 @@ import docstring_parser
 import typer
 from etils import epath
 
-from orbax_bench_core.cli.arguments import JUnit, NoLock, Notify, SuiteFile, parse_size
+from orbax_bench_core.cli.arguments import (
+    JUnit,
+    NoLock,
+    Notify,
+    SuiteFile,
+    output_option,
+    parse_size,
+)
 from orbax_bench_core.cli.hosts import HostWait, NoCluster
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.exit_codes import Exit
@@ -42,13 +49,7 @@ _OWN: Final[Mapping[str, Any]] = {
         bool, typer.Option("--no-limits", help="Do not measure what the machine can do.")
     ],
     "output_directory": Annotated[
-        str,
-        typer.Option(
-            "--output-directory",
-            "--output_directory",
-            "-o",
-            help="The run directory, local or gs://, which all steps share.",
-        ),
+        str, output_option("The run directory, local or gs://, which all steps share.")
     ],
     "suite": SuiteFile,
 }

@@ -41,11 +41,7 @@ def printable_streams() -> Iterator[None]:
 
 
 def new_console(**settings: Any) -> Console:
-    """Returns a console of rich that draws, and writes out what others' text has of control.
-
-    Args:
-        **settings: As `rich.console.Console` takes them.
-    """
+    """Returns a console of rich that draws, and writes out what others' text has of control."""
     return _console_class()(**settings)  # type: ignore[no-any-return]
 
 

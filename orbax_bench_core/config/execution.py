@@ -155,8 +155,7 @@ class ExecutionConfig(ConfigModel):
     x64: bool = True
     # It came later: what is written of a suite that does not give it stays as it was.
     max_points: Annotated[
-        int,
-        pydantic.Field(gt=0, le=MOST_POINTS, exclude_if=lambda value: value == MAX_POINTS),
+        int, pydantic.Field(gt=0, le=MOST_POINTS, exclude_if=lambda value: value == MAX_POINTS)
     ] = MAX_POINTS
     verify: Annotated[Literal["digest", "off"], pydantic.BeforeValidator(_off_is_a_word)] = "digest"
     keep_data: Annotated[bool, pydantic.Field(exclude_if=lambda value: not value)] = False

@@ -22,7 +22,7 @@ from orbax_bench_core.errors import CREDENTIALS, Problem, did_you_mean, has_cred
 from orbax_bench_core.files import opened
 
 _UNAVAILABLE_KEYS = {
-    "simdevice": "simulated devices need the `simdevice` plugin, which is not published",
+    "simdevice": "simulated devices need the `simdevice` plugin, which is not published"
 }
 _REMOVE = "remove the block (here: --override {}=null) and the suite runs on what this machine has"
 _MOST_EXPLAINED = 100

@@ -33,10 +33,7 @@ KEY: Final = "overrides"
 FLAG: Final = "--override"
 
 _EVERY: Final = "*"
-PLURALS: Final = {
-    "checkpoint_config": "checkpoint_configs",
-    "mesh_config": "mesh_configs",
-}
+PLURALS: Final = {"checkpoint_config": "checkpoint_configs", "mesh_config": "mesh_configs"}
 
 
 def with_overrides(text: str, overrides: Sequence[str], file: str = "") -> str:

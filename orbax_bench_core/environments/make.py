@@ -27,12 +27,7 @@ from orbax_bench_core.environments.interpreter import (
     only_process,
     worker_variables,
 )
-from orbax_bench_core.environments.resolve import (
-    LOCK,
-    own_versions,
-    resolve,
-    worker_requirements,
-)
+from orbax_bench_core.environments.resolve import LOCK, own_versions, resolve, worker_requirements
 from orbax_bench_core.environments.supported import EnvironmentFailed
 from orbax_bench_core.environments.uv import run_uv
 from orbax_bench_core.files import opened

@@ -21,11 +21,7 @@ from orbax_bench_core.environments.supported import (
 from orbax_bench_core.environments.uv import run_uv
 
 LOCK = "requirements.lock"
-_ACCELERATORS = {
-    "libtpu": "tpu",
-    "jax-cuda12-plugin": "cuda12",
-    "jax-cuda13-plugin": "cuda13",
-}
+_ACCELERATORS = {"libtpu": "tpu", "jax-cuda12-plugin": "cuda12", "jax-cuda13-plugin": "cuda13"}
 """Distributions that give JAX an accelerator, and the extra of `jax` that brings them."""
 
 

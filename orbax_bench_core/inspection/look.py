@@ -283,10 +283,7 @@ def _replicated(tree: PlannedTree | None, reads: HostReads) -> float | None:
 
 
 def _advice(
-    stored: StoredCheckpoint,
-    inventory: Inventory,
-    reads: tuple[HostReads, ...],
-    limit: int | None,
+    stored: StoredCheckpoint, inventory: Inventory, reads: tuple[HostReads, ...], limit: int | None
 ) -> Iterator[str]:
     if stored.siblings:
         yield (

@@ -341,9 +341,7 @@ def _duration(root: Mapping[str, Any]) -> float | None:
     return (end - begin) / 1e9 if isinstance(begin, int) and isinstance(end, int) else None
 
 
-def _leaves(
-    tree: Mapping[str, Any],
-) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Yields path, name and kind of every leaf that `_METADATA` lists."""
     entries = tree.get("tree_metadata")
     for entry in entries.values() if isinstance(entries, dict) else ():

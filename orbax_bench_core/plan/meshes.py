@@ -115,11 +115,7 @@ def read_mesh(text: str, devices_per_host: int | None, *, flag: str = "--mesh") 
 
 
 def make_mesh(
-    axes: Sequence[str],
-    sizes: Sequence[int],
-    devices_per_host: int | None,
-    *,
-    flag: str = "--mesh",
+    axes: Sequence[str], sizes: Sequence[int], devices_per_host: int | None, *, flag: str = "--mesh"
 ) -> PlanMesh:
     """Makes a mesh of given axes."""
     devices = math.prod(sizes)

@@ -152,10 +152,7 @@ def _hosts(plan: Plan) -> tuple[tuple[str, Text], ...]:
     read = _range(int(reading.least.max()), int(reading.most.max()))
     from_cpu, from_accelerators = num_bytes(memory.save), num_bytes(memory.save_accelerator)
     return (
-        (
-            "written by a host",
-            f"{_range(int(written.min()), int(written.max()))}{silent}",
-        ),
+        ("written by a host", f"{_range(int(written.min()), int(written.max()))}{silent}"),
         (
             f"read by a host onto {plan.restore_mesh.label}",
             f"{read} where {needed} are needed: at worst {_ratio(plan)} times as much",

@@ -9,98 +9,60 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from orbax_bench_core.execute import RunSettings
-    from orbax_bench_core.steps.comparison import (
-        Comparison,
-        PairJudged,
-        compare_arms,
-        usual_minutes,
-    )
-    from orbax_bench_core.steps.conclusions import (
-        publish_async_study,
-        publish_recovery,
-        publish_search,
-        publish_soak,
-        publish_verdicts,
-    )
-    from orbax_bench_core.steps.experiments import (
-        Conclusion,
-        Experiment,
-        NothingFound,
-        begin,
-        load_for,
-        measure_points,
-    )
-    from orbax_bench_core.steps.launching import point_hosts
-    from orbax_bench_core.steps.notifiers import Notifiers
-    from orbax_bench_core.steps.planning import MOST_STEPS, batches, plan
-    from orbax_bench_core.steps.point import ENDED, SAID, PointFailed, run_batch
-    from orbax_bench_core.steps.programs import ab, run
-    from orbax_bench_core.steps.recovering import Drills, recovery
-    from orbax_bench_core.steps.reporting import answer_of, limits_of, publish
-    from orbax_bench_core.steps.settling import settle
-    from orbax_bench_core.steps.soaking import SoakGoal, Soaking, soak
-    from orbax_bench_core.steps.sweeping import Study, Sweep, study
-
-__all__ = [
-    "ENDED",
-    "MOST_STEPS",
-    "SAID",
-    "Comparison",
-    "Conclusion",
-    "Drills",
-    "Experiment",
-    "NothingFound",
-    "Notifiers",
-    "PairJudged",
-    "PointFailed",
-    "RunSettings",
-    "SoakGoal",
-    "Soaking",
-    "Study",
-    "Sweep",
-    "ab",
-    "answer_of",
-    "batches",
-    "begin",
-    "compare_arms",
-    "limits_of",
-    "load_for",
-    "measure_points",
-    "plan",
-    "point_hosts",
-    "publish",
-    "publish_async_study",
-    "publish_recovery",
-    "publish_search",
-    "publish_soak",
-    "publish_verdicts",
-    "recovery",
-    "run",
-    "run_batch",
-    "settle",
-    "soak",
-    "study",
-    "usual_minutes",
-]
+    from orbax_bench_core.execute import RunSettings as RunSettings
+    from orbax_bench_core.steps.comparison import Comparison as Comparison
+    from orbax_bench_core.steps.comparison import PairJudged as PairJudged
+    from orbax_bench_core.steps.comparison import ab as ab
+    from orbax_bench_core.steps.comparison import compare_arms as compare_arms
+    from orbax_bench_core.steps.comparison import usual_minutes as usual_minutes
+    from orbax_bench_core.steps.conclusions import publish_async_study as publish_async_study
+    from orbax_bench_core.steps.conclusions import publish_recovery as publish_recovery
+    from orbax_bench_core.steps.conclusions import publish_search as publish_search
+    from orbax_bench_core.steps.conclusions import publish_soak as publish_soak
+    from orbax_bench_core.steps.conclusions import publish_verdicts as publish_verdicts
+    from orbax_bench_core.steps.conclusions import settle as settle
+    from orbax_bench_core.steps.experiments import Conclusion as Conclusion
+    from orbax_bench_core.steps.experiments import Experiment as Experiment
+    from orbax_bench_core.steps.experiments import NothingFound as NothingFound
+    from orbax_bench_core.steps.experiments import begin as begin
+    from orbax_bench_core.steps.experiments import load_for as load_for
+    from orbax_bench_core.steps.experiments import measure_points as measure_points
+    from orbax_bench_core.steps.notifiers import Notifiers as Notifiers
+    from orbax_bench_core.steps.planning import MOST_STEPS as MOST_STEPS
+    from orbax_bench_core.steps.planning import batches as batches
+    from orbax_bench_core.steps.planning import plan as plan
+    from orbax_bench_core.steps.point import ENDED as ENDED
+    from orbax_bench_core.steps.point import SAID as SAID
+    from orbax_bench_core.steps.point import PointFailed as PointFailed
+    from orbax_bench_core.steps.point import point_hosts as point_hosts
+    from orbax_bench_core.steps.point import run_batch as run_batch
+    from orbax_bench_core.steps.recovering import Drills as Drills
+    from orbax_bench_core.steps.recovering import recovery as recovery
+    from orbax_bench_core.steps.reporting import answer_of as answer_of
+    from orbax_bench_core.steps.reporting import limits_of as limits_of
+    from orbax_bench_core.steps.reporting import publish as publish
+    from orbax_bench_core.steps.soaking import SoakGoal as SoakGoal
+    from orbax_bench_core.steps.soaking import Soaking as Soaking
+    from orbax_bench_core.steps.soaking import soak as soak
+    from orbax_bench_core.steps.sweeping import Study as Study
+    from orbax_bench_core.steps.sweeping import Sweep as Sweep
+    from orbax_bench_core.steps.sweeping import run as run
+    from orbax_bench_core.steps.sweeping import study as study
 
 _NAMES: Final = {
     "execute": "RunSettings",
-    "steps.comparison": "Comparison PairJudged compare_arms usual_minutes",
+    "steps.comparison": "Comparison PairJudged ab compare_arms usual_minutes",
     "steps.conclusions": (
-        "publish_async_study publish_recovery publish_search publish_soak publish_verdicts"
+        "publish_async_study publish_recovery publish_search publish_soak publish_verdicts settle"
     ),
     "steps.experiments": "Conclusion Experiment NothingFound begin load_for measure_points",
-    "steps.launching": "point_hosts",
     "steps.notifiers": "Notifiers",
     "steps.planning": "MOST_STEPS batches plan",
-    "steps.point": "ENDED PointFailed SAID run_batch",
-    "steps.programs": "ab run",
+    "steps.point": "ENDED PointFailed SAID point_hosts run_batch",
     "steps.recovering": "Drills recovery",
     "steps.reporting": "answer_of limits_of publish",
-    "steps.settling": "settle",
     "steps.soaking": "SoakGoal Soaking soak",
-    "steps.sweeping": "Study Sweep study",
+    "steps.sweeping": "Study Sweep run study",
 }
 """The names that come from each module."""
 

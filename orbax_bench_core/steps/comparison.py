@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from orbax_bench_core.analysis.verdicts import (
     Evidence,
@@ -17,11 +17,13 @@ from orbax_bench_core.analysis.verdicts import (
     version_differences,
     write_verdicts,
 )
+from orbax_bench_core.config import LoadedSuite, load_suite, parse_suite, with_keys
 from orbax_bench_core.document import count
-from orbax_bench_core.execute import Event, Session, run_pairs
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.execute import DEFAULTS, Event, RunSettings, Say, Session, run_pairs, silent
+from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.conclusions import publish_verdicts
-from orbax_bench_core.steps.experiments import Conclusion, Experiment, measuring
+from orbax_bench_core.steps.experiments import Conclusion, Experiment, measuring, perform
 from orbax_bench_core.sweep import Pair
 
 if TYPE_CHECKING:
@@ -30,11 +32,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PairJudged(Event):
-    """A pair has been looked at.
-
-    Attributes:
-        verdict: What its blocks say so far.
-    """
+    """A pair has been looked at: what its blocks say so far."""
 
     verdict: PointVerdict
 
@@ -71,8 +69,7 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
 class Comparison(Experiment):
     """Blocks of both arms of every pair until its verdict.
 
-    Attributes:
-        passport: Noise of this machine, which tells how long it will probably take.
+    The passport, the noise of this machine, tells how long it will probably take.
     """
 
     again: ClassVar = "compare"
@@ -127,3 +124,60 @@ def _switching(starts: Sequence[float]) -> str:
         f"The arms could not be held at the same time and took turns: workers were started "
         f"{len(starts)} more times, which took {sum(starts):.0f} s outside the operations."
     )
+
+
+def ab(
+    suite: str,
+    directory: str,
+    *,
+    arms: Mapping[str, Mapping[str, Any]] | None = None,
+    overrides: Sequence[str] = (),
+    settings: RunSettings = DEFAULTS,
+    say: Say = silent,
+) -> Run:
+    """Compares two arms of a suite until every point has a verdict, and writes all reports.
+
+    As `orbax-bench ab`. `orbax_bench_core.read_verdicts` gives what was found:
+
+        arms = {"candidate": {"options": {"use_ocdbt": False}}}
+        run = orbax_bench_core.ab("suite.yaml", "out", arms=arms)
+        orbax_bench_core.read_verdicts(run).word
+
+    Args:
+        suite: Path of the suite file, local or gs://.
+        directory: The run directory, local or gs://.
+        arms: The `arms` block of a suite that has none; `{}` compares it with itself.
+        overrides: Keys of the suite to change, each `key=value`, as `--override` takes them.
+        settings: How to measure, beside what the suite says.
+        say: Takes lines for people; by default nothing is said.
+
+    Returns:
+        The run, read from its records.
+
+    Raises:
+        UserError: The suite is invalid, has no arms or other ones, or the directory cannot be used.
+        CannotRecord: A record could not be written.
+    """
+    loaded = _with_arms(load_suite(suite, overrides), arms)
+    perform(Comparison(), loaded, directory, settings=settings, say=say)
+    return Run(RunDirectory(directory))
+
+
+def _with_arms(loaded: LoadedSuite, arms: Mapping[str, Mapping[str, Any]] | None) -> LoadedSuite:
+    if loaded.suite.arms is not None:
+        if arms is not None:
+            raise UserError(
+                loaded.source.problem("the suite has arms of its own: leave out `arms`", ("arms",))
+            )
+        return loaded
+    if arms is None:
+        raise UserError(
+            loaded.source.problem(
+                "nothing to compare: give the suite an `arms` block, or pass one, such as "
+                "arms={'candidate': {'options': {'use_ocdbt': False}}}; arms={} compares the "
+                "suite with itself",
+                (),
+            )
+        )
+    text = with_keys(loaded.text, {"arms": arms}, loaded.source.file)
+    return parse_suite(text, loaded.source.file)

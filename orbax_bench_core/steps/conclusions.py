@@ -1,18 +1,23 @@
-"""Conclusions of a run as files: verdicts, async study, soak, drills and release search."""
+"""Status of a run, and its conclusions as files: verdicts, study, soak, drills, release search."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
-from orbax_bench_core.analysis.verdicts import VerdictReport, verdicts_document, write_verdicts
+from orbax_bench_core.analysis.verdicts import (
+    VerdictReport,
+    judge_point,
+    verdicts_document,
+    write_verdicts,
+)
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.files import ResultModel, refuse_links, write_atomically
 from orbax_bench_core.lineage import ManifestWriter
-from orbax_bench_core.records import Run, RunDirectory, RunFile
-from orbax_bench_core.steps.settling import settle
+from orbax_bench_core.records import PointRecords, Run, RunDirectory, RunFile, RunInfo
+from orbax_bench_core.sweep import Pair, SweepEntry
 
 if TYPE_CHECKING:
     from etils import epath
@@ -21,6 +26,36 @@ if TYPE_CHECKING:
     from orbax_bench_core.analysis.recovery import PhaseName, Recovery
     from orbax_bench_core.analysis.releases import ReleaseSearch
     from orbax_bench_core.analysis.soak import Soak
+
+
+def settle(run: Run) -> RunInfo:
+    """Writes into `run.json` whether a run that no longer goes on came to its end.
+
+    It is complete when every point has all its repeats, or every pair has been settled or has made
+    its last look; a pair of which both arms failed has said nothing.
+    """
+    return note_status(run, unfinished(run))
+
+
+def note_status(run: Run, lacking: Sequence[SweepEntry]) -> RunInfo:
+    """Writes into `run.json` that a run is complete, unless it lacks some of its entries."""
+    status: Literal["complete", "incomplete"] = "incomplete" if lacking else "complete"
+    run.directory.set_status(status)
+    return run.info.model_copy(update={"status": status})
+
+
+def unfinished(run: Run) -> list[SweepEntry]:
+    """Returns the entries of a run that lack repeats, or have no verdict yet."""
+    return [point.entry for point in run.points() if not is_finished(point, run.info)]
+
+
+def is_finished(point: PointRecords, info: RunInfo) -> bool:
+    """Returns whether an entry has all its repeats, or its verdict."""
+    measured = [repeat for repeat in point.repeats if not repeat.warmup]
+    if isinstance(point.entry, Pair):
+        verdict = judge_point(point.entry, measured, info)
+        return verdict.settled and not verdict.failed
+    return sum(repeat.finished for repeat in measured) >= info.num_repeats
 
 
 def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
@@ -44,11 +79,7 @@ def publish_async_study(directory: RunDirectory) -> AsyncStudy:
 
     Only records are read, so this can be repeated at any time.
     """
-    from orbax_bench_core.analysis.async_study import (
-        ParameterCounter,
-        async_study,
-        study_document,
-    )
+    from orbax_bench_core.analysis.async_study import ParameterCounter, async_study, study_document
 
     run = Run(directory)
     study = async_study(run, ParameterCounter(run.info.suite_file))

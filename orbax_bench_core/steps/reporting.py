@@ -10,13 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core import limits
-from orbax_bench_core.analysis.best import (
-    Best,
-    Observer,
-    best_of,
-    best_section,
-    read_best,
-)
+from orbax_bench_core.analysis.best import Best, Observer, best_of, best_section, read_best
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -29,7 +23,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import atomic_file, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import Repeat, Run, RunDirectory, RunFile, RunInfo, SamplesFile
-from orbax_bench_core.steps.settling import is_finished, note_status
+from orbax_bench_core.steps.conclusions import is_finished, note_status
 from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import absolute, matching
-from orbax_bench_core.state import StateError, named_leaves
+from orbax_bench_core.state import StateError, describe, named_leaves
 
 _LAST: Final = frozenset(
     {"tensor", "tensor_transpose", "tensor_sequence", "tp", "mp", "model", "autoregressive"}
@@ -29,10 +29,6 @@ def plan_shardings(arrays: Mapping[str, tuple[Sequence[int], str]], mesh: Mappin
     Arrays of one dimension, and axes that do not divide their dimension evenly, are replicated. On
     a mesh of one axis this is what Orbax's own tool does, with its strategy `fsdp` for an axis
     `fsdp`, and `tp_inner` for `tp`.
-
-    Args:
-        arrays: Shape and dtype of each array, by dotted path.
-        mesh: Size of each mesh axis, outermost first.
     """
     described = {"shape": list(mesh.values()), "axes": list(mesh)}
     return {
@@ -62,7 +58,6 @@ def parse_mesh(text: str) -> dict[str, int]:
 def arrays_in(path: str) -> Mapping[str, tuple[Sequence[int], str]]:
     """Returns shape and dtype of every array of a checkpoint, by dotted path."""
     from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
-    from orbax_bench_core.state.loading import describe
 
     folder = absolute(path)
     if folder.is_dir() and any(matching(folder, f"*{SUFFIX}")):

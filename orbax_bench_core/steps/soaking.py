@@ -19,7 +19,7 @@ from orbax_bench_core.analysis.soak import (
 from orbax_bench_core.config import LoadedSuite, Suite
 from orbax_bench_core.errors import UserError, check_amounts, shown
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, run_until, silent
-from orbax_bench_core.records import Record, Repeat, RunDirectory
+from orbax_bench_core.records import Repeat, RunDirectory
 from orbax_bench_core.steps.conclusions import publish_soak
 from orbax_bench_core.steps.experiments import Conclusion, Experiment, answered, measuring, perform
 from orbax_bench_core.sweep import SweepPoint
@@ -75,13 +75,11 @@ class SoakGoal:
                 )
             if self.saves is not None and len(life.values) < self.saves:
                 return False
-            if self.hours is not None and _hours(life.records) < self.hours:
+            if self.hours is not None and (
+                sum(record.duration_s for record in life.records) < self.hours * _HOUR_S
+            ):
                 return False
         return True
-
-
-def _hours(records: list[Record]) -> float:
-    return sum(record.duration_s for record in records) / _HOUR_S
 
 
 @dataclasses.dataclass(kw_only=True)

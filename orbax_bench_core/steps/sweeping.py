@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import Session
+from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
 from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.records import Run, RunDirectory, RunFile
-from orbax_bench_core.steps.experiments import Conclusion, Experiment, measure_points
+from orbax_bench_core.steps.experiments import Conclusion, Experiment, measure_points, perform
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary import RunSummary
@@ -69,11 +69,7 @@ class Sweep(Experiment):
 
     def conclude(self, run: RunDirectory) -> Conclusion:
         """Writes the reports, and shows the tables and what a comparison found."""
-        from orbax_bench_core.analysis.summary import (
-            metrics_document,
-            summarize,
-            terminal_document,
-        )
+        from orbax_bench_core.analysis.summary import metrics_document, summarize, terminal_document
         from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
         from orbax_bench_core.baselines import capture_into
         from orbax_bench_core.steps.conclusions import publish_verdicts
@@ -97,6 +93,43 @@ class Sweep(Experiment):
         return Conclusion(
             outcomes=(summary.outcome,), verdicts=self.verdicts, lines=_lines(summary)
         )
+
+
+def run(
+    suite: str | LoadedSuite,
+    directory: str,
+    *,
+    overrides: Sequence[str] = (),
+    limits: bool = True,
+    settings: RunSettings = DEFAULTS,
+    say: Say = silent,
+) -> Run:
+    """Measures every point of a suite, writes all reports, and returns what was found.
+
+    As `orbax-bench run`: what is in the directory already is not measured again, and a repeat that
+    fails is a record like any other.
+
+        run = orbax_bench_core.run("suite.yaml", "out")
+        run.times().groupby(["option.use_ocdbt", "operation"])["seconds"].median()
+
+    Args:
+        suite: Path of the suite file, local or gs://, or a suite that was loaded.
+        directory: The run directory, local or gs://.
+        overrides: Keys of a suite file to change, each `key=value`, as `--override` takes them.
+        limits: Whether to measure what the machine and the storage can do, once per run.
+        settings: How to measure, beside what the suite says.
+        say: Takes lines for people; by default nothing is said.
+
+    Returns:
+        The run, read from its records.
+
+    Raises:
+        UserError: The suite is invalid or has arms, the directory cannot be used, or there is no
+            baseline where the suite says.
+        CannotRecord: A record could not be written.
+    """
+    perform(Sweep(limits=limits), suite, directory, overrides=overrides, settings=settings, say=say)
+    return Run(RunDirectory(directory))
 
 
 @dataclasses.dataclass(kw_only=True)

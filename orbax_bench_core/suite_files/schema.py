@@ -120,10 +120,7 @@ def _allow_lists(keys: Json) -> None:
 def _describe_benchmarks(definitions: Json) -> None:
     generator = definitions["BenchmarkEntry"]["properties"]["generator"]
     del generator["type"]
-    generator["anyOf"] = [
-        {"enum": list(BUILTINS)},
-        {"type": "string", "pattern": r"^[^.]+\..+$"},
-    ]
+    generator["anyOf"] = [{"enum": list(BUILTINS)}, {"type": "string", "pattern": r"^[^.]+\..+$"}]
     rules = []
     for name in BUILTINS:
         definitions[f"options_of_{name}"] = _options(name)

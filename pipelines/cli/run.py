@@ -38,8 +38,8 @@ def run(
     Exit codes: 0 all passed, 1 something failed, 2 something given is wrong, 3 REGRESSION, 4
     INCONCLUSIVE.
     """
-    from orbax_bench_core.cli.arguments import results_console
     from orbax_bench_core.cli.hosts import name_in
+    from orbax_bench_core.cli.results import results_console
     from orbax_bench_core.steps import Notifiers
     from orbax_bench_pipelines.cli import running
     from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes

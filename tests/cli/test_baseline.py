@@ -132,7 +132,7 @@ def test_every_help_has_an_example(baseline, monkeypatch):
 def test_a_narrow_list_breaks_no_word(filled, monkeypatch):
     from rich.console import Console
 
-    monkeypatch.setattr("orbax_bench_core.cli.baseline.results_console", lambda: Console(width=80))
+    monkeypatch.setattr("orbax_bench_core.cli.results.results_console", lambda: Console(width=80))
     heading, _, newest, *_ = filled("list", "reg").out.splitlines()
     assert heading.split() == ["id", "revision", "measured", "baseline", "of"]
     identity, revision, date, time = newest.split()

@@ -103,11 +103,7 @@ def test_compare_takes_the_nearest_and_names_both_revisions(bench, measured, com
     assert first[:12] in " ".join(said.out.split())
 
 
-def test_two_dirty_states_are_two_revisions_and_neither_is_the_commit(
-    bench,
-    measured,
-    repository,
-):
+def test_two_dirty_states_are_two_revisions_and_neither_is_the_commit(bench, measured, repository):
     for day in (1, 2):
         (repository / "benches" / "mine.py").write_text(f"value = {10 + day}\n")
         bench("baseline", "capture", "{reg}", measured(day))
@@ -180,12 +176,7 @@ def baseline_of(bench):
     return json.loads(bench("baseline", "show", "{reg}", "--json").out)["baseline"]
 
 
-def test_without_a_repository_nearest_says_where_to_go(
-    bench,
-    measured,
-    monkeypatch,
-    tmp_path,
-):
+def test_without_a_repository_nearest_says_where_to_go(bench, measured, monkeypatch, tmp_path):
     bench("baseline", "capture", "{reg}", measured(1))
     monkeypatch.chdir(tmp_path)
     assert "go to a checkout of the benchmark's repository" in chosen(bench, "nearest")

@@ -7,7 +7,7 @@ import types
 import pytest
 
 from orbax_bench_core.analysis.verdicts import OperationVerdict, PointVerdict, VerdictReport
-from orbax_bench_core.cli import bisect_run
+from orbax_bench_core.cli import series
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.gate import Verdict
 
@@ -54,9 +54,9 @@ def bisect(monkeypatch, orbax_bench, tmp_path, wheels):
             def measure(self):
                 self.experiment.verdicts = report(word(*self.pair))
 
-        monkeypatch.setattr(bisect_run, "Measurement", Known)
-        monkeypatch.setattr(bisect_run, "usual_minutes", lambda session: (2.0, 15.0))
-        monkeypatch.setattr(bisect_run, "publish_verdicts", lambda run, found: "verdicts.html")
+        monkeypatch.setattr(series, "Measurement", Known)
+        monkeypatch.setattr(series, "usual_minutes", lambda session: (2.0, 15.0))
+        monkeypatch.setattr(series, "publish_verdicts", lambda run, found: "verdicts.html")
         suite = tmp_path / "suite.yaml"
         suite.write_text(SUITE + extra)
         done = orbax_bench(

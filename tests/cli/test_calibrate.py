@@ -6,7 +6,7 @@ import types
 import pytest
 
 from orbax_bench_core.analysis.noise import load
-from orbax_bench_core.cli import calibrate_run
+from orbax_bench_core.cli import series
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
 
@@ -67,7 +67,7 @@ def measured(monkeypatch, make_paired_run):
         made.append(types.SimpleNamespace(suite=suite.suite, folder=directory))
         make_paired_run(len(made), folder=directory)
 
-    monkeypatch.setattr(calibrate_run, "compare", compare)
+    monkeypatch.setattr(series, "compare", compare)
     return made
 
 

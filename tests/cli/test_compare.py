@@ -6,8 +6,17 @@ import math
 import random
 import shutil
 
+import pytest
+
 from orbax_bench_core.records import Run
-from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+from tests.support.paired_runs import (  # noqa: F401 - fixtures  # noqa: F401 - fixtures
+    BYTES,
+    HITS,
+    RATE,
+    arms,
+    make_paired_run,
+    make_separate_run,
+)
 
 
 def test_of_a_run_without_arms_it_says_what_compares_its_points(orbax_bench, make_separate_run):
@@ -143,3 +152,24 @@ def test_a_baseline_at_its_first_use_ends_with_the_code_of_a_regression(
     # 2x would be no news of two runs about which nothing is known.
     outcome = orbax_bench("compare", registry, make_separate_run(2, 1.8).root)
     assert (outcome.code, "INCONCLUSIVE" in outcome.out) == (0, True)
+
+
+@pytest.mark.parametrize("shown", ["all", "changed", "none"])
+def test_a_terminal_of_80_columns_has_those_asked_for(orbax_bench, arms, monkeypatch, shown):
+    monkeypatch.setenv("COLUMNS", "80")
+    said = orbax_bench("compare", arms.root, "--metrics", shown).out
+    flat = "".join(said.split())
+    assert (BYTES in flat, HITS[:30] in flat) == (shown != "none", shown == "all")
+    table = said.partition("metric  ")[2].partition("\n\n")[0]
+    assert all(len(line) <= 80 for line in table.splitlines())
+
+
+def test_by_default_it_shows_what_differs_most(orbax_bench, arms):
+    said = orbax_bench("compare", arms.root).out
+    assert "+100.0 %" in said
+    assert "1 do not differ; `compare DIR --metrics all` has all" in said
+
+
+def test_json_has_them(orbax_bench, arms):
+    report = json.loads(orbax_bench("compare", arms.root, "--json").out)
+    assert {each["metric"] for each in report["points"][0]["metrics"]} >= {BYTES, RATE, HITS}

@@ -2,13 +2,13 @@
 
 import pytest
 
-from orbax_bench_core.cli import doctor
+from orbax_bench_core.cli import machine
 
 
 @pytest.fixture
 def without_jax(monkeypatch):
     """Spares a test the process that starts JAX."""
-    monkeypatch.setattr(doctor, "_devices", lambda: "8 x cpu")
+    monkeypatch.setattr(machine, "_devices", lambda: "8 x cpu")
 
 
 def row(outcome, name):
@@ -24,8 +24,8 @@ def test_devices_are_those_of_jax(orbax_bench):
 
 
 def test_devices_for_which_jax_waits_for_ever_are_unknown(orbax_bench, monkeypatch):
-    monkeypatch.setattr(doctor, "_PROBE", "import time; time.sleep(60)")
-    monkeypatch.setattr(doctor, "_PROBE_S", 0.1)
+    monkeypatch.setattr(machine, "_PROBE", "import time; time.sleep(60)")
+    monkeypatch.setattr(machine, "_PROBE_S", 0.1)
     assert row(orbax_bench("doctor"), "devices").startswith("unknown: JAX did not answer")
 
 
@@ -49,7 +49,7 @@ def test_a_path_that_is_not_there_is_unknown(orbax_bench, tmp_path):
 
 @pytest.mark.usefixtures("without_jax")
 def test_a_missing_extra_says_how_to_install_it(orbax_bench, monkeypatch):
-    monkeypatch.setattr(doctor, "_EXTRAS", {"kfp": "no-such-distribution-of-mine"})
+    monkeypatch.setattr(machine, "_EXTRAS", {"kfp": "no-such-distribution-of-mine"})
     found = row(orbax_bench("doctor"), "extra kfp")
     assert found == "missing: pip install 'orbax-bench[kfp]'"
 
@@ -60,7 +60,7 @@ def test_a_machine_that_can_measure_has_no_verdict(orbax_bench):
 
 
 def test_a_machine_on_which_jax_does_not_start_cannot_measure(orbax_bench, monkeypatch):
-    monkeypatch.setattr(doctor, "_PROBE", "raise RuntimeError('no devices')")
+    monkeypatch.setattr(machine, "_PROBE", "raise RuntimeError('no devices')")
     outcome = orbax_bench("doctor")
     assert row(outcome, "devices") == "none: RuntimeError: no devices"
     assert row(outcome, "verdict") == "cannot measure: see above"

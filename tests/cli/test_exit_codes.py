@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit, exit_code, worst
+from orbax_bench_core.records import ErrorInfo, repeats_of
 from orbax_bench_core.steps.pipeline import NotPassed, enforce_verdict, publish_baseline
 from tests.support.verdicts import build_operation, build_point, build_report
 
@@ -160,3 +162,38 @@ def test_no_command_has_a_number_of_its_own():
     files = [file for place in places for file in place.rglob("*.py")]
     assert len(files) > 100
     assert [str(file) for file in files if number.search(file.read_text())] == []
+
+
+ERROR = ErrorInfo(type="ValueError", message="no")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"),
+    [
+        (["passed", "passed"], 0),
+        (["passed", "skipped"], 0),
+        (["passed", "failed"], 1),
+        (["failed"], 1),
+        (["skipped"], 1),
+        ([], 1),
+    ],
+)
+def test_the_exit_code_says_whether_anything_failed_or_nothing_was_measured(
+    make_record, make_point, statuses, code
+):
+    records = [
+        make_record(
+            make_point(options={"a": i}),
+            status=one,
+            times={"save": 1.0},
+            error=None if one == "passed" else ERROR,
+        )
+        for i, one in enumerate(statuses)
+    ]
+    assert exit_code(summarize(repeats_of(records)).outcome) == code
+
+
+def test_repeats_that_passed_without_a_sample_are_no_success(make_record):
+    summary = summarize(repeats_of([make_record()]))
+    assert exit_code(summary.outcome) == 1
+    assert "without one sample" in (summary.points[0].flag or "")

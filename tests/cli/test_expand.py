@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.sweep import entry_from_json
+from orbax_bench_core.sweep import BUILTINS, describe_options, entry_from_json, load_class
 
 OPTIONS = "{use_ocdbt: [true, false]}"
 UNEVEN = """\
@@ -90,3 +90,139 @@ def test_what_earlier_releases_of_orbax_called_a_benchmark_is_the_built_in(
     assert ("`use_zarr3` was False by default" in done.out) == (now != "lustre")
     suite.write_text(suite.read_text().replace("options: {", "options: {use_zarr3: false, "))
     assert "by default" not in orbax_bench("expand", suite).out
+
+
+_said = {}
+
+
+@pytest.fixture
+def listed(orbax_bench):
+    """What the command says, always the same."""
+    if not _said:
+        _said["list"] = orbax_bench("list", *BUILTINS)
+    return _said["list"]
+
+
+def test_without_a_name_each_is_a_line(orbax_bench, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = orbax_bench("list")
+    lines = done.out.splitlines()
+    assert {line.split(" ")[0] for line in lines} >= set(BUILTINS)
+    assert len(lines) < 4 * len(BUILTINS)
+    assert max(map(len, lines)) <= 80
+    assert "`orbax-bench list NAME` shows its options" in lines[-1]
+
+
+def test_prose_ends_where_the_terminal_does(orbax_bench):
+    said = orbax_bench("list", "save_restore").out
+    assert "What was loaded is verified outside the clock. A save" in said
+
+
+@pytest.mark.parametrize("option", describe_options(load_class(BUILTINS["save_restore"])))
+def test_every_option_of_save_restore_is_listed_with_its_meaning(listed, option):
+    rows = [line.split("│") for line in listed.out.splitlines()]
+    # It is the first; others after it may have options of the same name.
+    cells = {
+        row[1].strip(): [cell.strip() for cell in row[2:5]]
+        for row in reversed(rows)
+        if len(row) == 6
+    }
+    default = {True: "true", False: "false", None: "null"}[option.default]
+    assert cells[option.name] == [option.type, default, option.meaning]
+    assert option.meaning
+
+
+@pytest.mark.parametrize("name", BUILTINS)
+def test_every_built_in_is_listed_with_what_it_measures(listed, name):
+    (line,) = [line for line in listed.out.splitlines() if line.startswith(f"{name}  ")]
+    assert listed.code == 0
+    assert "Measures" in line
+
+
+def test_one_is_listed_alone(orbax_bench):
+    outcome = orbax_bench("list", "deleter")
+    assert [line for line in outcome.out.splitlines() if line.startswith("deleter  ")]
+    assert "save_restore" not in outcome.out
+
+
+def test_a_name_that_is_none_is_refused_with_the_nearest(orbax_bench):
+    outcome = orbax_bench("list", "save_restor")
+    assert outcome.code == 2
+    assert "there is no built-in benchmark 'save_restor'; did you mean 'save_restore'?" in (
+        outcome.err
+    )
+
+
+def test_json_has_every_option(orbax_bench):
+    (found,) = json.loads(orbax_bench("list", "save_restore", "--json").out)
+    assert (found["name"], found["class"]) == ("save_restore", BUILTINS["save_restore"])
+    assert {option["name"] for option in found["options"]} == {
+        option.name for option in describe_options(load_class(BUILTINS["save_restore"]))
+    }
+
+
+NAME = "orbax.checkpoint._src.testing.benchmarks"
+MODULE = f"from {NAME}.core import core  # mine\n"
+SUITE = (
+    f"suite_name: s\nbenchmarks: [{{generator: {NAME}.v1.benchmark.Benchmark, options: {{}}}}]\n"
+)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bench.py").write_text(MODULE)
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    return tmp_path
+
+
+def test_the_change_is_printed_and_nothing_is_written(files, orbax_bench):
+    done = orbax_bench("migrate", "bench.py", "suite.yaml")
+    assert done.code == 0
+    assert done.out.startswith("--- bench.py\n+++ bench.py\n@@ -1 +1 @@\n")
+    assert "+from orbax_bench_core import authoring as core  # mine\n" in done.out
+    assert "+benchmarks: [{generator: save_restore, options: {}}]\n" in done.out
+    assert done.err == "Nothing is written yet: --write does it.\n"
+    assert (files / "bench.py").read_text() == MODULE
+
+
+def test_files_are_written_when_asked(files, orbax_bench):
+    done = orbax_bench("migrate", "bench.py", "suite.yaml", "--write")
+    assert (done.code, done.out) == (0, "bench.py: changed\nsuite.yaml: changed\n")
+    assert (files / "bench.py").read_text().startswith("from orbax_bench_core import authoring")
+    again = orbax_bench("migrate", "bench.py", "--write")
+    assert (again.code, again.out) == (0, "bench.py: nothing to change\n")
+
+
+def test_what_is_left_is_said_and_is_exit_code_1(files, orbax_bench):
+    (files / "bench.py").write_text(MODULE + "core.Benchmark()\n")
+    done = orbax_bench("migrate", "bench.py", "--write")
+    assert done.code == 1
+    assert done.err.startswith("left: bench.py:2: orbax_bench_core.authoring has no `Benchmark`")
+
+
+def test_a_parameter_that_is_measured_with_the_old_way_is_exit_code_1(files, orbax_bench):
+    (files / "bench.py").write_text(MODULE + "def f(metrics):\n  with metrics.time('a'): pass\n")
+    done = orbax_bench("migrate", "bench.py")
+    assert done.code == 1
+    assert done.err.startswith("left: bench.py:3: `Metrics` has no `time` here: a block is ")
+
+
+def test_a_file_that_cannot_be_read_changes_nothing(files, orbax_bench):
+    (files / "odd.py").write_bytes(b"\xff\xfe")
+    for odd in ("odd.py", "nowhere.py", "."):
+        done = orbax_bench("migrate", "bench.py", odd, "--write")
+        assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert (files / "bench.py").read_text() == MODULE
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("none.py", "none.py: there is no such file; give Python files and suites"),
+        (".", ".: a folder; give the files in it, such as ./*.py"),
+    ],
+)
+def test_what_is_no_file_is_said_so(files, orbax_bench, given, message):
+    done = orbax_bench("migrate", given)
+    assert (done.code, done.err) == (2, f"error: {message}\n")

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from orbax_bench_core.cli import doctor
+from orbax_bench_core.cli import machine
 from orbax_bench_core.config import load_suite
 from orbax_bench_core.plan import StorageOptions
 from orbax_bench_core.sweep import expand
@@ -26,7 +26,7 @@ def devices(monkeypatch):
     """Says what devices there are."""
 
     def have(found):
-        monkeypatch.setattr(doctor, "probe_devices", lambda: found)
+        monkeypatch.setattr(machine, "probe_devices", lambda: found)
 
     have(CPU)
     return have

@@ -169,10 +169,7 @@ def test_a_torn_signature_is_not_trusted(signature, signed, torn):
 def test_what_has_changed_is_not_signed(orbax_bench, run, keys):
     (run.root / "report.html").write_text("PASS")
     outcome = orbax_bench("lineage", run.root, "--sign", keys / "ours")
-    assert (outcome.code, outcome.err) == (
-        1,
-        "error: not signed, for not all is as it was noted\n",
-    )
+    assert (outcome.code, outcome.err) == (1, "error: not signed, for not all is as it was noted\n")
     assert not (run.root / "lineage.json.sig").exists()
 
 

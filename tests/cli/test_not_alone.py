@@ -53,12 +53,7 @@ def test_a_verdict_says_so_beside_its_word(
     pairs = [Pair(baseline=point, candidate=point) for point in points]
     records = [
         make_record(
-            pair,
-            index,
-            times={"save": 1.0},
-            arm=arm,
-            block=0,
-            **fields(place, index, apart_s),
+            pair, index, times={"save": 1.0}, arm=arm, block=0, **fields(place, index, apart_s)
         )
         for place, pair in enumerate(pairs)
         for index, arm in enumerate(("baseline", "candidate"))

@@ -45,11 +45,7 @@ def test_the_time_left_is_told_by_what_was_measured_now(show, make_record):
     before = [{"index": index, "repeat": repeat, "reused": True} for index in range(4)]
     new = [{"index": index, "repeat": repeat} for index in range(4, 7)]
     counts = [line.split(" ✓")[0] for line in show(*before, *new).splitlines()]
-    assert counts == [
-        "13:02:11  5/10",
-        "13:02:11  6/10, 4 min left",
-        "13:02:11  7/10, 3 min left",
-    ]
+    assert counts == ["13:02:11  5/10", "13:02:11  6/10, 4 min left", "13:02:11  7/10, 3 min left"]
 
 
 def test_a_log_that_was_quiet_for_long_says_how_far_it_is(show):

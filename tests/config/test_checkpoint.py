@@ -1,7 +1,9 @@
 """The `checkpoint_config` block."""
 
+import jax.numpy as jnp
 import pytest
 
+from orbax_bench_core.config import canonical
 from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leaves
 
 
@@ -84,8 +86,7 @@ def test_a_bad_checkpoint_is_named_at_its_line(only_problem, lines, line, key, m
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["/etc/x", "x/y", "..", ".", "''", r"a\b", r'"a\tb"', r'"a\nb"', r'"\u200b"'],
+    "name", ["/etc/x", "x/y", "..", ".", "''", r"a\b", r'"a\tb"', r'"a\nb"', r'"\u200b"']
 )
 def test_a_name_in_a_spec_is_the_name_of_no_other_place(only_problem, name):
     lines = f"checkpoint_config:\n  spec:\n    a:\n      {name}: {{dtype: int8, shape: [1]}}\n"
@@ -131,12 +132,7 @@ def test_a_spec_may_be_nested_and_its_leaves_keep_the_order_of_the_file():
 
 @pytest.mark.parametrize(
     ("dtype", "shape", "num_bytes"),
-    [
-        ("bfloat16", [8, 4], 64),
-        ("float64", [], 8),
-        ("int4", [3], 3),
-        ("float32", [0, 4], 0),
-    ],
+    [("bfloat16", [8, 4], 64), ("float64", [], 8), ("int4", [3], 3), ("float32", [0, 4], 0)],
 )
 def test_an_array_has_the_bytes_of_its_elements(dtype, shape, num_bytes):
     assert ArraySpec(dtype=dtype, shape=shape).num_bytes == num_bytes
@@ -213,3 +209,11 @@ def test_a_leaf_of_the_host_is_written_only_where_it_is_given():
     assert ArraySpec(**plain, host=True).model_dump(mode="json")["host"] is True
     with pytest.raises(ValueError, match="one array of the host; leave out its sharding"):
         ArraySpec(**plain, host=True, sharding=["x"])
+
+
+@pytest.mark.parametrize(
+    "alias",
+    ["bool_", "int_", "uint", "float_", "single", "double", "complex_", "csingle", "cdouble"],
+)
+def test_an_alias_means_what_jax_means(alias):
+    assert jnp.dtype(canonical(alias)) == jnp.dtype(getattr(jnp, alias))

@@ -1,10 +1,11 @@
 """`--override`: values in place of those of a suite file."""
 
 import pytest
+import yaml
 
 from orbax_bench_core.config.base import SuiteError
 from orbax_bench_core.config.load import parse_suite
-from orbax_bench_core.config.override import with_overrides
+from orbax_bench_core.config.override import with_keys, with_overrides
 
 NO_ITEM = "is no item of it; give a number from 0 to 1, or * for every one"
 SUITE = """\
@@ -144,3 +145,21 @@ def test_overrides_in_a_file_are_a_list_of_texts(problems):
     assert problems(text=f"{SUITE}overrides: {{a: 1}}\n") == [
         "suite.yaml:10: overrides: expected a list of KEY.PATH=VALUE, got {'a': 1}"
     ]
+
+
+@pytest.mark.parametrize("text", ["a: 1\n", "a: 1", "{a: 1}", "a: 1\n...\n", "---\na: 1 # c\n"])
+def test_any_form_of_mapping_takes_keys(text):
+    assert yaml.safe_load(with_keys(text, {"b": {"c": [True, None]}})) == {
+        "a": 1,
+        "b": {"c": [True, None]},
+    }
+
+
+def test_a_key_that_is_there_is_not_overridden():
+    with pytest.raises(SuiteError, match=r"f.yaml:2: b: given in the file as well"):
+        with_keys("a: 1\nb: 2\n", {"b": 3}, "f.yaml")
+
+
+def test_a_list_takes_no_keys():
+    with pytest.raises(SuiteError, match="a suite is a mapping"):
+        with_keys("- a\n", {"b": 1})

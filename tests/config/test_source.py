@@ -105,12 +105,7 @@ def test_a_path_has_the_line_of_its_key(path, line):
 
 @pytest.mark.parametrize(
     ("path", "text"),
-    [
-        ((), ""),
-        (("a",), "a"),
-        (("a", 0, "b", "c"), "a[0].b.c"),
-        (("a", 1, 2), "a[1][2]"),
-    ],
+    [((), ""), (("a",), "a"), (("a", 0, "b", "c"), "a[0].b.c"), (("a", 1, 2), "a[1][2]")],
 )
 def test_a_path_is_written_with_dots_and_brackets(path, text):
     assert dotted(path) == text

@@ -79,14 +79,7 @@ def test_one_at_a_time(tmp_path):
 @pytest.mark.slow
 def test_a_lock_ends_with_its_process(tmp_path):
     subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            HOLDER,
-            str(tmp_path / "e"),
-        ],
-        check=False,
-        capture_output=True,
+        [sys.executable, "-c", HOLDER, str(tmp_path / "e")], check=False, capture_output=True
     )
     told = []
     with only_process(tmp_path / "e", lambda: told.append("waiting")):

@@ -11,11 +11,7 @@ from packaging.utils import canonicalize_name
 
 import orbax_bench_core
 from orbax_bench_core.environments import OLDEST_ORBAX
-from orbax_bench_core.environments.supported import (
-    OLDEST_JAX,
-    WORKER_MODULES,
-    WORKER_REQUIREMENTS,
-)
+from orbax_bench_core.environments.supported import OLDEST_JAX, WORKER_MODULES, WORKER_REQUIREMENTS
 
 ROOT = Path(orbax_bench_core.__file__).parent
 # The worker imports the package's own modules from these on; what they import in turn is followed.

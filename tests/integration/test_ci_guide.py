@@ -42,11 +42,7 @@ def test_the_commands_of_the_guide_work(webhook, tmp_path):
     done = subprocess.run(
         ["bash", "-ec", script],
         cwd=tmp_path,
-        env={
-            **os.environ,
-            "PATH": f"{bench.parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-        },
+        env={**os.environ, "PATH": f"{bench.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=300,

@@ -40,10 +40,7 @@ def words_on_the_page():
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        (
-            "orbax_bench_core.run_benchmarks",
-            ["--config_file={suite}", "--output_directory={out}"],
-        ),
+        ("orbax_bench_core.run_benchmarks", ["--config_file={suite}", "--output_directory={out}"]),
         ("orbax_bench_core.cli", words_on_the_page()),
     ],
 )

@@ -45,10 +45,7 @@ arms: {candidate: {options: {save_s: 0.06}}}
 def on_three_hosts(folder, command, suite, *flags, **variables):
     """Runs a command on three hosts, and returns its exit codes and what process 0 said."""
     words = (command, folder / suite, "-o", folder / "hosts", "--no-lock", *flags)
-    with (
-        Lab(SIZE) as lab,
-        Hosts(folder, *words, size=SIZE, cli=REAL_CLI, lab=lab) as hosts,
-    ):
+    with Lab(SIZE) as lab, Hosts(folder, *words, size=SIZE, cli=REAL_CLI, lab=lab) as hosts:
         started = [hosts.start(rank, **variables) for rank in range(SIZE)]
         codes = [process.wait(timeout=500) for process in started]
         left = lab.processes()

@@ -29,13 +29,7 @@ ASYNC = Job(
     step_s=3,
     devices=704,
 )
-GIVEN = {
-    "mtbf_s": 14400,
-    "blocking_s": 2,
-    "background_s": 120,
-    "slowdown": 0.1,
-    "recovery_s": 300,
-}
+GIVEN = {"mtbf_s": 14400, "blocking_s": 2, "background_s": 120, "slowdown": 0.1, "recovery_s": 300}
 
 
 @pytest.mark.parametrize(

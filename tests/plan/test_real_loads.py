@@ -14,13 +14,7 @@ from etils import epath
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.plan import (
-    ReadArray,
-    StorageOptions,
-    plan_checkpoint,
-    read_cost,
-    read_mesh,
-)
+from orbax_bench_core.plan import ReadArray, StorageOptions, plan_checkpoint, read_cost, read_mesh
 from orbax_bench_core.state import StateCache, make_context, orbax_api
 
 pytestmark = pytest.mark.slow

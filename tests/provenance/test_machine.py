@@ -95,10 +95,5 @@ def test_what_a_launcher_tells_of_a_host_is_kept_and_what_it_does_not_is_not(fre
     monkeypatch.setenv("ORBAX_BENCH_NODE_POOL", "v5e")
     monkeypatch.setenv("ORBAX_BENCH_RESTARTS", "2")
     assert (
-        fresh()["host"].items()
-        >= {
-            "node": "gke-a-1",
-            "node_pool": "v5e",
-            "restarts": "2",
-        }.items()
+        fresh()["host"].items() >= {"node": "gke-a-1", "node_pool": "v5e", "restarts": "2"}.items()
     )

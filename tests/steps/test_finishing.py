@@ -4,8 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.steps.pipeline import aggregate, compare_baseline, finish
+from orbax_bench_core.steps.pipeline import (
+    NotPassed,
+    aggregate,
+    compare_baseline,
+    enforce_verdict,
+    finish,
+)
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
+from tests.support.verdicts import make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
 
 
 def test_what_is_complete_is_not_written_again(make_run, make_record):
@@ -48,3 +55,34 @@ def test_a_verdict_that_is_there_is_told_and_not_given_again(make_paired_run):
     before = page.stat().st_mtime_ns
     assert finish(str(run.root), status="SUCCEEDED").value == word
     assert page.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "said"),
+    [
+        ("time", "p: save 1.01x, load 1.01x"),
+        ("failures", "p: 8 of 20 first attempts of the candidate failed"),
+        ("stalls", "p: 8 of 20 first attempts of the candidate failed"),
+    ],
+)
+def test_the_message_names_what_decided(
+    make_operation, make_verdicts, make_report, tmp_path, endpoint, said
+):
+    operations = [make_operation(name, "REGRESSION") for name in ("save", "load")]
+    reason = "" if endpoint == "time" else "8 of 20 first attempts of the candidate failed"
+    report = make_report(make_verdicts("p", *operations, endpoint=endpoint, reason=reason))
+    path = tmp_path / "verdicts.json"
+    path.write_text(report.model_dump_json())
+    with pytest.raises(NotPassed, match=said):
+        enforce_verdict("REGRESSION", verdicts=str(path), allow_inconclusive=True)
+
+
+def test_an_arm_that_lacks_an_operation_is_never_good_enough(
+    make_operation, make_verdicts, make_report, tmp_path
+):
+    operation = make_operation("save", "INCONCLUSIVE")
+    report = make_report(make_verdicts("p", operation, endpoint="missing", reason="no load"))
+    path = tmp_path / "verdicts.json"
+    path.write_text(report.model_dump_json())
+    with pytest.raises(NotPassed, match="no load"):
+        enforce_verdict("INCONCLUSIVE", verdicts=str(path), allow_inconclusive=True)

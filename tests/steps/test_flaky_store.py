@@ -10,7 +10,7 @@ import pytest
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import CannotRecord, LocalHost, RunSettings
 from orbax_bench_core.steps import PointFailed
-from orbax_bench_core.steps.pipeline import again, measurement, plan_sweep, run_sweep_point
+from orbax_bench_core.steps.pipeline import measurement, outputs, plan_sweep, run_sweep_point
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
 
@@ -26,7 +26,7 @@ benchmarks: [{{generator: {name}, options: {{act: {act}}}}}]
 def planned(tmp_path, monkeypatch):
     """Plans a point, and returns what measures it."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr(again, "WAITS_S", (0.0, 0.1))
+    monkeypatch.setattr(outputs, "WAITS_S", (0.0, 0.1))
     host = LocalHost(module="tests.support.fake_worker")
     monkeypatch.setattr(measurement, "RunSettings", functools.partial(RunSettings, host=host))
     place = str(tmp_path / "out")
@@ -60,8 +60,7 @@ def broken(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("call", "first"),
-    [("open", 0), ("open", 1), ("open", 5), ("link", 0), ("listdir", 2)],
+    ("call", "first"), [("open", 0), ("open", 1), ("open", 5), ("link", 0), ("listdir", 2)]
 )
 def test_reads_leases_and_digests_that_fail_once_end_no_step(
     planned, broken, capfd, tmp_path, call, first

@@ -10,7 +10,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import LONGEST_NAME, PLACES, Place, job_name
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import PointFailed, RunSettings, plan, point_hosts
-from orbax_bench_core.steps.launching import PointHosts, launch_batch
+from orbax_bench_core.steps.point import PointHosts, launch_batch
 from tests.support.command_lines import parse
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME

@@ -6,7 +6,7 @@ import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.steps import plan
-from orbax_bench_core.steps.fixture import ensure_checkpoint
+from orbax_bench_core.steps.planning import ensure_checkpoint
 from tests.support.cluster import Hosts
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME

@@ -15,8 +15,7 @@ from orbax.checkpoint._src.testing.benchmarks.safetensors import prepare
 from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.state import StateError, digest, read_sharding_file
-from orbax_bench_core.state.loading import load_checkpoint
+from orbax_bench_core.state import StateError, digest, load_checkpoint, read_sharding_file
 from orbax_bench_core.steps import sharding
 
 

@@ -7,7 +7,7 @@ import pytest
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import RunSettings, Session
-from orbax_bench_core.steps.space import check_room, rooms
+from orbax_bench_core.steps.experiments import check_room, rooms
 
 MIB = 2**20
 SUITE = """

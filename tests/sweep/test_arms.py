@@ -1,8 +1,11 @@
 """Pairs: what each arm measures, and that a pair is a point like no other."""
 
+import collections
+
 import pytest
 
 from orbax_bench_core.config import SuiteError
+from orbax_bench_core.sweep.pair import arrangement
 
 ENVIRONMENTS = (
     "environments:\n- {name: old, requirements: [a==1]}\n- {name: new, requirements: [a==2]}\n"
@@ -103,3 +106,18 @@ def test_an_option_that_no_benchmark_of_an_arm_has_is_refused(expand):
     arms = PYTORCH.replace("save_thread_count", "use_compression")
     with pytest.raises(SuiteError, match=r"use_compression.*unknown option"):
         expand(("save_restore", "{}"), extra=arms)
+
+
+def test_every_order_has_the_same_chance():
+    counts = collections.Counter(arrangement("run", "point", block) for block in range(6000))
+    assert len(counts) == 6
+    assert all(880 < count < 1120 for count in counts.values())  # 4 standard deviations
+
+
+def test_runs_and_points_have_orders_of_their_own():
+    orders = {
+        tuple(arrangement(run, point, block) for block in range(20))
+        for run in ("a", "b")
+        for point in ("p", "q")
+    }
+    assert len(orders) == 4

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from orbax_bench_core.config import SuiteError, parse_suite
-from orbax_bench_core.sweep import expand_here
+from orbax_bench_core.sweep import expand, expand_here
 
 UPSTREAM = "orbax.checkpoint._src.testing.benchmarks.v1.benchmark.Benchmark"
 MESHES = """\
@@ -165,10 +165,7 @@ def test_a_mesh_that_cannot_hold_a_checkpoint_skips_the_point_and_says_why(expan
             id="mesh and checkpoint",
         ),
         pytest.param(
-            "{}",
-            "checkpoint_config: {path: /runs/step_7}",
-            ["ckpt=step_7"],
-            id="loaded checkpoint",
+            "{}", "checkpoint_config: {path: /runs/step_7}", ["ckpt=step_7"], id="loaded checkpoint"
         ),
         pytest.param(
             "{}",
@@ -261,3 +258,31 @@ def test_the_allocator_is_swept_like_a_condition():
     assert [point.label for point in (kept, fresh)] == ["host_memory=reused", "host_memory=fresh"]
     plain = parse_suite("suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {}}\n")
     assert [point.id for point in expand_here(plain).plain] == [kept.id]
+
+
+MANY = """
+suite_name: s
+execution: {{max_points: {most}}}
+benchmarks:
+- generator: save_restore
+  options:
+    chunk_byte_size: {values}
+    save_concurrent_gb: {values}
+    restore_concurrent_gb: {values}
+"""
+
+
+def test_a_sweep_of_more_points_than_a_suite_may_have_is_refused_with_the_numbers_at_once():
+    suite = parse_suite(MANY.format(most=10_000, values=list(range(1, 1001))))
+    with pytest.raises(SuiteError) as caught:
+        expand(suite)
+    assert str(caught.value) == (
+        ":6: benchmarks[0].options: 1,000,000,000 combinations (1,000 chunk_byte_size x 1,000 "
+        "save_concurrent_gb x 1,000 restore_concurrent_gb), and a suite may have 10,000; give "
+        "fewer values, or raise execution.max_points"
+    )
+
+
+def test_a_suite_lifts_its_own_bound_no_further_than_any_may():
+    with pytest.raises(SuiteError, match=r"execution\.max_points: expected less than or equal to"):
+        parse_suite(MANY.format(most=100_001, values=[1, 2]))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orbax_bench_core.config import BITS, CheckpointConfig, MeshConfig
 from orbax_bench_core.sweep import entry_from_json
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep.point import SweepPoint, nearest
 
 ARRAY = {"dtype": "float32", "shape": [8, 8], "sharding": ["x", None]}
 SPEC = {"a": ARRAY, "b": "int"}
@@ -229,3 +229,12 @@ def test_a_point_travels_as_json_and_stays_itself(raw):
     travelled = entry_from_json(point.model_dump_json())
     assert travelled == point
     assert travelled.id == point.id
+
+
+def test_the_nearest_point_differs_in_the_fewest_fields(make_point):
+    near, far = make_point(options={"a": 1, "b": 2}), make_point(options={"a": 9, "b": 9})
+    assert nearest(make_point(options={"a": 1, "b": 3}), [far, near]) == near
+
+
+def test_points_of_another_benchmark_are_not_near(make_point):
+    assert nearest(make_point(), [make_point(benchmark="m.Other")]) is None

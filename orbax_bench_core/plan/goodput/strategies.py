@@ -193,8 +193,5 @@ def _two_tiers(job: Job) -> Strategy:
 
     interval = max(tau, _best(goodput, storage.least, storage.young))
     return Strategy(
-        name="multi-tier",
-        interval_s=interval,
-        local_interval_s=tau,
-        goodput=goodput(interval),
+        name="multi-tier", interval_s=interval, local_interval_s=tau, goodput=goodput(interval)
     )

@@ -16,17 +16,17 @@ from orbax_bench_core.steps.pipeline.answers import (
     study_async,
 )
 from orbax_bench_core.steps.pipeline.comparison import (
-    NotPassed,
     compare_baseline,
     enforce_verdict,
     publish_baseline,
 )
-from orbax_bench_core.steps.pipeline.ending import FAILURES, ErrorsAsMessages
-from orbax_bench_core.steps.pipeline.finishing import finish, run_folder
-from orbax_bench_core.steps.pipeline.measurement import run_sweep_point
-from orbax_bench_core.steps.pipeline.outputs import Outputs
-from orbax_bench_core.steps.pipeline.points import generate_checkpoint, plan_sweep
-from orbax_bench_core.steps.pipeline.tables import aggregate
+from orbax_bench_core.steps.pipeline.finishing import aggregate, finish, run_folder
+from orbax_bench_core.steps.pipeline.measurement import (
+    generate_checkpoint,
+    plan_sweep,
+    run_sweep_point,
+)
+from orbax_bench_core.steps.pipeline.outputs import FAILURES, ErrorsAsMessages, NotPassed, Outputs
 
 __all__ = [
     "FAILURES",

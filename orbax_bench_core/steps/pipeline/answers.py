@@ -25,9 +25,14 @@ from orbax_bench_core.plan import Speeds, StorageOptions, plan_source, plans_doc
 from orbax_bench_core.records import RunDirectory, RunFile
 from orbax_bench_core.steps.conclusions import publish_async_study
 from orbax_bench_core.steps.experiments import perform
-from orbax_bench_core.steps.pipeline.again import tried_again
-from orbax_bench_core.steps.pipeline.ending import ErrorsAsMessages
-from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput, conclusion, write_answer
+from orbax_bench_core.steps.pipeline.outputs import (
+    ErrorsAsMessages,
+    Outputs,
+    StepOutput,
+    conclusion,
+    tried_again,
+    write_answer,
+)
 from orbax_bench_core.steps.point import say
 from orbax_bench_core.steps.recovering import Drills
 from orbax_bench_core.steps.reporting import publish

@@ -17,12 +17,10 @@ from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Ending, Exit, exit_code
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest, bounded_metrics
 from orbax_bench_core.records import Run, RunDirectory
-from orbax_bench_core.steps.conclusions import publish_verdicts
+from orbax_bench_core.steps.conclusions import publish_verdicts, unfinished
 from orbax_bench_core.steps.notifiers import Notifiers
-from orbax_bench_core.steps.pipeline.again import tried_again
-from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
+from orbax_bench_core.steps.pipeline.outputs import NotPassed, Outputs, StepOutput, tried_again
 from orbax_bench_core.steps.point import SAID
-from orbax_bench_core.steps.settling import unfinished
 
 WORDS: Final = ("", "PASS", "INCONCLUSIVE", "REGRESSION")
 LEAK: Final = "LEAK"
@@ -82,15 +80,6 @@ def compare_baseline(
     named = {output: StepOutput.of_run(run, name, kind, more=said) for output, name, kind in files}
     named["ratios"] = StepOutput(metadata=bounded_metrics(judged))
     return Outputs(value=found.word, named=named)
-
-
-class NotPassed(Exception):
-    """What a pipeline found is not good enough; `code` is the exit code that says so."""
-
-    def __init__(self, said: str, code: int) -> None:
-        """Keeps the reasons, for people, and the code."""
-        super().__init__(said)
-        self.code = code
 
 
 @tried_again
@@ -220,10 +209,6 @@ def publish_baseline(
     )
     place = str(folder)
     metadata = artifact_metadata("baseline", run, digest=baseline_digest(place), path=place)
-    metadata |= {
-        "revision": captured.revision,
-        "capture": captured.id,
-        "code": captured.code.words,
-    }
+    metadata |= {"revision": captured.revision, "capture": captured.id, "code": captured.code.words}
     named = {"baseline": StepOutput(metadata=metadata, place=place)}
     return Outputs(value=captured.id, named=named)

@@ -1,4 +1,4 @@
-"""Step run-sweep-point: every repeat of a batch of sweep points."""
+"""Steps plan-sweep, generate-checkpoint and run-sweep-point."""
 
 from __future__ import annotations
 
@@ -9,13 +9,70 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HOST_WAIT_S, RunSettings
 from orbax_bench_core.launchers import expected_devices
 from orbax_bench_core.leases import batch_name
-from orbax_bench_core.lineage import artifact_metadata, file_digest, name_batch
+from orbax_bench_core.lineage import (
+    artifact_metadata,
+    checkpoint_metadata,
+    config_digest,
+    file_digest,
+    name_batch,
+)
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps.launching import launch_batch, point_hosts
-from orbax_bench_core.steps.pipeline.again import tried_again
-from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
-from orbax_bench_core.steps.planning import points_in
-from orbax_bench_core.steps.point import BatchOutcome, run_batch
+from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput, tried_again
+from orbax_bench_core.steps.planning import ensure_checkpoint, plan, points_in
+from orbax_bench_core.steps.point import BatchOutcome, launch_batch, point_hosts, run_batch
+
+
+@tried_again
+def plan_sweep(
+    suite: str,
+    output_directory: str,
+    *,
+    arms: str = "",
+    processes: int = 0,
+    file: str = "",
+    points_per_step: int = 0,
+) -> Outputs[list[str]]:
+    """Expand a suite into points and begin its run directory; returns what each step measures.
+
+    Args:
+        suite: The suite file, word for word.
+        output_directory: The run directory, reachable from every later step.
+        arms: An `arms` block, as YAML, for a suite that has none.
+        processes: Host processes of each point, where the suite names none; 0 leaves it at one.
+        file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
+        points_per_step: Points that one step measures; 0 for so many that it takes minutes.
+
+    Returns:
+        The value has an item for each step: the ids of its points or pairs, separated by spaces;
+        `planned` is the suite, as `run.json` holds it.
+
+    Raises:
+        UserError: The suite is invalid, or the directory cannot be used.
+    """
+    steps = plan(suite, output_directory, arms, processes, file, points_per_step)
+    run = RunDirectory(output_directory)
+    place = str(run.root / "run.json")
+    metadata = artifact_metadata("suite", run, digest=config_digest(run), path=place)
+    return Outputs(value=steps, named={"planned": StepOutput(metadata=metadata, place=place)})
+
+
+@tried_again
+def generate_checkpoint(suite: str, *, fixture: str = "") -> Outputs[str | None]:
+    """Make the checkpoint that a suite loads, unless it is there; returns its path, or null.
+
+    Args:
+        suite: The suite file, word for word.
+        fixture (SUITE): A suite whose first checkpoint is made if missing.
+
+    Returns:
+        `checkpoint` lies where the suite looks for it; of a suite that loads none it has no place.
+
+    Raises:
+        UserError: It is missing and cannot be made.
+    """
+    path = ensure_checkpoint(suite, fixture)
+    metadata = checkpoint_metadata(path, suite)
+    return Outputs(value=path, named={"checkpoint": StepOutput(metadata=metadata, place=path)})
 
 
 @tried_again
@@ -85,12 +142,7 @@ def run_sweep_point(
         expect=expected_devices(expect),
     )
     outcome = measure(
-        given,
-        output_directory,
-        settings=how,
-        limits=measure_limits,
-        strict=strict,
-        lock=lock,
+        given, output_directory, settings=how, limits=measure_limits, strict=strict, lock=lock
     )
     failed = outcome.failures
     status = "failed" if failed else "passed"

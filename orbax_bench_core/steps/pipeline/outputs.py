@@ -1,22 +1,60 @@
-"""Outputs of a pipeline step: where they lie, and what is known of them."""
+"""Every step of a pipeline: another try, its outputs, and its end in a container."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
+import os
 import shutil
-from collections.abc import Mapping
+import time
+import types
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 import pydantic
 from etils import epath
 
 from orbax_bench_core.document import Document, to_html, to_markdown
-from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import write_atomically
+from orbax_bench_core.errors import UserError, may_pass, presentable, refusal_of
+from orbax_bench_core.execute import CannotRecord, HostsMissing, detect_cluster
+from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.files import clear_own, write_atomically
+from orbax_bench_core.interrupts import Terminated, interrupted_when_told
 from orbax_bench_core.lineage import artifact_metadata, file_digest, output_metadata, point_at
+from orbax_bench_core.owners import closed_to_others
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.point import ENDED, SAID, PointFailed
+
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+
+WAITS_S: Final = (10.0, 30.0, 90.0)
+"""Seconds until each further try. Clients of Cloud Storage have tried each request for as long."""
+
+
+def tried_again(step: Callable[Given, Returned]) -> Callable[Given, Returned]:
+    """Has a step be tried again that a store has ended, and nothing that was given or found.
+
+    The same step goes on from what is recorded. Where it runs on several hosts, all of them start
+    again, which their launcher sees to.
+    """
+
+    @functools.wraps(step)
+    def until_well(*args: Given.args, **given: Given.kwargs) -> Returned:
+        for wait_s in WAITS_S:
+            try:
+                return step(*args, **given)
+            except Exception as error:
+                if not may_pass(error) or detect_cluster(os.environ) is not None:
+                    raise
+                said = f"{presentable(str(error))}: the store may be well again"
+            print(f"{SAID}{said}; the step is tried again in {wait_s:g} s", flush=True)
+            time.sleep(wait_s)
+        return step(*args, **given)
+
+    return until_well
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,12 +74,7 @@ class StepOutput:
 
     @classmethod
     def of_run(
-        cls,
-        run: RunDirectory,
-        name: str,
-        kind: str,
-        *,
-        more: Mapping[str, str] | None = None,
+        cls, run: RunDirectory, name: str, kind: str, *, more: Mapping[str, str] | None = None
     ) -> StepOutput:
         """Returns the output that is a file of a run directory."""
         metadata = output_metadata(run, name, kind) | dict(more or {})
@@ -125,3 +158,76 @@ def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, StepOutpu
 def _copy(place: str, path: str) -> None:
     with epath.Path(place).open("rb") as source, Path(path).open("wb") as target:
         shutil.copyfileobj(source, target)
+
+
+class NotPassed(Exception):
+    """What a pipeline found is not good enough; `code` is the exit code that says so."""
+
+    def __init__(self, said: str, code: int) -> None:
+        """Keeps the reasons, for people, and the code."""
+        super().__init__(said)
+        self.code = code
+
+
+_IN_CONTAINER: Final = "_KFP_RUNTIME"
+"""Set by Kubeflow Pipelines for the process that calls a component, on every engine."""
+FAILURES: Final = (PointFailed, CannotRecord, HostsMissing)
+"""What fails a step, and is no mistake of what was given."""
+
+
+class ErrorsAsMessages:
+    """Context of the body of a component, which ends with a message rather than a traceback.
+
+    In a container what the user can mend, and what a step has found, are printed, and the process
+    ends with the exit code that the command `orbax-bench step` has. Whoever calls the body in
+    another process gets the exception, a `UserError` for what the system refuses.
+
+    A step that is told to end, as one is whose machine is taken away, ends in an orderly way: its
+    workers first, and none of its temporary files stays.
+    """
+
+    def __init__(self) -> None:
+        """Makes what the context enters."""
+        self._interrupts = interrupted_when_told(clear_own)
+        self._modes = closed_to_others()
+
+    def __enter__(self) -> None:
+        """Has SIGTERM and SIGHUP interrupt the body, whose files others cannot write."""
+        self._modes.__enter__()
+        self._interrupts.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: types.TracebackType | None,
+    ) -> None:
+        """Ends the process where it is a container's."""
+        self._modes.__exit__(None, None, None)
+        try:
+            self._interrupts.__exit__(kind, error, traceback)
+        except Terminated as told:
+            if _IN_CONTAINER not in os.environ:
+                raise
+            error = told
+        if error is None:
+            return
+        refused = refusal_of(error)
+        if _IN_CONTAINER not in os.environ:
+            if refused is not None and refused.error is not error:
+                raise refused.error from error
+            return
+        if refused is not None:
+            _end(refused.error, Exit.FAILED if refused.passing else Exit.INVALID)
+        if isinstance(error, Terminated):
+            _end(UserError(f"told to end by {error}; what is done is kept"), Exit.INTERRUPTED)
+        if isinstance(error, NotPassed):
+            _end(error, error.code)
+        if isinstance(error, FAILURES):
+            _end(error, Exit.FAILED)
+
+
+def _end(error: Exception, code: int) -> None:
+    for line in error.said if isinstance(error, UserError) else [presentable(str(error))]:
+        print(f"{ENDED}{line}", flush=True)
+    raise SystemExit(int(code)) from None

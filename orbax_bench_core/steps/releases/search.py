@@ -30,12 +30,7 @@ _NO_REGRESSION: Final[Mapping[ReleaseWord, Conclusion]] = MappingProxyType(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Release:
-    """One release.
-
-    Attributes:
-        version: Its version.
-        environment: What a worker runs with to have it.
-    """
+    """One release, and what a worker runs with to have it."""
 
     version: str
     environment: EnvironmentConfig

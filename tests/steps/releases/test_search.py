@@ -49,8 +49,7 @@ def test_the_first_bad_release_is_named_after_a_comparison_with_its_predecessor(
 
 
 @pytest.mark.parametrize(
-    ("word", "conclusion"),
-    [("PASS", "same"), ("INCONCLUSIVE", "undecided"), ("FAILED", "failed")],
+    ("word", "conclusion"), [("PASS", "same"), ("INCONCLUSIVE", "undecided"), ("FAILED", "failed")]
 )
 def test_without_a_regression_of_the_ends_there_is_nothing_to_search(word, conclusion):
     found = search_releases(RELEASES, lambda release, against: word)

@@ -1,11 +1,13 @@
-"""Search for the release that made something slower, with its progress on a terminal."""
+"""Comparisons one after the other: the search for a release, and runs of a suite against itself."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+import yaml
 
 from orbax_bench_core.analysis import noise as passports
 from orbax_bench_core.analysis.releases import (
@@ -15,19 +17,15 @@ from orbax_bench_core.analysis.releases import (
     SearchStep,
     search_document,
 )
-from orbax_bench_core.analysis.verdicts import VerdictReport, headline
+from orbax_bench_core.analysis.verdicts import OperationVerdict, VerdictReport, headline
+from orbax_bench_core.cli.arm_flags import with_equal_arms
 from orbax_bench_core.cli.measurement import STOPS, Measurement, Measuring, stopped
-from orbax_bench_core.config import LoadedSuite
+from orbax_bench_core.config import LoadedSuite, parse_suite
 from orbax_bench_core.document import wait
 from orbax_bench_core.execute import Session
 from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import (
-    Comparison,
-    publish_search,
-    publish_verdicts,
-    usual_minutes,
-)
+from orbax_bench_core.steps import Comparison, publish_search, publish_verdicts, usual_minutes
 from orbax_bench_core.steps.releases import (
     Found,
     Release,
@@ -50,15 +48,10 @@ class BisectRun:
         passport: passports.Passport | None,
         how: Measuring,
     ) -> None:
-        """Prepares; nothing is measured yet.
+        """Prepares a search from a release that is fast to one that is slow.
 
-        Args:
-            loaded: The suite.
-            output_directory: Holds a run directory for each comparison.
-            package: The package whose releases are searched.
-            releases: They, from one that is fast to one that is slow.
-            passport: Noise of this machine, which tells how long the search will probably take.
-            how: How to measure.
+        The output directory holds a run directory for each comparison. The passport tells how long
+        it will probably take.
         """
         self._loaded = loaded
         self._root = RunDirectory(output_directory).root
@@ -108,7 +101,8 @@ class BisectRun:
         outcome, why = _read(verdicts)
         if version == self._bad and outcome == "REGRESSION":
             # What the bad release does worse is what the search is for.
-            self._primary = self._primary or _regressed(verdicts)
+            regressed = (operation.operation for operation in _regressed(verdicts))
+            self._primary = self._primary or tuple(dict.fromkeys(regressed))
             self._margins[against] = _margin(verdicts)
         self._progress(f"  {outcome}: {why}")
         step = SearchStep(
@@ -222,15 +216,14 @@ def _ratios(verdicts: VerdictReport) -> tuple[OperationRatio, ...]:
     return tuple(found.values())
 
 
-def _regressed(verdicts: VerdictReport) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(
-            operation.operation
-            for point in verdicts.points
-            for operation in point.operations
-            if operation.primary and operation.verdict.word == "REGRESSION"
-        )
-    )
+def _regressed(verdicts: VerdictReport) -> list[OperationVerdict]:
+    """Returns the primary operations that have regressed, of all points."""
+    return [
+        operation
+        for point in verdicts.points
+        for operation in point.operations
+        if operation.primary and operation.verdict.word == "REGRESSION"
+    ]
 
 
 def _margin(verdicts: VerdictReport) -> float:
@@ -239,10 +232,73 @@ def _margin(verdicts: VerdictReport) -> float:
     A release either has the whole regression or none of it, so that a large one is ruled out with
     far fewer operations than the smallest that matters.
     """
-    lows = [
-        operation.verdict.low or 1.0
-        for point in verdicts.points
-        for operation in point.operations
-        if operation.primary and operation.verdict.word == "REGRESSION"
-    ]
+    lows = [operation.verdict.low or 1.0 for operation in _regressed(verdicts)]
     return max(verdicts.gate.margin, math.sqrt(max(lows, default=1.0)) - 1)
+
+
+_BLOCKS: Final = 4
+"""Blocks of one run: short runs, so that the time is kept, and each is an A/A test."""
+
+_SLOTS_PER_ARM: Final = 2
+
+_OPERATIONS: Final = 10
+"""Operations per arm of a run in one worker."""
+
+
+def make_runs(suite: LoadedSuite, directory: str, minutes: float, how: Measuring) -> int:
+    """Makes runs of a suite against itself, and of its own arms, while there is time.
+
+    In the first every slot of a block is a worker of its own, which shows by how much workers
+    differ. The others are made where both arms share one worker: a few runs of the same pair, each
+    in a new worker, show by how much the ratio of two options differs from worker to worker. Both
+    are made in turns until the next would take too long; the first of each kind always is. It
+    returns the exit code, which is 0 unless it was stopped.
+    """
+    tell, root, suites = how.reporter.tell, RunDirectory(directory).root, _suites(suite)
+    began, took, number = time.monotonic(), dict.fromkeys(suites, 0.0), 0
+    while True:
+        for kind, one in suites.items():
+            spent = (time.monotonic() - began) / 60
+            if number and spent + took[kind] > minutes:
+                tell(f"{number} run(s) of each kind in {spent:.1f} minutes")
+                return 0
+            tell(f"\n{kind} {number}, after {spent:.1f} of {minutes:g} minutes")
+            try:
+                compare(one, str(root / f"{kind}_{number:03}"), how)
+            except STOPS as stop:
+                why, code = stopped(stop)
+                how.reporter.say(f"{why}; what is done is kept.")
+                return code
+            took[kind] = (time.monotonic() - began) / 60 - spent
+        number += 1
+
+
+def compare(suite: LoadedSuite, directory: str, how: Measuring) -> None:
+    """Makes one run, and writes its verdicts."""
+    comparison = Comparison()
+    run = Measurement(comparison, suite, directory, how)
+    run.measure()
+    assert comparison.verdicts is not None
+    publish_verdicts(run.session.directory, comparison.verdicts)
+
+
+def _suites(loaded: LoadedSuite) -> dict[str, LoadedSuite]:
+    operations = _BLOCKS * _SLOTS_PER_ARM * loaded.suite.gate.operations_per_life
+    rules: dict[str, Any] = {"tolerance": 0.0, "looks": [operations]}
+    found = {"aa": with_equal_arms(loaded, {**rules, "lives": "always"})}
+    if _shares_one_worker(loaded):
+        data = dict(loaded.source.data)
+        data["gate"] = {**data.get("gate", {}), "looks": [_OPERATIONS]}
+        text = yaml.safe_dump(data, sort_keys=False)
+        found["options"] = parse_suite(text, loaded.source.file)
+    return found
+
+
+def _shares_one_worker(loaded: LoadedSuite) -> bool:
+    """Returns whether a suite has arms, and they differ in nothing that needs another worker."""
+    arms = loaded.suite.arms
+    if arms is None:
+        return False
+    sides = (arms.baseline, arms.candidate)
+    needs = [(arm.environment, arm.processes, arm.mesh_config) for arm in sides]
+    return needs[0] == needs[1]

@@ -2,11 +2,14 @@
 
 import math
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from orbax_bench_core.config.checkpoint import MODELS, ArraySpec, CheckpointConfig, leaves
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
-from orbax_bench_core.config.models import expanded
+from orbax_bench_core.config.models import expanded, partition
+from orbax_bench_core.state import named_leaves
 
 PUBLISHED = {
     "llama-8b": 8_030_261_248,
@@ -138,3 +141,64 @@ def test_a_preset_becomes_an_ordinary_checkpoint():
     assert checkpoint.random_seed == 3
     assert checkpoint.label == "llama-8b@0.01+sgd"
     assert all(isinstance(leaf, ArraySpec) for _, leaf in leaves(checkpoint.spec))
+
+
+@pytest.mark.parametrize(
+    ("mesh", "sharding"),
+    [
+        ((), None),
+        ((("data", 8),), None),
+        ((("fsdp", 8),), ("fsdp", None)),
+        ((("tensor", 8),), (None, "tensor")),
+        ((("model", 8),), (None, "model")),
+        ((("tp", 2), ("fsdp", 4)), ("fsdp", "tp")),
+        ((("fsdp", 1), ("tp", 2)), (None, "tp")),
+        ((("fsdp_transpose", 2), ("fsdp", 2)), ("fsdp", "fsdp_transpose")),
+        ((("sp", 2), ("fsdp", 2)), (("fsdp", "sp"), None)),
+    ],
+)
+def test_a_weight_is_sharded_by_the_names_of_the_axes(mesh, sharding):
+    assert partition(("embed", "mlp"), (64, 64), (64, 64), mesh) == sharding
+
+
+def test_an_axis_that_does_not_divide_its_dimension_replicates():
+    assert partition(("vocab", "embed"), (50257, 768), (50257, 768), (("tp", 2), ("fsdp", 3))) == (
+        None,
+        "fsdp",
+    )
+
+
+optax = pytest.importorskip("optax")
+train_state = pytest.importorskip("flax.training.train_state")
+
+
+def schedule(_):
+    return 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "transformation"),
+    [("adamw", optax.adamw(schedule)), ("sgd", optax.sgd(schedule, momentum=0.9))],
+)
+def test_leaves_and_shapes_are_those_that_flax_and_optax_make(name, transformation):
+    checkpoint = expanded(CheckpointConfig(model="gpt2", scale=0.1, optimizer=name), None)
+    found = {".".join(path): leaf for path, leaf in leaves(checkpoint.spec)}
+    params = jax.tree.map(
+        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
+        dict(checkpoint.spec["params"]),
+        is_leaf=lambda node: hasattr(node, "dtype"),
+    )
+    state = train_state.TrainState.create(apply_fn=None, params=params, tx=transformation)
+    state = state.replace(step=jnp.int32(0))
+    made = {path: (leaf.shape, leaf.dtype.name) for path, leaf in named_leaves(state)}
+    assert {name: (leaf.shape, leaf.dtype) for name, leaf in found.items()} == made
+
+
+@pytest.mark.parametrize(("name", "copies"), [("none", 1), ("sgd", 2), ("adamw", 3)])
+def test_an_optimizer_keeps_copies_of_the_parameters(name, copies):
+    def elements(optimizer):
+        spec = expanded(CheckpointConfig(model="llama-8b", optimizer=optimizer), None).spec
+        return sum(math.prod(leaf.shape) for _, leaf in leaves(spec) if leaf.shape)
+
+    assert elements(name) == copies * elements("none")

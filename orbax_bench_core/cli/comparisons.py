@@ -1,0 +1,228 @@
+"""Commands that compare two sides or releases: `ab`, `bisect` and `upgrade`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orbax_bench_core.cli.arguments import (
+    AllowInconclusive,
+    OutputDirectory,
+    PassportFile,
+    SuiteFile,
+    output_option,
+)
+from orbax_bench_core.cli.hosts import MeasureFlags, measure_by, measure_suite, takes_measure_flags
+
+if TYPE_CHECKING:
+    from orbax_bench_core.cli.measurement import Measuring
+    from orbax_bench_core.config import LoadedSuite
+
+
+@takes_measure_flags(without=("as_json",))
+def ab(
+    suite: SuiteFile,
+    output_directory: OutputDirectory,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--baseline",
+            "-b",
+            metavar="KEY=VALUE",
+            help="What the baseline has different: an option of the benchmark, or environment=, "
+            "generator=, processes=. For a suite without `arms`; repeatable.",
+        ),
+    ] = None,
+    candidate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--candidate",
+            "-c",
+            metavar="KEY=VALUE",
+            help="What the candidate has different, in the same way.",
+        ),
+    ] = None,
+    same: Annotated[
+        bool,
+        typer.Option(
+            "--aa",
+            help="Compare the suite with itself, in several worker processes per arm, which must "
+            "not give REGRESSION: a check of the machine, and food for `orbax-bench calibrate`.",
+        ),
+    ] = False,
+    allow_inconclusive: AllowInconclusive = False,
+    take_turns: Annotated[
+        bool,
+        typer.Option(
+            "--take-turns",
+            help="Run the workers of one arm at a time, to save memory. TPUs always do this.",
+        ),
+    ] = False,
+    passport: PassportFile = None,
+    *,
+    flags: MeasureFlags,
+) -> None:
+    """Compare two arms of a suite and give a verdict.
+
+    It is REGRESSION, PASS or INCONCLUSIVE.
+
+    Both arms run here in small blocks of random order, so that a machine that drifts or stalls
+    slows both. After 10, 20, 40 and 60 operations per arm the times are looked at, and a clear
+    answer ends it. Arms that cannot share a worker have a new one for each slot of a block, and
+    looks from 16 operations on. The arms come from the suite's `arms` block or from the command
+    line:
+
+    orbax-bench ab suite.yaml -o results --candidate use_ocdbt=false
+
+    Exit codes: 0 PASS, 1 nothing could be compared, 2 the suite is invalid, 3 REGRESSION,
+    4 INCONCLUSIVE, 130 interrupted. The same command finishes what was interrupted.
+    """
+    from orbax_bench_core.analysis import noise as passports
+    from orbax_bench_core.cli.arm_flags import FlaggedComparison
+
+    known = passports.find(passport)
+    measure_suite(
+        suite,
+        output_directory,
+        flags,
+        FlaggedComparison(arms=(baseline or [], candidate or []), same=same, passport=known),
+        allow_inconclusive=allow_inconclusive,
+        take_turns=take_turns,
+        process_noise=known and passports.processes_of(known),
+    )
+
+
+@takes_measure_flags(
+    without=("local_directory", "override", "notify", "junit", "verbose", "log_format", "as_json")
+)
+def bisect(
+    suite: SuiteFile,
+    output_directory: OutputDirectory,
+    package: Annotated[
+        str, typer.Option(metavar="NAME", help="The package whose releases are searched.")
+    ],
+    good: Annotated[str, typer.Option(metavar="VERSION", help="A release that is fast.")],
+    bad: Annotated[str, typer.Option(metavar="VERSION", help="A later release that is slow.")],
+    wheels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of wheels of the package that no index has, such as nightly builds; "
+            "where both have a version, the wheel is taken.",
+        ),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="REQUIREMENT",
+            help="What else to install in every environment, such as jax==0.10.2; repeatable.",
+        ),
+    ] = None,
+    only_wheels: Annotated[
+        bool, typer.Option("--only-wheels", help="Search the folder of wheels alone.")
+    ] = False,
+    passport: PassportFile = None,
+    *,
+    flags: MeasureFlags,
+) -> None:
+    """Find the release that made something slower.
+
+    Each release is compared with the good one in blocks of random order, as `orbax-bench ab` does,
+    in an environment of its own. First the bad one: if it has not regressed there is nothing to
+    find. Then halfway between, until two neighbours are left, which are compared with each other
+    before one is named. Where verdicts leave several releases open, the answer is a range.
+
+    orbax-bench bisect suite.yaml -o out --package orbax-checkpoint --good 0.11.32 --bad 0.12.8
+
+    Of a suite with arms both sides are the candidate: its options and benchmark, and what its
+    environment has beside the package. bisect.html shows the ratio by release and every step.
+
+    Exit codes: 3 a release or a range with a REGRESSION was found, 0 the ends do not differ, 4 no
+    clear verdict on them, 1 they could not be measured, 2 the suite or a release is invalid. The
+    same command goes on from where it was stopped.
+    """
+    from orbax_bench_core.analysis import noise as passports
+
+    known = passports.find(passport)
+
+    def measure(loaded: LoadedSuite, directory: str, how: Measuring) -> int:
+        from orbax_bench_core.cli.series import BisectRun
+        from orbax_bench_core.steps.releases import find_releases, kept_requirements
+
+        releases = find_releases(
+            package,
+            good,
+            bad,
+            wheels=None if wheels is None else Path(wheels),
+            also=kept_requirements(loaded, package, also or ()),
+            only_wheels=only_wheels,
+        )
+        return BisectRun(loaded, directory, package, releases, passport=known, how=how).run()
+
+    measure_by(measure, suite, output_directory, flags, tells=False)
+
+
+@takes_measure_flags(without=("local_directory", "as_json"))
+def upgrade(
+    old: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="VERSION", help="The release in use; by default the installed one."
+        ),
+    ] = None,
+    new: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="VERSION", help="The release to judge; by default the newest one."
+        ),
+    ] = None,
+    output_directory: Annotated[
+        str | None, output_option("The run directory; by default upgrade-FROM-TO in this folder.")
+    ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="What to measure; by default saves and loads of 12 MiB of arrays."
+        ),
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="REQUIREMENT",
+            help="What else both environments have, such as jax==0.10.2; repeatable.",
+        ),
+    ] = None,
+    allow_inconclusive: AllowInconclusive = False,
+    passport: PassportFile = None,
+    *,
+    flags: MeasureFlags,
+) -> None:
+    """Give a verdict on a release of Orbax, against another one.
+
+    Each release has an environment of its own, which is made once, by uv, and kept. Everything else
+    in it, JAX too, is as it is here. The releases are compared as `orbax-bench ab` compares arms:
+    REGRESSION, PASS or INCONCLUSIVE. It says before it begins how long that takes.
+
+    orbax-bench upgrade --from 0.11.32 --to 0.12.8
+
+    Exit codes: 0 PASS, 1 nothing could be compared, 2 there is no such release or the suite is
+    invalid, 3 REGRESSION, 4 INCONCLUSIVE, 130 interrupted. The same command finishes what was
+    interrupted.
+    """
+    from orbax_bench_core.analysis import noise as passports
+    from orbax_bench_core.steps.releases import Upgrading
+    from orbax_bench_core.suite_files import UPGRADE_SUITE
+
+    known = passports.find(passport)
+    measure_suite(
+        suite or str(UPGRADE_SUITE),
+        output_directory,
+        flags,
+        Upgrading(old=old, new=new, also=also or (), own=suite is not None, passport=known),
+        allow_inconclusive=allow_inconclusive,
+        process_noise=known and passports.processes_of(known),
+    )

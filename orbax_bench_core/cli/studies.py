@@ -1,0 +1,216 @@
+"""Commands that study one thing: `async-study`, `recovery` and `soak`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from orbax_bench_core.cli.arguments import output_option, refuse_override
+from orbax_bench_core.cli.hosts import MeasureFlags, measure_suite, takes_measure_flags
+
+
+@takes_measure_flags(without=("local_directory", "notify", "junit", "verbose", "log_format"))
+def async_study(
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR|SUITE",
+            help="A run directory or, with --output-directory, a suite to measure first.",
+        ),
+    ],
+    output_directory: Annotated[
+        str | None,
+        output_option(
+            "Where a suite is measured; on several hosts all of them must reach it.", "DIR"
+        ),
+    ] = None,
+    *,
+    flags: MeasureFlags,
+) -> None:
+    """Show what saving in the background saves, by the size of the model.
+
+    It pairs the points of a run that differ only in `async_enabled`, and shows for each size how
+    long training is blocked, how long the whole save takes, and the share of the blocked time that
+    is saved, beside what the Orbax documentation says of 300M, 8B and 340B parameters. It writes
+    async_study.html, async_study.md and async_study.json into the run directory.
+
+    A suite for it sweeps `async_enabled: [false, true]` over checkpoints of several sizes;
+    examples/async_study.yaml is one. It is measured as `orbax-bench run` does, on all hosts where a
+    launcher starts this on several, and its checkpoints are deleted:
+
+    orbax-bench async-study examples/async_study.yaml -o /tmp/async
+
+    orbax-bench async-study /tmp/async
+    """
+    from orbax_bench_core.errors import command
+    from orbax_bench_core.steps import Study, study
+
+    if output_directory is None:
+        from orbax_bench_core.cli.measurement import conclude_again
+
+        refuse_override(flags.override)
+        example = command("async-study", place, "-o", "DIR")
+        conclude_again(
+            study,
+            place,
+            otherwise=f"To measure a suite, say where: `{example}`",
+            as_json=flags.as_json,
+        )
+        return
+    measure_suite(place, output_directory, flags, Study(), tells=False)
+
+
+@takes_measure_flags(without=("junit", "log_format"))
+def recovery(
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="SUITE|DIR",
+            help="A suite to drill or, without --output-directory, the run directory of drills to "
+            "show again.",
+        ),
+    ],
+    output_directory: Annotated[
+        str | None,
+        output_option("The run directory; the same command goes on with what it holds.", "DIR"),
+    ] = None,
+    add_notice: Annotated[
+        float,
+        typer.Option(
+            "--add-notice",
+            metavar="S",
+            min=0.0,
+            help="Seconds until your platform notices a failure, beyond what is measured here.",
+        ),
+    ] = 0.0,
+    add_start: Annotated[
+        float,
+        typer.Option(
+            "--add-start",
+            metavar="S",
+            min=0.0,
+            help="Seconds to replace a node, to wait for a scheduler and to start accelerators.",
+        ),
+    ] = 0.0,
+    allow_inconclusive: Annotated[
+        bool,
+        typer.Option("--allow-inconclusive", help="With arms: exit with 0 for INCONCLUSIVE too."),
+    ] = False,
+    *,
+    flags: MeasureFlags,
+) -> None:
+    """Kill a training job again and again, and find out how fast it is back.
+
+    Every repeat trains in fresh processes and saves at an interval, is killed with SIGKILL at a
+    drawn step, and goes on in new processes from the last committed save. Shown are the time to
+    notice, to start, to restore and to the first step, the steps lost, the saves left uncommitted,
+    and how many drills came back with the state of a job that was never killed. A suite with arms
+    ends in a verdict on the whole recovery. It writes recovery.html, recovery.md and recovery.json
+    into the run directory, beside the report of the run. Checkpoints are deleted.
+
+    The suite has the benchmark training_job. What one machine cannot show is given in seconds:
+
+    orbax-bench recovery examples/recovery.yaml -o /tmp/recovery
+
+    orbax-bench recovery /tmp/recovery --add-notice 30 --add-start 180
+
+    Exit codes: 0 every drill came back, 1 some did not, 2 the suite is invalid, 130 interrupted;
+    with arms 0 PASS, 3 REGRESSION, 4 INCONCLUSIVE.
+    """
+    from orbax_bench_core.errors import check_amounts, command
+    from orbax_bench_core.steps import Drills
+
+    check_amounts(**{"--add-notice": add_notice, "--add-start": add_start})
+    drills = Drills(added={"notice": add_notice, "start": add_start})
+    if output_directory is None:
+        from orbax_bench_core.cli.measurement import conclude_again
+
+        refuse_override(flags.override, flags.notify)
+        code = conclude_again(
+            drills.conclude,
+            place,
+            otherwise=f"To drill a suite, say where: `{command('recovery', place, '-o', 'DIR')}`",
+            as_json=flags.as_json,
+            allow_inconclusive=allow_inconclusive,
+        )
+        raise typer.Exit(code)
+    measure_suite(place, output_directory, flags, drills, allow_inconclusive=allow_inconclusive)
+
+
+@takes_measure_flags(without=("junit", "log_format"))
+def soak(
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="SUITE|DIR",
+            help="A suite to soak or, without --saves and --hours, the run directory of a soak to "
+            "judge again.",
+        ),
+    ],
+    saves: Annotated[
+        int | None,
+        typer.Option("--saves", metavar="N", help="End after so many saves of one process."),
+    ] = None,
+    hours: Annotated[
+        float | None,
+        typer.Option("--hours", metavar="T", help="End after so many hours of one process."),
+    ] = None,
+    limit: Annotated[
+        float,
+        typer.Option(
+            "--limit",
+            metavar="MIB",
+            min=0.0,
+            help="Memory that a process may keep of each save, in MiB.",
+        ),
+    ] = 0.1,
+    output_directory: Annotated[
+        str | None,
+        output_option(
+            "The run directory, local or gs://; the same command goes on with what it holds.", "DIR"
+        ),
+    ] = None,
+    *,
+    flags: MeasureFlags,
+) -> None:
+    """Save hundreds of times in one process, and find out what it keeps of each save.
+
+    It repeats a suite until one process has made N saves, or has measured for T hours, and reads
+    the memory of the process, of its device and of its control group, its file descriptors and its
+    threads after each. The growth per save comes with its 95 % interval: LEAK when it lies above
+    --limit, PASS when it lies below, for all saves and for the second half of them alone;
+    INCONCLUSIVE otherwise, with the number of saves that would tell. It writes soak.html, soak.md
+    and soak.json into the run directory, beside the report of the run. Checkpoints are deleted.
+
+    A stopped soak loses nothing that has finished, but its process is gone: the same command goes
+    on with a new one, and judges the longest.
+
+    orbax-bench soak examples/soak.yaml --saves 200 -o /tmp/soak
+
+    orbax-bench soak /tmp/soak --limit 0.01
+
+    Exit codes: 0 PASS, 3 LEAK, 4 INCONCLUSIVE, 1 a repeat failed, 2 the suite is invalid, 130
+    interrupted.
+    """
+    from orbax_bench_core.errors import UserError, check_amounts, command
+    from orbax_bench_core.steps import SoakGoal, Soaking
+
+    check_amounts(**{"--limit": limit})
+    if saves is None and hours is None and output_directory is None:
+        from orbax_bench_core.cli.measurement import conclude_again
+
+        refuse_override(flags.override, flags.notify)
+        example = command("soak", place, "--saves", 200, "-o", "DIR")
+        code = conclude_again(
+            Soaking(limit_mib=limit).conclude,
+            place,
+            otherwise=f"To soak a suite, say for how long and where: `{example}`",
+            as_json=flags.as_json,
+        )
+        raise typer.Exit(code)
+    goal = SoakGoal(saves=saves, hours=hours)
+    if output_directory is None:
+        raise UserError("a soak is measured in a run directory: give --output-directory DIR")
+    soaking = Soaking(goal=goal, limit_mib=limit)
+    measure_suite(place, output_directory, flags, soaking, give_up=False)
