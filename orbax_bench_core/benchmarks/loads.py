@@ -15,7 +15,6 @@ from orbax_bench_core.authoring import (
 )
 from orbax_bench_core.benchmarks.support.existing import (
     Reference,
-    describe,
     find_reference,
     measure_load,
     verify,
@@ -69,21 +68,25 @@ class LoadOptions(MeasuringOptions):
         import numpy as np
         from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+        from orbax_bench_core.state import check_dtype, load_targets, with_targets
+
         file, devices = self.sharding_config_path, jax.devices()
         if file is not None:
-            targets = reference.targets(file, devices)
+            targets = load_targets(reference.described, file, devices)
         else:
             # To broadcast, Orbax wants replicas that are whole processes, where there are several.
             replicas = jax.process_count() if jax.process_count() > 1 else len(devices)
             mesh = Mesh(np.array(devices).reshape(replicas, -1), (REPLICA, "data"))
             everywhere = NamedSharding(mesh, PartitionSpec())
+            for name, leaf in reference.arrays.items():
+                check_dtype(name, np.dtype(leaf.dtype).name)
             targets = {
                 name: jax.ShapeDtypeStruct(tuple(leaf.shape), leaf.dtype, sharding=everywhere)
                 for name, leaf in reference.arrays.items()
             }
         if self.use_load_and_broadcast:
             check_broadcast(targets)
-        return reference.tree(targets)
+        return with_targets(reference.described, targets)
 
     def check(self, context: TestContext, reference: Reference, restored: Any) -> None:
         """Compares what was loaded, and keeps its digest; call it outside any measured block.
@@ -228,7 +231,7 @@ class SafetensorsLoad(BenchmarksGenerator[SafetensorsLoadOptions]):
 
     def test_fn(self, context: TestContext[SafetensorsLoadOptions]) -> TestResult:
         """Runs one load."""
-        from orbax_bench_core.state import Location
+        from orbax_bench_core.state import Location, describe
 
         metrics, options = Metrics(), context.options
         path = options.checkpoint_path

@@ -62,12 +62,15 @@ class Resharding(BenchmarksGenerator[ReshardingOptions]):
         """Runs one load."""
         import jax
 
+        from orbax_bench_core.state import load_targets, with_targets
+
         metrics, options = Metrics(), context.options
         reference = _find(context)
-        targets = reference.targets(options.reference_sharding_path, jax.devices())
+        file = options.reference_sharding_path
+        targets = load_targets(reference.described, file, jax.devices())
         if options.use_load_and_broadcast:
             check_broadcast(targets)
-        target = reference.tree(targets)
+        target = with_targets(reference.described, targets)
         with options.orbax_context():
             restored = measure_load(metrics, context, reference, target)
         verify(context, reference, restored)
@@ -164,6 +167,8 @@ def _find_for_replicas(
     context: TestContext[ReshardingOptions], benchmark: str
 ) -> tuple[Reference, Any]:
     """Returns a checkpoint, and the target with which every replica of the mesh loads it."""
+    from orbax_bench_core.state import load_targets, with_targets
+
     options, mesh = context.options, require_mesh(context, benchmark)
     if len(mesh.axis_names) < 2 or mesh.axis_names[0] != REPLICA:
         raise UnmetNeed(
@@ -172,9 +177,9 @@ def _find_for_replicas(
         )
     reference = _find(context)
     first = mesh.devices[0].flatten().tolist()
-    targets = reference.targets(options.reference_sharding_path, first)
+    targets = load_targets(reference.described, options.reference_sharding_path, first)
     everywhere = {name: _over_replicas(name, target, mesh) for name, target in targets.items()}
-    return reference, reference.tree(everywhere)
+    return reference, with_targets(reference.described, everywhere)
 
 
 def _over_replicas(

@@ -237,7 +237,7 @@ def _described(factory: str, environment: dict[str, str]) -> list[dict[str, Any]
     """Returns the state of a Flax NNX model, described by a process that imports it."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.state.nnx_tree", factory],
+            [sys.executable, "-m", "orbax_bench_core.state.nnx", "tree", factory],
             capture_output=True,
             text=True,
             env={**environment, "JAX_PLATFORMS": "cpu"},

@@ -10,7 +10,7 @@ import jax
 from jax.sharding import Mesh
 
 from orbax_bench_core.config import ArraySpec, CheckpointConfig, MeshConfig, leaves
-from orbax_bench_core.state import layout, nnx
+from orbax_bench_core.state import layout
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.synthetic import generate
@@ -22,17 +22,11 @@ _Key = tuple[str, str | None, Mesh | None]
 
 @dataclasses.dataclass(frozen=True)
 class LoadedState:
-    """Tree that a benchmark checkpoints, with its size and digest.
+    """Tree that a benchmark checkpoints, with its size and digest."""
 
-    Attributes:
-        tree: The arrays, ready; None when the benchmark makes its own.
-        digest: Content digest of each leaf, by dotted path.
-        num_bytes: Bytes of all arrays, replicas once.
-    """
-
-    tree: PyTree
-    digest: dict[str, str]
-    num_bytes: int
+    tree: PyTree  # ready; None when the benchmark makes its own
+    digest: dict[str, str]  # of the content of each leaf, by dotted path
+    num_bytes: int  # replicas once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +78,8 @@ class StateCache:
         if checkpoint.path is not None:
             tree = load_checkpoint(checkpoint)
         elif checkpoint.nnx is not None:
+            from orbax_bench_core.state import nnx  # which is also run as a program
+
             tree = nnx.make_state(checkpoint.nnx, seed=checkpoint.random_seed, mesh=mesh)
         else:
             self._make_room(_bytes_to_hold(checkpoint, mesh))

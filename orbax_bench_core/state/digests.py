@@ -193,17 +193,11 @@ def _words(block: jax.Array) -> list[jax.Array]:
 
 @dataclasses.dataclass(frozen=True)
 class LeafSums:
-    """What one process knows about the content of one leaf.
+    """What one process knows about the content of one leaf."""
 
-    Attributes:
-        kind: Dtype and shape of an array, or the type of a scalar.
-        lanes: Sums over the elements that this process holds, replicas of others' left out.
-        whole: Whether these are all elements of the leaf.
-    """
-
-    kind: str
-    lanes: LaneSums
-    whole: bool
+    kind: str  # dtype and shape of an array, or the type of a scalar
+    lanes: LaneSums  # over the elements that this process holds, replicas of others' left out
+    whole: bool  # whether these are all elements of the leaf
 
 
 PartialDigest = Mapping[str, LeafSums]
@@ -232,11 +226,7 @@ def partial_digest(tree: PyTree) -> dict[str, LeafSums]:
 
 
 def combine(parts: Iterable[PartialDigest]) -> Digest:
-    """Makes the digests of a tree from the parts of all processes.
-
-    Raises:
-        StateError: The processes disagree on the leaves or on a dtype or shape.
-    """
+    """Makes the digests of a tree from the parts of all processes."""
     first, *others = parts
     for other in others:
         if {n: s.kind for n, s in first.items()} != {n: s.kind for n, s in other.items()}:

@@ -28,16 +28,10 @@ def linear_index(
     global_shape: Sequence[int],
     offsets: Sequence[jax.Array] | None = None,
 ) -> tuple[jax.Array, jax.Array]:
-    """Returns the row-major index, in the whole array, of each element of a block.
+    """Returns the row-major index, in the whole array, of each element of a rectangular block.
 
-    Args:
-        block_shape: Shape of the block, a rectangular part of the array.
-        global_shape: Shape of the whole array. From 2**32 elements on, 64-bit mode must be on
-            (`precision.wide`).
-        offsets: Position of the block's first element in each dimension; zeros when absent.
-
-    Returns:
-        The low and the high 32 bits of the index, uint32, each broadcastable to `block_shape`.
+    That is its low and its high 32 bits, uint32, each broadcastable to `block_shape`. The block
+    begins at `offsets`, or at zero. From 2**32 elements on, 64-bit mode must be on (`layout.wide`).
     """
     is_wide = layout.needs_wide_index(global_shape)
     kind = np.uint64 if is_wide else np.uint32
@@ -89,9 +83,6 @@ def content_lanes(
 
     Summed modulo 2**32 over all elements, they do not depend on the order of summation, and hence
     not on the layout; the index inside makes them change when two elements change places.
-
-    Returns:
-        Two uint32 arrays of the shape of the elements.
     """
     place = _mix_a(low ^ high * _GOLDEN)
     a, b = place, place * _GOLDEN + high

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import jax
+import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -15,7 +16,6 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core import config
 from orbax_bench_core.config import ArraySpec, ShardingEntry
-from orbax_bench_core.state import jax_api
 from orbax_bench_core.state.tree import StateError
 
 NEEDS_X64: Final = frozenset({"int64", "uint64", "float64", "complex128"})
@@ -47,11 +47,7 @@ def named_sharding(
 ) -> NamedSharding:
     """Builds a sharding after checking that it partitions the array evenly.
 
-    Args:
-        leaf: Dotted path of the leaf, for messages.
-        shape: Global shape, in elements.
-        entries: Axis name, names, or None for each leading dimension.
-        mesh: The mesh whose axes the entries name.
+    An entry is an axis name, names, or None, for each leading dimension.
     """
     used: list[str] = []
     for dimension, entry in enumerate(entries):
@@ -75,10 +71,6 @@ def spread(shape: Sequence[int], devices: Sequence[jax.Device]) -> NamedSharding
 
     The device count is split into prime factors, one mesh axis each; every factor goes to the
     dimension that is longest so far and that it divides. What is left over replicates.
-
-    Args:
-        shape: Global shape, in elements.
-        devices: The devices, in mesh order.
     """
     # JAX 0.5 counts no devices in a mesh without axes.
     factors = _prime_factors(len(devices)) or [1]
@@ -159,19 +151,19 @@ def needs_wide_index(shape: Sequence[int]) -> bool:
 
 def wide(shape: Sequence[int], dtype: str) -> contextlib.AbstractContextManager[object]:
     """Returns a context in which a program over such an array may use 64-bit integers."""
-    if dtype in NEEDS_X64 or needs_wide_index(shape):
-        return jax_api.enable_x64()
-    return contextlib.nullcontext()
+    if dtype not in NEEDS_X64 and not needs_wide_index(shape):
+        return contextlib.nullcontext()
+    before_0_8: Any = jax.experimental
+    enable: Any = jax.enable_x64 if hasattr(jax, "enable_x64") else before_0_8.enable_x64
+    context: contextlib.AbstractContextManager[object] = enable(True)
+    return context
 
 
 def offsets(sharding: NamedSharding, shape: tuple[int, ...]) -> list[jax.Array]:
     """Returns where the shard of the device that runs this begins, in each dimension.
 
-    The partitioner's own offsets are 32-bit and signed, which is too little for long dimensions.
-
-    Args:
-        sharding: Sharding of the array; call this inside `over_shards`.
-        shape: Global shape, in elements. From 2**32 elements on, 64-bit mode must be on.
+    Call it inside `over_shards`; from 2**32 elements on, 64-bit mode must be on. The partitioner's
+    own offsets are 32-bit and signed, which is too little for long dimensions.
     """
     kind = jnp.uint64 if needs_wide_index(shape) else jnp.uint32
     extents = sharding.shard_shape(shape)
@@ -189,9 +181,13 @@ def over_shards(
     inputs: PartitionSpec,
     outputs: PartitionSpec,
 ) -> Callable[[jax.Array], jax.Array]:
-    """Compiles `program` for all devices of a sharding, without any collective."""
-    mapped = jax_api.shard_map(program, sharding.mesh, inputs=inputs, outputs=outputs)
-    return compiled(mapped)
+    """Compiles `program` for all devices of a sharding, without any collective or check."""
+    specs: dict[str, Any] = {"mesh": sharding.mesh, "in_specs": inputs, "out_specs": outputs}
+    if hasattr(jax, "shard_map"):
+        return compiled(jax.shard_map(program, **specs, check_vma=False))
+    from jax.experimental import shard_map as before_0_6
+
+    return compiled(before_0_6.shard_map(program, **specs, check_rep=False))
 
 
 def compiled(program: Callable[..., jax.Array]) -> Callable[..., jax.Array]:

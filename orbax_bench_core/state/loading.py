@@ -17,7 +17,7 @@ from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import absolute, matching, read_json
 from orbax_bench_core.inventory import ROOT_FILE, TREE, UNFINISHED
-from orbax_bench_core.state import layout, orbax_api, pathways, sharding_file
+from orbax_bench_core.state import layout, many_hosts, orbax_api, sharding_file
 from orbax_bench_core.state.digests import Digest, digest
 from orbax_bench_core.state.tree import StateError, named_leaves
 
@@ -33,25 +33,23 @@ def load_checkpoint(config: CheckpointConfig) -> PyTree:
     if config.path is None:
         raise StateError("there is nothing to load: checkpoint_config has no `path`; add one")
     location = locate(config.path)
-    with pathways.loading_context(colocated_python=config.load_with_colocated_python):
-        described = _described(config.path, location)
-        target = _target(described, config.sharding_config_path, jax.devices())
+    with many_hosts.loading_context(colocated_python=config.load_with_colocated_python):
+        described = describe(config.path, location)
+        targets = load_targets(described, config.sharding_config_path, jax.devices())
+        target = with_targets(described, targets)
         loaded = orbax_api.load_item(location.root, location.item, target)
     return jax.block_until_ready(loaded)
 
 
-def describe(path: str) -> PyTree:
+def describe(path: str, location: Location) -> PyTree:
     """Returns the tree of a checkpoint with a description in place of each array."""
-    return _described(path, locate(path))
-
-
-def _described(path: str, location: Location) -> PyTree:
     try:
         described = orbax_api.describe_item(location.root, location.item)
     except (ValueError, OSError, LookupError) as error:
         raise _unreadable(path, str(error)) from error
     if described is None:
-        raise _unreadable(path, f"its item {location.item!r} has no readable metadata")
+        what = "it" if location.item is None else f"its item {location.item!r}"
+        raise _unreadable(path, f"{what} has no readable metadata")
     return described
 
 
@@ -61,41 +59,42 @@ def _unreadable(path: str, reason: str) -> StateError:
     )
 
 
-def _target(described: PyTree, file: str | None, devices: Sequence[jax.Device]) -> PyTree:
-    arrays = {name: leaf for name, leaf in named_leaves(described) if hasattr(leaf, "shape")}
-    if file is None:
-        targets: Mapping[str, jax.ShapeDtypeStruct] = _spread(arrays, devices)
-    else:
+def described_arrays(described: PyTree) -> dict[str, Any]:
+    """Returns shape and dtype of each array of a checkpoint, by dotted path."""
+    return {name: leaf for name, leaf in named_leaves(described) if hasattr(leaf, "shape")}
+
+
+def load_targets(
+    described: PyTree, sharding_path: str | None, devices: Sequence[jax.Device]
+) -> dict[str, jax.ShapeDtypeStruct]:
+    """Returns how each array is to be laid out: as a file says, or spread over the devices."""
+    arrays = described_arrays(described)
+    if sharding_path is not None:
         shapes = {name: leaf.shape for name, leaf in arrays.items()}
-        targets = sharding_file.sharding_targets(
-            sharding_file.read_sharding_file(file), shapes, devices
+        entries = sharding_file.read_sharding_file(sharding_path)
+        return sharding_file.sharding_targets(entries, shapes, devices)
+    for name, leaf in arrays.items():
+        layout.check_dtype(name, jnp.dtype(leaf.dtype).name)
+    return {
+        name: jax.ShapeDtypeStruct(
+            tuple(leaf.shape), leaf.dtype, sharding=layout.spread(leaf.shape, devices)
         )
+        for name, leaf in arrays.items()
+    }
+
+
+def with_targets(described: PyTree, targets: Mapping[str, jax.ShapeDtypeStruct]) -> PyTree:
+    """Returns what to hand to `load`: the tree with a target in place of each array."""
     leaves = [targets.get(name, leaf) for name, leaf in named_leaves(described)]
     return jax.tree.unflatten(jax.tree.structure(described), leaves)
 
 
-def _spread(
-    arrays: Mapping[str, Any], devices: Sequence[jax.Device]
-) -> dict[str, jax.ShapeDtypeStruct]:
-    targets = {}
-    for name, leaf in arrays.items():
-        layout.check_dtype(name, jnp.dtype(leaf.dtype).name)
-        sharding = layout.spread(leaf.shape, devices)
-        targets[name] = jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
-    return targets
-
-
 @dataclasses.dataclass(frozen=True)
 class Location:
-    """A pytree in storage, as Orbax's v1 functions want it.
-
-    Attributes:
-        root: Directory to open.
-        item: Name of the item under it; None when the root itself holds the arrays.
-    """
+    """A pytree in storage, as Orbax's v1 functions want it."""
 
     root: epath.Path
-    item: str | None
+    item: str | None  # None when the root itself holds the arrays
 
 
 def locate(path: str) -> Location:

@@ -29,10 +29,6 @@ def build_mesh(config: MeshConfig, devices: Sequence[jax.Device] | None = None) 
     size across granules (slower network, outer) and within one (faster, inner). A granule is a
     slice, or a process with `process_is_granule`. CPU devices belong to no slice: there, whole
     processes form the granules, and the devices of a single process are cut into equal groups.
-
-    Raises:
-        MeshDoesNotFit: The number of devices or granules is not what the mesh needs, or the
-            physical topology cannot carry its shape.
     """
     return Mesh(
         device_grid(config, jax.devices() if devices is None else devices), config.mesh_axes

@@ -3,15 +3,19 @@
 A model is named by its factory, `module:factory`: a function or class that takes `rngs`
 (`flax.nnx.Rngs`) and returns the model. Its variables say how they are sharded, as with
 `nnx.with_partitioning`; an axis that the mesh lacks replicates.
+
+Run as a process of its own, it describes a model for one that imports neither JAX nor the model.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
+import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -21,6 +25,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.config import ShardingEntry
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.state import layout
 from orbax_bench_core.state.tree import StateError
 
@@ -30,37 +35,19 @@ PyTree = Any
 def make_state(factory: str, *, seed: int, mesh: Mesh | None) -> PyTree:
     """Builds a model and returns its state, every array born with its sharding."""
     split = _split(factory, seed)
-
-    def make() -> PyTree:
-        from flax import nnx
-
-        with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
-            model = load_object(factory)(nnx.Rngs(seed))
-        return _as_tree(nnx.to_pure_dict(nnx.state(model)), _stored)
-
+    make = functools.partial(_made, factory, seed)
     if mesh is None:
         return jax.block_until_ready(jax.jit(make)())
     shardings = _shardings(jax.eval_shape(make), split.partitions, mesh, "")
     return jax.block_until_ready(jax.jit(make, out_shardings=shardings)())
 
 
-def abstract_state(factory: str) -> tuple[PyTree, PyTree]:
-    """Describes the state that `make_state` would build, without computing a value of it.
+def _made(factory: str, seed: int) -> PyTree:
+    from flax import nnx
 
-    Returns:
-        Nested dicts with a `jax.ShapeDtypeStruct` per array, and the same with the `PartitionSpec`
-        of each, or None.
-    """
-    split = _split(factory, 0)
-
-    def make() -> PyTree:
-        from flax import nnx
-
-        with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
-            model = load_object(factory)(nnx.Rngs(0))
-        return _as_tree(nnx.to_pure_dict(nnx.state(model)), _stored)
-
-    return jax.eval_shape(make), split.partitions
+    with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
+        model = load_object(factory)(nnx.Rngs(seed))
+    return _as_tree(nnx.to_pure_dict(nnx.state(model)), _stored)
 
 
 def merge(factory: str, tree: PyTree) -> Any:
@@ -94,17 +81,11 @@ def load_object(path: str) -> Callable[..., Any]:
 
 @dataclasses.dataclass(frozen=True)
 class _Split:
-    """A model without its values.
+    """A model without its values."""
 
-    Attributes:
-        graph: What `nnx.merge` needs beside the state.
-        state: The state, shapes only.
-        partitions: A `PartitionSpec` per variable, as text-keyed dicts.
-    """
-
-    graph: Any
-    state: Any
-    partitions: PyTree
+    graph: Any  # what `nnx.merge` needs beside the state
+    state: Any  # shapes only
+    partitions: PyTree  # a `PartitionSpec` per variable, as text-keyed dicts
 
 
 def _split(factory: str, seed: int) -> _Split:
@@ -181,12 +162,7 @@ def _present(entry: Any, mesh: Mesh) -> ShardingEntry:
 
 
 def onto(tree: PyTree, mesh: Mesh) -> PyTree:
-    """Returns a tree's arrays with the same partitions on another mesh.
-
-    Args:
-        tree: Arrays that lie on a mesh with the same axis names.
-        mesh: Where they go.
-    """
+    """Returns a tree's arrays with the same partitions on another mesh of the same axis names."""
 
     def place(leaf: jax.Array) -> jax.Array:
         target = NamedSharding(mesh, _partition(leaf))
@@ -222,20 +198,49 @@ def _partition(leaf: jax.Array) -> PartitionSpec:
     return sharding.spec if isinstance(sharding, NamedSharding) else PartitionSpec()
 
 
-def count(factory: str) -> int:
+def _parameters(factory: str) -> int:
     """Returns the elements of all `nnx.Param` of the model that a factory makes."""
-    import jax
     from flax import nnx
 
-    from orbax_bench_core.state.nnx import load_object
-
-    def make() -> Any:
-        with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
-            return load_object(factory)(nnx.Rngs(0))
-
-    found = nnx.to_pure_dict(nnx.state(nnx.eval_shape(make), nnx.Param))
+    found = nnx.to_pure_dict(nnx.filter_state(_split(factory, 0).state, nnx.Param))
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(found))
 
 
+def _described(factory: str) -> list[dict[str, Any]]:
+    """Returns path, shape, dtype and partition of every array that a model's state has."""
+    arrays = jax.eval_shape(functools.partial(_made, factory, 0))
+    specs = dict(_flat(_split(factory, 0).partitions, ()))
+    found = jax.tree_util.tree_flatten_with_path(arrays)[0]
+    paths = [tuple(entry.key for entry in path) for path, _ in found]
+    return [
+        {
+            "path": list(path),
+            "shape": list(leaf.shape),
+            "dtype": leaf.dtype.name,
+            "spec": list(specs.get(path) or ()),
+        }
+        for path, (_, leaf) in zip(paths, found, strict=True)
+    ]
+
+
+def _flat(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(node, dict):
+        for key, child in node.items():
+            yield from _flat(child, (*path, key))
+    else:
+        yield path, node
+
+
+def _main(what: str, factory: str) -> int:
+    """Prints the `parameters` or the `tree` of a model as one line, or why there is none."""
+    try:
+        found = _parameters(factory) if what == "parameters" else _described(factory)
+    except StateError as error:
+        print(error, file=sys.stderr)
+        return Exit.INVALID
+    print(json.dumps(found))
+    return 0
+
+
 if __name__ == "__main__":
-    print(count(sys.argv[1]))
+    sys.exit(_main(*sys.argv[1:]))

@@ -42,10 +42,8 @@ def replace(path: epath.Path, tree: Any) -> None:
 def load(path: epath.Path, target: Any) -> Any:
     """Loads what `save` saved.
 
-    Args:
-        path: The checkpoint.
-        target: The tree with a `jax.ShapeDtypeStruct` for each array and a `scalar_target` for
-            each other leaf.
+    A target is a tree with a `jax.ShapeDtypeStruct` for each array and a `scalar_target` for each
+    other leaf.
     """
     return _function("load", "load_pytree")(path, target)
 
@@ -109,15 +107,10 @@ class _Place:
 
 @dataclasses.dataclass(frozen=True)
 class _Option:
-    """Place of an option in each release, and the behaviour of those without it.
+    """Place of an option in each release, and the behaviour of those without it."""
 
-    Attributes:
-        places: Newest first.
-        otherwise: What a release older than all places does in every save or load.
-    """
-
-    places: tuple[_Place, ...]
-    otherwise: Any = None
+    places: tuple[_Place, ...]  # newest first
+    otherwise: Any = None  # what a release older than all places does in every save or load
 
 
 def _option(name: str, *places: tuple[str, _Group], otherwise: Any = None) -> _Option:
@@ -155,17 +148,7 @@ _OPTIONS = {
 
 
 def make_context(**options: Any) -> ocp.Context:
-    """Makes an Orbax context with these options set; None leaves one as Orbax has it.
-
-    Args:
-        **options: `use_ocdbt`, `use_zarr3`, `use_compression`, `use_replica_parallel`,
-            `enable_replica_parallel_separate_folder`, `chunk_byte_size`, `use_load_and_broadcast`,
-            `write_concurrent_bytes`, `transfer_concurrent_bytes` and `read_concurrent_bytes`, as
-            Orbax means them.
-
-    Raises:
-        UnmetNeed: The installed Orbax cannot do what one of them asks for.
-    """
+    """Makes an Orbax context with these of `_OPTIONS` set; None leaves one as Orbax has it."""
     chosen: _Chosen = {}
     for name, value in options.items():
         place = _place(name, value)

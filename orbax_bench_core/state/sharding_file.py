@@ -77,19 +77,9 @@ def read_sharding_file(path: str) -> ShardingFile:
 def sharding_targets(
     entries: ShardingFile, shapes: Mapping[str, Sequence[int]], devices: Sequence[jax.Device]
 ) -> dict[str, jax.ShapeDtypeStruct]:
-    """Turns the entries into load targets for the arrays of a checkpoint.
+    """Turns the entries into load targets for the arrays of a checkpoint, by dotted path.
 
-    Args:
-        entries: Content of the file.
-        shapes: Shape of every array of the checkpoint, in elements, by dotted path.
-        devices: All devices, in mesh order; each mesh takes them all.
-
-    Returns:
-        Shape, dtype and sharding of every array in `shapes`.
-
-    Raises:
-        StateError: An array has no entry or one of another shape, or an entry does not fit the
-            devices.
+    Each mesh takes all devices, in mesh order.
     """
     missing = [name for name in shapes if name not in entries]
     if missing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any, Final
 
 import jax
@@ -11,7 +12,6 @@ from jax.experimental import multihost_utils
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import free_memory_bytes
-from orbax_bench_core.state import jax_api
 
 PyTree = Any
 
@@ -34,19 +34,31 @@ def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
     """Returns every leaf of `tree` with its dotted path, in the order of `jax.tree.leaves`."""
     named: dict[str, Any] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        name = jax_api.leaf_name(path)
+        name = _leaf_name(path)
         if name in named:
             raise StateError(f"two leaves are called {name!r}; rename one of them")
         named[name] = leaf
     return list(named.items())
 
 
+def _leaf_name(path: Sequence[Any]) -> str:
+    """Returns the path of a leaf as `params.layers.0.w`."""
+    # The same as `jax.tree_util.keystr(path, simple=True, separator=".")`, which 0.5.0 lacks.
+    return ".".join(str(_bare(key)) for key in path)
+
+
+def _bare(key: Any) -> Any:
+    for attribute in ("key", "idx", "name"):
+        if hasattr(key, attribute):
+            return getattr(key, attribute)
+    return key
+
+
 def tree_bytes(tree: Any) -> int:
     """Returns the bytes of all arrays of a tree, exactly.
 
-    Args:
-        tree: Any pytree. JAX and NumPy arrays count with their global shape, replicas once, types
-            of less than a byte as a byte; other leaves count nothing.
+    JAX and NumPy arrays count with their global shape, replicas once, types of less than a byte as
+    a byte; other leaves count nothing.
     """
     return sum(
         leaf.nbytes

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import absolute, matching
-from orbax_bench_core.state import StateError, describe, named_leaves
+from orbax_bench_core.state import StateError, describe, described_arrays, locate
 
 _LAST: Final = frozenset(
     {"tensor", "tensor_transpose", "tensor_sequence", "tp", "mp", "model", "autoregressive"}
@@ -65,10 +65,10 @@ def arrays_in(path: str) -> Mapping[str, tuple[Sequence[int], str]]:
             return read_arrays(folder)
         except ValueError as error:
             raise StateError(str(error)) from error
+    described = describe(path, locate(path))
     return {
         name: (tuple(leaf.shape), str(leaf.dtype))
-        for name, leaf in named_leaves(describe(path))
-        if hasattr(leaf, "shape")
+        for name, leaf in described_arrays(described).items()
     }
 
 

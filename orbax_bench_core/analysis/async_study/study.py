@@ -80,7 +80,7 @@ def _of_factory(factory: str, suite_file: str) -> int | None:
     """
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.state.nnx", factory],
+            [sys.executable, "-m", "orbax_bench_core.state.nnx", "parameters", factory],
             capture_output=True,
             text=True,
             env={**benchmark_environment(suite_file), "JAX_PLATFORMS": "cpu"},

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import UnmetNeed
@@ -15,7 +14,6 @@ from orbax_bench_core.benchmarks.support.options import await_all_hosts, delete,
 from orbax_bench_core.files import absolute
 
 if TYPE_CHECKING:
-    import jax
     from etils import epath
 
     from orbax_bench_core.authoring import TestContext
@@ -40,9 +38,9 @@ class Reference:
     @property
     def arrays(self) -> dict[str, Any]:
         """Shape and dtype of each array, by dotted path."""
-        from orbax_bench_core.state import named_leaves
+        from orbax_bench_core.state import described_arrays
 
-        return {name: leaf for name, leaf in named_leaves(self.described) if _is_array(leaf)}
+        return described_arrays(self.described)
 
     @property
     def num_bytes(self) -> int:
@@ -54,26 +52,6 @@ class Reference:
         """What is to be listed beside the repeat: None where it lies under the repeat's `path`."""
         root, item = self.location.root, self.location.item
         return None if self.own else root / item if item else root
-
-    def targets(
-        self, sharding_file: str | None, devices: Sequence[jax.Device]
-    ) -> dict[str, jax.ShapeDtypeStruct]:
-        """Returns how each array is to be laid out, by dotted path."""
-        from orbax_bench_core import state
-
-        if sharding_file is None:
-            return _spread(self.arrays, devices)
-        shapes = {name: leaf.shape for name, leaf in self.arrays.items()}
-        return state.sharding_targets(state.read_sharding_file(sharding_file), shapes, devices)
-
-    def tree(self, targets: Mapping[str, jax.ShapeDtypeStruct]) -> PyTree:
-        """Returns what to hand to `load`: the tree with a target in place of each array."""
-        import jax
-
-        from orbax_bench_core.state import named_leaves
-
-        leaves = [targets.get(name, leaf) for name, leaf in named_leaves(self.described)]
-        return jax.tree.unflatten(jax.tree.structure(self.described), leaves)
 
     def load(self, target: PyTree) -> PyTree:
         """Loads the checkpoint; its arrays are ready."""
@@ -104,7 +82,7 @@ def find_reference(
 
     Call it outside any measured block.
     """
-    from orbax_bench_core.state import locate, orbax_api
+    from orbax_bench_core.state import describe, locate, orbax_api
 
     if path is None and context.checkpoint is not None:
         path = context.checkpoint.path
@@ -120,25 +98,6 @@ def find_reference(
             orbax_api.save(context.path / "reference", context.pytree)
     location = locate(path)
     return Reference(location, describe(path, location), own)
-
-
-def describe(path: str, location: Location) -> PyTree:
-    """Returns the tree of a checkpoint with a description in place of each array."""
-    import numpy as np
-
-    from orbax_bench_core import state
-    from orbax_bench_core.state import StateError, named_leaves, orbax_api
-
-    try:
-        described = orbax_api.describe_item(location.root, location.item)
-    except (ValueError, OSError, LookupError) as error:
-        raise StateError(f"checkpoint {path!r} cannot be read by Orbax: {error}") from error
-    if described is None:
-        raise StateError(f"checkpoint {path!r} has no readable metadata; give one that is whole")
-    for name, leaf in named_leaves(described):
-        if _is_array(leaf):
-            state.check_dtype(name, np.dtype(leaf.dtype).name)
-    return described
 
 
 def measure_load(
@@ -203,26 +162,8 @@ def _same_bytes(context: TestContext, reference: Reference) -> bool:
 def _digest_by_another_load(location: Location) -> Digest:
     import jax
 
-    from orbax_bench_core.state import digest
+    from orbax_bench_core.state import describe, digest, load_targets, with_targets
 
-    reference = Reference(location, describe(str(location.root), location))
-    return digest(reference.load(reference.tree(_spread(reference.arrays, jax.devices()))))
-
-
-def _spread(
-    arrays: Mapping[str, Any], devices: Sequence[jax.Device]
-) -> dict[str, jax.ShapeDtypeStruct]:
-    import jax
-
-    from orbax_bench_core import state
-
-    return {
-        name: jax.ShapeDtypeStruct(
-            tuple(leaf.shape), leaf.dtype, sharding=state.spread(leaf.shape, devices)
-        )
-        for name, leaf in arrays.items()
-    }
-
-
-def _is_array(leaf: Any) -> bool:
-    return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+    described = describe(str(location.root), location)
+    target = with_targets(described, load_targets(described, None, jax.devices()))
+    return digest(Reference(location, described).load(target))

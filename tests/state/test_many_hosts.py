@@ -14,7 +14,7 @@ import pytest
 from orbax.checkpoint import pathways as orbax_pathways
 from orbax.checkpoint.experimental.v1._src.context import context as orbax_context
 
-from orbax_bench_core.state import pathways
+from orbax_bench_core.state import many_hosts
 from orbax_bench_core.state.tree import StateError
 from orbax_bench_core.worker import WorkerSetup
 
@@ -49,28 +49,28 @@ def test_pathways_is_joined_when_it_is_used(
 ) -> None:
     client = _Client(used)
     monkeypatch.setitem(sys.modules, "pathwaysutils", client)
-    monkeypatch.setattr(pathways, "jax", types.SimpleNamespace(config=_Platforms("proxy")))
-    assert pathways.initialize_if_used() is bool(used)
+    monkeypatch.setattr(many_hosts, "jax", types.SimpleNamespace(config=_Platforms("proxy")))
+    assert many_hosts.initialize_if_used() is bool(used)
     assert client.initialized == int(bool(used))
 
 
 def test_a_client_that_nobody_asked_for_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib, "import_module", lambda name: pytest.fail(f"imports {name}"))
-    assert pathways.initialize_if_used() is False
+    assert many_hosts.initialize_if_used() is False
 
 
 def test_without_the_client_library_there_is_no_pathways(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pathwaysutils", None)
-    assert pathways.initialize_if_used() is False
+    assert many_hosts.initialize_if_used() is False
 
 
 def test_pathways_that_is_asked_for_and_not_installed_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "pathwaysutils", None)
-    monkeypatch.setattr(pathways, "jax", types.SimpleNamespace(config=_Platforms("proxy,cpu")))
+    monkeypatch.setattr(many_hosts, "jax", types.SimpleNamespace(config=_Platforms("proxy,cpu")))
     with pytest.raises(StateError, match=r"'proxy,cpu', which is Pathways.*orbax-bench\[pathways]"):
-        pathways.initialize_if_used()
+        many_hosts.initialize_if_used()
 
 
 class _Platforms:
@@ -84,8 +84,8 @@ def _implementation_in(context: Any) -> Any:
 
 
 def test_on_pathways_a_load_is_made_by_colocated_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pathways, "is_used", lambda: True)
-    context = pathways.loading_context(colocated_python=True)
+    monkeypatch.setattr(many_hosts, "is_used", lambda: True)
+    context = many_hosts.loading_context(colocated_python=True)
     expected = orbax_pathways.CheckpointingImpl.COLOCATED_PYTHON
     assert _implementation_in(context) == expected
 

@@ -1,5 +1,7 @@
 """Options with the Orbax of this environment; test_old_orbax has those of others."""
 
+import importlib.metadata
+
 import pytest
 from orbax.checkpoint import v1 as ocp
 
@@ -75,3 +77,27 @@ def test_colocated_python_has_a_first_release(installed):
     installed("0.11.31")
     with pytest.raises(UnmetNeed, match=r"load_with_colocated_python: true needs .* 0\.11\.32"):
         make_colocated_context()
+
+
+@pytest.mark.parametrize("version", ["0.11.12", "0.11.12.dev3", "0.11.12rc1", "0.11.100", "1.0"])
+def test_this_release_or_a_later_one(installed, version):
+    installed(version)
+    assert orbax_api.is_at_least("0.11.12")
+
+
+@pytest.mark.parametrize("version", ["0.11.11", "0.9.20", "0.11"])
+def test_an_earlier_one(installed, version):
+    installed(version)
+    assert not orbax_api.is_at_least("0.11.12")
+
+
+def test_what_is_installed_here_is_asked():
+    assert orbax_api.is_at_least(importlib.metadata.version("orbax-checkpoint"))
+    assert not orbax_api.is_at_least("1000")
+
+
+def test_what_is_lacking_is_said(installed):
+    installed("0.11.12")
+    assert orbax_api.lacks("a: 1", "0.12.0") == (
+        "a: 1 needs orbax-checkpoint >= 0.12.0; this environment has 0.11.12"
+    )

@@ -5,31 +5,23 @@ Every process is one rank of PyTorch. State dicts are flat: the dotted path of e
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.state.torch.layout import (
-    Box,
-    boundaries,
-    over_ranks,
-    owners,
-    part_of_process,
-    within,
-)
 from orbax_bench_core.state.tree import named_leaves
 
 if TYPE_CHECKING:
     import torch
 
-if TYPE_CHECKING:
-    import torch
 
 PyTree = Any
 StateDict = dict[str, Any]
@@ -39,13 +31,9 @@ class TorchLayout:
     """Layout of a tree in PyTorch: the part of each array that this process has as a tensor."""
 
     def __init__(self, target: PyTree, device: torch.device, *, join: bool) -> None:
-        """Finds out the part of each array.
+        """Finds out the part of each array of a target of a load, to be tensors on a device.
 
-        Args:
-            target: A `jax.ShapeDtypeStruct` with a sharding in place of each array, and anything in
-                place of the numbers and strings.
-            device: Where tensors go.
-            join: Whether the shards of several devices of one process may become one tensor.
+        `join` says whether the shards of several devices of one process may become one tensor.
         """
         self._target = target
         self._device = device
@@ -110,12 +98,7 @@ class TorchLayout:
         return whole
 
     def to_jax(self, tensors: Mapping[str, Any]) -> PyTree:
-        """Returns the tree whose parts the processes hold as tensors.
-
-        Raises:
-            KeyError: A leaf is missing.
-            ValueError: A tensor has another dtype or shape than its part.
-        """
+        """Returns the tree whose parts the processes hold as tensors."""
         leaves = [
             self._array(name, tensors[name]) if name in self._arrays else tensors[name]
             for name in self._names
@@ -230,16 +213,7 @@ def to_torch(values: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
 def to_numpy(
     tensor: torch.Tensor, dtype: np.dtype[Any], shape: Sequence[int]
 ) -> np.ndarray[Any, Any]:
-    """Returns the values of a tensor.
-
-    Args:
-        tensor: The tensor, on any device.
-        dtype: The dtype of the same name.
-        shape: Its shape, in elements.
-
-    Raises:
-        ValueError: The tensor has another dtype or shape.
-    """
+    """Returns the values of a tensor of this form, on any device."""
     import torch
 
     wanted = torch_dtype("", dtype.name)
@@ -250,3 +224,117 @@ def to_numpy(
     bits = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
     values: np.ndarray[Any, Any] = bits.numpy().view(dtype).reshape(tuple(shape))
     return values
+
+
+Box = tuple[slice, ...]
+"""A part of an array: where it begins and ends in each dimension."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranks:
+    """Spread of an array over the processes."""
+
+    grid: np.ndarray[Any, np.dtype[np.int64]]  # index of the process at each place of the mesh
+    axes: tuple[str, ...]  # of the grid
+    dimensions: tuple[int | None, ...]  # of the array, which each axis shards or replicates
+
+
+def part_of_process(name: str, shape: tuple[int, ...], sharding: Sharding, *, join: bool) -> Box:
+    """Returns the part of an array that this process holds.
+
+    `join` says whether the shards of several devices of one process may count as one.
+    """
+    devices = sharding.addressable_devices
+    if len(devices) > 1 and not join:
+        wanted = len(sharding.device_set)
+        raise UnmetNeed(
+            f"PyTorch has one device per process, and here a process has {len(devices)}: set "
+            f"processes: {wanted} under execution for as many shards as Orbax has, or "
+            "join_local_shards: true to have the shards of a process as one"
+        )
+    boxes = {boundaries(box, shape) for box in _boxes(sharding, shape)}
+    around = tuple(
+        (min(box[axis][0] for box in boxes), max(box[axis][1] for box in boxes))
+        for axis in range(len(shape))
+    )
+    if _volume(around) != sum(map(_volume, boxes)):
+        raise UnmetNeed(
+            f"PyTorch has one tensor per process; the shards of {name!r} that a process holds are "
+            "not side by side: set as many processes as devices, or other axes in its sharding"
+        )
+    return tuple(slice(*ends) for ends in around)
+
+
+def owners(mesh: Mesh) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Returns the index of the process that each device of a mesh belongs to."""
+    devices = mesh.devices
+    return np.array([device.process_index for device in devices.flat], np.int64).reshape(
+        devices.shape
+    )
+
+
+def over_ranks(
+    owners: np.ndarray[Any, np.dtype[np.int64]], axes: Sequence[str], spec: PartitionSpec
+) -> Ranks:
+    """Returns how an array is spread over the processes, as a `DeviceMesh` and its placements say.
+
+    A `DeviceMesh` cuts a dimension by its first axis first. Where a sharding names its axes in
+    another order, the axes of the grid change places.
+    """
+    names = list(axes)
+    blocks = [_first_run(owners, axis) for axis in range(owners.ndim)]
+    grid = owners[tuple(slice(None, None, size) for size in blocks)]
+    whole = grid
+    for axis, size in enumerate(blocks):
+        whole = np.repeat(whole, size, axis=axis)
+    # A process may come again only within its own block.
+    if not np.array_equal(whole, owners) or len(np.unique(grid)) != grid.size:
+        raise UnmetNeed(
+            "PyTorch lays processes out as a grid, and the devices of each are no block of the "
+            f"mesh {dict(zip(names, owners.shape, strict=True))}: set as many processes as devices"
+        )
+    shards = {
+        axis: dimension
+        for dimension, entry in enumerate(spec)
+        for axis in ((entry,) if isinstance(entry, str) else entry or ())
+    }
+    replicating = [name for name in names if name not in shards]
+    order = names if _is_in_order(shards, names) else [*shards, *replicating]
+    return Ranks(
+        grid=grid.transpose([names.index(name) for name in order]),
+        axes=tuple(order),
+        dimensions=tuple(shards.get(name) for name in order),
+    )
+
+
+def boundaries(box: Sequence[slice], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Returns where a part of an array begins and ends in each dimension."""
+    return tuple(part.indices(size)[:2] for part, size in zip(box, shape, strict=True))
+
+
+def within(box: Sequence[slice], outer: Sequence[slice], shape: Sequence[int]) -> Box:
+    """Returns a part of an array as a part of another part that holds it."""
+    pairs = zip(boundaries(box, shape), boundaries(outer, shape), strict=True)
+    return tuple(slice(start - first, stop - first) for (start, stop), (first, _) in pairs)
+
+
+def _boxes(sharding: Sharding, shape: tuple[int, ...]) -> list[Box]:
+    found = sharding.addressable_devices_indices_map(shape).values()
+    return [box for box in found if box is not None]
+
+
+def _volume(box: Sequence[tuple[int, int]]) -> int:
+    return math.prod(stop - start for start, stop in box)
+
+
+def _first_run(owners: np.ndarray[Any, Any], axis: int) -> int:
+    """Returns how many places along an axis belong to the process at the origin."""
+    line = owners[tuple(slice(None) if each == axis else 0 for each in range(owners.ndim))]
+    others = np.flatnonzero(line != line[0])
+    return int(others[0]) if others.size else len(line)
+
+
+def _is_in_order(shards: dict[str, int], names: list[str]) -> bool:
+    """Says whether the axes that shard one dimension follow each other as in the mesh."""
+    positions = [(dimension, names.index(axis)) for axis, dimension in shards.items()]
+    return positions == sorted(positions)

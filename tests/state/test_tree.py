@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Names and sizes of leaves, and memory that this process may still take."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -10,7 +10,14 @@ import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.state import tree
-from orbax_bench_core.state.tree import available_bytes, held_bytes, load_fits, release_freed
+from orbax_bench_core.state.tree import (
+    StateError,
+    available_bytes,
+    held_bytes,
+    load_fits,
+    named_leaves,
+    release_freed,
+)
 
 
 def test_cpu_devices_share_the_memory_of_the_host() -> None:
@@ -54,3 +61,8 @@ def test_a_load_on_accelerators_needs_room_for_the_arrays_there(
 
 def test_freed_memory_can_be_given_back() -> None:
     release_freed()
+
+
+def test_equal_paths_are_refused() -> None:
+    with pytest.raises(StateError, match=r"two leaves are called 'a\.b'"):
+        named_leaves({"a.b": 1, "a": {"b": 2}})

@@ -1,9 +1,11 @@
-"""Pathways backend, where one process controls the devices of many hosts."""
+"""Devices of many hosts: of processes that join, or of Pathways, where one controls them all."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
+from typing import Any
 
 import jax
 
@@ -38,6 +40,21 @@ def initialize_if_used() -> bool:
         return False
     pathwaysutils.initialize()
     return True
+
+
+def join_processes(
+    coordinator: str, *, num_processes: int, process_id: int, heartbeat_s: int
+) -> None:
+    """Joins this process with others; call it before the first device is used."""
+    if jax.config.values.get("jax_cpu_collectives_implementation") not in {"gloo", "mpi"}:
+        # An old JAX joins processes on CPUs only when it is told how.
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    known = inspect.signature(jax.distributed.initialize).parameters
+    name = "heartbeat_timeout_seconds"
+    settings: dict[str, Any] = {name: heartbeat_s} if name in known else {}
+    jax.distributed.initialize(
+        coordinator, num_processes=num_processes, process_id=process_id, **settings
+    )
 
 
 def is_used() -> bool:

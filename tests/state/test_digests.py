@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Digests and the hashes that they add up: equal for equal content, however laid out."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from orbax_bench_core.config import BITS
-from orbax_bench_core.state import layout
+from orbax_bench_core.state import digests, hashing, layout
 from orbax_bench_core.state.digests import combine, compare, digest, partial_digest
 from orbax_bench_core.state.tree import StateError
 
@@ -144,3 +144,96 @@ def test_differences_say_what_is_wrong_with_which_leaf() -> None:
         "b: different, expected 2, got 3",
         "c: unexpected, has digest 4",
     ]
+
+
+_lanes = jax.jit(hashing.content_lanes)
+
+
+def _sums(array: jax.Array) -> digests.LaneSums:
+    return digests.finish(array, digests.start_digest(array))
+
+
+def _reference(values: np.ndarray[Any, Any]) -> digests.LaneSums:
+    """The sums of the hashes of 32-bit values, without any layout."""
+    index = jnp.arange(values.size, dtype=jnp.uint32)
+    lanes = _lanes([jnp.asarray(values.ravel())], index, jnp.uint32(0))
+    first, second = (int(np.asarray(lane).astype(np.uint64).sum() % 2**32) for lane in lanes)
+    return first, second
+
+
+@pytest.mark.slow
+def test_sums_are_those_of_the_element_hashes(mesh8: Mesh) -> None:
+    values = np.arange(64, dtype=np.uint32).reshape(8, 8) ** 5
+    array = jax.device_put(values, NamedSharding(mesh8, PartitionSpec("x")))
+    assert _sums(array) == _reference(values)
+
+
+def test_an_explicit_mesh_has_the_same_sums() -> None:
+    mesh = jax.make_mesh((2, 4), ("x", "y"), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+    values = np.arange(64, dtype=np.uint32).reshape(8, 8)
+    array = jax.device_put(values, NamedSharding(mesh, PartitionSpec("y", "x")))
+    assert _sums(array) == _reference(values)
+
+
+def test_arrays_in_host_memory_have_the_same_sums(mesh8: Mesh) -> None:
+    values = np.arange(64, dtype=np.uint32)
+    sharding = NamedSharding(mesh8, PartitionSpec("x"), memory_kind="pinned_host")
+    assert _sums(jax.device_put(values, sharding)) == _reference(values)
+
+
+@pytest.mark.slow
+def test_numpy_arrays_have_the_same_sums() -> None:
+    values = np.arange(60, dtype=np.uint32).reshape(3, 4, 5)
+    assert digests.host_sums(values) == _reference(values)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [lambda a: a.astype(">u4"), np.asfortranarray])
+def test_the_byte_order_and_layout_of_numpy_do_not_matter(
+    change: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
+) -> None:
+    values = np.arange(60, dtype=np.uint32).reshape(3, 20)
+    assert digests.host_sums(change(values)) == _reference(values)
+
+
+_random = jax.jit(hashing.random_word)
+
+
+def _indices(block: tuple[int, ...], shape: tuple[int, ...], offsets: list[int]) -> list[int]:
+    with jax.enable_x64(True):
+        low, high = hashing.linear_index(
+            block, global_shape=shape, offsets=[jnp.uint64(o) for o in offsets]
+        )
+    lows = np.asarray(low).ravel().tolist()
+    highs = np.broadcast_to(high, block).ravel().tolist()
+    return [h * 2**32 + lo for h, lo in zip(highs, lows, strict=True)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shape", "offsets"),
+    [((2**20, 2**20), [2**19, 5]), ((2**40,), [2**35 + 1]), ((1, 2**32), [0, 7])],
+)
+def test_index_is_exact_beyond_32_bits(shape: tuple[int, ...], offsets: list[int]) -> None:
+    block = (1,) * len(shape)
+    expected = int(sum(o * np.prod(shape[d + 1 :], dtype=object) for d, o in enumerate(offsets)))
+    assert _indices(block, shape, offsets) == [expected]
+
+
+def test_random_words_depend_on_the_high_half_of_the_index() -> None:
+    low, key = jnp.arange(1000, dtype=jnp.uint32), jnp.array(hashing.leaf_key(0, "w"))
+    first = _random(low, jnp.uint32(0), key)
+    second = _random(low, jnp.uint32(1), key)
+    assert np.mean(np.asarray(first) == np.asarray(second)) < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bit", range(0, 32, 5))
+def test_one_bit_of_the_content_flips_half_of_each_lane(bit: int) -> None:
+    index = jnp.arange(4096, dtype=jnp.uint32)
+    word = index * 7
+    lanes = _lanes([word], index, jnp.uint32(0))
+    flipped = _lanes([word ^ np.uint32(1 << bit)], index, jnp.uint32(0))
+    for before, after in zip(lanes, flipped, strict=True):
+        changed = np.bitwise_count(np.asarray(before ^ after)).mean()
+        assert changed == pytest.approx(16, abs=0.5)
