@@ -2,6 +2,7 @@
 
 import pytest
 
+from orbax_bench_core.baselines import capture_run, load_baseline, resolve_baseline
 from orbax_bench_core.baselines.capturing import capture_run, find_capture, promote_capture
 from orbax_bench_core.baselines.store import Promotion
 from orbax_bench_core.baselines.stored import load_baseline
@@ -134,3 +135,28 @@ def test_there_is_nothing_to_undo_at_first(registry, captures):
 def test_a_point_that_the_capture_lacks_is_refused(registry, captures):
     with pytest.raises(UserError, match="--point: 'zz' is not one of its points: "):
         promote_capture(registry, "latest", points=["zz"])
+
+
+@pytest.fixture
+def points(registry, make_separate_run, make_point):
+    """Ids of three points, each captured of a run of its own, in the order of time."""
+    points = [make_point(options={"a": a}) for a in range(3)]
+    for day, point in enumerate(points):
+        capture_run(make_separate_run(day, point=point), registry)
+    return [point.id for point in points]
+
+
+@pytest.mark.parametrize("asked", [0, 1, 2])
+def test_the_latest_is_that_of_the_points_that_are_compared(registry, points, asked):
+    found = resolve_baseline(f"{registry.root}/latest", points=[points[asked]])
+    assert {record.point_id for record in load_baseline(found)} == {points[asked]}
+
+
+def test_the_latest_of_all_where_no_capture_has_the_points(registry, points):
+    found = resolve_baseline(f"{registry.root}/latest", points=["0" * 12])
+    assert {record.point_id for record in load_baseline(found)} == {points[-1]}
+
+
+def test_captures_of_the_run_itself_are_passed_over(registry, points):
+    found = resolve_baseline(f"{registry.root}/latest", apart_from=["run002"])
+    assert {record.point_id for record in load_baseline(found)} == {points[1]}

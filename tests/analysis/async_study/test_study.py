@@ -1,12 +1,23 @@
 """Pairing of points in an async study, and notes on those that are left out."""
 
+import itertools
+import random
+import statistics
+from pathlib import Path
+
 import pytest
 
+from orbax_bench_core.analysis.async_study.model import AsyncStudy, SaveKind, Size
 from orbax_bench_core.analysis.async_study.study import (
     SEQUENTIAL,
     ParameterCounter,
     async_study,
     check_points,
+    fit_of,
+    line_through,
+    parameters_in,
+    ratio_of,
+    seconds_of,
 )
 from orbax_bench_core.config import (
     CheckpointConfig,
@@ -16,7 +27,10 @@ from orbax_bench_core.config import (
     parse_suite,
 )
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.gate import arrangements
+from orbax_bench_core.lineage import read_manifest
 from orbax_bench_core.records import ErrorInfo, Run
+from orbax_bench_core.steps import publish_async_study
 from orbax_bench_core.sweep import Pair
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
@@ -221,3 +235,245 @@ def test_the_name_that_orbax_gives_the_option_of_dcp_pairs_points_too(study, mak
     }
     found = study([*named[False], *named[True]])
     assert len(found.series[0].sizes) == 1
+
+
+MEGABYTES = 10**6
+BYTES = [MEGABYTES, 30 * MEGABYTES, 1000 * MEGABYTES]
+
+
+def exactly(times):
+    return [seconds_of([seconds]) for seconds in times]
+
+
+def sized(num_bytes, sync, background):
+    def kind(seconds):
+        times = seconds_of([seconds])
+        return SaveKind(point_ids=("p",), failed=0, blocked=times, total=times)
+
+    ratio = ratio_of([background], [sync])
+    return Size(
+        checkpoint="c",
+        num_parameters=None,
+        num_bytes=num_bytes,
+        blocking=kind(sync),
+        background=kind(background),
+        saved=ratio.complement,
+        overhead=ratio,
+    )
+
+
+def test_times_on_a_line_give_the_line():
+    line = line_through(BYTES, exactly(0.1 + size / 1e8 for size in BYTES))
+    assert line.fixed_s == pytest.approx(0.1)
+    assert line.bytes_per_s == pytest.approx(1e8)
+    assert line.worst == pytest.approx(0, abs=1e-9)
+
+
+def test_small_sizes_count_as_much_as_large_ones():
+    """A tenth more at every size is a tenth more of both parts."""
+    line = line_through(BYTES, exactly(1.1 * (0.1 + size / 1e8) for size in BYTES))
+    assert line.fixed_s == pytest.approx(0.11)
+
+
+def test_times_that_fall_give_no_speed_rather_than_a_negative_one():
+    line = line_through(BYTES, exactly([0.3, 0.2, 0.1]))
+    assert (line.s_per_byte, line.bytes_per_s, line.flat) == (0, None, True)
+
+
+def test_the_residual_is_relative():
+    line = line_through([1, 1, 10**9, 10**9], exactly([0.9, 1.1, 0.9, 1.1]))
+    assert line.worst == pytest.approx(0.1, rel=0.2)
+    assert line.residual == pytest.approx(0.1, rel=0.05)
+
+
+def test_the_limit_is_one_less_the_ratio_of_the_speeds():
+    fit = fit_of([sized(size, 0.1 + size / 1e8, 0.05 + size / 1e9) for size in BYTES])
+    assert fit.limit == pytest.approx(0.9)
+    assert fit.holds
+
+
+def test_medians_far_from_a_line_do_not_hold():
+    assert not fit_of(
+        [sized(size, 1.0, wild) for size, wild in zip(BYTES, [1, 9, 1], strict=True)]
+    ).holds
+
+
+def test_blocking_saves_that_do_not_grow_have_no_limit():
+    fit = fit_of([sized(size, 1.0 / size, 0.1) for size in BYTES])
+    assert (fit.limit, fit.holds) == (None, False)
+
+
+def test_two_sizes_have_no_fit():
+    sizes = [sized(size, 1.0, 0.5) for size in (BYTES[0], BYTES[0], BYTES[1])]
+    assert fit_of(sizes) is None
+
+
+@pytest.mark.parametrize(("half", "flat"), [(0.02, False), (0.2, True)])
+def test_growth_within_the_noise_is_not_shown(half, flat):
+    """Medians that grow by a tenth, within intervals of 2 % or 20 % to each side."""
+    times = [
+        seconds_of([median * (1 - half), median, median * (1 + half)]) for median in (1, 1.05, 1.1)
+    ]
+    assert line_through(BYTES, times).flat == flat
+
+
+@pytest.mark.parametrize(
+    ("n", "low", "coverage"),
+    [
+        (1, 1, 0),
+        (2, 1, 0.5),
+        (3, 1, 0.75),
+        (5, 1, 0.9375),
+        (6, 1, 0.96875),
+        (9, 2, 0.9609375),
+        (12, 3, 0.9614),
+    ],
+)
+def test_the_interval_of_a_median_is_between_order_statistics(n, low, coverage):
+    found = seconds_of(random.Random(n).sample(range(1, n + 1), n))
+    assert (found.n, found.low, found.high) == (n, low, n + 1 - low)
+    assert found.coverage == pytest.approx(coverage, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_the_interval_holds_the_median_as_often_as_it_says():
+    draw = random.Random(0)
+    samples = [seconds_of([draw.expovariate(1) for _ in range(7)]) for _ in range(4000)]
+    held = sum(one.low <= 0.6931 <= one.high for one in samples) / len(samples)
+    assert held == pytest.approx(samples[0].coverage, abs=0.01)
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (2, 5), (4, 3), (5, 5)])
+def test_arrangements_are_those_of_brute_force(m, n):
+    counts = [0] * (m * n + 1)
+    for chosen in itertools.combinations(range(m + n), m):
+        counts[sum(place - rank for rank, place in enumerate(chosen))] += 1
+    assert arrangements(m, n) == counts
+
+
+@pytest.mark.parametrize("n", [5, 8, 70])
+def test_the_interval_is_that_of_the_rank_test(n):
+    """An end is where the test of scipy goes from rejecting to accepting."""
+    from scipy.stats import mannwhitneyu
+
+    draw = random.Random(n)
+    above = [draw.lognormvariate(0.3, 0.2) for _ in range(n)]
+    below = [draw.lognormvariate(0, 0.2) for _ in range(n)]
+    found = ratio_of(above, below)
+    method = "exact" if n <= 60 else "asymptotic"
+
+    def p(ratio):
+        moved = [value * ratio for value in below]
+        return mannwhitneyu(above, moved, method=method).pvalue
+
+    for end, out in ((found.low, 0.999999), (found.high, 1.000001)):
+        assert p(end * out) <= 0.051
+        assert p(end / out) > 0.049
+
+
+def test_a_ratio_is_the_median_of_all_pairs():
+    above, below = [2.0, 3.0, 8.0], [1.0, 2.0]
+    pairs = [one / other for one in above for other in below]
+    assert ratio_of(above, below).value == statistics.median(pairs)
+
+
+def test_three_repeats_of_each_kind_have_no_interval_and_four_have():
+    three, four = ratio_of([1, 2, 3], [4, 5, 6]), ratio_of([1, 2, 3, 4], [5, 6, 7, 8])
+    assert (three.low, three.high) == (None, None)
+    assert (four.low, four.high) == (1 / 8, 4 / 5)
+
+
+def test_what_is_saved_is_what_is_not_left():
+    left = ratio_of([1, 2, 3, 4], [5, 6, 7, 8])
+    saved = left.complement
+    assert (saved.value, saved.low, saved.high) == (1 - left.value, 1 - 4 / 5, 1 - 1 / 8)
+    assert ratio_of([1], [2]).complement.low is None
+
+
+ARRAY = {"dtype": "float32", "shape": [10, 10]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "count"),
+    [
+        ({"params": ARRAY}, 100),
+        ({"params": {"a": ARRAY, "b": ARRAY}, "opt_state": {"mu": ARRAY}, "step": "int"}, 200),
+        ({"params": ARRAY, "batch_stats": ARRAY}, 100),
+        ({"layer_0": ARRAY, "layer_1": {"w": ARRAY}}, 200),
+        ({"model": ARRAY, "optimizer": {"m": ARRAY}, "step": {"dtype": "int32", "shape": []}}, 100),
+        ({"scale": {"dtype": "float32", "shape": []}}, 1),
+    ],
+)
+def test_a_spec_is_counted_without_the_state_of_its_optimizer(spec, count):
+    assert parameters_in(CheckpointConfig(spec=spec).spec) == count
+
+
+@pytest.mark.parametrize("optimizer", ["none", "sgd", "adamw"])
+def test_a_preset_has_the_parameters_of_its_model(make_point, optimizer):
+    point = make_point(checkpoint=CheckpointConfig(model="llama-8b", optimizer=optimizer))
+    assert ParameterCounter()(point) == 8_030_261_248
+
+
+def test_a_point_whose_preset_is_a_spec_by_now_counts_the_same(make_point):
+    mesh = MeshConfig(mesh_axes=["fsdp"], ici_parallelism={"fsdp": 8})
+    checkpoint = CheckpointConfig(model="llama-8b", scale=0.1, optimizer="adamw")
+    point = make_point(checkpoint=checkpoint, mesh=mesh)
+    assert point.with_presets_expanded().checkpoint.model is None
+    counter = ParameterCounter()
+    assert counter(point) == counter(point.with_presets_expanded()) == 90_919_360
+
+
+@pytest.mark.parametrize("fields", [{}, {"path": "/there/is/one"}, {"spec": {"step": "int"}}])
+def test_what_nothing_tells_is_not_guessed(make_point, fields):
+    assert ParameterCounter()(make_point(checkpoint=CheckpointConfig(**fields))) is None
+
+
+@pytest.mark.slow
+def test_an_nnx_model_beside_the_suite_is_counted(make_point):
+    pytest.importorskip("flax")
+    suite = Path(__file__).parents[2] / "state" / "suite.yaml"
+    counter = ParameterCounter(str(suite))
+    many = make_point(checkpoint=CheckpointConfig(nnx="nnx_models:Many"))
+    assert counter(many) == 11 * 16 * 16  # neither statistics nor random keys
+
+
+@pytest.mark.slow
+def test_an_nnx_model_that_cannot_be_imported_is_not_counted(make_point):
+    assert ParameterCounter()(make_point(checkpoint=CheckpointConfig(nnx="nowhere:Model"))) is None
+
+
+FILES = ["async_study.html", "async_study.json", "async_study.md"]
+
+
+@pytest.mark.slow
+def test_three_files_are_written_and_what_they_were_made_from(make_sizes):
+    run = make_sizes()
+    before = {path.name for path in run.root.iterdir()}
+    publish_async_study(run)
+    assert sorted({path.name for path in run.root.iterdir()} - before) == [*FILES, "lineage.json"]
+    made = read_manifest(run).made
+    assert made["async_study.json"].inputs == {"records": made["records"].digest}
+    assert made["async_study.html"].inputs == {"async_study.json": made["async_study.json"].digest}
+
+
+@pytest.mark.slow
+def test_the_json_is_the_study(make_sizes):
+    run = make_sizes()
+    study = publish_async_study(run)
+    assert AsyncStudy.model_validate_json((run.root / "async_study.json").read_text()) == study
+
+
+@pytest.mark.slow
+def test_the_same_records_give_the_same_files(make_sizes):
+    run = make_sizes()
+    publish_async_study(run)
+    before = [(run.root / name).read_bytes() for name in FILES]
+    publish_async_study(run)
+    assert [(run.root / name).read_bytes() for name in FILES] == before
+
+
+def test_nothing_is_written_of_a_run_that_has_no_study(make_run, make_record):
+    run = make_run([make_record(times={"save": 1.0})])
+    with pytest.raises(UserError, match="no point has the option `async_enabled`"):
+        publish_async_study(run)
+    assert not list(run.root.glob("async_study.*"))

@@ -1,9 +1,13 @@
 """Points are ranked by their medians, and paired by round to say which tie."""
 
+import math
+
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.best import rank
+from orbax_bench_core.analysis.best import best, parse_goal, rank, separation
+from orbax_bench_core.analysis.best.observations import goal_value
+from orbax_bench_core.errors import UserError
 
 ROUNDS = 8
 
@@ -69,3 +73,70 @@ def test_values_that_never_vary_need_no_test():
 def test_points_without_values_are_left_out():
     assert [each.point_id for each in rank({"a": {0: 1.0}, "b": {}})] == ["a"]
     assert rank({}) == ()
+
+
+def logs(means, rounds, cv=0.05):
+    noise = np.random.default_rng(1).normal(0, cv, (rounds, len(means)))
+    return np.array(means) + noise + np.linspace(0, 1, rounds)[:, None]
+
+
+def test_more_noise_needs_more_rounds():
+    needed = [separation(np.zeros(4), 0, logs([0.0] * 4, 4, cv)).missing for cv in (0.1, 0.2, 0.4)]
+    assert needed == sorted(needed)
+    assert needed[0] < needed[2]
+
+
+def test_the_rounds_that_are_missing_bring_the_risk_down():
+    behind, few = np.array([0.0, 0.02, 0.1]), logs([0.0, 0.02, 0.1], 5, cv=0.2)
+    first = separation(behind, 0, few)
+    many = np.vstack([few - few.mean(axis=0)] * 200)[: 5 + first.missing] + behind
+    assert first.risk > 0.05
+    assert first.missing > 0
+    assert separation(behind, 0, many).risk < 0.06
+
+
+def test_a_single_round_leaves_everything_unknown():
+    found = separation(np.zeros(3), 0, logs([0.0] * 3, 1))
+    assert (found.risk, found.missing) == (None, None)
+
+
+def test_weights_add_up_to_one():
+    assert parse_goal("blocking=3, load=1").weights == {"blocking": 0.75, "load": 0.25}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "save=", "save=0", "save=-1", "save=nan", "save=2=3", "save,save", "a b", "save=x"]
+)
+def test_what_is_no_goal_is_refused_with_what_is_one(text):
+    with pytest.raises(UserError, match=r"--goal"):
+        parse_goal(text)
+
+
+def test_one_percent_of_a_measure_counts_by_its_weight():
+    goal = parse_goal("save=3,load=1")
+    before = goal_value(goal, {"save": 2.0, "load": 5.0})
+    after = goal_value(goal, {"save": 2.0, "load": 5.0 * 1.01**4})
+    assert math.isclose(after / before, 1.01)
+
+
+def test_a_repeat_without_a_measure_has_no_value():
+    assert goal_value(parse_goal("save,load"), {"save": 2.0}) is None
+
+
+def test_a_single_measure_keeps_its_unit():
+    assert (parse_goal("save").unit, parse_goal("bytes").unit, parse_goal("a,b").unit) == (
+        "s",
+        "B",
+        "",
+    )
+
+
+def test_a_goal_that_nobody_measured_is_refused_with_those_that_there_are(sweep):
+    folder = sweep({"use_ocdbt": (True, False)}, lambda _: 1.0, rounds=2)
+    with pytest.raises(UserError, match=r"no repeat has measured 'lod'.*load"):
+        best(folder, goal="lod")
+
+
+def test_without_a_goal_it_is_save(sweep):
+    folder = sweep({"use_ocdbt": (True, False)}, lambda _: 1.0, rounds=2)
+    assert best(folder).goal.text == "save"

@@ -3,13 +3,17 @@
 import csv
 import io
 import random
+import statistics
 
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.summary.aggregate import SummaryTable, summarize
+from orbax_bench_core.analysis.summary import SummaryTable, summarize
+from orbax_bench_core.analysis.summary.aggregate import RESIDENT, SummaryTable, summarize
+from orbax_bench_core.analysis.summary.hosts import HostFinder, stragglers_of
 from orbax_bench_core.analysis.summary.model import MetricSummary
-from orbax_bench_core.measure import BYTES, Sample
+from orbax_bench_core.config import Conditions
+from orbax_bench_core.measure import BYTES, TIME, Sample
 from orbax_bench_core.records import PEER_FAILED, ErrorInfo, repeats_of
 
 ERROR = ErrorInfo(type="ValueError", message="first")
@@ -254,3 +258,197 @@ def test_no_name_in_the_csv_is_a_formula_or_obeyed(make_record, name, cell):
 
 def test_the_csv_of_nothing_is_its_header():
     assert csv_of([]).count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("cache", "operation", "shares", "of_operation", "of_point"),
+    [
+        ("cold", "load", [0.0, 0.4], "claims to be cold, but up to 40%", None),
+        ("warm", "load", [1.0, 0.3], "claims to be warm, but only 30%", None),
+        ("cold", "load", [0.0, 0.05], None, None),
+        ("warm", "load", [1.0, 0.95], None, None),
+        ("cold", "save", [], None, "had no effect"),
+        ("warm", "save", [], None, None),
+    ],
+)
+def test_defect_8_the_summary_flags_what_is_not_as_cold_or_warm_as_it_claims(
+    make_record, make_point, cache, operation, shares, of_operation, of_point
+):
+    point = make_point(conditions=Conditions(cache=cache))
+    time = Sample(operation, 0, TIME, 1.0, "s")
+    records = [
+        make_record(point, n, samples=(time, Sample(operation, 0, RESIDENT, share, "ratio")))
+        for n, share in enumerate(shares)
+    ]
+    found = summarize(repeats_of(records or [make_record(point, samples=(time,))]))
+    flags = found.operations[0].flag, found.points[0].flag
+    for flag, wanted in zip(flags, (of_operation, of_point), strict=True):
+        assert wanted in flag if wanted else flag is None
+
+
+def lines_of(make_record, *hosts):
+    """Returns the lines on hosts, each given as its index and what it says of itself."""
+    finder = HostFinder()
+    for index, host in hosts:
+        finder.add(make_record(host=index, num_hosts=2, provenance={"host": host}))
+    return finder.found()
+
+
+def test_one_machine_that_was_started_once_is_no_news(make_record):
+    assert lines_of(make_record, (0, {"name": "a"}), (0, {"name": "a"})) == ()
+
+
+def test_each_host_is_named_with_its_place_and_what_came_in_between(make_record):
+    pod = {"name": "pod-1", "node": "gke-1", "node_pool": "v5e", "restarts": "2"}
+    lines = lines_of(
+        make_record,
+        (0, {"name": "a", "node": "a"}),
+        (1, pod),
+        (1, {"name": "pod-1b", "rejoined": "1"}),
+    )
+    again = "started again 2 times by its launcher, started again 1 time during the run"
+    assert lines == (
+        "host 0: a",
+        f"host 1: pod-1 (node gke-1, pool v5e) and pod-1b, {again}",
+    )
+
+
+def test_a_host_that_does_not_say_what_it_is_is_passed_over(make_record):
+    assert lines_of(make_record, (0, "unknown")) == ()
+
+
+STAGE = "2_save_breakdown/worker_io_s"
+
+
+@pytest.fixture
+def repeat(make_record):
+    """One repeat of `save`: (seconds, seconds in the stage) by host."""
+
+    def build(*hosts, index=0, **fields):
+        return [
+            make_record(
+                repeat=index,
+                host=host,
+                num_hosts=len(hosts),
+                samples=(
+                    Sample("save", 0, TIME, total, "s"),
+                    Sample("save", 0, STAGE, stage, "s"),
+                ),
+                **fields,
+            )
+            for host, (total, stage) in enumerate(hosts)
+        ]
+
+    return build
+
+
+def found(*repeats):
+    return list(stragglers_of(repeats).values())
+
+
+def test_the_host_that_is_slowest_most_often(repeat):
+    [straggler] = found(
+        repeat((1, 0), (2, 0), (1, 0)),
+        repeat((1, 0), (2, 0), (1, 0)),
+        repeat((3, 0), (2, 0), (1, 0)),
+    )
+    assert (straggler.host, straggler.slowest, straggler.repeats) == (1, 2, 3)
+
+
+def test_its_excess_is_over_the_median_host(repeat):
+    [straggler] = found(repeat((1.0, 0), (4.0, 0), (1.5, 0)))
+    assert straggler.excess_s == 2.5
+
+
+def test_the_stage_is_where_it_exceeded_the_median_host_by_most(repeat):
+    [straggler] = found(repeat((1.0, 0.2), (4.0, 3.0), (1.5, 0.4)))
+    assert straggler.stage == STAGE
+    assert straggler.stage_excess_s == pytest.approx(2.6)
+
+
+def test_a_single_host_has_no_straggler(repeat):
+    assert found(repeat((1.0, 0.5))) == []
+
+
+def test_an_operation_counts_by_its_slowest_host(repeat):
+    summary = summarize(
+        repeats_of([*repeat((1.0, 0), (3.0, 0)), *repeat((2.0, 0), (1.0, 0), index=1)])
+    )
+    [operation] = summary.operations
+    assert (operation.time.n, operation.time.minimum, operation.time.maximum) == (2, 2.0, 3.0)
+    assert operation.straggler is not None
+
+
+def test_metrics_keep_every_host(repeat):
+    summary = summarize(repeats_of(repeat((1.0, 0), (3.0, 0))))
+    [time] = [metric for metric in summary.metrics if metric.metric == TIME]
+    assert (time.n, time.hosts, time.mean) == (2, 2, 2.0)
+
+
+def test_defect_21_a_repeat_that_lacks_a_host_is_never_aggregated(repeat):
+    summary = summarize(repeats_of(repeat((1.0, 0), (3.0, 0))[:1]))
+    assert summary.operations == []
+    [point] = summary.points
+    assert (point.passed, point.failed) == (0, 1)
+    assert point.reason == "no record of host(s) 1"
+
+
+def test_a_duration_that_is_not_of_work_is_no_stage(make_record):
+    waited = "2_save_breakdown/duration_since_last_save_s"
+    hosts = [
+        make_record(
+            host=host,
+            num_hosts=2,
+            samples=(
+                Sample("save", 0, TIME, 1.0 + host, "s"),
+                Sample("save", 0, waited, host, "s"),
+            ),
+        )
+        for host in (0, 1)
+    ]
+    [straggler] = found(hosts)
+    assert straggler.stage is None
+
+
+@pytest.fixture
+def table(make_record):
+    """Returns the lines of the summary of repeats with values of their own, and these values."""
+
+    def make(*scales, uneven=False):
+        draw = random.Random(len(scales))
+        values = [draw.lognormvariate(0, 1) * scale for scale in scales]
+        more = (Sample("save", 0, "x/y", 1.0, ""),) if uneven else ()
+        records = [
+            make_record(repeat=n, samples=(Sample("save", 0, "a/b", value, "s"), *more[:n]))
+            for n, value in enumerate(values)
+        ]
+        file = io.BytesIO()
+        summary = SummaryTable(file)
+        summarize(repeats_of(records), summary)
+        summary.end()
+        return file.getvalue().decode().splitlines(), values
+
+    return make
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("scales", [(1,), (1, 1), (1,) * 7, (1e-9, 1, 1e20), (0, 1, -1), (-0.0, 1)])
+def test_numbers_are_those_of_the_standard_library(table, scales, uneven):
+    lines, values = table(*scales, uneven=uneven)
+    found = [float(text) for text in lines[1].split(",")[-7:]]
+    cuts = (
+        statistics.quantiles(values, n=100, method="inclusive") if len(values) > 1 else values * 99
+    )
+    low, high = cuts[24], cuts[74]
+    assert found[:2] == [statistics.fmean(values), statistics.median(values)]
+    assert found[2:5] == pytest.approx([low, high, cuts[98]], rel=1e-12)
+    assert found[5:] == [min(values), max(values)]
+    assert lines[1].split(",")[-7:] == [repr(number) for number in found]
+
+
+def test_repeats_without_a_sample_have_no_line(make_record):
+    file = io.BytesIO()
+    summary = SummaryTable(file)
+    summarize(repeats_of([make_record(samples=())]), summary)
+    summary.end()
+    assert file.getvalue().count(b"\n") == 1

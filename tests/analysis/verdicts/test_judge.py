@@ -1,5 +1,7 @@
 """From the records of a paired run to its verdicts: what is judged, and what is not."""
 
+import datetime
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from orbax_bench_core.analysis.verdicts.paired import (
     judge_run,
     needs_more,
     report,
+    version_differences,
 )
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import ErrorInfo, RunInfo, repeats_of
@@ -261,3 +264,55 @@ def test_an_arm_that_failed_every_time_was_not_measured(make_verdicts):
     assert make_verdicts("p", attempts=attempts).unmeasured
     attempts["candidate"]["failed"] = 9
     assert not make_verdicts("p", attempts=attempts).unmeasured
+
+
+NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(("apart_s", "beside"), [(0, True), (100, False)])
+def test_a_note_says_that_pairs_shared_their_machine(
+    make_record, make_point, make_run, apart_s, beside
+):
+    records = []
+    for number in range(2):
+        point = make_point(options={"number": number})
+        pair = Pair(baseline=point, candidate=point)
+        for index, arm in enumerate(("baseline", "candidate")):
+            record = make_record(
+                pair,
+                index,
+                times={"save": 1.0},
+                arm=arm,
+                block=0,
+                started_at=NOON + datetime.timedelta(seconds=number * apart_s + 2 * index),
+                worker=f"a:{number}:1",
+                provenance={"host": {"name": "a"}},
+            )
+            records.append(record)
+    report = judge_run(make_run(records))
+    assert any("4 repeats of 4 arms were not alone" in note for note in report.notes) == beside
+
+
+def record(make_record, arm, **versions):
+    return make_record(arm=arm, provenance={"versions": versions})
+
+
+def test_what_differs_is_named_and_what_is_equal_is_not(make_record):
+    records = [
+        record(make_record, "baseline", jax="0.9.0", numpy="2.0"),
+        record(make_record, "candidate", jax="0.10.2", numpy="2.0"),
+    ]
+    assert version_differences(records) == ("jax: 0.9.0 in the baseline, 0.10.2 in the candidate",)
+
+
+def test_one_arm_alone_differs_from_nothing(make_record):
+    assert version_differences([record(make_record, "baseline", jax="0.9.0")]) == ()
+
+
+def test_an_arm_that_changed_on_the_way_shows_both(make_record):
+    records = [
+        record(make_record, "baseline", jax="1"),
+        record(make_record, "baseline", jax="2"),
+        record(make_record, "candidate", jax="2"),
+    ]
+    assert version_differences(records) == ("jax: 1 and 2 in the baseline, 2 in the candidate",)

@@ -5,6 +5,14 @@ import math
 import pytest
 
 from orbax_bench_core.analysis.verdicts import words
+from orbax_bench_core.analysis.verdicts.headlines import (
+    headline,
+    nearest_to_trouble,
+    primary_first,
+    worst_first,
+)
+from orbax_bench_core.analysis.verdicts.model import Unmatched
+from orbax_bench_core.analysis.verdicts.words import unmatched_line
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.gate import Verdict
 from orbax_bench_core.sweep import PairDesign
@@ -119,3 +127,124 @@ def test_the_rules_state_looks_and_what_single_operations_have_different():
 def test_a_verdict_names_the_noise_of_processes_that_is_left_open(make_verdicts, workers, said):
     design = PairDesign(workers=workers, left_open=0.04)
     assert said in words.processes(make_verdicts("p", design=design))
+
+
+def test_the_worst_points_come_first_and_others_stay_as_they_were(make_operation, make_verdicts):
+    a, b = make_verdicts("a"), make_verdicts("b")
+    regressed = make_verdicts("r", make_operation(word="REGRESSION"))
+    unpaired = make_verdicts("u", make_operation(word="REGRESSION"), mode="unpaired")
+    failed = make_verdicts("f", make_operation(word="INCONCLUSIVE"), failed=True)
+    undecided = make_verdicts("i", make_operation(word="INCONCLUSIVE"))
+    given = [b, undecided, a, unpaired, failed, regressed]
+    assert worst_first(given) == [regressed, unpaired, failed, undecided, b, a]
+
+
+def test_primary_operations_come_first(make_operation, make_verdicts):
+    point = make_verdicts(
+        "p", make_operation("z", primary=False), make_operation("b"), make_operation("a")
+    )
+    assert [found.operation for found in primary_first(point)] == ["b", "a", "z"]
+
+
+@pytest.mark.parametrize(
+    ("others", "nearest"),
+    [
+        ([("a", "PASS", 1.1), ("b", "PASS", 1.2)], "b"),
+        ([("a", "REGRESSION", 1.1), ("b", "PASS", 1.2)], "a"),
+        ([("a", "INCONCLUSIVE", 1.0), ("b", "PASS", 1.2)], "a"),
+        ([("a", "INCONCLUSIVE", 1.3), ("b", "INCONCLUSIVE", None)], "b"),
+        ([("a", "INCONCLUSIVE", 1.3), ("b", "INCONCLUSIVE", math.nan)], "b"),
+    ],
+)
+def test_the_nearest_to_trouble(make_operation, make_verdicts, others, nearest):
+    found = nearest_to_trouble(make_verdicts("p", *(make_operation(*other) for other in others)))
+    assert found is not None
+    assert found.operation == nearest
+
+
+def test_what_decides_nothing_is_not_near_trouble(make_operation, make_verdicts):
+    point = make_verdicts("p", make_operation("a", "REGRESSION", primary=False))
+    assert nearest_to_trouble(point) is None
+
+
+def test_a_regression_is_told_with_its_ratio_and_interval(
+    make_operation, make_verdicts, make_report
+):
+    report = make_report(make_verdicts("p[a=1]", make_operation("save", "REGRESSION", 1.21)))
+    assert headline(report) == (
+        "save takes [1.163–1.259] times as long in p[a=1], best guess 1.210x."
+    )
+
+
+def test_the_worst_paired_regression_is_told_and_the_others_are_counted(
+    make_operation, make_verdicts, make_report
+):
+    report = make_report(
+        make_verdicts("u", make_operation("save", "REGRESSION", 3.0), mode="unpaired"),
+        make_verdicts("p", make_operation("save", "REGRESSION", 1.2)),
+        make_verdicts("q", make_operation("load", "REGRESSION", 1.4), make_operation("save")),
+    )
+    said = headline(report)
+    assert said.startswith("load takes [1.345–1.457] times as long in q, best guess 1.400x.")
+    assert said.endswith("In all, 3 primary operations regressed, in 3 of 3 points.")
+
+
+def test_a_pass_tells_what_is_ruled_out(make_operation, make_verdicts, make_report):
+    point = make_verdicts("p", make_operation("save"), make_operation("x", primary=False))
+    assert headline(make_report(point)) == (
+        "A slow-down of 15 % or more is ruled out for 1 primary operation of 1 point. Stalls and "
+        "failed attempts were not looked at."
+    )
+
+
+def test_a_pass_with_a_floor_rules_out_the_larger_of_both_limits(
+    make_operation, make_verdicts, make_report
+):
+    point = make_verdicts("p", make_operation("save"))
+    said = headline(make_report(point, gate=GateConfig(min_effect_s=0.002)))
+    assert said.startswith("A slow-down of 15 % or more that is 2 ms or more as well is ruled out")
+
+
+def test_a_pass_with_several_margins_states_none(make_operation, make_verdicts, make_report):
+    point = make_verdicts("p", make_operation("save"), make_operation("load"))
+    report = make_report(point, gate=GateConfig(metrics={"load": {"margin": 0.3}}))
+    assert headline(report).startswith("A slow-down as large as its margin is ruled out")
+
+
+def test_no_verdict_is_said_to_be_no_pass(make_operation, make_verdicts, make_report):
+    report = make_report(
+        make_verdicts("a"),
+        make_verdicts("p", make_operation("save", "INCONCLUSIVE", 1.06)),
+        make_verdicts("f", make_operation("save", "INCONCLUSIVE", None), failed=True),
+    )
+    assert headline(report) == (
+        "2 of 3 points have no verdict, which is not a pass. In 1 point an arm failed. "
+        "The highest ratio is within [1.018–1.103], best guess 1.060x (save)."
+    )
+
+
+def test_runs_apart_are_told_to_prove_nothing(make_operation, make_verdicts, make_report):
+    point = make_verdicts("p", make_operation("save", "REGRESSION", 1.3), mode="unpaired")
+    assert headline(make_report(point)).endswith("this is a warning, no proof.")
+
+
+def test_nothing_to_compare_is_said(make_report):
+    said = headline(make_report(word="INCONCLUSIVE"))
+    assert said == "No point is in both arms, so that nothing was compared."
+
+
+def test_a_point_without_operations_is_told_of(make_verdicts, make_report):
+    point = make_verdicts().model_copy(update={"operations": (), "word": "INCONCLUSIVE"})
+    assert headline(make_report(point)).startswith("1 of 1 point has no verdict")
+
+
+def test_a_point_without_a_partner_is_told_with_what_differs():
+    found = Unmatched(side="baseline", point="p 12", differs=("a: 1, there 2", "mesh: x"))
+    assert unmatched_line(found) == (
+        "only in the baseline: p 12 (the nearest point of the other side differs in "
+        "a: 1, there 2; mesh: x)"
+    )
+
+
+def test_a_point_like_no_other_has_no_difference_to_tell():
+    assert unmatched_line(Unmatched(side="candidate", point="p")) == "only in the candidate: p"

@@ -1,12 +1,19 @@
-"""A history in the terminal."""
+"""A history in the terminal, on its page, and as trends."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
 
+from orbax_bench_core.analysis.history import view
+from orbax_bench_core.analysis.history.model import PastRun, PastSeries
+from orbax_bench_core.analysis.history.trend import trend_plot
 from orbax_bench_core.analysis.history.view import history_document
-from orbax_bench_core.document import print_document
+from orbax_bench_core.analysis.history.words import release_and_code
+from orbax_bench_core.document import print_document, to_html
+from tests.conftest import NOON
+from tests.support.pages import assert_whole
 
 
 @pytest.fixture
@@ -94,3 +101,91 @@ def test_nothing_at_all_can_be_shown(said, build, make_run, make_record):
     text = said(build([make_run([make_record(status="skipped")])]))
     assert "passed over:" in text
     assert "1 run, 0 series." in text
+
+
+@pytest.fixture
+def page(once, changed):
+    return once("the page of a changed history", lambda: to_html(history_document(changed)))
+
+
+@pytest.mark.parametrize("name", ["changed", "separate"])
+def test_the_page_is_whole_and_needs_nothing_else(request, name):
+    assert_whole(to_html(history_document(request.getfixturevalue(name))))
+
+
+def test_a_name_cannot_break_the_page(page):
+    assert "<script>alert" not in page
+    assert "kind=&lt;script&gt;alert(1)" in page
+
+
+def test_each_series_has_a_figure_and_its_runs(page):
+    assert page.count("<svg") == 1
+    assert all(f"run{day:03}" in page for day in range(20))
+
+
+def test_a_change_is_told_with_its_versions_and_runs(page):
+    assert "orbax-checkpoint: 0.12.7 → 0.12.8" in page
+    assert "(between run run011 and run run012)" in page
+
+
+def test_the_figure_tells_the_change_in_percent(page):
+    drawing = re.search(r"<svg.*?</svg>", page, re.DOTALL)[0]
+    assert re.search(r">\+(?:19|20|21)[.\d]* %<", drawing)
+
+
+def test_very_many_series_have_figures_only_of_the_first(changed, monkeypatch):
+    monkeypatch.setattr(view, "MOST_FIGURES", 2)
+    many = changed.model_copy(update={"series": changed.series * 5})
+    text = to_html(history_document(many))
+    assert text.count("<svg") == 2
+    assert "The first 2 series have figures" in text
+
+
+def past(value, *, code="unknown", **ran):
+    return PastRun(
+        run_id="r", place="p", began_at=NOON, value=value, low=value, high=value, n=5,
+        ran=ran, code=code,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def height():
+    """Returns how far up each run of a series stands, in percent."""
+
+    def of(values):
+        series = PastSeries(
+            point_id="i", point="p", operation="save", kind="ratio", baseline="", candidate="",
+            primary=True, runs=tuple(past(value) for value in values),
+        )  # fmt: skip
+        dots = [mark for mark in trend_plot(series).marks if mark.shape == "dots"]
+        return [100 - mark.at[0][1] for mark in dots]
+
+    return of
+
+
+def test_a_step_that_has_not_been_flagged_yet_is_as_high_as_it_is(height):
+    *_, good, bad, worse = height([1.0, 1.01] * 5 + [1.02, 3.9, 4.1])
+    assert good < 25
+    assert bad > 75
+    assert worse > bad
+
+
+def test_the_first_slow_night_is_seen(height):
+    *before, last = height([1.0, 1.02, 0.99] * 4 + [4.0])
+    assert max(before) < 20
+    assert last > 80
+
+
+def test_one_outlier_does_not_flatten_the_rest(height):
+    found = height([1.0, 1.1, 1.2, 1.1, 40.0, 1.0, 1.2, 1.0])
+    assert max(found) - min(found) > 60
+    assert max(*found[:4], *found[5:]) - min(found) > 30
+
+
+def test_the_code_under_test_is_named_and_our_own_commit_only_without_it():
+    ran = {"orbax-checkpoint": "0.12.8", "commit": "c0ffee"}
+    assert (
+        release_and_code(past(1.0, code="00290e1f963c", **ran)) == "orbax 0.12.8, code 00290e1f963c"
+    )
+    unknown = past(1.0, code="unknown (no repository)", **ran)
+    assert release_and_code(unknown) == "orbax 0.12.8, commit c0ffee"

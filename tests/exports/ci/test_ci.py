@@ -1,10 +1,10 @@
-"""JUnit XML of verdicts, read as its consumers read it."""
+"""What a CI system reads: JUnit's XML, and the summary of a step."""
 
 import xml.etree.ElementTree as ET
 
 import pytest
 
-from orbax_bench_core.exports.ci import junit_xml
+from orbax_bench_core.exports.ci import append_step_summary, junit_xml
 
 ATTRIBUTES = {
     "testsuites": {"name", "tests", "failures", "errors", "skipped", "time"},
@@ -115,3 +115,23 @@ def test_characters_that_xml_cannot_hold_are_replaced(make_report, make_verdicts
 def test_characters_that_a_terminal_obeys_are_written_out(make_report, make_verdicts):
     root = ET.fromstring(junit_xml(make_report(make_verdicts("p\x9b2J\u202eq\u2028"))))
     assert root.find(".//testcase").attrib["classname"] == "p\\x9b2J\\u202eq\\u2028"
+
+
+def test_text_is_added_to_what_is_there(tmp_path):
+    page = tmp_path / "summary"
+    for text in ("# first\n", "# second"):
+        append_step_summary(text, str(page))
+    assert page.read_text() == "# first\n\n# second\n\n"
+
+
+def test_more_than_github_shows_is_cut_between_characters(tmp_path):
+    page = tmp_path / "summary"
+    append_step_summary("–" * 500_000, str(page))
+    data = page.read_bytes()
+    assert len(data) <= 1024 * 1024
+    assert data.decode().endswith("the rest is in verdicts.md of the run directory.\n")
+
+
+def test_a_page_that_cannot_be_written_is_an_error(tmp_path):
+    with pytest.raises(OSError, match="summary"):
+        append_step_summary("text", str(tmp_path / "none" / "summary"))

@@ -1,11 +1,13 @@
-"""Looking up the noise of a point that was measured, or of the nearest that was."""
+"""Noise passports: look-ups and files."""
 
 import datetime
 
 import pytest
 
-from orbax_bench_core.analysis.noise import Passport
-from orbax_bench_core.analysis.noise.passport import Noise, size_class
+from orbax_bench_core.analysis.noise import Passport, find, load, save
+from orbax_bench_core.analysis.noise.measure import from_records
+from orbax_bench_core.analysis.noise.passport import Noise, default_path, size_class
+from orbax_bench_core.errors import UserError
 from tests.analysis.noise.conftest import MIB, checkpoint
 
 
@@ -88,3 +90,38 @@ def test_other_storage_and_other_machines_say_nothing(passport, make_point, aske
 def test_another_operation_says_nothing(passport, make_point):
     point = make_point(checkpoint=checkpoint(64 * MIB))
     assert passport({"sigma": 0.1}).entry(point, "load") is None
+
+
+@pytest.fixture
+def kept(noisy_records):
+    """A passport with one entry."""
+    return from_records(noisy_records(0.1, n=40))
+
+
+def test_what_is_saved_is_loaded(kept, tmp_path):
+    save(kept, str(tmp_path / "new" / "passport.json"))
+    assert load(str(tmp_path / "new" / "passport.json")) == kept
+
+
+def test_the_users_own_is_found_where_it_exists(kept, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert find(None) is None
+    save(kept, str(default_path()))
+    assert find(None) == kept
+
+
+def test_the_one_that_is_named_must_exist(tmp_path):
+    with pytest.raises(UserError, match="write one with `orbax-bench calibrate DIR --save "):
+        find(str(tmp_path / "none.json"))
+
+
+def test_a_file_of_another_kind_is_told_without_a_key(tmp_path):
+    (tmp_path / "suite.yaml").write_text("suite_name: s")
+    with pytest.raises(UserError, match="not a noise passport of schema version 1: Invalid JSON"):
+        load(str(tmp_path / "suite.yaml"))
+
+
+def test_another_file_is_refused(tmp_path):
+    (tmp_path / "other.json").write_text('{"schema_version": 2}')
+    with pytest.raises(UserError, match="not a noise passport of schema version 1"):
+        load(str(tmp_path / "other.json"))
