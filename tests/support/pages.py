@@ -6,20 +6,36 @@ import re
 _VOID = {"meta", "br", "use", "path", "rect"}
 
 
-class _Nesting(html.parser.HTMLParser):
-    """Checks that every element that is opened is closed in its order."""
+class Outline(html.parser.HTMLParser):
+    """Collects tags, ids, addresses and text, and checks that elements are closed in their order.
 
-    def __init__(self):
+    `open` has the elements that are not closed.
+    """
+
+    def __init__(self, page):
         super().__init__()
-        self.open = []
+        self.tags, self.open, self.text, self.addresses, self.ids = [], [], "", [], []
+        self.feed(page)
+        self.close()
 
     def handle_starttag(self, tag, attrs):
+        self.handle_startendtag(tag, attrs)
         if tag not in _VOID:
             self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        found = dict(attrs)
+        self.ids += [found["id"]] if "id" in found else []
+        self.addresses += [found[key] for key in ("src", "href", "xlink:href") if key in found]
 
     def handle_endtag(self, tag):
         if tag not in _VOID:
             assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.text += data.replace("\xa0", " ")
 
 
 def assert_whole(text):
@@ -27,8 +43,6 @@ def assert_whole(text):
 
     It may link to files beside it.
     """
-    checker = _Nesting()
-    checker.feed(text)
-    assert checker.open == []
+    assert Outline(text).open == []
     linked = re.sub(r"""<a href="(?!\w+:|/)[^"]*">""", "", text)
     assert not re.search(r"""(?:src|href)=["'](?!#)""", linked)

@@ -1,13 +1,17 @@
-"""Noise passports: look-ups and files."""
+"""Noise passports: look-ups, files, and what they forecast of a comparison."""
 
 import datetime
 
 import pytest
 
-from orbax_bench_core.analysis.noise import Passport, find, load, save
-from orbax_bench_core.analysis.noise.measure import from_records
+from orbax_bench_core.analysis.noise import Passport, find, forecast, load, save
+from orbax_bench_core.analysis.noise.forecasts import expected, process_noise
+from orbax_bench_core.analysis.noise.measure import Component, from_records
 from orbax_bench_core.analysis.noise.passport import Noise, default_path, size_class
+from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.provenance import host_provenance, storage_provenance
+from orbax_bench_core.sweep import ProcessNoise
 from tests.analysis.noise.conftest import MIB, checkpoint
 
 
@@ -125,3 +129,106 @@ def test_another_file_is_refused(tmp_path):
     (tmp_path / "other.json").write_text('{"schema_version": 2}')
     with pytest.raises(UserError, match="not a noise passport of schema version 1"):
         load(str(tmp_path / "other.json"))
+
+
+GATE = GateConfig()
+
+
+@pytest.fixture
+def expect(noisy_records):
+    """Returns what to expect of a point whose saves have a known sigma."""
+
+    def make(sigma):
+        records = noisy_records(sigma)
+        return expected(records[0].point, GATE, from_records(records))
+
+    return make
+
+
+def test_a_quiet_point_takes_the_first_look(expect):
+    found = expect(0.02)
+    assert (found.operations, found.chance) == (10, 1.0)
+    assert found.minutes == pytest.approx(2 * 10 * 3 / 60)
+
+
+@pytest.mark.slow
+def test_noise_takes_longer_and_finds_less(expect):
+    quiet, noisy = expect(0.02), expect(0.4)
+    assert noisy.operations > 30
+    assert noisy.chance < 0.9
+    assert noisy.detectable > quiet.detectable
+
+
+@pytest.mark.slow
+def test_the_noisiest_primary_operation_decides(noisy_records):
+    records = noisy_records(0.02)
+    passport = from_records(records)
+    noisy = passport.noise[0].model_copy(update={"operation": "load", "sigma": 0.4})
+    both = passport.model_copy(update={"noise": (*passport.noise, noisy)})
+    assert expected(records[0].point, GATE, both).operation == "load"
+
+
+def test_of_what_is_not_known_nothing_is_expected(noisy_records, make_point):
+    passport = from_records(noisy_records(0.1))
+    assert expected(make_point(checkpoint=checkpoint(MIB)), GATE, passport) is None
+
+
+@pytest.fixture
+def here(noisy_records, tmp_path):
+    """The records of a run as if it had been made on this machine, into `tmp_path`."""
+    return noisy_records(
+        0.02,
+        storage=storage_provenance(str(tmp_path)),
+        host=host_provenance()["host"],
+    )
+
+
+def test_a_forecast_is_for_all_points_together(here, tmp_path, make_point):
+    point = here[0].point
+    said = forecast([point, point], GATE, from_records(here), str(tmp_path))
+    assert said.startswith("A verdict will probably take 10 operations per arm and point, 2 min")
+    assert "100 % of such comparisons end in a verdict" in said
+
+
+def test_points_that_are_not_known_count_like_the_others(here, tmp_path, make_point):
+    points = [here[0].point, make_point(checkpoint=checkpoint(MIB))]
+    assert ", 2 min in all" in forecast(points, GATE, from_records(here), str(tmp_path))
+
+
+def test_a_forecast_for_other_storage_says_that_nothing_is_known(here):
+    said = forecast([here[0].point], GATE, from_records(here), "gs://bucket/run")
+    assert "knows nothing like these points on gs" in said
+
+
+def test_arms_with_workers_of_their_own_take_the_looks_of_lives(noisy_records):
+    records = noisy_records(0.02)
+    gate = GateConfig(lives="always")
+    found = expected(records[0].point, gate, from_records(records))
+    assert found.operations == 16
+
+
+@pytest.mark.slow
+def test_process_noise_that_is_known_is_counted(noisy_records):
+    records, gate = noisy_records(0.05), GateConfig(lives="always")
+    passport = from_records(records)
+    tau = Component(estimate=0.1, low=0.05, high=0.2, p_value=0.0, workers=40, rounds=2)
+    known = passport.noise[0].model_copy(update={"tau": tau})
+    noisy = expected(records[0].point, gate, passport.model_copy(update={"noise": (known,)}))
+    assert noisy.detectable > expected(records[0].point, gate, passport).detectable
+
+
+def test_what_a_passport_knows_of_processes_is_the_worst_of_the_primary(noisy_records):
+    records = noisy_records(0.05)
+    passport = from_records(records)
+    point = records[0].point
+    assert process_noise(point, GATE, passport) == ProcessNoise()
+    tau = Component(estimate=0.0, low=0.0, high=0.008, p_value=0.5, workers=40, rounds=2)
+    ratio = tau.model_copy(update={"low": 0.02, "high": 0.1})
+    save = passport.noise[0].model_copy(update={"tau": tau, "interaction": ratio})
+    load = save.model_copy(update={"operation": "load", "tau": None})
+    known = passport.model_copy(update={"noise": (save,)})
+    assert process_noise(point, GATE, known) == ProcessNoise(
+        offset_high=0.008, interaction_low=0.02, interaction_high=0.1
+    )
+    half = passport.model_copy(update={"noise": (save, load)})
+    assert process_noise(point, GATE, half).offset_high is None

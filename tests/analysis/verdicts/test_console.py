@@ -110,12 +110,6 @@ def test_a_verdict_has_its_colour_beside_its_mark_and_word(
     assert re.search(marked, shown(report, terminal=True))
 
 
-def test_a_log_has_no_colours(eventful):
-    file = io.StringIO()
-    print_document(verdicts_document(eventful), Console(file=file, width=80))
-    assert "\x1b" not in file.getvalue()
-
-
 def test_a_wide_terminal_has_advice_in_a_column(eventful):
     assert "what to do" in plain(eventful, width=140, terminal=True)
 
@@ -155,12 +149,3 @@ def test_a_few_points_that_pass_are_shown_in_full(make_verdicts, make_report):
     text = plain(make_report(make_verdicts("p")))
     assert "points pass" not in text
     assert "advice on save" in text
-
-
-def test_no_points_at_all_are_told(make_report):
-    assert "nothing was compared" in plain(make_report(word="INCONCLUSIVE"))
-
-
-def test_a_point_without_operations_is_shown(make_verdicts, make_report):
-    point = make_verdicts("p").model_copy(update={"operations": (), "reason": "nothing ran"})
-    assert "nothing ran" in plain(make_report(point), width=140, terminal=True)

@@ -6,12 +6,21 @@ import json
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.analysis.verdicts import VerdictReport, headline, verdicts_document
+from orbax_bench_core.analysis.verdicts import (
+    VerdictReport,
+    headline,
+    verdicts_document,
+    write_verdicts,
+)
 from orbax_bench_core.analysis.verdicts.words import attempts, finding
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.document import print_document, to_html, to_markdown
+from orbax_bench_core.exit_codes import exit_code
+from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.gate import FailureVerdict, StallVerdict
-from orbax_bench_core.records import FirstAttempts
+from orbax_bench_core.records import FirstAttempts, RunDirectory
+from orbax_bench_core.steps.pipeline import enforce_verdict
+from orbax_bench_core.sweep import BUILTINS, system_of
 
 
 def stalls(candidate=0, baseline=0, operations=16, bound=0.17, word="PASS", **fields):
@@ -73,10 +82,6 @@ def test_a_regression_by_stalls_says_so(stalling):
     )
 
 
-def test_a_regression_of_the_typical_time_says_so(make_operation):
-    assert finding(make_operation(word="REGRESSION")) == "REGRESSION of the typical time."
-
-
 def test_a_limit_on_stalls_that_is_not_shown_is_told(make_operation):
     reason = "stalls of up to 26 % of operations cannot be excluded, and max_stalls is 10 %"
     verdict = {"stalls": stalls(bound=0.26, word="INCONCLUSIVE"), "endpoint": "stalls"}
@@ -129,6 +134,16 @@ def test_a_headline_names_the_largest_share(make_operation, make_verdicts, make_
     many = make_operation(verdict={"stalls": stalls(operations=60, bound=0.049)})
     report = make_report(make_verdicts("p", many), make_verdicts("q", few))
     assert "Stalls of up to 26 % of operations cannot be excluded." in headline(report)
+
+
+def test_every_view_tells_of_nothing_to_compare_and_of_a_point_without_operations(
+    make_verdicts, make_report, undrawn
+):
+    for name, text in views(make_report(word="INCONCLUSIVE")).items():
+        assert "nothing was compared" in text, name
+    point = make_verdicts("p").model_copy(update={"operations": (), "reason": "nothing ran"})
+    for name, text in views(make_report(point)).items():
+        assert "nothing ran" in text, name
 
 
 @pytest.mark.slow
@@ -230,3 +245,52 @@ def test_the_rules_say_what_decides_of_a_class_of_its_own(make_verdicts, make_re
         verdicts_document(make_report(make_verdicts("p"), gate=gate)), figures=None
     )
     assert ("the first 3 that it measures" in document) != own
+
+
+SYSTEMS = {"baseline": "PyTorch DCP", "candidate": "Orbax"}
+
+
+@pytest.fixture
+def study(make_report, make_verdicts, make_operation):
+    saves = make_operation("save", "REGRESSION", 2.1, width=0.13)
+    loads = make_operation("load", "INCONCLUSIVE", 1.04, width=0.2)
+    return make_report(make_verdicts("save_restore", saves, loads, systems=SYSTEMS))
+
+
+def test_the_headline_is_a_sentence_beside_what_was_published(study):
+    said = headline(study)
+    assert said.startswith(
+        "Orbax saves in 2.1x the time of PyTorch DCP [1.8–2.4]; Orbax loads in 1x the time of "
+        "PyTorch DCP [0.85–1.3]. Published"
+    )
+    assert "up to 3.5 times and loads up to 2 times as fast as PyTorch" in said
+
+
+def test_no_output_calls_it_a_regression(study):
+    file = io.StringIO()
+    print_document(verdicts_document(study), Console(file=file, width=120))
+    document = verdicts_document(study)
+    for text in (file.getvalue(), to_markdown(document), junit_xml(study).decode()):
+        assert "REGRESSION" not in text.partition("The rules that were applied")[0]
+    assert "COMPARED" in file.getvalue()
+    assert "slower" in file.getvalue()
+    assert "not told apart" in file.getvalue()
+    assert "<title>COMPARED" in to_html(document)
+
+
+def test_it_ends_well_and_a_pipeline_goes_on(study, tmp_path):
+    assert exit_code(study.outcome) == 0
+    write_verdicts(RunDirectory(str(tmp_path)), study)
+    enforce_verdict("REGRESSION", verdicts=str(tmp_path / "verdicts.json"))
+
+
+def test_an_arm_that_failed_is_no_answer(make_report, make_verdicts):
+    failed = make_verdicts("p", word="INCONCLUSIVE", failed=True, reason="x", systems=SYSTEMS)
+    assert exit_code(make_report(failed).outcome) != 0
+
+
+def test_a_benchmark_names_what_it_saves_with():
+    names = {name: system_of(name) for name in BUILTINS}
+    assert names["pytorch_dcp"] == "PyTorch DCP"
+    assert names["save_restore"] == names["pytree_checkpoint"] == "Orbax"
+    assert system_of("my_module.Mine") == ""

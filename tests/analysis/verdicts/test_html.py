@@ -1,6 +1,5 @@
 """The HTML page of a comparison."""
 
-import html.parser
 import math
 import re
 
@@ -9,47 +8,13 @@ import pytest
 from orbax_bench_core.analysis.verdicts.view import MOST_POINTS, verdicts_document
 from orbax_bench_core.document import to_html
 from orbax_bench_core.gate import SeriesHealth
+from tests.support.pages import Outline
 
 NAME = "save_restore[kind=<script>alert(1)</script>|[red]&amp; *x* `y`]"
-VOID = ("meta",)
 
 
 def verdicts_html(report):
     return to_html(verdicts_document(report))
-
-
-class Outline(html.parser.HTMLParser):
-    """Collects tags, ids, addresses and text, and checks that every tag is closed."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.open, self.text, self.addresses, self.ids = [], [], "", [], []
-
-    def handle_starttag(self, tag, attributes):
-        self.handle_startendtag(tag, attributes)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append(tag)
-        found = dict(attributes)
-        self.ids += [found["id"]] if "id" in found else []
-        self.addresses += [found[key] for key in ("src", "href", "xlink:href") if key in found]
-
-    def handle_endtag(self, tag):
-        if tag not in VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] not in ("style", "script"):
-            self.text += data.replace("\xa0", " ")
-
-
-def outline(page):
-    found = Outline()
-    found.feed(page)
-    found.close()
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +24,7 @@ def page(eventful):
 
 @pytest.fixture(scope="module")
 def found(page):
-    return outline(page)
+    return Outline(page)
 
 
 @pytest.mark.parametrize(
@@ -158,19 +123,19 @@ def test_values_that_are_no_numbers_are_shown_all_the_same(
     )
     nothing = make_operation("load", verdict={"ratio": value, "low": None, "high": None})
     report = make_report(make_verdicts("p", odd, nothing))
-    assert outline(verdicts_html(report)).open == []
+    assert Outline(verdicts_html(report)).open == []
 
 
 @pytest.mark.slow
 def test_one_value_is_a_figure_too(make_operation, make_verdicts, make_report):
     one = make_operation(times={"baseline": (0.0001,)}, block_log_ratios=(800.0,))
-    assert "µs" in outline(verdicts_html(make_report(make_verdicts("p", one)))).text
+    assert "µs" in Outline(verdicts_html(make_report(make_verdicts("p", one)))).text
 
 
 @pytest.mark.slow
 def test_missing_health_is_no_obstacle(make_operation, make_verdicts, make_report):
     report = make_report(make_verdicts("p", make_operation(health={})))
-    assert "1.010x" in outline(verdicts_html(report)).text
+    assert "1.010x" in Outline(verdicts_html(report)).text
 
 
 @pytest.mark.slow
@@ -181,14 +146,14 @@ def test_the_series_show_flagged_drift_and_regimes(make_operation, make_verdicts
         "candidate": SeriesHealth(n=10, median=1.2, drift=0.4, drift_p=0.0001),
     }
     operation = make_operation(health=health, times={"baseline": times, "candidate": times})
-    text = outline(verdicts_html(make_report(make_verdicts("p", operation)))).text
+    text = Outline(verdicts_html(make_report(make_verdicts("p", operation)))).text
     assert "baseline: two regimes, 1.40x apart" in text
     assert "candidate: drift +40 %" in text
 
 
 @pytest.mark.slow
 def test_a_healthy_series_has_no_remark(make_verdicts, make_report):
-    text = outline(verdicts_html(make_report(make_verdicts("p")))).text
+    text = Outline(verdicts_html(make_report(make_verdicts("p")))).text
     assert "drift +" not in text
     assert "regimes," not in text
 
@@ -204,21 +169,6 @@ def test_points_beyond_the_most_have_rows_and_no_figures(
     assert page.count("<svg ") == MOST_POINTS
     assert "2 more points have no figures here" in page
     assert page.count('class="point"') == MOST_POINTS + 2
-
-
-def test_no_points_at_all_are_told(make_report):
-    assert "nothing was compared" in verdicts_html(make_report(word="INCONCLUSIVE"))
-
-
-def test_a_point_without_operations_is_shown(make_verdicts, make_report):
-    point = make_verdicts("p").model_copy(update={"operations": (), "reason": "nothing ran"})
-    assert "nothing ran" in verdicts_html(make_report(point))
-
-
-@pytest.mark.slow
-def test_the_same_report_is_the_same_page(make_verdicts, make_report):
-    report = make_report(make_verdicts("p"))
-    assert verdicts_html(report) == verdicts_html(report)
 
 
 @pytest.mark.slow

@@ -90,9 +90,7 @@ def test_a_healthy_point_says_what_it_leaves_open(make_verdicts, make_report):
 
 
 def test_no_points_at_all_are_told(make_report):
-    page = verdicts_markdown(make_report(word="INCONCLUSIVE"), plots=None)
-    assert "nothing was compared" in page
-    assert "There is no verdict." in page
+    assert "There is no verdict." in verdicts_markdown(make_report(), plots=None)
 
 
 def test_a_point_without_operations_has_a_row(make_verdicts, make_report):

@@ -1,17 +1,89 @@
-"""Markdown and HTML pages."""
+"""A run's results in the terminal."""
 
-import html.parser
+import io
 import re
 
 import pytest
+from rich.console import Console
 
 from orbax_bench_core.analysis.summary import summarize
-from orbax_bench_core.analysis.summary.view import summary_document
+from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.analysis.summary.tables import ExtraColumns
+from orbax_bench_core.analysis.summary.view import (
+    notes_document,
+    summary_document,
+    summary_elements,
+)
 from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.document import to_html, to_markdown
-from orbax_bench_core.records import State, repeats_of
+from orbax_bench_core.document import Document, print_document, to_html, to_markdown
+from orbax_bench_core.records import ErrorInfo, Run, State, repeats_of
 from tests.support.large_sweep import large_sweep  # noqa: F401 - a fixture
-from tests.support.pages import assert_whole
+from tests.support.pages import Outline, assert_whole
+
+
+@pytest.fixture
+def printed():
+    """Returns what a terminal of the given width shows."""
+
+    def text(document, width=100):
+        console = Console(width=width, file=io.StringIO())
+        print_document(document, console)
+        return console.file.getvalue()
+
+    return text
+
+
+def shown(summary):
+    return Document(title="", elements=summary_elements(summary))
+
+
+def test_every_operation_has_a_line_under_its_point(printed, eventful_run):
+    text = printed(shown(summarize(Run(eventful_run).repeats(warmups=True))))
+    lines = [line.split() for line in text.splitlines()]
+    point = next(line for line in lines if line and line[0] == "save_restore[a=1]")
+    assert lines[lines.index(point) + 1][:4] == ["save", "1", "500", "ms"]
+    assert lines[lines.index(point) + 2][:4] == ["load", "1", "250", "ms"]
+
+
+def test_in_80_columns_a_table_leaves_out_what_it_has_no_room_for(printed, eventful_run):
+    extra = ExtraColumns(headings=("limit", "of limit", "vs TensorStore"))
+    summary = summarize(Run(eventful_run).repeats(warmups=True))
+    document = Document(title="", elements=summary_elements(summary, extra))
+    narrow, wide = printed(document, 80), printed(document, 130)
+    (heading,) = (line for line in narrow.splitlines() if line.startswith("  operation"))
+    assert len(heading) <= 80
+    assert "Not shown, because the terminal is narrow: min; report.html has all." in narrow
+    assert "Not shown" not in wide
+    assert all(name in wide for name in ("min", "max", *extra.headings))
+
+
+def test_a_name_with_brackets_is_shown_as_it_is(printed, eventful_run):
+    text = printed(shown(summarize(Run(eventful_run).repeats(warmups=True))))
+    assert "save_restore[kind=<script>alert(1)</script>|[red]&amp;]" in text
+
+
+def test_a_failed_point_says_how_often_and_why(printed, eventful_run):
+    text = printed(shown(summarize(Run(eventful_run).repeats(warmups=True))), 200)
+    failed = next(line for line in text.splitlines() if line.startswith("failed:"))
+    assert failed.startswith("failed: save_restore[a=3] ")
+    assert ": 1 of 1 repeats: ValueError: a|b <b>bold</b> [red]\\n" in failed
+
+
+def test_a_skipped_point_says_why(printed, make_record):
+    error = ErrorInfo(type="MeshDoesNotFit", message="needs 8 devices [here]")
+    text = printed(shown(summarize(repeats_of([make_record(status="skipped", error=error)]))), 200)
+    assert "MeshDoesNotFit: needs 8 devices [here]" in text
+
+
+def test_notes_and_skipped_combinations_are_shown(printed, eventful_run):
+    text = printed(notes_document(eventful_run.read_info()))
+    assert text == ("note: mind [this]\nskipped: save_restore[too big [x]]: needs [8] devices\n")
+
+
+def test_without_a_passed_repeat_there_is_no_table(printed, make_record):
+    error = ErrorInfo(type="ValueError", message="no")
+    text = printed(shown(summarize(repeats_of([make_record(status="failed", error=error)]))))
+    assert "operation" not in text
 
 
 def html_page(*run):
@@ -22,31 +94,9 @@ def markdown_page(*run):
     return to_markdown(summary_document(*run))
 
 
-class Outline(html.parser.HTMLParser):
-    """Collects tags and text, and checks that every tag is closed."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.open, self.text, self.addresses = [], [], "", []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.addresses += [value for name, value in attributes if name in ("src", "href")]
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
-
-
 @pytest.fixture
 def outline(pages):
-    found = Outline()
-    found.feed(pages(html_page))
-    return found
+    return Outline(pages(html_page))
 
 
 def table_rows(markdown, heading):
@@ -136,15 +186,11 @@ def test_every_repeat_is_a_dot_on_the_axis_of_its_operation(pages):
 
 @pytest.mark.parametrize("page", [markdown_page, html_page])
 def test_a_run_without_records_has_a_page(make_run, make_point, page):
-    from orbax_bench_core.analysis.summary.aggregate import summarize
-
     run = make_run([], points=[make_point()])
     assert "a suite" in page(run.read_info(), summarize(repeats_of([])), None)
 
 
 def test_html_says_when_no_repeat_has_passed(make_run, make_point):
-    from orbax_bench_core.analysis.summary.aggregate import summarize
-
     run = make_run([], points=[make_point()])
     assert "No repeat has passed." in html_page(run.read_info(), summarize(repeats_of([])), None)
 
