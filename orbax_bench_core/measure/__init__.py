@@ -28,24 +28,26 @@ from orbax_bench_core.measure.definition import (
     block_name,
 )
 from orbax_bench_core.measure.free_memory import free_memory_bytes
-from orbax_bench_core.measure.interference import (
+from orbax_bench_core.measure.known_metrics import all_metrics, lookup
+from orbax_bench_core.measure.metrics import Metrics, default_metrics
+from orbax_bench_core.measure.observers import observing
+from orbax_bench_core.measure.profiling import tracing
+from orbax_bench_core.measure.training import (
     BLOCKED,
     LOST,
     LOST_STEPS,
+    PEERS_NOTICE,
     SAVE_SHARE,
     STEP_MAX,
     STEP_MEDIAN,
     STEP_P99,
     STEPS,
+    STEPS_LOST,
+    UNCOMMITTED,
     interference_of_save,
     interference_of_steps,
     tail_of_steps,
 )
-from orbax_bench_core.measure.known_metrics import all_metrics, lookup
-from orbax_bench_core.measure.metrics import Metrics, default_metrics
-from orbax_bench_core.measure.observers import observing
-from orbax_bench_core.measure.profiling import tracing
-from orbax_bench_core.measure.recovery import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED
 
 __all__ = [
     "ANON",

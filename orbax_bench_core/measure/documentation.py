@@ -16,7 +16,7 @@ from typing import Any
 
 from orbax_bench_core.measure import collectors, known_metrics
 from orbax_bench_core.measure.collectors import TIME
-from orbax_bench_core.measure.known_metrics import Metric
+from orbax_bench_core.measure.definition import Metric
 
 SCHEMA_VERSION = 1
 

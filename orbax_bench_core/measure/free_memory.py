@@ -39,10 +39,7 @@ def free_memory_bytes() -> int:
 def _left_by_groups(membership: Path, root: Path) -> Iterator[int]:
     """Yields what each group leaves that this process is in, of those that have a limit.
 
-    Args:
-        membership: The file that lists the groups.
-        root: Where control groups are mounted. A container sees its own group there, whatever it is
-            called on the host.
+    A container sees its own group at the root, whatever it is called on the host.
     """
     try:
         lines = membership.read_text().splitlines()

@@ -6,20 +6,8 @@ import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from orbax_bench_core.measure import collectors, definition, event_names, interference, recovery
-from orbax_bench_core.measure.definition import Aggregate, Better, Family, Metric
-
-__all__ = [
-    "FAMILIES",
-    "NAMESPACES",
-    "Aggregate",
-    "Better",
-    "Family",
-    "Metric",
-    "all_metrics",
-    "lookup",
-    "register",
-]
+from orbax_bench_core.measure import collectors, definition, events, training
+from orbax_bench_core.measure.definition import Family, Metric
 
 NAMESPACES: Mapping[str, str] = MappingProxyType(
     {
@@ -36,12 +24,11 @@ NAMESPACES: Mapping[str, str] = MappingProxyType(
         "9_other": "Orbax events that have no home yet",
     }
 )
-FAMILIES: tuple[Family, ...] = (*collectors.FAMILIES, *event_names.FAMILIES)
+FAMILIES: tuple[Family, ...] = (*collectors.FAMILIES, *events.FAMILIES)
 
 _BUILT_IN = (
     *definition.METRICS,
-    *interference.METRICS,
-    *recovery.METRICS,
+    *training.METRICS,
     *collectors.METRICS,
 )
 
@@ -49,17 +36,7 @@ _metrics: dict[str, Metric] = {}
 
 
 def register(metric: Metric) -> Metric:
-    """Adds a metric.
-
-    Args:
-        metric: The metric; its namespace is one of `NAMESPACES`.
-
-    Returns:
-        The metric.
-
-    Raises:
-        ValueError: Its name is taken, or its name is not `<known namespace>/<name>`.
-    """
+    """Adds a metric and returns it; its namespace is one of `NAMESPACES`."""
     if metric.namespace not in NAMESPACES or not metric.name.partition("/")[2]:
         raise ValueError(
             f"metric {metric.name!r} must be named '<namespace>/<name>' with a namespace of: "
@@ -87,7 +64,7 @@ def lookup(name: str) -> Metric:
     Raises:
         KeyError: No collector emits that name.
     """
-    metric = _metrics.get(name) or collectors.resolve(name) or event_names.resolve(name)
+    metric = _metrics.get(name) or collectors.resolve(name) or events.resolve(name)
     if metric is None:
         raise KeyError(f"unknown metric {name!r}{_suggestion(name)}")
     return metric

@@ -1,17 +1,19 @@
-"""Measurement interface of a benchmark: `Metrics.measure` and the samples that it keeps."""
+"""Measurement interface of a benchmark: `Metrics.measure`, its blocks, and the samples kept."""
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
+from types import TracebackType
 
-from orbax_bench_core.measure import collectors, known_metrics, observers
-from orbax_bench_core.measure.block import Block, this_thread
-from orbax_bench_core.measure.definition import Sample
+from orbax_bench_core.measure import collectors, known_metrics, observers, profiling
+from orbax_bench_core.measure.collectors import clock_readings
+from orbax_bench_core.measure.definition import Sample, block_name
 
 _OCCURRENCE_SUFFIX = re.compile(r"\[\d+\]$")
 
@@ -74,7 +76,7 @@ class Metrics:
                 key is unknown; the message lists the known ones.
         """
         called_ns = perf_counter_ns()
-        clock = this_thread()
+        clock = _this_thread()
         _check_name(name)
         if isinstance(metric_keys, str):
             raise TypeError(f"metric_keys is a list of collectors: write [{metric_keys!r}]")
@@ -111,7 +113,7 @@ class Metrics:
                 or not a number, or the operation has a value of this metric already.
         """
         called_ns = perf_counter_ns()
-        clock = this_thread()
+        clock = _this_thread()
         overhead_ns = clock.overhead_ns
         _check_name(operation)
         unit = known_metrics.lookup(metric).unit
@@ -157,3 +159,123 @@ def _check_name(operation: str) -> None:
             f"{operation!r} cannot name an operation: give a name that is not empty and does not "
             f"end in [<number>], which marks the second and later blocks of one name"
         )
+
+
+_log = logging.getLogger(__name__)
+
+
+class Block:
+    """The context manager that `Metrics.measure` returns.
+
+    From outside to inside: profiler trace, collectors (the last key outermost), clock, operation.
+    """
+
+    __slots__ = (
+        "_claim",
+        "_clock",
+        "_keep_notes",
+        "_keys",
+        "_num_bytes",
+        "_occurrence",
+        "_operation",
+        "_overhead_ns",
+        "_record",
+        "_running",
+        "_started_ns",
+        "_trace",
+    )
+
+    def __init__(
+        self,
+        operation: str,
+        keys: tuple[str, ...],
+        num_bytes: int | None,
+        *,
+        claim: Callable[[str], int],
+        record: Callable[[Sequence[Sample]], None],
+        keep_notes: Callable[[str, list[str]], None],
+    ) -> None:
+        self._operation = operation
+        self._keys = keys
+        self._num_bytes = num_bytes
+        self._claim = claim
+        self._record = record
+        self._keep_notes = keep_notes
+
+    def __enter__(self) -> None:
+        entered_ns = perf_counter_ns()
+        clock = self._clock = _this_thread()
+        overhead_ns = clock.overhead_ns
+        self._occurrence = self._claim(self._operation)
+        self._trace = profiling.start(self._operation, outermost=clock.depth == 0)
+        clock.depth += 1
+        self._running = collectors.start(self._keys)
+        # Set, not added to: what ran in between may itself have measured, and counted, blocks.
+        self._overhead_ns = clock.overhead_ns = overhead_ns + perf_counter_ns() - entered_ns
+        self._started_ns = perf_counter_ns()
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        stopped_ns = perf_counter_ns()
+        excluded_ns = self._clock.overhead_ns - self._overhead_ns
+        seconds = (stopped_ns - self._started_ns - excluded_ns) / 1e9
+        # A coroutine or an executor may leave a block in another thread than it entered it.
+        here = _this_thread()
+        overhead_ns = here.overhead_ns
+        try:
+            self._finish(seconds, None if error_type else self._num_bytes)
+        finally:
+            self._clock.depth -= 1
+            here.overhead_ns = overhead_ns + perf_counter_ns() - stopped_ns
+
+    def _finish(self, seconds: float, num_bytes: int | None) -> None:
+        # What the collectors hold is freed here, on our time, and not when the block goes.
+        running, self._running = self._running, ()
+        try:
+            readings = collectors.stop(running)
+        finally:
+            if self._trace is not None:
+                self._trace.stop()
+        readings = [*clock_readings(seconds, num_bytes, self._keys), *readings]
+        samples = [
+            Sample(self._operation, self._occurrence, metric, value, unit)
+            for metric, value, unit in readings
+        ]
+        self._record(samples)
+        notes = collectors.notes(running)
+        if notes:
+            name = block_name(self._operation, self._occurrence)
+            _log.info("%s: %s", name, "\n".join(notes))
+            self._keep_notes(name, notes)
+        observers.notify(samples)
+
+
+class _ThreadClock:
+    """State that the blocks of one thread share.
+
+    An enclosing block's time is its wall time less the growth of `overhead_ns` while it was open.
+    A running total, rather than an amount handed from child to parent, stays right when blocks
+    overlap without nesting, as coroutines' do.
+    """
+
+    __slots__ = ("depth", "overhead_ns")
+
+    def __init__(self) -> None:
+        self.overhead_ns = 0  # what starting and stopping blocks has cost this thread so far
+        self.depth = 0  # number of blocks that are open in this thread
+
+
+_local = threading.local()
+
+
+def _this_thread() -> _ThreadClock:
+    """The calling thread's clock."""
+    try:
+        clock: _ThreadClock = _local.clock
+    except AttributeError:
+        clock = _local.clock = _ThreadClock()
+    return clock

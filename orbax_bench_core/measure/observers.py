@@ -33,11 +33,7 @@ class Slot(Generic[T]):
 
     @contextlib.contextmanager
     def holding(self, value: T) -> Iterator[None]:
-        """Holds `value` until the block ends.
-
-        Raises:
-            RuntimeError: The slot is taken.
-        """
+        """Holds `value` until the block ends; a second one may not come meanwhile."""
         with self._lock:
             if self._value is not None:
                 raise RuntimeError(
@@ -93,12 +89,8 @@ def attempt(what: str, call: Callable[[], T], otherwise: T) -> T:
     """Calls `call`; an exception is logged and `otherwise` is returned.
 
     The first failure of each `what` in the process is a WARNING with its traceback, later ones are
-    DEBUG: a collector that fails must not flood the log of a thousand blocks.
-
-    Args:
-        what: What is attempted, to follow "could not" in the log.
-        call: Takes nothing.
-        otherwise: Stands in for the result.
+    DEBUG: a collector that fails must not flood the log of a thousand blocks. `what` follows
+    "could not" in the log.
     """
     try:
         return call()

@@ -64,9 +64,7 @@ class Trace:
 def start(operation: str, *, outermost: bool) -> Trace | None:
     """Starts a trace of the operation if one is wanted and possible; it must be stopped.
 
-    Args:
-        operation: Name of the operation.
-        outermost: Whether no other block is open in this thread.
+    A block is `outermost` where no other is open in its thread.
     """
     directory_for = _directory_for.get()
     if directory_for is None:
@@ -100,16 +98,11 @@ def _own(operation: str, directory: str) -> Trace | None:
 
 
 class _Session:
-    """Session of the profiler under way.
-
-    Attributes:
-        directory: Where its files go.
-        shared: The directories of the blocks that share it.
-    """
+    """Session of the profiler under way."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
-        self.shared: list[str] = []
+        self.shared: list[str] = []  # the directories of the blocks that share it
         self._before = _files(directory)
 
     @classmethod

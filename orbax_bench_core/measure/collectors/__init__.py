@@ -10,24 +10,25 @@ from types import MappingProxyType
 from orbax_bench_core.measure import observers
 from orbax_bench_core.measure.collectors import (
     clocks,
-    device_memory,
     jax_monitoring,
     kernel_counters,
-    process_state,
-    resident_memory,
-    store_answers,
+    memory,
+    process,
+    store_text,
     tensorstore,
-    thread_pool,
-    tracemalloc,
 )
 from orbax_bench_core.measure.collectors.base import Collector, Reading
 from orbax_bench_core.measure.collectors.clocks import TIME, clock_readings
-from orbax_bench_core.measure.collectors.device_memory import HBM_IN_USE
 from orbax_bench_core.measure.collectors.jax_monitoring import Heard, hearing_events
-from orbax_bench_core.measure.collectors.process_state import ANON, OPEN_FILES, RSS, THREADS
-from orbax_bench_core.measure.collectors.resident_memory import RSS as RSS_GROWTH
-from orbax_bench_core.measure.collectors.store_answers import RETRIES, code_of
-from orbax_bench_core.measure.collectors.store_text import reading_as_text
+from orbax_bench_core.measure.collectors.memory import HBM_IN_USE
+from orbax_bench_core.measure.collectors.process import (
+    ANON,
+    OPEN_FILES,
+    RSS,
+    RSS_GROWTH,
+    THREADS,
+)
+from orbax_bench_core.measure.collectors.store_text import RETRIES, code_of, reading_as_text
 from orbax_bench_core.measure.definition import Family, Metric
 
 __all__ = [
@@ -66,17 +67,17 @@ FACTORIES: Mapping[str, Callable[[], Collector]] = MappingProxyType(
         "cpu": clocks.Cpu,
         "disk_io": kernel_counters.DiskIo,
         "page_faults": kernel_counters.PageFaults,
-        "peak_rss": resident_memory.PeakRss,
-        "rss": resident_memory.Rss,
+        "peak_rss": process.PeakRss,
+        "rss": process.Rss,
         "jax_monitoring": jax_monitoring.JaxMonitoring,
-        "device_memory": device_memory.DeviceMemory,
+        "device_memory": memory.DeviceMemory,
         "tensorstore": tensorstore.TensorStore,
-        "thread_pool": thread_pool.ThreadPool,
+        "thread_pool": tensorstore.ThreadPool,
         "network": kernel_counters.Network,
         "cgroup_memory": kernel_counters.CgroupMemory,
-        "tracemalloc": tracemalloc.Tracemalloc,
-        "store_answers": store_answers.StoreAnswers,
-        "process_state": process_state.ProcessState,
+        "tracemalloc": memory.Tracemalloc,
+        "store_answers": store_text.StoreAnswers,
+        "process_state": process.ProcessState,
     }
 )
 _OPT_IN = ("tracemalloc", "store_answers", "process_state")
@@ -87,16 +88,13 @@ DEFAULT_KEYS: tuple[str, ...] = tuple(key for key in KEYS if key not in _OPT_IN)
 METRICS: tuple[Metric, ...] = (
     *clocks.METRICS,
     *kernel_counters.METRICS,
-    *resident_memory.METRICS,
+    *process.METRICS,
     *jax_monitoring.METRICS,
-    *device_memory.METRICS,
+    *memory.METRICS,
     *tensorstore.METRICS,
-    *thread_pool.METRICS,
-    *tracemalloc.METRICS,
-    *store_answers.METRICS,
-    *process_state.METRICS,
+    *store_text.METRICS,
 )
-FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *store_answers.FAMILIES)
+FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *store_text.FAMILIES)
 
 _also: observers.Slot[tuple[str, ...]] = observers.Slot("also_collecting")
 
@@ -106,25 +104,21 @@ Running = Sequence[tuple[str, Collector]]
 def also_collecting(*keys: str) -> contextlib.AbstractContextManager[None]:
     """Has every block of this process use further collectors, whatever its own are.
 
-    They stand outermost, farthest from the clock.
-
-    Raises:
-        RuntimeError: This does not nest.
+    They stand outermost, farthest from the clock. This does not nest.
     """
     return _also.holding(keys)
 
 
 def resolve(name: str) -> Metric | None:
     """The metric of a name that a collector can emit and only a run can know, else None."""
-    return tensorstore.resolve(name) or store_answers.resolve(name)
+    return tensorstore.resolve(name) or store_text.resolve(name)
 
 
 def start(keys: tuple[str, ...]) -> Running:
     """Constructs the collectors of `keys`, then starts them, the last key first.
 
-    Returns:
-        The collectors that started, by key, in the order in which they are to stop. A collector
-        that failed is logged and left out.
+    Those that started are returned in the order in which they are to stop; one that failed is
+    logged and left out.
     """
     ready = [
         (key, made)
@@ -142,11 +136,7 @@ def start(keys: tuple[str, ...]) -> Running:
 
 
 def stop(running: Running) -> list[Reading]:
-    """Stops collectors in order; one that fails is logged and gives no readings.
-
-    Returns:
-        All readings.
-    """
+    """Stops collectors in order; one that fails is logged and gives no readings."""
     nothing: Sequence[Reading] = ()
     return [
         reading
@@ -166,11 +156,7 @@ def _start(collector: Collector) -> bool:
 
 
 def check(keys: tuple[str, ...]) -> None:
-    """Checks that every key is one of `KEYS`.
-
-    Raises:
-        ValueError: One is not; the message lists them all.
-    """
+    """Checks that every key is one of `KEYS`."""
     _known(keys)
 
 

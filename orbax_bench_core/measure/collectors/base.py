@@ -74,11 +74,7 @@ class Difference(abc.ABC, Generic[State]):
 
 
 class MetricGroup:
-    """Metrics that are read together.
-
-    Attributes:
-        metrics: The metrics, in the order of the values that `readings` takes.
-    """
+    """Metrics that are read together, in the order of the values that `readings` takes."""
 
     def __init__(self, *metrics: Metric) -> None:
         self.metrics = metrics
@@ -99,12 +95,8 @@ _new_reading: Callable[[tuple[str, float, str]], Reading] = functools.partial(
 def reader(path: str) -> Read | None:
     """How to read a file of the kernel's again, at a tenth of the cost of opening it each time.
 
-    Args:
-        path: For example `/proc/self/io`.
-
-    Returns:
-        Takes the offset at which to read; 0 makes the kernel count again. None when this process
-        cannot open the file.
+    It takes the offset at which to read; 0 makes the kernel count again. None when this process
+    cannot open the file.
     """
     return _reader(path, os.getpid())
 

@@ -57,16 +57,9 @@ METRICS = (TIME, BYTES, THROUGHPUT, *_CPU.metrics)
 
 
 def clock_readings(seconds: float, num_bytes: int | None, keys: Sequence[str]) -> list[Reading]:
-    """What a block's clock gives.
+    """What a block's clock gives: the time if `time` is asked for, bytes and throughput.
 
-    Args:
-        seconds: Time of the operation, in seconds.
-        num_bytes: Bytes that the operation moved; None when its author did not say.
-        keys: The block's collectors; `time_s` is given when `time` is among them.
-
-    Returns:
-        The time, and with `num_bytes` also bytes and throughput. An operation shorter than the
-        resolution of the clock has no throughput.
+    An operation shorter than the resolution of the clock has no throughput.
     """
     found = [Reading(TIME.name, seconds, TIME.unit)] if "time" in keys else []
     if num_bytes is not None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from orbax_bench_core.measure import event_names, events, observers
+from orbax_bench_core.measure import events, observers
 from orbax_bench_core.measure.collectors.base import Reading
 from orbax_bench_core.measure.definition import Metric
 
@@ -21,7 +21,7 @@ CACHE_HIT_RATE = Metric(
 METRICS = (*events.METRICS, CACHE_HIT_RATE)
 
 # Appending to a list is atomic, so events need no lock: they are handled inside the clock.
-_Log = list[tuple[event_names.Kind, str, float]]
+_Log = list[tuple[events.Kind, str, float]]
 
 Heard = dict[tuple[str, tuple[tuple[str, str | int], ...]], None]
 """Events of Orbax with their labels, each combination once, in the order of their first firing."""
@@ -38,11 +38,7 @@ _heard: observers.Slot[Heard] = observers.Slot("hearing_events")
 def hearing_events() -> Iterator[Heard]:
     """Keeps which events Orbax fires, with the labels that samples have no place for.
 
-    Yields:
-        What was heard until now; it grows while the context is open.
-
-    Raises:
-        RuntimeError: This does not nest.
+    What it yields grows while the context is open. This does not nest.
     """
     _listen()
     found: Heard = {}
@@ -109,13 +105,13 @@ def _on_event(event: str, **labels: str | int) -> None:
 
 
 def _summarize(log: _Log) -> list[Reading]:
-    fired: defaultdict[tuple[event_names.Kind, str], list[float]] = defaultdict(list)
+    fired: defaultdict[tuple[events.Kind, str], list[float]] = defaultdict(list)
     for kind, event, value in log:
-        if event_names.is_metric(kind, event):
+        if events.is_metric(kind, event):
             fired[kind, event].append(float(value))
     found: list[Reading] = []
     for (kind, event), values in fired.items():
-        metric = event_names.metric_of(kind, event)
+        metric = events.metric_of(kind, event)
         total = values[-1] if metric.aggregate == "last" else sum(values)
         found.append(Reading(metric.name, total, metric.unit))
         if len(values) > 1 and kind != "occurrence":

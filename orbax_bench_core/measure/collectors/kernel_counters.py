@@ -220,9 +220,7 @@ def _peak_file(_pid: int) -> str | None:
 def group_files(unified: str, divided: str) -> Iterator[Path]:
     """Where a file of this process's control group for memory may lie, the likeliest first.
 
-    Args:
-        unified: Its name in version 2 of control groups.
-        divided: Its name in version 1.
+    It is named `unified` in version 2 of control groups, and `divided` in version 1.
     """
     if _MEMBERSHIP.exists():
         yield from _candidates(_MEMBERSHIP.read_text(), unified, divided)

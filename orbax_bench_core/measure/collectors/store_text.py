@@ -3,6 +3,9 @@
 TensorStore 0.1.86 loses the reference of every list that it makes of its metrics, 3 to 12 KB with
 each reading. A soak, which looks for growth of that size, has to read the text instead. The text
 rounds what is not a count to six digits.
+
+Collector `store_answers` reads nothing but text: answers of an object store that are no success,
+and retries.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from orbax_bench_core.measure import observers
+from orbax_bench_core.measure.collectors.base import Difference, Reading
+from orbax_bench_core.measure.definition import Family, Metric
 
 _LINE: Final = re.compile(r"(\w+)(?: ?\{(.*)\})? (\S+)$")
 _END: Final = re.compile(r'le="([^"]*)"')
@@ -26,27 +31,16 @@ _as_text: observers.Slot[bool] = observers.Slot("reading_as_text")
 
 
 class TextMetric(NamedTuple):
-    """One metric of TensorStore, summed over its labels.
+    """One metric of TensorStore, summed over its labels."""
 
-    Attributes:
-        value: Counter or gauge, or the largest value of a gauge that keeps nothing else.
-        observed: Number of observations of a histogram.
-        total: Sum of those observations.
-        buckets: Number of observations by the upper end of their bucket.
-    """
-
-    value: float
-    observed: int
-    total: float
-    buckets: dict[float, int]
+    value: float  # a counter or gauge, or the largest value of a gauge that keeps nothing else
+    observed: int  # number of observations of a histogram
+    total: float  # of those observations
+    buckets: dict[float, int]  # number of observations by the upper end of their bucket
 
 
 def reading_as_text() -> contextlib.AbstractContextManager[None]:
-    """Has the collectors of TensorStore's metrics read text while the context is open.
-
-    Raises:
-        RuntimeError: This does not nest.
-    """
+    """Has the collectors of TensorStore's metrics read text while the context is open."""
     return _as_text.holding(True)
 
 
@@ -56,12 +50,7 @@ def as_text() -> bool:
 
 
 def read(library: Any, prefix: str) -> dict[str, TextMetric]:
-    """Returns the metrics below a prefix by name, with `_` for each `/`.
-
-    Args:
-        library: The module `tensorstore`.
-        prefix: For example `/tensorstore/kvstore/`.
-    """
+    """Returns the metrics below a prefix by name, with `_` for each `/`."""
     values: defaultdict[str, float] = defaultdict(float)
     ends: defaultdict[tuple[str, str], dict[float, int]] = defaultdict(dict)
     names: dict[str, bool] = {}
@@ -115,3 +104,82 @@ def _counts(cumulative: Mapping[float, int]) -> dict[float, int]:
     for end, count in sorted(cumulative.items()):
         counts[end], below = count - below, count
     return counts
+
+
+_CODES: Final = "/tensorstore/http/response_codes"
+_RETRIES: Final = "/tensorstore/kvstore/gcs/retries"
+_LABELLED: Final = re.compile(r'\w+ ?\{code="([45]\d\d)"\} (\d+)$')
+_PLAIN: Final = re.compile(r"tensorstore_kvstore_gcs_retries (\d+)$")
+_NAME: Final = re.compile(r"6_tensorstore/http_([45]\d\d)_count$")
+_KEY: Final = "store_answers"
+
+RETRIES = Metric(
+    name="6_tensorstore/gcs_retries_count",
+    unit="count",
+    better="lower",
+    description="Requests to Cloud Storage that TensorStore made again; absent where none was",
+    collector=_KEY,
+)
+METRICS = (RETRIES,)
+FAMILIES = (
+    Family(
+        pattern="6_tensorstore/http_<code>_count",
+        units="count",
+        description=(
+            "Answers with an HTTP status of 400 or more that TensorStore got; absent when there "
+            "were none. 404 is normal: a save asks for what is not there yet"
+        ),
+        collector=_KEY,
+        example="6_tensorstore/http_503_count",
+    ),
+)
+
+
+class StoreAnswers(Difference[dict[str, int]]):
+    """Counts of HTTP answers of 400 or more by their code, and of retries, end less start."""
+
+    def __init__(self) -> None:
+        import tensorstore
+
+        self._library = tensorstore
+
+    def _read(self) -> dict[str, int]:
+        # Text, since what reads metrics as objects keeps some of them for good.
+        read = self._library.experimental_collect_prometheus_format_metrics
+        found = {}
+        for line in read(_CODES):
+            if labelled := _LABELLED.match(line):
+                found[code_metric(int(labelled[1]))] = int(labelled[2])
+        for line in read(_RETRIES):
+            if plain := _PLAIN.match(line):
+                found[RETRIES.name] = int(plain[1])
+        return found
+
+    def _compare(self, before: dict[str, int], after: dict[str, int]) -> list[Reading]:
+        added = {name: count - before.get(name, 0) for name, count in after.items()}
+        return [Reading(name, float(count), "count") for name, count in added.items() if count]
+
+
+def code_metric(code: int) -> str:
+    """Returns the name of the metric that counts answers with a status code."""
+    return f"6_tensorstore/http_{code}_count"
+
+
+def code_of(metric: str) -> int | None:
+    """Returns the status code that a metric counts; None for another metric."""
+    found = _NAME.match(metric)
+    return None if found is None else int(found[1])
+
+
+def resolve(name: str) -> Metric | None:
+    """The metric of a name that counts answers with a status code, else None."""
+    code = code_of(name)
+    if code is None:
+        return None
+    return Metric(
+        name=name,
+        unit="count",
+        better="none" if code == 404 else "lower",
+        description=f"Answers with status {code} that TensorStore got",
+        collector=_KEY,
+    )

@@ -1,4 +1,4 @@
-"""Metrics of TensorStore's key-value stores and caches: changes, means and quantiles in a block."""
+"""TensorStore's metrics: key-value stores and caches in a block, and its thread pool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from orbax_bench_core.measure.collectors import store_text
 from orbax_bench_core.measure.collectors.base import Difference, Reading
-from orbax_bench_core.measure.definition import Family, Metric
+from orbax_bench_core.measure.definition import Better, Family, Metric
 
 # Number of observations by the upper end of their bucket; an end is itself outside its bucket.
 Buckets = Mapping[float, int]
@@ -75,7 +75,6 @@ CHANGED = Metric(
     description="TensorStore key-value store and cache metrics that changed during the block",
     collector="tensorstore",
 )
-METRICS = (CHANGED,)
 
 _NAMESPACE = "6_tensorstore/"
 _STEMS = tuple(prefix.strip("/").replace("/", "_") + "_" for prefix in PREFIXES)
@@ -240,3 +239,113 @@ def _unit(stem: str) -> str:
         return "ms"
     is_bytes = stem.endswith(("_bytes_read", "_bytes_written", "_bytes", "_size"))
     return "bytes" if is_bytes else "count"
+
+
+_POOL = "/tensorstore/thread_pool/"
+_LIVE_FUTURES = "/tensorstore/futures/live"
+_LATE = "Reported up to 20 ms late, so what comes at the end may count for the next block"
+_MARK = "max_delay_ns"
+
+
+def _metric(name: str, unit: str, better: Better, description: str) -> Metric:
+    return Metric(f"6_tensorstore/{name}", unit, better, description, collector="thread_pool")
+
+
+QUEUE = _metric(
+    "thread_pool_queue_s",
+    "s",
+    "lower",
+    f"Time that tasks waited for a thread, summed over tasks. {_LATE}",
+)
+WORK = _metric(
+    "thread_pool_work_s",
+    "s",
+    "none",
+    "Time that tasks ran, summed over threads; a lower bound, because TensorStore 0.1.86 counts "
+    f"only the last task before each of its reports. {_LATE}",
+)
+MAX_DELAY = _metric(
+    "thread_pool_max_delay_s",
+    "s",
+    "lower",
+    "Longest time that one task waited for a thread; given when it is the longest of the process "
+    f"so far, because TensorStore keeps nothing else. {_LATE}",
+)
+STARTED = _metric("thread_pool_started_count", "count", "none", "Threads that the pool started")
+STEALS = _metric(
+    "thread_pool_steal_count", "count", "none", "Tasks that a thread took over from another"
+)
+LIVE = _metric(
+    "futures_live_count",
+    "count",
+    "none",
+    "Futures not yet done when the block ended; some stay so in an idle process",
+)
+METRICS = (CHANGED, QUEUE, WORK, MAX_DELAY, STARTED, STEALS, LIVE)
+
+_SUMS = (
+    (QUEUE, "total_queue_time_ns", 1e-9),
+    (WORK, "work_time_ns", 1e-9),
+    (STARTED, "started", 1.0),
+    (STEALS, "steal_count", 1.0),
+)
+
+
+class _PoolState(NamedTuple):
+    fingerprint: list[str]
+    values: dict[str, float]
+
+
+_latest_pool = _PoolState([], {})
+
+
+class ThreadPool(Difference[_PoolState]):
+    """Differences of the metrics of TensorStore's threads, of those that changed."""
+
+    def __init__(self) -> None:
+        import tensorstore
+
+        self._library: Any = tensorstore
+
+    def _read(self) -> _PoolState:
+        return _read_pool(self._library)
+
+    def _compare(self, before: _PoolState, after: _PoolState) -> list[Reading]:
+        found: list[Reading] = []
+        for metric, name, scale in _SUMS:
+            grown = after.values.get(name, 0.0) - before.values.get(name, 0.0)
+            if grown:
+                found.append(Reading(metric.name, grown * scale, metric.unit))
+        mark = after.values.get(_MARK, 0.0)
+        if mark > before.values.get(_MARK, 0.0):
+            found.append(Reading(MAX_DELAY.name, mark * 1e-9, MAX_DELAY.unit))
+        live = _collect(self._library, _LIVE_FUTURES)
+        return found + [Reading(LIVE.name, value, LIVE.unit) for value in live.values()]
+
+
+def _read_pool(library: Any) -> _PoolState:
+    # As the `tensorstore` collector does it: the text costs a third of the numbers, and only what
+    # changed is read twice. It rounds to six digits, so a change below that counts for the block
+    # in which the next change comes.
+    global _latest_pool  # noqa: PLW0603  # a cache of the process-wide state that the library reports
+    fingerprint = library.experimental_collect_prometheus_format_metrics(_POOL)
+    latest = _latest_pool
+    if latest.fingerprint != fingerprint:
+        latest = _latest_pool = _PoolState(fingerprint, _collect(library, _POOL))
+    return latest
+
+
+def _collect(library: Any, prefix: str) -> dict[str, float]:
+    if store_text.as_text():
+        return {
+            name.removeprefix(store_text.name_of(prefix)): read.value
+            for name, read in store_text.read(library, prefix).items()
+        }
+    # The library leaves out what never counted anything. A gauge that keeps nothing but its largest
+    # value has no other.
+    return {
+        metric["name"].rpartition("/")[2]: float(value)
+        for metric in library.experimental_collect_matching_metrics(prefix)
+        for entry in metric["values"]
+        if (value := entry.get("value", entry.get("max_value"))) is not None
+    }

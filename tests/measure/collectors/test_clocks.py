@@ -1,6 +1,4 @@
-"""Processor time."""
-
-from __future__ import annotations
+"""Wall clock and processor time of a block."""
 
 import subprocess
 import sys
@@ -10,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from orbax_bench_core.measure.collectors import clocks
 from orbax_bench_core.measure.collectors.clocks import Cpu
 
 TOTAL = "0_basics/cpu_s"
@@ -54,3 +53,15 @@ def test_children_that_ended_count_apart() -> None:
     found = collect(lambda: subprocess.run([sys.executable, "-S", "-c", "sum(range(10**6))"]))
 
     assert found[CHILDREN] > 0.005
+
+
+def test_bytes_give_throughput_in_binary_gigabytes() -> None:
+    found = clocks.clock_readings(0.5, 3 * 2**30, ["time"])
+
+    assert ("4_throughput/operation_gbps", 6.0, "GiB/s") in found
+
+
+def test_no_time_gives_no_throughput() -> None:
+    names = [reading.metric for reading in clocks.clock_readings(0.0, 1, ["time"])]
+
+    assert names == ["0_basics/time_s", "5_inventory/operation_bytes"]

@@ -1,9 +1,10 @@
-"""Cost of a save for the training beside it, from the times of training steps."""
+"""Metrics of a training: what a save costs it, from the times of its steps, and what a kill."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from typing import Final
 
 from orbax_bench_core.measure.collectors import Reading
 from orbax_bench_core.measure.definition import Metric
@@ -87,8 +88,6 @@ SAVE_SHARE = Metric(
     description="Share of the time of all steps that went beyond their median: what saves cost",
     collector="checkpoint_interval",
 )
-TAIL = (STEP_P99, STEP_MAX, SAVE_SHARE)
-METRICS = (STEPS, STEP_MEDIAN, STEP_MEAN, INFLATION, BLOCKED, LOST, LOST_STEPS, *TAIL)
 
 
 def interference_of_steps(times: Sequence[float], *, beside: Sequence[float] = ()) -> list[Reading]:
@@ -162,3 +161,36 @@ def interference_of_save(
         Reading(LOST.name, lost, LOST.unit),
         Reading(LOST_STEPS.name, lost / statistics.fmean(before), LOST_STEPS.unit),
     ]
+
+
+_JOB: Final = "training_job"
+
+STEPS_LOST: Final = Metric(
+    name="7_overhead/steps_lost_count",
+    unit="count",
+    better="lower",
+    description="Training steps that were done before the kill, and are not in what was restored",
+    collector=_JOB,
+)
+UNCOMMITTED: Final = Metric(
+    name="7_overhead/uncommitted_count",
+    unit="count",
+    better="lower",
+    description="Directories of saves that were never committed, found after the kill",
+    collector=_JOB,
+)
+PEERS_NOTICE: Final = Metric(
+    name="7_overhead/peers_notice_s",
+    unit="s",
+    better="lower",
+    description=(
+        "Time until another process that trained along ended by itself, left alone; absent where "
+        "there was none, or none ended in the time that it was given"
+    ),
+    collector=_JOB,
+)
+METRICS: Final = (
+    *(STEPS, STEP_MEDIAN, STEP_MEAN, INFLATION, BLOCKED, LOST, LOST_STEPS),
+    *(STEP_P99, STEP_MAX, SAVE_SHARE),
+    *(STEPS_LOST, UNCOMMITTED, PEERS_NOTICE),
+)

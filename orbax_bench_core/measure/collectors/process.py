@@ -1,7 +1,9 @@
-"""Resident set of the process: its growth and its peak in a block.
+"""State of the process: its resident set, the growth and the peak of that, open files and threads.
 
-Collectors `rss` and `peak_rss`. The peak is the kernel's own mark, VmHWM, where this process may
-reset it; elsewhere a thread samples the resident set.
+Collectors `rss` and `peak_rss` of a block, and `process_state` of the moment when it ends, for
+soaks: what grows from save to save is a difference of levels, and a sum of differences would miss
+what happens between blocks. The peak is the kernel's own mark, VmHWM, where this process may reset
+it; elsewhere a thread samples the resident set.
 """
 
 from __future__ import annotations
@@ -12,19 +14,22 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.measure import observers
 from orbax_bench_core.measure.collectors import base
-from orbax_bench_core.measure.collectors.base import Difference, MetricGroup, Reading
+from orbax_bench_core.measure.collectors.base import Difference, MetricGroup, Reading, reader
+from orbax_bench_core.measure.collectors.kernel_counters import group_files
 from orbax_bench_core.measure.definition import Metric
 
 if TYPE_CHECKING:
     import psutil
 
+
 INTERVAL_S = 0.01
 
-RSS = Metric(
+RSS_GROWTH = Metric(
     name="0_basics/host_rss_diff_mb",
     unit="MiB",
     better="lower",
@@ -59,7 +64,6 @@ IS_BOUND = Metric(
     collector="peak_rss",
 )
 _PEAK = MetricGroup(PEAK, PEAK_DIFF, IS_BOUND)
-METRICS = (RSS, *_PEAK.metrics)
 _STATUS = "/proc/self/status"
 _MARK = b"VmHWM:"
 
@@ -74,7 +78,7 @@ class Rss(Difference[int]):
         return resident_bytes()
 
     def _compare(self, before: int, after: int) -> list[Reading]:
-        return [Reading(RSS.name, (after - before) / 2**20, RSS.unit)]
+        return [Reading(RSS_GROWTH.name, (after - before) / 2**20, RSS_GROWTH.unit)]
 
 
 def resident_bytes() -> int:
@@ -248,3 +252,73 @@ def _sample() -> None:
 
 
 _sampler = Sampler("sample the resident set", _sample)
+
+_level = functools.partial(Metric, better="lower", collector="process_state")
+RSS = _level(
+    name="7_memory/process_rss_mb",
+    unit="MiB",
+    description="Resident set size of the process when the block ended",
+)
+ANON = _level(
+    name="7_memory/cgroup_anon_mb",
+    unit="MiB",
+    description=(
+        "Anonymous memory of the control group when the block ended (`anon` of memory.stat), of "
+        "all processes in it; the page cache of checkpoints, which the group's total has, is not"
+    ),
+)
+OPEN_FILES = _level(
+    name="7_memory/process_open_files_count",
+    unit="count",
+    description="File descriptors that the process had open when the block ended",
+)
+THREADS = _level(
+    name="7_memory/process_threads_count",
+    unit="count",
+    description="Threads of the process when the block ended",
+)
+METRICS = (RSS_GROWTH, *_PEAK.metrics, RSS, ANON, OPEN_FILES, THREADS)
+
+_RSS = MetricGroup(RSS)
+_COUNTS = MetricGroup(OPEN_FILES, THREADS)
+_ANON = MetricGroup(ANON)
+_FILES = Path("/proc/self/fd")
+_TASKS = Path("/proc/self/task")
+_NAMES = {b"anon", b"rss"}
+"""Its name in version 2 of control groups, and in version 1."""
+
+
+class ProcessState:
+    """Levels of the process when a block ends; those that the kernel does not tell are left out."""
+
+    def start(self) -> None:
+        """Needs nothing of the time before."""
+
+    def stop(self) -> list[Reading]:
+        """The levels now."""
+        found = _RSS.readings(resident_bytes() / 2**20)
+        if _FILES.is_dir():
+            # The listing of descriptors holds one itself.
+            found += _COUNTS.readings(_entries(_FILES) - 1, _entries(_TASKS))
+        anon = _anonymous_bytes()
+        return found if anon is None else [*found, *_ANON.readings(anon / 2**20)]
+
+
+def _entries(folder: Path) -> int:
+    return sum(1 for _ in folder.iterdir())
+
+
+def _anonymous_bytes() -> int | None:
+    path = _stat_file(os.getpid())
+    read = None if path is None else reader(path)
+    for line in (b"" if read is None else read(0)).splitlines():
+        name, _, value = line.partition(b" ")
+        if name in _NAMES:
+            return int(value)
+    return None
+
+
+@functools.lru_cache(maxsize=1)
+def _stat_file(_pid: int) -> str | None:
+    found = group_files("memory.stat", "memory.stat")
+    return next((str(path) for path in found if Path(path).exists()), None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from orbax_bench_core.measure import interference
+from orbax_bench_core.measure import training
 from orbax_bench_core.measure.collectors import Reading
 
 
@@ -18,14 +18,14 @@ def cost(
     before: list[float], during: list[float], blocked_s: float = 0.0, background_s: float = 0.0
 ) -> dict[str, float]:
     return by_name(
-        interference.interference_of_save(
+        training.interference_of_save(
             before, during, blocked_s=blocked_s, background_s=background_s
         )
     )
 
 
 def test_a_phase_has_number_median_and_mean() -> None:
-    assert by_name(interference.interference_of_steps([1.0, 2.0, 6.0])) == {
+    assert by_name(training.interference_of_steps([1.0, 2.0, 6.0])) == {
         "steps": 3,
         "step_median_s": 2,
         "step_mean_s": 3,
@@ -33,12 +33,12 @@ def test_a_phase_has_number_median_and_mean() -> None:
 
 
 def test_a_phase_without_steps_has_their_number_only() -> None:
-    assert by_name(interference.interference_of_steps([], beside=[1.0])) == {"steps": 0}
+    assert by_name(training.interference_of_steps([], beside=[1.0])) == {"steps": 0}
 
 
 def test_inflation_is_a_ratio_of_means_so_that_one_stall_counts() -> None:
     assert (
-        by_name(interference.interference_of_steps([1.0, 1.0, 7.0], beside=[1.0, 1.0]))[
+        by_name(training.interference_of_steps([1.0, 1.0, 7.0], beside=[1.0, 1.0]))[
             "step_inflation"
         ]
         == 3

@@ -1,14 +1,13 @@
-"""Streaming samples as blocks end."""
+"""Samples are streamed as blocks end; failures do not spread."""
 
-from __future__ import annotations
-
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 
 import pytest
 
-from orbax_bench_core.measure import Metrics, Sample
+from orbax_bench_core.measure import Metrics, Sample, observers
 from orbax_bench_core.measure.observers import observing
 
 from .conftest import Logged
@@ -114,3 +113,22 @@ def test_no_call_runs_once_observing_ended() -> None:
     thread.join()
 
     assert over
+
+
+def _fail() -> int:
+    raise OSError("disk full")
+
+
+def test_only_the_first_failure_is_a_warning(logged: Logged) -> None:
+    observers.attempt("fail twice", _fail, 0)
+    observers.attempt("fail twice", _fail, 0)
+
+    assert [record.levelno for record in logged.records] == [logging.WARNING, logging.DEBUG]
+
+
+def test_an_interrupt_is_no_failure() -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        observers.attempt("be interrupted", interrupt, None)
