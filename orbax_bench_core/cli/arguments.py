@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -74,16 +73,8 @@ JUnit = Annotated[
 ]
 
 
-class ShownMetrics(enum.StrEnum):
-    """Metrics that a comparison shows on a terminal."""
-
-    ALL = "all"
-    CHANGED = "changed"
-    NONE = "none"
-
-
 Metrics = Annotated[
-    ShownMetrics,
+    Literal["all", "changed", "none"],
     typer.Option(
         help="Metrics to show of each point: all, by operation; those that differ most; or none. "
         "Pages and JSON have all."
@@ -126,15 +117,8 @@ _UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
 
 
-class LogFormat(enum.StrEnum):
-    """Format of progress and results."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 LogFormatOption = Annotated[
-    LogFormat,
+    Literal["text", "json"],
     typer.Option("--log-format", help="text for people, json for one JSON object a line."),
 ]
 

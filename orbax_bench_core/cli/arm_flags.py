@@ -18,12 +18,7 @@ _OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
 
 @dataclasses.dataclass(kw_only=True)
 class FlaggedComparison(Comparison):
-    """A comparison whose arms may be those of a command line.
-
-    Attributes:
-        arms: What the baseline and the candidate have different, each `key=value`.
-        same: Whether the suite is compared with itself.
-    """
+    """A comparison whose arms may be those of a command line, each `key=value`, or the same."""
 
     arms: tuple[Sequence[str], Sequence[str]]
     same: bool

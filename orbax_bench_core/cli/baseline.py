@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -32,16 +31,6 @@ RegistryPath = Annotated[
 ]
 
 
-class ArmOption(enum.StrEnum):
-    """A side of a paired run."""
-
-    BASELINE = "baseline"
-    CANDIDATE = "candidate"
-
-
-WhichArm = Annotated[
-    ArmOption, typer.Option("--arm", help="Which side of a paired run (`ab`) to take.")
-]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Promote it even if its code had changes that no commit has."),
@@ -52,7 +41,10 @@ Force = Annotated[
 def capture(
     registry: RegistryPath,
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, local or gs://.")],
-    arm: WhichArm = ArmOption.CANDIDATE,
+    arm: Annotated[
+        Literal["baseline", "candidate"],
+        typer.Option(help="Which side of a paired run (`ab`) to take."),
+    ] = "candidate",
     label: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +72,7 @@ def capture(
     place, directory = _registry(registry), RunDirectory(run)
     if label is not None:
         check_revision(label)
-    captured = capture_run(directory, place, arm=arm.value, revision=label, to_promote=promote)
+    captured = capture_run(directory, place, arm=arm, revision=label, to_promote=promote)
     for name, reason in captured.left_out.items():
         show_result(f"left out {name}: {reason}")
     for line in captured.strays:

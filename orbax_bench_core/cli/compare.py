@@ -12,7 +12,6 @@ from orbax_bench_core.cli.arguments import (
     JUnit,
     Metrics,
     Notify,
-    ShownMetrics,
 )
 from orbax_bench_core.cli.results import show, write_page
 from orbax_bench_core.cli.terminal import new_console
@@ -33,7 +32,7 @@ def compare(
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write a page that needs no other file.")
     ] = None,
-    metrics: Metrics = ShownMetrics.CHANGED,
+    metrics: Metrics = "changed",
     as_json: AsJson = False,
     allow_inconclusive: AllowInconclusive = False,
     notify: Notify = None,
@@ -79,7 +78,7 @@ def compare(
     with notifiers.on_failure(None, candidate or baseline):
         found = compare_stored(baseline, candidate, rule or ())
     console = new_console()
-    document = verdicts_document(found, metrics.value)
+    document = verdicts_document(found, metrics)
     if as_json:
         print(found.model_dump_json(indent=2))
     else:

@@ -18,7 +18,6 @@ from orbax_bench_core.cli.arguments import (
     Devices,
     JUnit,
     LocalDirectory,
-    LogFormat,
     LogFormatOption,
     NoLock,
     Notify,
@@ -85,7 +84,7 @@ class MeasureFlags:
     junit: JUnit = None
     verbose: Verbose = False
     quiet: Quiet = False
-    log_format: LogFormatOption = LogFormat.TEXT
+    log_format: LogFormatOption = "text"
     as_json: AsJson = False
 
 

@@ -7,7 +7,6 @@ import json
 import sys
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.cli.arguments import LogFormat
 from orbax_bench_core.cli.results import show, show_answer
 from orbax_bench_core.cli.terminal import new_console
 from orbax_bench_core.errors import UserError
@@ -29,7 +28,7 @@ class Reporter:
         if flags.verbose and flags.quiet:
             raise UserError("--quiet shows less and --verbose more: give one of them")
         self._flags = flags
-        self._json_log = JsonLog(sys.stdout) if flags.log_format is LogFormat.JSON else None
+        self._json_log = JsonLog(sys.stdout) if flags.log_format == "json" else None
         self._console = new_console(
             soft_wrap=not sys.stdout.isatty(),
             quiet=self._json_log is not None,

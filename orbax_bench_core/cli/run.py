@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import Metrics, OutputDirectory, ShownMetrics, SuiteFile
+from orbax_bench_core.cli.arguments import Metrics, OutputDirectory, SuiteFile
 from orbax_bench_core.cli.hosts import KEEP_DATA, MeasureFlags, measure_suite, takes_measure_flags
 
 
@@ -44,7 +44,7 @@ def run(
             help="Store this run as a baseline here, one file per point.",
         ),
     ] = None,
-    metrics: Metrics = ShownMetrics.CHANGED,
+    metrics: Metrics = "changed",
     no_limits: Annotated[
         bool,
         typer.Option(
@@ -80,7 +80,7 @@ def run(
         limits=not no_limits,
         compare=baseline_path,
         capture=baseline_capture_path,
-        metrics=metrics.value,
+        metrics=metrics,
     )
     measure_suite(
         suite,

@@ -42,15 +42,10 @@ class NothingFound(UserError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conclusion:
-    """What an experiment found.
+    """What an experiment found; its exit code depends on the outcomes.
 
-    Attributes:
-        outcomes: What its exit code depends on.
-        verdicts: Verdicts on arms, or on a baseline; None without any.
-        lines: What a webhook is told where there are no verdicts.
-        answer: The answer as data; None where documents and lines say everything.
-        document: The answer for people.
-        page: Where the answer is as a page.
+    A webhook is told the lines where there are no verdicts. The answer is data, its document is for
+    people, and `page` says where it is as a page.
     """
 
     outcomes: tuple[Ending, ...]
@@ -70,19 +65,15 @@ class Experiment:
     """One way to measure a suite, and to conclude from its records.
 
     What it measures depends on what is recorded: the same experiment goes on where it was stopped.
-
-    Attributes:
-        again: The command that concludes from the same records once more.
-        changes: Settings that it needs.
-        show: Takes each part of the result.
-        folder: The run directory where none is given; known once a suite is checked.
-        verdicts: What `measure` found where it compares arms.
     """
 
     again: ClassVar[str] = "report"
+    """The command that concludes from the same records once more."""
     changes: ClassVar[dict[str, Any]] = {}
+    """Settings that it needs."""
     show: Show = hidden
     folder: str = dataclasses.field(default=".", init=False)
+    """The run directory where none is given; known once a suite is checked."""
     verdicts: VerdictReport | None = dataclasses.field(default=None, init=False)
 
     def overrides(self, suite: Suite) -> list[str]:  # noqa: ARG002 - for those that look

@@ -33,13 +33,9 @@ class Notifiers:
     """Places where a command tells what it found, beside its run directory and its terminal.
 
     Whatever goes wrong with one of them is a warning on standard error, and never the exit code.
-
-    Attributes:
-        webhook: What is notified when the state of the suite changes; None for nothing.
-        states: Folder of the last states; empty for the one beside the run directory.
-        junit: File that gets the verdicts as JUnit XML; None for none.
-        page: File of the summary page of a job of GitHub Actions; empty for none.
-        site: Folder of the morning page; empty for the one beside the run directory.
+    The webhook is notified when the state of the suite changes. The last states, and the morning
+    page, are beside the run directory unless their folders are given; `page` is the file of the
+    summary page of a job of GitHub Actions.
     """
 
     webhook: Webhook | None = None

@@ -27,8 +27,7 @@ from orbax_bench_core.sweep import sides
 class Drills(Experiment):
     """Repeats that are killed once each; of a suite with arms the whole recovery decides.
 
-    Attributes:
-        added: Seconds of what this machine cannot show, by phase.
+    To what is measured seconds are added, by phase, of what this machine cannot show.
     """
 
     again: ClassVar = "recovery"

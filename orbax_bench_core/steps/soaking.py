@@ -86,11 +86,8 @@ class SoakGoal:
 class Soaking(Experiment):
     """Saves of one process until every point has reached the goal.
 
-    What was measured before, by the same command, counts where it was one process.
-
-    Attributes:
-        goal: When it ends.
-        limit_mib: Growth of memory per save that is allowed, in MiB.
+    What was measured before, by the same command, counts where it was one process. The limit is the
+    growth of memory per save that is allowed, in MiB.
     """
 
     again: ClassVar = "soak"

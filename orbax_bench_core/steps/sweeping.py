@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 class Sweep(Experiment):
     """All points of a suite, which may be compared with a baseline, and stored as one.
 
-    Attributes:
-        limits: Whether to measure what the machine and the storage can do, too.
-        compare: A stored baseline or run directory; None takes what the suite says.
-        capture: The folder of the new baseline; None takes what the suite says.
-        metrics: Metrics of the comparison to show; without one, `all` shows those of the sweep.
+    Paths of either that are None are those of the suite. Without a comparison, `all` shows the
+    metrics of the sweep.
     """
 
     limits: bool = True

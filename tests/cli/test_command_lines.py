@@ -6,6 +6,7 @@ A DAG, a manifest or a launcher starts it in a pod or on a host, minutes later; 
 import importlib
 import sys
 import types
+import typing
 from unittest import mock
 
 import pytest
@@ -128,12 +129,12 @@ def test_hosts_of_a_launcher(place):
     assert set(map(tuple, command_lines(manifest))) == {words}
 
 
-@pytest.mark.parametrize("command", Measures)
+@pytest.mark.parametrize("command", typing.get_args(Measures))
 def test_launch_starts(command, orbax_bench, tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text("suite_name: s\nbenchmarks: [{generator: save_restore, options: {}}]\n")
     words = ("launch", suite, "-o", tmp_path / "run", "--on", "processes", "--dry-run")
-    more = "-- --package jax --good 0.9.0 --bad 0.9.1" if command == Measures.BISECT else ""
+    more = "-- --package jax --good 0.9.0 --bad 0.9.1" if command == "bisect" else ""
     done = orbax_bench(*words, "--command", command, *more.split())
     assert done.code == 0, done.err
     [line] = command_lines(done.out)

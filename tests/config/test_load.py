@@ -1,13 +1,8 @@
 """From a suite file to a checked suite: every mistake by file, line and key."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
-from orbax_bench_core.config import SuiteError, parse_suite
-from orbax_bench_core.config.base import SuiteError
-from orbax_bench_core.config.load import load_suite, parse_suite
+from orbax_bench_core.config import SuiteError, load_suite, parse_suite
 
 HEAD = "suite_name: s\n"
 
@@ -173,17 +168,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, content, message):
     (problem,) = caught.value.problems
     assert problem.file == str(file)
     assert problem.message.startswith(message)
-
-
-def shipped_configs():
-    (package,) = importlib.util.find_spec("orbax.checkpoint").submodule_search_locations
-    folder = Path(package) / "_src" / "testing" / "benchmarks" / "configs"
-    return sorted(folder.rglob("*.yaml"))
-
-
-@pytest.mark.parametrize("file", shipped_configs(), ids=lambda file: file.stem)
-def test_a_config_that_orbax_ships_is_accepted_unchanged(file):
-    assert load_suite(str(file)).suite.benchmarks
 
 
 def test_mistakes_of_all_kinds_come_at_once_in_the_order_of_the_file(problems):

@@ -48,20 +48,6 @@ def test_a_preset_has_the_published_number_of_parameters(model, count):
     assert num_elements(arrays(model=model)) == count
 
 
-@pytest.mark.parametrize(
-    ("model", "rounded"),
-    [
-        ("llama-8b", "8.03"),
-        ("llama-70b", "70.6"),
-        ("llama-405b", "405.9"),
-        ("mixtral-8x7b", "46.7"),
-        ("gpt2", "0.124"),
-    ],
-)
-def test_the_published_number_is_what_people_know(model, rounded):
-    assert f"{PUBLISHED[model] / 1e9:.{len(rounded.partition('.')[2])}f}" == rounded
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("scale", SCALES[1:])

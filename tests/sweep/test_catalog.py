@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.sweep import catalog
-from orbax_bench_core.sweep.catalog import BenchmarkClassError, load_class
+from orbax_bench_core.sweep.catalog import BenchmarkClassError, load_class, options_class
 
 ORBAX = "orbax.checkpoint._src.testing.benchmarks."
 OURS = "orbax_bench_core.benchmarks.save_restore.SaveRestore"
@@ -52,22 +52,17 @@ def upstream_classes():
 UPSTREAM = list(upstream_classes())
 
 
-@pytest.mark.parametrize("path", [path for path, *_ in UPSTREAM])
-def test_every_benchmark_of_orbaxs_framework_is_built_in(path):
-    assert catalog.is_builtin(catalog.benchmark_of(path))
-
-
 @pytest.mark.parametrize(("path", "options", "file"), UPSTREAM, ids=[path for path, *_ in UPSTREAM])
-def test_every_option_of_orbaxs_framework_is_taken(path, options, file):
-    from orbax_bench_core.sweep.catalog import load_class, options_class
-
+def test_every_benchmark_of_orbaxs_framework_is_built_in_with_its_options(path, options, file):
     (node,) = (
         node
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.ClassDef) and node.name == options
     )
     upstream = {field.target.id for field in node.body if isinstance(field, ast.AnnAssign)}
-    ours = options_class(load_class(catalog.benchmark_of(path)))
+    name = catalog.benchmark_of(path)
+    assert catalog.is_builtin(name)
+    ours = options_class(load_class(name))
     assert upstream <= {field.name for field in dataclasses.fields(ours)}
 
 

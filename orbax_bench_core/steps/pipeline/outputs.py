@@ -59,13 +59,10 @@ def tried_again(step: Callable[Given, Returned]) -> Callable[Given, Returned]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StepOutput:
-    """One output.
+    """One output: what is known of it, in numbers only where its content is numbers, and its place.
 
-    Attributes:
-        metadata: What is known of it; numbers only where its content is numbers.
-        place: The file or folder where it lies, a local path or URI; None for one whose metadata is
-            all there is.
-        copied: Whether an engine that keeps files gets its bytes, rather than a pointer.
+    That is a local path or URI; None for one whose metadata is all there is. Where it is copied, an
+    engine that keeps files gets its bytes, rather than a pointer.
     """
 
     metadata: Mapping[str, str | float]
@@ -86,12 +83,7 @@ Value = TypeVar("Value")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Outputs(Generic[Value]):
-    """All outputs of a step.
-
-    Attributes:
-        value: What it returns, as JSON has it; None for nothing.
-        named: Its outputs by name.
-    """
+    """All outputs of a step: what it returns, as JSON has it, and its outputs by name."""
 
     value: Value
     named: Mapping[str, StepOutput] = dataclasses.field(default_factory=dict)

@@ -26,11 +26,7 @@ PACKAGE: Final = "orbax-checkpoint"
 class Upgrading(Comparison):
     """Comparison of two releases of Orbax, each in an environment of its own.
 
-    Attributes:
-        old: Version of the baseline; None takes the installed one.
-        new: Version of the candidate; None takes the newest one.
-        also: Requirements of both environments beside the release.
-        own: Whether the suite is the user's own.
+    By default they are the installed one and the newest; both have what else is required.
     """
 
     old: str | None = None
