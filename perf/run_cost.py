@@ -59,7 +59,7 @@ def _figure(setting: Setting, mib: int, *flags: str) -> Figure:
         say=lambda line: setting.say(f"{name}: {line}"),
     )
     ours, loop = pairs.values(lambda seconds: 1e3 * seconds)
-    return Figure(
+    figure = Figure(
         name=name,
         unit="ms",
         ours=ours,
@@ -68,6 +68,8 @@ def _figure(setting: Setting, mib: int, *flags: str) -> Figure:
         target=float("inf") if flags else TARGET,
         limits="ratio",
     )
+    setting.say(f"{name}: {ours} ms over {loop} ms")
+    return figure
 
 
 def _of_run(mib: int, flags: Sequence[str]) -> float:

@@ -6,10 +6,11 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-_MISS: Final = 0.05
+MISS: Final = 0.05
+"""Share of cases in which an interval may miss what it is of."""
 
 _MOST_COUNTED: Final = 60
 """Values of each kind up to which arrangements are counted; beyond, the count is normal."""
@@ -23,6 +24,21 @@ class Interval(NamedTuple):
     coverage: float
 
 
+def between(low: float | None, high: float | None, write: Callable[[float], str]) -> str:
+    """Returns the interval of a ratio, such as `[0.9–1.2]`; a dash without one.
+
+    Where only one end is known, which nothing or infinity for the other does not make two, it is
+    `at most 1.2` or `at least 0.9`.
+    """
+    if any(end is not None and math.isnan(end) for end in (low, high)):
+        return "–"
+    least = None if low is None or low <= 0 else write(low)
+    most = None if high is None or math.isinf(high) else write(high)
+    if least is None:
+        return "–" if most is None else f"at most {most}"
+    return f"at least {least}" if most is None else f"[{least}–{most}]"
+
+
 def median_interval(values: Sequence[float]) -> Interval:
     """Returns order statistics that hold the median.
 
@@ -34,7 +50,7 @@ def median_interval(values: Sequence[float]) -> Interval:
     ordered, n = sorted(values), len(values)
     below = list(itertools.accumulate(math.comb(n, i) / 2**n for i in range(n)))
     # below[k - 1] is P(B < k).
-    k = max((k for k in range(1, n // 2 + 1) if 2 * below[k - 1] <= _MISS), default=1)
+    k = max((k for k in range(1, n // 2 + 1) if 2 * below[k - 1] <= MISS), default=1)
     return Interval(ordered[k - 1], ordered[n - k], max(0.0, 1 - 2 * below[k - 1]))
 
 
@@ -59,14 +75,14 @@ def _rejected(m: int, n: int) -> int:
 
     if max(m, n) > _MOST_COUNTED:
         sigma = math.sqrt(m * n * (m + n + 1) / 12)
-        z = statistics.NormalDist().inv_cdf(1 - _MISS / 2)
+        z = statistics.NormalDist().inv_cdf(1 - MISS / 2)
         return max(0, math.floor(m * n / 2 - z * sigma))
-    allowed = math.comb(m + n, m) * _MISS / 2
+    allowed = math.comb(m + n, m) * MISS / 2
     sums = itertools.accumulate(arrangements(m, n))
     return sum(1 for _ in itertools.takewhile(lambda count: count <= allowed, sums))
 
 
-def t_interval(values: Sequence[float], level: float = _MISS) -> tuple[float, float, float]:
+def t_interval(values: Sequence[float], level: float = MISS) -> tuple[float, float, float]:
     """Mean, half width of the two-sided interval, and one-sided p-value of "not above 0"."""
     from scipy.special import stdtr
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final, Literal
 
+from orbax_bench_core.analysis.intervals import between
 from orbax_bench_core.analysis.verdicts import ratio_axis, ratio_limits
 from orbax_bench_core.document import (
     Column,
@@ -174,9 +175,7 @@ def ratio(found: OperationRatio) -> str:
 
 def interval(found: OperationRatio) -> str:
     """Returns the interval of a ratio."""
-    if found.low is None or found.high is None:
-        return "–"
-    return f"[{found.low:.3f}, {found.high:.3f}]"
+    return between(found.low, found.high, "{:.3f}".format)
 
 
 def _open(search: ReleaseSearch) -> str:

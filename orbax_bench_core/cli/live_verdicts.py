@@ -154,7 +154,7 @@ def _whole(line: _Line) -> Text:
     worst = nearest_to_trouble(verdict)
     if worst is not None and worst.verdict.ratio is not None:
         found = worst.verdict
-        parts.append(f"{worst.operation} {words.interval(found)} {words.ratio(found.ratio)}")
+        parts.append(f"{worst.operation} {words.with_best_guess(found)}")
     why = f": {verdict.reason}" if verdict.reason else ""
     if not why and verdict.endpoint != "time" and (decided := words.decided(verdict)):
         why = f": {decided}"

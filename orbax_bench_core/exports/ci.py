@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Final
 
+from orbax_bench_core.analysis.intervals import between
 from orbax_bench_core.analysis.verdicts import (
     OperationVerdict,
     PointVerdict,
@@ -83,9 +84,9 @@ def _ratio(operation: OperationVerdict) -> str:
     verdict = operation.verdict
     if verdict.ratio is None:
         return ""
-    low = 0.0 if verdict.low is None else verdict.low
-    high = "∞" if verdict.high is None else f"{verdict.high:.3f}"
-    return f"candidate over baseline: {verdict.ratio:.3f}x, 95 % interval {low:.3f} to {high}"
+    known = between(verdict.low, verdict.high, "{:.3f}".format)
+    said = f"candidate over baseline: {verdict.ratio:.3f}x"
+    return said if known == "–" else f"{said}, 95 % interval {known}"
 
 
 def _case(

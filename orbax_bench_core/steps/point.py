@@ -158,8 +158,7 @@ class _Log(Watcher):
     def _judged(self, event: PairJudged) -> None:
         verdict = event.verdict
         ratios = ", ".join(
-            f"{operation.operation} {words.interval(operation.verdict)} "
-            f"{operation.verdict.ratio:.3f}"
+            f"{operation.operation} {words.with_best_guess(operation.verdict)}"
             for operation in verdict.operations
             if operation.primary and operation.verdict.ratio is not None
         )

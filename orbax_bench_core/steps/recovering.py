@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from orbax_bench_core.analysis.recovery import PhaseName, Recovery, headline, recovery_document
+from orbax_bench_core.analysis.verdicts import judge_run
 from orbax_bench_core.config import Suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, Kill, RunSettings, Say, Session, silent
@@ -61,14 +62,12 @@ class Drills(Experiment):
         if self.verdicts is not None:
             publish_verdicts(run, self.verdicts)
         found, summary = answered(run, lambda: publish_recovery(run, self.added))
-        outcomes = [found.outcome]
-        if self.verdicts is not None:
-            outcomes.append(self.verdicts.outcome)
-        elif not found.verdicts:
-            outcomes.append(summary.outcome)
+        verdicts = self.verdicts
+        if verdicts is None and found.verdicts:
+            verdicts = judge_run(run)
         return Conclusion(
-            outcomes=tuple(outcomes),
-            verdicts=self.verdicts,
+            outcomes=(found.outcome, (verdicts or summary).outcome),
+            verdicts=verdicts,
             lines=(headline(found),),
             answer=found,
             document=recovery_document(found),

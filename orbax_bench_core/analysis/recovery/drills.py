@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
-from orbax_bench_core.analysis.intervals import median_interval
+from orbax_bench_core.analysis.intervals import MISS, median_interval
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_run
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
@@ -30,9 +30,11 @@ class Phase(ResultModel):
         phase: Which.
         n: Number of drills that came through it.
         median: Median seconds, as measured.
-        low: Lower end of an interval that holds the median in at least 95 % of cases; below 6
-            drills the fastest.
-        high: Upper end of it; below 6 drills the slowest.
+        fastest: Fewest seconds of a drill.
+        slowest: Most seconds of a drill.
+        low: Lower end of an interval that holds the median in at least 95 % of cases; None below 6
+            drills, which have none.
+        high: Upper end of it.
         added: Seconds that were given for what this machine cannot show, such as the replacement of
             a node; in none of the others.
     """
@@ -40,8 +42,10 @@ class Phase(ResultModel):
     phase: PhaseName
     n: int
     median: float
-    low: float
-    high: float
+    fastest: float
+    slowest: float
+    low: float | None = None
+    high: float | None = None
     added: float = 0.0
 
     @property
@@ -164,6 +168,8 @@ class Recovery(ResultModel):
                     "phase": phase.phase,
                     "n": phase.n,
                     "median_s": phase.median,
+                    "fastest_s": phase.fastest,
+                    "slowest_s": phase.slowest,
                     "low_s": phase.low,
                     "high_s": phase.high,
                     "added_s": phase.added,
@@ -237,9 +243,17 @@ def _phases(drilled: list[Repeat], added: Mapping[PhaseName, float]) -> tuple[Ph
 
 
 def _phase(name: PhaseName, values: list[float], added: float) -> Phase:
-    found, median = median_interval(values), statistics.median(values)
+    found = median_interval(values)
+    known = found.coverage >= 1 - MISS
     return Phase(
-        phase=name, n=len(values), median=median, low=found.low, high=found.high, added=added
+        phase=name,
+        n=len(values),
+        median=statistics.median(values),
+        fastest=min(values),
+        slowest=max(values),
+        low=found.low if known else None,
+        high=found.high if known else None,
+        added=added,
     )
 
 

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core.analysis.intervals import between
 from orbax_bench_core.analysis.recovery.drills import (
     PairVerdict,
     Phase,
@@ -39,17 +40,17 @@ from orbax_bench_core.gate import Word
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-HEADINGS: Final = ("phase", "is", "median", "interval", "share", "given", "with it")
+HEADINGS: Final = ("phase", "is", "median", "spread", "share", "given", "with it")
 _GIVEN: Final = 5
 """Place of the first column of what was given."""
-NUMBERS: Final = ("median", "interval", "share", "given", "with it")
+NUMBERS: Final = ("median", "spread", "share", "given", "with it")
 VERDICT_HEADINGS: Final = ("phase", "verdict", "ratio", "interval")
 
 READING: Final = """\
 Each drill trains in fresh processes, kills them with SIGKILL at a step drawn between the second \
 and the third save, and starts new ones. The phases are medians over the drills, in brackets an \
-interval that holds the median in at least 95 % of cases. Below 6 drills there is none: the \
-fastest and the slowest stand there, without brackets.
+interval that holds the median in at least 95 % of cases. Fewer than 6 drills have none: their \
+fastest and slowest stand there.
 notice is the end of file on the pipe of the process that died, at whoever started it. A job \
 without such a watcher waits for JAX's heartbeat instead.
 start ends when JAX is up in all new processes. restore finds the latest committed checkpoint and \
@@ -70,14 +71,13 @@ MEANINGS: Final[dict[PhaseName, str]] = {
     "recovery": "all of them",
 }
 _DASH: Final = "–"
-MOST_WITHOUT_INTERVAL: Final = 5
-"""Drills of which the fastest and the slowest hold the median in less than 95 % of cases."""
+_INTERVAL, _RANGE = "95 % interval", "fastest – slowest"
 
 
 def _spread(phase: Phase) -> str:
-    if phase.n < MOST_WITHOUT_INTERVAL + 1:
-        return f"{seconds(phase.low)} – {seconds(phase.high)}" if phase.n > 1 else _DASH
-    return f"[{seconds(phase.low)}, {seconds(phase.high)}]"
+    if phase.low is not None and phase.high is not None:
+        return f"[{seconds(phase.low)}, {seconds(phase.high)}]"
+    return f"{seconds(phase.fastest)} – {seconds(phase.slowest)}" if phase.n > 1 else _DASH
 
 
 def phase_row(phase: Phase, total: Phase) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ def _of_series(series: RecoverySeries, *, several: bool) -> str:
     largest = max(series.phases[:-1], key=lambda phase: phase.total)
     given = f", {seconds(total.added)} of it given" if total.added else ""
     return (
-        f"{about}back after {seconds(total.total)}{given}, most of it {largest.phase} "
+        f"{about}back after {seconds(total.total)}{given}, the longest phase is {largest.phase} "
         f"({seconds(largest.total)}); {success(series)}."
     )
 
@@ -231,10 +231,15 @@ def _series(series: RecoverySeries) -> list[Element]:
     elements: list[Element] = [Heading(Span(series.name))]
     total = series.phase("recovery")
     if total is not None:
-        columns = (Column(name, "number" if name in NUMBERS else "fixed") for name in HEADINGS)
+        spread = _RANGE if total.low is None else _INTERVAL
+        headings = [spread if name == "spread" else name for name in HEADINGS]
+        columns = (
+            Column(heading, "number" if name in NUMBERS else "fixed")
+            for name, heading in zip(HEADINGS, headings, strict=True)
+        )
         rows = (Row(phase_row(phase, total)) for phase in series.phases)
         table = Table(tuple(columns), tuple(rows))
-        elements.append(table if total.added else table.only(HEADINGS[:_GIVEN]))
+        elements.append(table if total.added else table.only(headings[:_GIVEN]))
     elements.append(Paragraph(f"{success(series)}.", role))
     if series.steps_lost:
         elements.append(Paragraph(losses(series)))
@@ -243,14 +248,13 @@ def _series(series: RecoverySeries) -> list[Element]:
 
 
 def _verdict_row(verdict: PhaseVerdict) -> Row:
-    known = verdict.low is not None and verdict.high is not None
     word = verdict.word if verdict.primary else f"({verdict.word})"
     return Row(
         (
             verdict.phase,
             Span(word, _ROLES[verdict.word]),
             _DASH if verdict.ratio is None else f"{verdict.ratio:.2f}x",
-            f"[{verdict.low:.2f}, {verdict.high:.2f}]" if known else _DASH,
+            between(verdict.low, verdict.high, "{:.2f}".format),
         )
     )
 

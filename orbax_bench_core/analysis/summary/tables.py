@@ -288,4 +288,8 @@ def straggler_sentence(operation: str, straggler: Straggler) -> str:
     )
     if straggler.stage is None:
         return said
-    return f"{said}, most of it in {straggler.stage} (+{seconds(straggler.stage_excess_s)})"
+    share = min(1.0, straggler.stage_excess_s / straggler.excess_s) if straggler.excess_s else 1.0
+    return (
+        f"{said}, {percent(share)} of it in {straggler.stage} "
+        f"(+{seconds(straggler.stage_excess_s)})"
+    )

@@ -9,7 +9,7 @@ from typing import Final
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.words import (
     ENDPOINTS,
-    ends,
+    beside,
     interval,
     open_shares,
     ratio,
@@ -67,8 +67,7 @@ def compared(operation: OperationVerdict, point: PointVerdict) -> str:
     does, verdict = _SAID.get(operation.operation, f"does {operation.operation}"), operation.verdict
     if verdict.ratio is None:
         return f"{system} {does}, and nothing says in what time of {other}: {verdict.reason}"
-    low, high = ends(verdict)
-    within = "" if low is None else f" [{low:.2g}–{high:.2g}]"
+    within = beside(verdict, lambda end: f"{end:.2g}")
     return f"{system} {does} in {verdict.ratio:.2g}x the time of {other}{within}"
 
 
@@ -167,7 +166,8 @@ def _undecided(report: VerdictReport) -> str:
     if judged:
         worst = min(judged, key=trouble)
         between = interval(worst.verdict)
-        within = "" if between == "–" else f" within {between}, best guess"
+        within = f" within {between}" if between.startswith("[") else f" {between}"
+        within = "" if between == "–" else f"{within}, best guess"
         said += f" The highest ratio is{within} {ratio(worst.verdict.ratio)} ({worst.operation})."
     return said
 

@@ -271,8 +271,8 @@ def _judged_ratio(point: PointVerdict, metric: MetricChange) -> str:
         return ""
     for operation in point.operations:
         if operation.operation == metric.operation and operation.verdict.ratio is not None:
-            found = words.interval(operation.verdict)
-            return f"{words.ratio(operation.verdict.ratio)}{'' if found == '–' else f' {found}'}"
+            found = operation.verdict
+            return f"{words.ratio(found.ratio)}{words.beside(found)}"
     return ""
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
+from orbax_bench_core.analysis.intervals import between
 from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, Unmatched
 from orbax_bench_core.config import ARMS, MAX_PRIMARY, PER_ARM, Arm, GateConfig
@@ -256,10 +257,23 @@ class HasInterval(Protocol):
 def interval(found: HasInterval) -> str:
     """Returns the 95 % interval of a ratio, such as `[1.152–1.271]`; a dash without one.
 
-    Where too few blocks rule out nothing on one side, it ends there at 0 or at infinity.
+    Where too few blocks rule out nothing on one side, it is `at most 1.131` or `at least 0.952`.
     """
-    low, high = ends(found)
-    return "–" if low is None or high is None else f"[{_plain(low)}–{_plain(high)}]"
+    return between(found.low, found.high, _plain)
+
+
+def with_best_guess(verdict: Verdict) -> str:
+    """Returns what is known of a ratio, and behind it the best guess."""
+    known, guess = interval(verdict), ratio(verdict.ratio)
+    return f"{known}, best guess {guess}" if known.startswith("at ") else f"{known} {guess}"
+
+
+def beside(found: HasInterval, write: Callable[[float], str] | None = None) -> str:
+    """Returns an interval as it stands behind its ratio; empty without one."""
+    known = between(found.low, found.high, write or _plain)
+    if known == "–":
+        return ""
+    return f", {known}" if known.startswith("at ") else f" {known}"
 
 
 def ends(found: HasInterval) -> tuple[float, float] | tuple[None, None]:

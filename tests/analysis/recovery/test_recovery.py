@@ -1,25 +1,29 @@
 """Summary of recovery drills, from their records."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
+from orbax_bench_core.analysis.verdicts import judge_run
 from orbax_bench_core.document import to_html, to_markdown
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED, Sample
 from orbax_bench_core.records import ErrorInfo, Run
-from orbax_bench_core.steps import publish_recovery
+from orbax_bench_core.steps import Drills, publish_recovery
 
 SECONDS = {"notice": 0.1, "start": 2.0, "restore": 0.5, "first_step": 1.4}
 
 
 @pytest.fixture
 def make_drill(make_record):
-    def make(repeat=0, *, lost=3, left=0, peers=None, verified="saved", **seconds):
+    def make(repeat=0, *, lost=3, left=0, peers=None, verified="saved", of=None, **seconds):
         times = {**SECONDS, **seconds}
         times["recovery"] = sum(times.values())
-        record = make_record(
-            repeat=repeat, times=times, state={"num_bytes": 8, "digest": {}, "verified": verified}
-        )
+        state = {"num_bytes": 8, "digest": {}, "verified": verified}
+        record = make_record(repeat=repeat, times=times, state=state, **(of or {}))
         extra = [
             Sample("recovery", 0, STEPS_LOST.name, lost, "count"),
             Sample("recovery", 0, UNCOMMITTED.name, left, "count"),
@@ -42,8 +46,8 @@ def make_crash(make_record):
 
 @pytest.fixture
 def summarize(make_run):
-    def call(*records, added=None):
-        return recovery_of(Run(make_run(records)), added)
+    def call(*records, added=None, folder="run"):
+        return recovery_of(Run(make_run(records, folder=folder)), added)
 
     return call
 
@@ -53,9 +57,41 @@ def test_phases_are_medians_over_drills_and_their_sum(summarize, make_drill):
     (series,) = found.series
     assert [phase.phase for phase in series.phases] == [*SECONDS, "recovery"]
     start, total = series.phase("start"), series.phase("recovery")
-    assert (start.median, start.low, start.high, start.n) == (3.0, 1.0, 9.0, 3)
+    assert (start.median, start.fastest, start.slowest, start.n) == (3.0, 1.0, 9.0, 3)
     assert total.median == pytest.approx(5.0)
     assert (series.drills, series.recovered, series.verified) == (3, 3, True)
+
+
+def test_fewer_than_six_drills_have_no_interval(summarize, make_drill):
+    two = summarize(*(make_drill(number, start=1.0 + number) for number in range(2)))
+    start = two.series[0].phase("start")
+    assert (start.low, start.high) == (None, None)
+    page = to_markdown(recovery_document(two))
+    assert "| fastest – slowest |" in page
+    assert "95 % interval |" not in page
+    six = summarize(*(make_drill(number, start=1.0 + number) for number in range(6)), folder="six")
+    start = six.series[0].phase("start")
+    assert (start.low, start.high) == (1.0, 6.0)
+    assert "| 95 % interval |" in to_markdown(recovery_document(six))
+
+
+def test_arms_end_alike_when_measured_and_when_judged_anew(make_run, make_point, make_drill):
+    """A copy among the records, which is left out, makes either incomplete."""
+    pair = make_point(candidate=make_point(options={"use_ocdbt": False}))
+    records = [
+        make_drill(2 * number + side, of={"point": pair, "arm": arm, "block": number})
+        for number in range(10)
+        for side, arm in enumerate(("baseline", "candidate"))
+    ]
+    run = make_run(records)
+    (record, *_) = Path(run.root).glob("records/*/repeat_0*/*.json")
+    shutil.copy(record, record.with_name("host_7.json"))
+    anew = Drills().conclude(run)
+    drills = Drills()
+    drills.verdicts = judge_run(run)
+    measured = drills.conclude(run)
+    assert measured.verdicts.left_out
+    assert exit_code(*anew.outcomes) == exit_code(*measured.outcomes) == 1
 
 
 def test_what_was_lost_and_left_is_kept_of_each_drill(summarize, make_drill):
@@ -87,7 +123,7 @@ def test_seconds_that_were_given_stand_beside_what_was_measured(summarize, make_
     start, total = (found.series[0].phase(name) for name in ("start", "recovery"))
     assert (start.median, start.total) == (2.0, 62.0)
     assert total.total == pytest.approx(64.0)
-    assert "back after 64 s, 60 s of it given, most of it start (62 s)" in to_markdown(
+    assert "back after 64 s, 60 s of it given, the longest phase is start (62 s)" in to_markdown(
         recovery_document(found)
     )
 

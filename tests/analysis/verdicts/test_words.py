@@ -38,14 +38,14 @@ def test_a_ratio_has_three_decimals(value, written):
     ("low", "high", "written"),
     [
         (1.152, 1.271, "[1.152–1.271]"),
-        (0.0, math.inf, "[0.000–∞]"),
+        (0.0, math.inf, "–"),
         (math.nan, 1.0, "–"),
-        (None, 1.0, "[0.000–1.000]"),
-        (0.9, None, "[0.900–∞]"),
+        (None, 1.0, "at most 1.000"),
+        (0.9, None, "at least 0.900"),
         (None, None, "–"),
     ],
 )
-def test_an_interval_has_two_ends_or_is_a_dash(low, high, written):
+def test_an_interval_says_which_ends_it_has(low, high, written):
     assert words.interval(Verdict(word="PASS", low=low, high=high)) == written
 
 
