@@ -15,7 +15,6 @@ from orbax_bench_core.document import (
     Heading,
     Items,
     Paragraph,
-    Role,
     Row,
     Section,
     Span,
@@ -27,7 +26,6 @@ from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 ReleaseWord = Word | Literal["FAILED"]
@@ -163,17 +161,7 @@ def answer(search: ReleaseSearch) -> str:
     return f"{package} {last} could not be compared with {first}: {why}"
 
 
-def purpose(purpose: Purpose) -> str:
-    """Returns the reason of a comparison, for people."""
-    return _PURPOSES[purpose]
-
-
-def ratio(found: OperationRatio) -> str:
-    """Returns a ratio with its operation."""
-    return f"{found.operation} {found.ratio:.3f}x"
-
-
-def interval(found: OperationRatio) -> str:
+def _interval(found: OperationRatio) -> str:
     """Returns the interval of a ratio."""
     return between(found.low, found.high, "{:.3f}".format)
 
@@ -200,14 +188,12 @@ _APART: Final = 0.12
 
 
 def ratio_figure(search: ReleaseSearch, operation: str) -> Drawing:
-    """Returns the drawing of one operation: every comparison at its newer release."""
+    """Returns the ratios of one operation, each at the newer release of its comparison.
+
+    They are filled against the good release, hollow against others.
+    """
     figure = figures.new_figure(_WIDTH, _HEIGHT)
-    draw_ratios(figure.subplots(), search, operation)
-    return figure
-
-
-def draw_ratios(axes: Axes, search: ReleaseSearch, operation: str) -> None:
-    """Draws ratios with their intervals, filled against the good release, hollow against others."""
+    axes = figure.subplots()
     colours = {"REGRESSION": figures.REGRESSION, "PASS": figures.PASS}
     every = [1.0]
     seen: dict[str, int] = {}
@@ -219,13 +205,14 @@ def draw_ratios(axes: Axes, search: ReleaseSearch, operation: str) -> None:
             place = search.releases.index(step.release) + _APART * seen.get(step.release, 0)
             seen[step.release] = seen.get(step.release, 0) + 1
             colour = colours.get(step.outcome, figures.INCONCLUSIVE)
+            against_first = step.against == search.releases[0]
             axes.errorbar(
                 [place],
                 [found.ratio],
                 yerr=[[max(found.ratio - low, 0)], [max(high - found.ratio, 0)]],
-                fmt="o" if _against_first(search, step) else "D",
+                fmt="o" if against_first else "D",
                 color=colour,
-                markerfacecolor=colour if _against_first(search, step) else figures.PAGE,
+                markerfacecolor=colour if against_first else figures.PAGE,
                 elinewidth=1.4,
             )
             every += [low, found.ratio, high]
@@ -241,18 +228,7 @@ def draw_ratios(axes: Axes, search: ReleaseSearch, operation: str) -> None:
     axes.set_xlim(-0.5, len(search.releases) - 0.3)
     stride = -(-len(search.releases) // _MOST_LABELS)
     axes.set_xticks(range(0, len(search.releases), stride), search.releases[::stride])
-
-
-def _against_first(search: ReleaseSearch, step: SearchStep) -> bool:
-    return step.against == search.releases[0]
-
-
-_ROLES: Final[dict[ReleaseWord, Role]] = {
-    "REGRESSION": "bad",
-    "PASS": "good",
-    "INCONCLUSIVE": "unsure",
-    "FAILED": "bad",
-}
+    return figure
 
 
 def search_document(search: ReleaseSearch) -> Document:
@@ -286,10 +262,10 @@ def _steps(search: ReleaseSearch) -> Table:
                 str(number),
                 Span(step.release),
                 Span(step.against),
-                purpose(step.purpose),
-                Span(step.outcome, _ROLES[step.outcome]),
-                Span(", ".join(map(ratio, step.ratios))),
-                Span(", ".join(map(interval, step.ratios))),
+                _PURPOSES[step.purpose],
+                Span.judged(step.outcome),
+                Span(", ".join(f"{each.operation} {each.ratio:.3f}x" for each in step.ratios)),
+                Span(", ".join(map(_interval, step.ratios))),
                 Span(step.why),
             )
         )

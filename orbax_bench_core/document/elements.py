@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 Role: TypeAlias = Literal["plain", "dim", "good", "bad", "unsure"]
 """Meaning of a text, which each renderer shows by a colour of its own."""
+
+_ROLES: Final[Mapping[str, Role]] = {
+    "REGRESSION": "bad",
+    "LEAK": "bad",
+    "FAILED": "bad",
+    "INCONCLUSIVE": "unsure",
+    "PASS": "good",
+}
+"""How each word of a conclusion is shown."""
 
 Page: TypeAlias = Literal["markdown", "html"]
 
@@ -45,6 +54,11 @@ class Span:
     strong: bool = False  # whether it stands out
     # address that pages link it to, such as a file beside the page; empty for no link
     href: str = ""
+
+    @classmethod
+    def judged(cls, word: str, text: str = "", *, strong: bool = False) -> Span:
+        """Returns the word of a conclusion, or a text about it, as such a word is shown."""
+        return cls(text or word, _ROLES[word], strong=strong)
 
 
 Text: TypeAlias = str | Span | tuple[str | Span, ...]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from orbax_bench_core.analysis.history.changes import FEWEST, NEAR, SIGNIFICANCE, Flag, flags
 from orbax_bench_core.analysis.history.model import (
@@ -24,7 +23,7 @@ from orbax_bench_core.config import ARMS, PER_ARM
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.provenance import UNKNOWN, surroundings
 from orbax_bench_core.records import PairedTimes, Record, repeats_of, seconds_per_repeat
-from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, side
+from orbax_bench_core.sweep import Pair, SweepPoint, side
 
 RAW: Final = (
     "Raw seconds wander from day to day without any change of the code, so no changes are looked "
@@ -35,20 +34,11 @@ RAW: Final = (
 _MOST_REMARKS: Final = 3
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Entry:
+class _Entry(NamedTuple):
     """One operation of one point in one run."""
 
     run: FoundRun
     measured: PastOperation
-
-    @property
-    def point(self) -> SweepEntry:
-        return self.measured.point
-
-    @property
-    def past(self) -> PastRun:
-        return self.measured.past
 
 
 def measured_in(run: FoundRun) -> list[PastOperation]:
@@ -169,12 +159,12 @@ def _separate(
 def _series(
     entries: Sequence[_Entry], significance: float, begun: Sequence[datetime.datetime]
 ) -> PastSeries:
-    last, runs = entries[-1], tuple(entry.past for entry in entries)
+    last, runs = entries[-1], tuple(entry.measured.past for entry in entries)
     kind, _, _, operation = last.measured.series
     info = last.run.info
     series = PastSeries(
-        point_id=last.point.id,
-        point=last.point.name,
+        point_id=last.measured.point.id,
+        point=last.measured.point.name,
         operation=operation,
         kind=kind,
         baseline="" if info is None else info.baseline,
@@ -192,7 +182,7 @@ def _changes(
     entries: Sequence[_Entry], significance: float, begun: Sequence[datetime.datetime]
 ) -> tuple[Change, ...]:
     """Returns the flags of one series of ratios; `begun` is when each of all series began."""
-    runs = [entry.past for entry in entries]
+    runs = [entry.measured.past for entry in entries]
 
     def level(cut: int, night: int) -> float:
         if _question(entries, cut):
@@ -220,15 +210,16 @@ def _change(
         before=math.exp(_quartiles(before)[1]),
         after=math.exp(_quartiles(after)[1]),
         differs=(
-            *differences(*(side.past.ran for side in reversed(_both_sides(entries, flag.cut)))),
-            *_other_code(entries[flag.cut - 1].past.code, entries[flag.cut].past.code),
+            *differences(
+                *(side.measured.past.ran for side in reversed(_both_sides(entries, flag.cut)))
+            ),
+            *differences(
+                {"code under test": entries[flag.cut].measured.past.code},
+                {"code under test": entries[flag.cut - 1].measured.past.code},
+            ),
         ),
         question=_question(entries, flag.cut),
     )
-
-
-def _other_code(before: str, now: str) -> tuple[str, ...]:
-    return differences({"code under test": now}, {"code under test": before})
 
 
 def _both_sides(entries: Sequence[_Entry], cut: int) -> tuple[_Entry, _Entry]:
@@ -239,17 +230,17 @@ def _both_sides(entries: Sequence[_Entry], cut: int) -> tuple[_Entry, _Entry]:
     for away in range(NEAR + 1):
         before = entries[max(cut - 1 - away, 0)]
         after = entries[min(cut + away, len(entries) - 1)]
-        if differences(after.past.ran, before.past.ran):
+        if differences(after.measured.past.ran, before.measured.past.ran):
             return before, after
     return entries[cut - 1], entries[cut]
 
 
 def _question(entries: Sequence[_Entry], cut: int) -> str:
     sides = _both_sides(entries, cut)
-    was, now = (side(entry.point, "candidate").environment for entry in sides)
+    was, now = (side(entry.measured.point, "candidate").environment for entry in sides)
     info = sides[1].run.info
     suite = "" if info is None else info.suite_file
-    return question(sides[0].past, sides[1].past, (was, now), suite)
+    return question(*(entry.measured.past for entry in sides), (was, now), suite)
 
 
 def _remarks(kind: Kind, runs: Sequence[PastRun]) -> tuple[str, ...]:

@@ -234,14 +234,9 @@ _LEAST: Final = 0.05
 
 
 def series_figure(series: PastSeries) -> Drawing:
-    """Returns the drawing of a series."""
+    """Returns every run with its interval, or quartiles of seconds, and where the level changes."""
     figure = figures.new_figure(_WIDTH, _HEIGHT)
-    draw_series(figure.subplots(), series)
-    return figure
-
-
-def draw_series(axes: Axes, series: PastSeries) -> None:
-    """Draws every run with its interval, or quartiles of seconds, and where the level changes."""
+    axes = figure.subplots()
     runs = series.runs
     places = range(len(runs))
     values = [run.value for run in runs]
@@ -272,6 +267,7 @@ def draw_series(axes: Axes, series: PastSeries) -> None:
     step = max(1, -(-len(runs) // _FEW_TICKS))
     ticks = list(places)[::step]
     axes.set_xticks(ticks, [words.day(runs[tick].began_at) for tick in ticks])
+    return figure
 
 
 def _draw_parts(axes: Axes, series: PastSeries) -> None:

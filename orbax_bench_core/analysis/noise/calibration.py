@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import collections
 import dataclasses
 import io
@@ -84,7 +85,7 @@ def aa_tests(run: FoundRun, pairs: Iterable[Sequence[Record]]) -> list[AaTest]:
         if records and isinstance(pair := records[0].point, Pair) and pair.identical
         for repeats in [list(repeats_of(records))]
         for verdict in [judge_point(pair, repeats, run.info)]
-        if _looked(verdict)
+        if any(each.primary and each.verdict.look is not None for each in verdict.operations)
     ]
     if run.gate.family == "suite" and judged:
         known = [p_value for _, p_value in judged if p_value is not None]
@@ -114,12 +115,6 @@ def at_no_tolerance(paired: PairedTimes, gate: GateConfig) -> float | None:
         if name in judged.primary and verdict.p_regression is not None
     ]
     return min(1.0, len(found) * min(found)) if found else None
-
-
-def _looked(verdict: PointVerdict) -> bool:
-    return any(
-        operation.primary and operation.verdict.look is not None for operation in verdict.operations
-    )
 
 
 def _test(
@@ -194,16 +189,11 @@ def bounds(passport: Passport) -> str:
 
 def workers_needed(sigma: float, rounds: int) -> int | None:
     """Returns the workers whose bound is low enough when they do not differ; None if too many."""
-    if expected_bound(sigma, _MOST_WAVES, _LIVES, rounds) > ENOUGH:
-        return None
-    low, high = 1, _MOST_WAVES
-    while low < high:
-        middle = (low + high) // 2
-        if expected_bound(sigma, middle, _LIVES, rounds) <= ENOUGH:
-            high = middle
-        else:
-            low = middle + 1
-    return _LIVES * low
+    waves = range(1, _MOST_WAVES + 1)
+    place = bisect.bisect_left(
+        waves, True, key=lambda each: expected_bound(sigma, each, _LIVES, rounds) <= ENOUGH
+    )
+    return _LIVES * waves[place] if place < len(waves) else None
 
 
 def _percent(share: float) -> str:
@@ -266,6 +256,8 @@ def aa_elements(tests: Sequence[AaTest]) -> tuple[Element, ...]:
 
 
 def _at_no_tolerance(tests: Sequence[AaTest]) -> list[Element]:
+    from orbax_bench_core.gate import reject_rate
+
     known = [test for test in tests if test.p_value is not None]
     if not known:
         return []
@@ -279,17 +271,11 @@ def _at_no_tolerance(tests: Sequence[AaTest]) -> list[Element]:
         f"told apart in run {test.run_id}, {test.point} (p = {test.p_value:.2g}): {test.place}"
         for test in apart
     )
-    rate = _calibrated(len(known), len(apart), known[0].alpha)
+    rate = reject_rate(len(known), len(apart), known[0].alpha).calibrated
     return [
         Paragraph(Span(said, _role(rate)), indent=2),
         *(Paragraph(Span(line), indent=4) for line in told),
     ]
-
-
-def _calibrated(tests: int, rejected: int, alpha: float) -> bool | None:
-    from orbax_bench_core.gate import reject_rate
-
-    return reject_rate(tests, rejected, alpha).calibrated
 
 
 def component_elements(passport: Passport) -> tuple[Element, ...]:

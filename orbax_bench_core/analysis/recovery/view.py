@@ -35,7 +35,6 @@ from orbax_bench_core.document import (
     percent,
     seconds,
 )
-from orbax_bench_core.gate import Word
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -183,7 +182,6 @@ def phases_figure(series: Sequence[RecoverySeries]) -> Drawing:
     return figure
 
 
-_ROLES: Final[dict[Word, Role]] = {"REGRESSION": "bad", "PASS": "good", "INCONCLUSIVE": "unsure"}
 MOST_DRAWN: Final = 40
 
 
@@ -252,7 +250,7 @@ def _verdict_row(verdict: PhaseVerdict) -> Row:
     return Row(
         (
             verdict.phase,
-            Span(word, _ROLES[verdict.word]),
+            Span.judged(verdict.word, word),
             _DASH if verdict.ratio is None else f"{verdict.ratio:.2f}x",
             between(verdict.low, verdict.high, "{:.2f}".format),
         )

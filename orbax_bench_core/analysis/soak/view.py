@@ -17,7 +17,6 @@ from orbax_bench_core.document import (
     Heading,
     Items,
     Paragraph,
-    Role,
     Row,
     Section,
     Span,
@@ -189,12 +188,11 @@ def memory_figure(series: SoakSeries, limit_mib: float) -> Drawing:
 
 _WIDE: Final = 120
 """Columns of a terminal that has room for the whole table."""
-_ROLES: Final[dict[SoakWord, Role]] = {"LEAK": "bad", "PASS": "good", "INCONCLUSIVE": "unsure"}
 
 
 def soak_document(soak: Soak) -> Document:
     """Returns a soak for people; a terminal reads the verdict last."""
-    verdict = Callout(Span(soak.word, _ROLES[soak.word]), headline(soak))
+    verdict = Callout(Span.judged(soak.word), headline(soak))
     series = [element for each in soak.series for element in _series(each, soak.limit_mib)]
     return Document(
         title=f"Soak: {soak.suite}",
@@ -209,14 +207,14 @@ def soak_document(soak: Soak) -> Document:
         brief=(
             *(element for element in series if not isinstance(element, Figure)),
             *(Paragraph(note, mark=Span("note:", "unsure")) for note in soak.notes),
-            Paragraph((Span(soak.word, _ROLES[soak.word], strong=True), f": {headline(soak)}")),
+            Paragraph((Span.judged(soak.word, strong=True), f": {headline(soak)}")),
         ),
     )
 
 
 def soak_section(soak: Soak) -> Document:
     """Returns what the report of a run says of its soak, above the tables."""
-    verdict = Callout(Span(soak.word, _ROLES[soak.word]), headline(soak))
+    verdict = Callout(Span.judged(soak.word), headline(soak))
     series = [element for each in soak.series for element in _series(each, soak.limit_mib)]
     tables = (
         Paragraph(element.text) if isinstance(element, Heading) else element
@@ -252,7 +250,7 @@ def _table(series: SoakSeries) -> Table:
     )
     rows = []
     for growth in series.growths:
-        role = _ROLES[growth.word] if growth.word is not None else "dim"
-        *numbers, word = growth_row(growth)
-        rows.append(Row((*numbers, Span(word, role)), dim=growth.limit is None))
+        *numbers, dash = growth_row(growth)
+        word = Span(dash, "dim") if growth.word is None else Span.judged(growth.word)
+        rows.append(Row((*numbers, word), dim=growth.limit is None))
     return Table(tuple(columns), tuple(rows))

@@ -29,7 +29,6 @@ from orbax_bench_core.document import (
     Table,
     Text,
 )
-from orbax_bench_core.gate import Word
 
 MANY: Final = 8
 """Number of points above which those that pass have one line each."""
@@ -182,8 +181,6 @@ def _hanging(text: Text, role: Role = "plain", *, indent: int = 0, mark: Text = 
     return Paragraph(text, role, mark=mark, indent=indent, fold="hanging")
 
 
-ROLES: Final[dict[Word, Role]] = {"REGRESSION": "bad", "INCONCLUSIVE": "unsure", "PASS": "good"}
-
 EXPLORATORY: Final = ", exploratory"
 """Follows each word of what was judged by other rules than those of its run."""
 _PROVES_NOTHING: Final = (
@@ -218,7 +215,7 @@ def operation_word(
         )
     said = f"{words.MARKS[word]} {words.word_of(operation)}{how}"
     stands_out = operation.primary and (strong or word == "REGRESSION")
-    return Span(said, ROLES[word], strong=stands_out)
+    return Span.judged(word, said, strong=stands_out)
 
 
 def verdict_word(judged: PointVerdict | VerdictReport, *, strong: bool = False) -> Span:
@@ -227,7 +224,7 @@ def verdict_word(judged: PointVerdict | VerdictReport, *, strong: bool = False) 
         return Span(stamped(judged), strong=True)
     word = judged.word
     stands_out = strong or word == "REGRESSION"
-    return Span(f"{words.MARKS[word]} {stamped(judged)}", ROLES[word], strong=stands_out)
+    return Span.judged(word, f"{words.MARKS[word]} {stamped(judged)}", strong=stands_out)
 
 
 def stamped(judged: PointVerdict | VerdictReport) -> str:

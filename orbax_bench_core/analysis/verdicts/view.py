@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.brief import (
     MANY,
-    ROLES,
     advice_on,
     brief_elements,
     meaning_of,
@@ -99,9 +98,7 @@ def _page(report: VerdictReport) -> tuple[Element, ...]:
     unmatched = tuple(Span(unmatched_line(point)) for point in report.unmatched)
     rules = tuple(map(Span, words.rules(report.gate)))
     described = (f"{word}: {meaning}" for word, meaning in meanings)
-    coloured = (
-        (Span(word, ROLES[word], strong=True), f": {meaning}") for word, meaning in meanings
-    )
+    coloured = ((Span.judged(word, strong=True), f": {meaning}") for word, meaning in meanings)
     return (
         Only("html", _html_head(report)),
         Only("markdown", _markdown_head(report)),

@@ -5,6 +5,7 @@ What cannot be read is named on the page, and hides no other run.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import datetime
@@ -95,7 +96,12 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
     runs = [run for place in places for run in _runs_below(place, unread)]
     runs = list({run.run_id: run for run in runs}.values())
     runs.sort(key=lambda run: (run.began_at, run.run_id), reverse=True)
-    kept = [run for run in runs if _rank(run, runs) < most]
+    kept, newer = [], collections.Counter[str]()
+    for run in runs:
+        suite = "" if run.info is None else run.info.suite_name
+        if newer[suite] < most:
+            kept.append(run)
+        newer[suite] += 1
     nights = tuple(night for run in kept for night in _night(run, unread))
     of_suites: dict[str, list[FoundRun]] = {}
     for run in reversed(kept):
@@ -112,7 +118,6 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
 
 
 def _runs_below(folder: str, unread: list[str]) -> Iterator[FoundRun]:
-
     root = place(folder)
     if not root.is_dir():
         raise UserError(f"{folder} is no directory: give a folder of run directories")
@@ -124,26 +129,16 @@ def _runs_below(folder: str, unread: list[str]) -> Iterator[FoundRun]:
                 unread.append(str(failure))
 
 
-def _rank(run: FoundRun, newest_first: Sequence[FoundRun]) -> int:
-    """Returns how many runs of the same suite are newer."""
-    same = [other for other in newest_first if _suite(other) == _suite(run)]
-    return same.index(run)
-
-
-def _suite(run: FoundRun) -> str:
-    return "" if run.info is None else run.info.suite_name
-
-
 def _night(run: FoundRun, unread: list[str]) -> Iterator[SiteRun]:
     if run.directory is None or run.info is None:
         return
     root = run.directory.root
     names = {path.name for path in root.iterdir()}
     found = None
-    for file, read in _FINDINGS.items():
+    for file in _FINDINGS:
         if found is None and file in names:
             try:
-                found = read(run.directory)
+                found = _finding(run.directory, file)
             except UserError as failure:
                 unread.append(str(failure))
     yield SiteRun(
@@ -157,40 +152,26 @@ def _night(run: FoundRun, unread: list[str]) -> Iterator[SiteRun]:
 _PAGES: Final = ("verdicts.html", "report.html", "async_study.html", "soak.html", "recovery.html")
 
 
-def _verdict(directory: RunDirectory) -> RunFinding | None:
-    found = read_verdicts(directory)
-    return RunFinding(
-        headline(found), "verdicts.html", "COMPARED" if found.is_study else found.word
-    )
+_FINDINGS: Final = (RunFile.VERDICTS, RunFile.SOAK, RunFile.RECOVERY, RunFile.STUDY)
+"""Files of conclusions: a run has one, or its verdict goes first."""
 
 
-def _soak(directory: RunDirectory) -> RunFinding | None:
-    found = directory.read_result(RunFile.SOAK, soak.Soak)
-    if found is None:
-        return None
-    return RunFinding(soak.headline(found), "soak.html", found.word)
-
-
-def _recovery(directory: RunDirectory) -> RunFinding | None:
-    found = directory.read_result(RunFile.RECOVERY, recovery.Recovery)
-    if found is None:
-        return None
-    back = not recovery.lacking(found)
-    return RunFinding(recovery.headline(found), "recovery.html", None if back else "not back")
-
-
-def _study(directory: RunDirectory) -> RunFinding | None:
-    found = directory.read_result(RunFile.STUDY, async_study.AsyncStudy)
-    return None if found is None else RunFinding(async_study.headline(found), "async_study.html")
-
-
-_FINDINGS: Final[dict[RunFile, Callable[[RunDirectory], RunFinding | None]]] = {
-    RunFile.VERDICTS: _verdict,
-    RunFile.SOAK: _soak,
-    RunFile.RECOVERY: _recovery,
-    RunFile.STUDY: _study,
-}
-"""Readers of conclusions, by their files: a run has one, or its verdict goes first."""
+def _finding(directory: RunDirectory, file: RunFile) -> RunFinding | None:
+    """Returns the conclusion in a file, which the directory has."""
+    if file is RunFile.VERDICTS:
+        verdicts = read_verdicts(directory)
+        word = "COMPARED" if verdicts.is_study else verdicts.word
+        return RunFinding(headline(verdicts), "verdicts.html", word)
+    if file is RunFile.SOAK:
+        if soaked := directory.read_result(file, soak.Soak):
+            return RunFinding(soak.headline(soaked), "soak.html", soaked.word)
+    elif file is RunFile.RECOVERY:
+        if drilled := directory.read_result(file, recovery.Recovery):
+            word = "not back" if recovery.lacking(drilled) else None
+            return RunFinding(recovery.headline(drilled), "recovery.html", word)
+    elif studied := directory.read_result(file, async_study.AsyncStudy):
+        return RunFinding(async_study.headline(studied), "async_study.html")
+    return None
 
 
 def _best(directory: RunDirectory) -> RunFinding:

@@ -25,15 +25,14 @@ from orbax_bench_core.document import (
     Table,
     Text,
     count,
+    to_html,
 )
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exports.site.gathering import Site, SiteRun
+from orbax_bench_core.exports.site.gathering import Cards, Site, SiteRun, gather
 from orbax_bench_core.files import place, read_json, write_atomically
 
 if TYPE_CHECKING:
     from etils import epath
-
-    from orbax_bench_core.exports.site.gathering import Site
 
 
 _MARKS: Final[Mapping[str, tuple[str, Role]]] = {
@@ -223,10 +222,6 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
 
     What the records of finished runs say is kept beside them, and is not read again.
     """
-    from orbax_bench_core.document import to_html
-    from orbax_bench_core.exports.site.gathering import Cards, gather
-    from orbax_bench_core.exports.site.view import site_document
-
     given, root = list(places), place(folder)
     if not all(given):
         raise UserError("the path of a folder is empty; name one, or `.` for this one")

@@ -16,7 +16,7 @@ NASTY = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def nights(once, tmp_path_factory, make_nightly, make_separate_run, make_point, tmp_path):
+def nights(once, tmp_path_factory, make_nightly, make_separate_run, make_point):
     """A folder of 20 nights, slower from the thirteenth on, two other runs and a torn one.
 
     Nobody changes it.
@@ -34,12 +34,13 @@ def nights(once, tmp_path_factory, make_nightly, make_separate_run, make_point, 
             info = other.read_info()
             other.write_info(info.model_copy(update={"suite_name": "a sweep"}))
             (other.root / "report.html").write_text("report")
-        torn = tmp_path / "torn"
-        torn.mkdir()
-        (torn / "run.json").write_text("{")
+            runs.append(other)
         folder = tmp_path_factory.mktemp("site") / "nights"
-        shutil.copytree(tmp_path, folder)
-        return Path(folder)
+        for run in runs:
+            shutil.copytree(run.root, folder / run.root.name)
+        (folder / "torn").mkdir()
+        (folder / "torn" / "run.json").write_text("{")
+        return folder
 
     return once("nights of a site", make)
 
