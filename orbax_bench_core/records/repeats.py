@@ -293,14 +293,6 @@ class OperationTimes:
             for operation in operations_in_order(totals)
         }
 
-    def per_occurrence(self) -> dict[str, tuple[float, ...]]:
-        """Returns one value per occurrence of each operation."""
-        found: dict[str, list[float]] = {}
-        for seconds in self.repeats:
-            for (operation, _), value in seconds.items():
-                found.setdefault(operation, []).append(value)
-        return {operation: tuple(values) for operation, values in found.items()}
-
 
 def total_seconds(seconds: Mapping[tuple[str, int], float]) -> dict[str, float]:
     """Returns the sum over the occurrences of each operation of one repeat."""

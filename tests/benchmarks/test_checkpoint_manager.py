@@ -1,12 +1,11 @@
 """What a `CheckpointManager` saves, keeps and deletes, in the benchmarks that offer it steps."""
 
-import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed, VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.checkpoint_manager import (
     CheckpointManager,
     CheckpointManagerPerf,
@@ -14,12 +13,8 @@ from orbax_bench_core.benchmarks.checkpoint_manager import (
 )
 from orbax_bench_core.benchmarks.support.saving import (
     check_steps,
-    measure_step,
     open_checkpoint_manager,
 )
-from orbax_bench_core.measure import Metrics
-
-from .conftest import TIME
 
 SAVE = ["save_blocking", "save_background", "save"]
 
@@ -130,38 +125,9 @@ def test_what_leaves_nothing_to_delete_is_said_before_anything_is_saved(run, tmp
     assert list((tmp_path / "repeat_0").iterdir()) == []
 
 
-TREE = {"w": jnp.arange(6.0)}
-
-
-@pytest.fixture
-def offer(tmp_path):
-    path = epath.Path(tmp_path)
-    context = TestContext(pytree=TREE, path=path, options=BenchmarkOptions())
-
-    def run(steps, **options):
-        metrics = Metrics()
-        with open_checkpoint_manager(path / "steps", **options) as manager:
-            saved = [
-                measure_step(
-                    metrics,
-                    context,
-                    manager,
-                    step,
-                    tree=TREE,
-                    arguments=ocp.args.StandardSave(TREE),
-                )
-                for step in range(steps)
-            ]
-        return saved, [one.operation for one in metrics.samples if one.metric == TIME]
-
-    return run
-
-
-def test_what_is_saved_and_what_is_skipped_have_names_of_their_own(offer):
-    saved, operations = offer(3, save_interval_steps=2)
-    whole = ["save_blocking", "save_background", "save"]
-    assert saved == [True, False, True]
-    assert operations == [*whole, "skip", *whole]
+def test_what_is_saved_and_what_is_skipped_have_names_of_their_own(run):
+    outcome = run(CheckpointManager, train_steps=3, save_interval_steps=2)
+    assert outcome.blocks == [*SAVE, "skip", *SAVE, "restore"]
 
 
 def test_the_manager_is_closed_whatever_happens(tmp_path, monkeypatch):

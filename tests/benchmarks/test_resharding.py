@@ -220,9 +220,3 @@ def test_what_lies_over_the_first_axis_cannot_be_broadcast(mesh):
 
 def test_what_each_replica_holds_can_be_broadcast(sharding):
     replicas.check_broadcast({"w": jax.ShapeDtypeStruct(SHAPE, "float32", sharding=sharding)})
-
-
-def test_the_own_replica_keeps_the_axes(mesh):
-    own = replicas.own_replica(mesh, 0)
-    assert own.axis_names == mesh.axis_names
-    assert own.devices.tolist() == mesh.devices[:1].tolist()

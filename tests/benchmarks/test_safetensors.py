@@ -52,18 +52,6 @@ def test_the_bytes_are_where_the_header_says(folder):
     assert np.array_equal(np.frombuffer(data[begin:end], "<f4"), values)
 
 
-def test_orbax_reads_what_was_written(folder):
-    from orbax.checkpoint import v1 as ocp
-
-    tree = {"a": jnp.arange(6, dtype="bfloat16"), "b": {"c": jnp.ones((2, 3), "int64")}}
-    write_arrays(folder / "model", tree)
-    with ocp.Context(checkpoint_layout=ocp.options.CheckpointLayout.SAFETENSORS):
-        loaded = ocp.load(folder / "model")
-    assert sorted(loaded) == ["a", "b.c"]
-    assert np.array_equal(loaded["a"], tree["a"])
-    assert np.array_equal(loaded["b.c"], tree["b"]["c"])
-
-
 def test_a_dtype_that_the_format_lacks_cannot_be_written(folder):
     with pytest.raises(UnmetNeed, match="cannot hold 'w', which is complex64"):
         write_arrays(folder, {"w": jax.numpy.ones(2, "complex64")})
@@ -151,7 +139,6 @@ def test_a_corrupt_file_is_found(run, model):
         run(SafetensorsLoad, spec=ARRAYS, checkpoint_path=str(model))
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_sharding_config_path_from_the_command(run, model, tmp_path):
     file = tmp_path / "tp.json"

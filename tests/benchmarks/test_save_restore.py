@@ -1,6 +1,5 @@
 """Saves and loads; tests/worker/test_effects.py shows what the options of `save_restore` do."""
 
-import contextlib
 import json
 import os
 import stat
@@ -21,8 +20,6 @@ from orbax_bench_core.benchmarks.save_restore import (
     StagedSave,
     StagedSaveOptions,
 )
-from orbax_bench_core.benchmarks.support.saving import load_target, measure_save
-from orbax_bench_core.measure import Metrics
 
 from .conftest import SPEC, TIME
 
@@ -197,79 +194,25 @@ def test_a_striping_that_lustre_cannot_make_is_refused(name, value):
         LustreOptions(**{name: value})
 
 
-TREE = {"w": jnp.arange(6.0)}
+def test_durable_is_around_the_whole(tmp_path):
+    class Durable:
+        """Asks for durability; the test's own stand-in for the disk."""
 
+        durable = True
+        synced = []
 
-class Durable:
-    """Asks for durability; the test's own stand-in for the disk."""
+        def make_durable(self, checkpoint):
+            self.synced.append(checkpoint.name)
 
-    durable = True
+        def prepare_load(self, operation, checkpoint):
+            assert self.synced
 
-    def __init__(self):
-        self.synced = []
-
-    def make_durable(self, checkpoint):
-        self.synced.append(checkpoint)
-
-    def prepare_load(self, operation, checkpoint):
-        raise AssertionError("nothing is loaded")
-
-
-@pytest.fixture
-def save(tmp_path):
-    def run(**arguments):
-        conditioner = arguments.pop("conditioner", None)
-        path = epath.Path(tmp_path)
-        options = SaveRestoreOptions(async_enabled=arguments.pop("asynchronous"))
-        context = TestContext(pytree=None, path=path, options=options, conditioner=conditioner)
-        metrics = Metrics()
-        measure_save(metrics, context, path / "ckpt", TREE, **arguments)
-        return [sample.operation for sample in metrics.samples if sample.metric == TIME]
-
-    return run
-
-
-def noting(events):
-    @contextlib.contextmanager
-    def note():
-        events.append("begins")
-        try:
-            yield
-        finally:
-            events.append("ended")
-
-    return note()
-
-
-def test_durable_is_around_the_whole(save):
-    conditioner = Durable()
-    operations = save(asynchronous=False, conditioner=conditioner)
-    assert operations == ["save_blocking", "save", "save_durable"]
-    assert [path.name for path in conditioner.synced] == ["ckpt"]
-
-
-def test_something_can_go_on_beside_the_background_part(save):
-    events = []
-    save(asynchronous=True, meanwhile=noting(events))
-    assert events == ["begins", "ended"]
-
-
-def test_what_goes_on_beside_a_save_that_fails_is_told_to_end(save, monkeypatch):
-    from orbax.checkpoint import v1 as ocp
-
-    class Failing:
-        def result(self):
-            raise OSError("disk full")
-
-    monkeypatch.setattr(ocp, "save_async", lambda path, tree: Failing())
-    events = []
-    with pytest.raises(OSError, match="disk full"):
-        save(asynchronous=True, meanwhile=noting(events))
-    assert events == ["begins", "ended"]
-
-
-def test_an_array_that_is_gone_keeps_its_form():
-    array = jnp.zeros(3)
-    target = load_target([array])
-    array.delete()
-    assert target[0].shape == (3,)
+    tree = {"w": jnp.arange(6.0)}
+    options = SaveRestoreOptions(async_enabled=False)
+    context = TestContext(
+        pytree=tree, path=epath.Path(tmp_path), options=options, conditioner=Durable()
+    )
+    samples = SaveRestore().test_fn(context).metrics.samples
+    operations = [sample.operation for sample in samples if sample.metric == TIME]
+    assert operations == ["save_blocking", "save", "save_durable", "load"]
+    assert Durable.synced == ["ckpt"]
