@@ -1,9 +1,14 @@
+"""Limits measured at a size that takes no time, and the clock that measures them."""
+
+import threading
+import time
+
 import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.measure import measure_limits
 from orbax_bench_core.limits.model import Limits
-from orbax_bench_core.limits.probes import PROBES
+from orbax_bench_core.limits.probes import PROBES, repeated, timed
 
 MIB = 1 << 20
 
@@ -71,3 +76,35 @@ def test_a_disk_that_takes_nothing_is_an_error(small_memory_disk, monkeypatch):
     with pytest.raises(UserError, match=r"nothing can be written: .*No space left"):
         take(small_memory_disk, num_bytes=64 * MIB)
     assert list(small_memory_disk.iterdir()) == []
+
+
+def test_tasks_run_side_by_side():
+    meeting = threading.Barrier(3)
+    timed([lambda: meeting.wait(60)] * 3)
+    assert not meeting.broken
+
+
+@pytest.mark.slow
+def test_freeing_what_a_task_returns_is_not_measured():
+    freed = []
+
+    class Slow:
+        def __del__(self):
+            freed.append(time.perf_counter())
+            time.sleep(0.2)
+
+    begun = time.perf_counter()
+    assert begun + timed([Slow]) <= freed[0]
+
+
+def test_what_a_task_raises_is_raised():
+    def fail():
+        raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        timed([lambda: None, fail])
+
+
+def test_the_first_of_all_repeats_is_discarded():
+    times = iter([9.0, 1.0, 2.0, 3.0])
+    assert repeated(3, lambda: next(times)) == [1.0, 2.0, 3.0]

@@ -1,8 +1,40 @@
+"""Room for the files of a measurement, the data that fills it, and what is left behind."""
+
+import mmap
+
 import pytest
 from etils import epath
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.limits.scratch import existing_directory, scratch
+from orbax_bench_core.limits.scratch import (
+    ensure_written,
+    existing_directory,
+    fitting_bytes,
+    folder,
+    make_cold,
+    read,
+    scratch,
+)
+from orbax_bench_core.worker import page_cache
+
+MIB = 1 << 20
+
+
+def test_disk_caps_at_half_of_what_is_free():
+    found, why = fitting_bytes(100 * MIB, free_disk=40 * MIB, free_memory=800 * MIB)
+    assert found == 20 * MIB
+    assert why == "100 MiB was asked for, but only half of the 40 MiB of free disk may be used"
+
+
+def test_memory_caps_at_an_eighth_of_what_is_free():
+    found, why = fitting_bytes(100 * MIB, free_disk=None, free_memory=80 * MIB)
+    assert found == 10 * MIB
+    assert "an eighth of the 80 MiB of free memory" in why
+
+
+def test_no_room_at_all_is_an_error():
+    with pytest.raises(UserError, match="no space: only half of the 1 MiB of free disk"):
+        fitting_bytes(100 * MIB, free_disk=MIB, free_memory=800 * MIB)
 
 
 def test_the_folder_goes_with_all_that_is_in_it(tmp_path):
@@ -36,3 +68,27 @@ def test_only_a_directory_will_do(tmp_path, name, problem):
 def test_an_unknown_scheme_is_refused():
     with pytest.raises(UserError, match="local paths and gs:// only"):
         existing_directory("s3://bucket/dir")
+
+
+def test_a_short_file_is_an_error(tmp_path, workload):
+    (tmp_path / "a").write_bytes(bytes(100))
+    with pytest.raises(OSError, match="less than were written"):
+        read(tmp_path / "a", workload.buffers[0])
+
+
+def test_cold_files_have_no_page_in_memory(workload):
+    ensure_written(workload)
+    assert page_cache.resident_share(folder(workload)) == 1.0
+    make_cold(folder(workload))
+    assert page_cache.resident_share(folder(workload)) == 0.0
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "complex128"])
+def test_any_dtype_fills_the_bytes(tmp_path, make, dtype):
+    made = make(tmp_path, dtype=dtype)
+    assert (made.pieces[0].dtype.name, made.num_bytes) == (dtype, 4 << 20)
+
+
+def test_less_than_a_page_each_is_refused_with_what_would_do(tmp_path, make):
+    with pytest.raises(UserError, match=f"at least {1000 * mmap.PAGESIZE} bytes"):
+        make(tmp_path, parallelism=1000, num_bytes=1 << 20)
