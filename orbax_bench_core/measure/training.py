@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 from collections.abc import Sequence
 from typing import Final
@@ -9,84 +10,68 @@ from typing import Final
 from orbax_bench_core.measure.collectors import Reading
 from orbax_bench_core.measure.definition import Metric
 
-_COLLECTOR = "train_interference"
+_cost = functools.partial(Metric, better="lower", collector="train_interference")
+_tail = functools.partial(Metric, better="lower", collector="checkpoint_interval")
+_job = functools.partial(Metric, better="lower", collector="training_job")
 
 STEPS = Metric(
     name="7_overhead/train_steps",
     unit="count",
     better="none",
     description="Training steps that began in this phase, each timed until its outputs were ready",
-    collector=_COLLECTOR,
+    collector="train_interference",
 )
-STEP_MEDIAN = Metric(
+STEP_MEDIAN = _cost(
     name="7_overhead/train_step_median_s",
     unit="s",
-    better="lower",
     description="Median time of these training steps",
-    collector=_COLLECTOR,
 )
-STEP_MEAN = Metric(
+STEP_MEAN = _cost(
     name="7_overhead/train_step_mean_s",
     unit="s",
-    better="lower",
     description="Mean time of these training steps: beside the median it shows single long stalls",
-    collector=_COLLECTOR,
 )
-INFLATION = Metric(
+INFLATION = _cost(
     name="7_overhead/train_step_inflation",
     unit="ratio",
-    better="lower",
     description="train_step_mean_s of this phase / before the save; 1 is an undisturbed phase",
-    collector=_COLLECTOR,
 )
-BLOCKED = Metric(
+BLOCKED = _cost(
     name="7_overhead/train_blocked_s",
     unit="s",
-    better="lower",
     description="Time for which the save kept training from taking any step",
-    collector=_COLLECTOR,
 )
-LOST = Metric(
+LOST = _cost(
     name="7_overhead/train_lost_s",
     unit="s",
-    better="lower",
     description=(
         "Training time that the save cost: train_blocked_s + duration * (1 - 1 / "
         "train_step_inflation), both of steps_during; its duration is train_steps * "
         "train_step_mean_s or, if longer, the time of save_background"
     ),
-    collector=_COLLECTOR,
 )
-LOST_STEPS = Metric(
+LOST_STEPS = _cost(
     name="7_overhead/train_lost_steps",
     unit="count",
-    better="lower",
     description="Steps that the save cost: train_lost_s / train_step_mean_s of steps_before",
-    collector=_COLLECTOR,
 )
-STEP_P99 = Metric(
+STEP_P99 = _tail(
     name="7_overhead/train_step_p99_s",
     unit="s",
-    better="lower",
     description=(
         "99th percentile of the times of all steps of a training run, each with the save that it "
         "waited for"
     ),
-    collector="checkpoint_interval",
 )
-STEP_MAX = Metric(
+STEP_MAX = _tail(
     name="7_overhead/train_step_max_s",
     unit="s",
-    better="lower",
     description="Longest of these steps",
-    collector="checkpoint_interval",
 )
-SAVE_SHARE = Metric(
+SAVE_SHARE = _tail(
     name="7_overhead/train_save_share",
     unit="ratio",
-    better="lower",
     description="Share of the time of all steps that went beyond their median: what saves cost",
-    collector="checkpoint_interval",
 )
 
 
@@ -163,31 +148,23 @@ def interference_of_save(
     ]
 
 
-_JOB: Final = "training_job"
-
-STEPS_LOST: Final = Metric(
+STEPS_LOST: Final = _job(
     name="7_overhead/steps_lost_count",
     unit="count",
-    better="lower",
     description="Training steps that were done before the kill, and are not in what was restored",
-    collector=_JOB,
 )
-UNCOMMITTED: Final = Metric(
+UNCOMMITTED: Final = _job(
     name="7_overhead/uncommitted_count",
     unit="count",
-    better="lower",
     description="Directories of saves that were never committed, found after the kill",
-    collector=_JOB,
 )
-PEERS_NOTICE: Final = Metric(
+PEERS_NOTICE: Final = _job(
     name="7_overhead/peers_notice_s",
     unit="s",
-    better="lower",
     description=(
         "Time until another process that trained along ended by itself, left alone; absent where "
         "there was none, or none ended in the time that it was given"
     ),
-    collector=_JOB,
 )
 METRICS: Final = (
     *(STEPS, STEP_MEDIAN, STEP_MEAN, INFLATION, BLOCKED, LOST, LOST_STEPS),

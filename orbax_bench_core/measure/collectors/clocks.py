@@ -10,26 +10,24 @@ from orbax_bench_core.measure import definition
 from orbax_bench_core.measure.collectors.base import Difference, MetricGroup, Reading
 from orbax_bench_core.measure.definition import Metric
 
-TIME = Metric(
+_clock = functools.partial(Metric, collector="time")
+TIME = _clock(
     name=definition.TIME,
     unit="s",
     better="lower",
     description="Wall-clock time of the operation alone, without any cost of measuring it",
-    collector="time",
 )
-BYTES = Metric(
+BYTES = _clock(
     name=definition.BYTES,
     unit="bytes",
     better="none",
     description="Bytes that the operation moved, as its author stated them",
-    collector="time",
 )
-THROUGHPUT = Metric(
+THROUGHPUT = _clock(
     name="4_throughput/operation_gbps",
     unit="GiB/s",
     better="higher",
     description="operation_bytes / 2^30 / time_s",
-    collector="time",
 )
 
 _processor_time = functools.partial(Metric, unit="s", better="lower", collector="cpu")

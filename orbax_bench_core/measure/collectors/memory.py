@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import jax
 
 
-LIVE_ARRAYS = Metric(
+_device = functools.partial(Metric, collector="device_memory")
+LIVE_ARRAYS = _device(
     name="7_memory/jax_live_arrays_count_delta",
     unit="count",
     better="none",
     description="JAX arrays alive at the end less those alive at the start",
-    collector="device_memory",
 )
-HBM_IN_USE = Metric(
+HBM_IN_USE = _device(
     name="7_memory/device_hbm_in_use_gb",
     unit="GiB",
     better="none",
@@ -30,16 +30,14 @@ HBM_IN_USE = Metric(
         "Device memory in use when the block ended, on the local device with most; absent on "
         "backends without statistics"
     ),
-    collector="device_memory",
 )
-HBM_IN_USE_DIFF = Metric(
+HBM_IN_USE_DIFF = _device(
     name="7_memory/device_hbm_in_use_diff_gb",
     unit="GiB",
     better="none",
     description="Growth of the device memory in use, on the local device where it grew most",
-    collector="device_memory",
 )
-HBM_PEAK = Metric(
+HBM_PEAK = _device(
     name="7_memory/device_hbm_peak_diff_gb",
     unit="GiB",
     better="lower",
@@ -47,9 +45,8 @@ HBM_PEAK = Metric(
         "Rise of the process's peak of bytes in use, on the local device where it rose most; 0 "
         "when the block stayed below an earlier peak; absent on backends without it"
     ),
-    collector="device_memory",
 )
-HBM_PEAK_IS_BOUND = Metric(
+HBM_PEAK_IS_BOUND = _device(
     name="7_memory/device_hbm_peak_is_bound",
     unit="",
     better="none",
@@ -57,7 +54,6 @@ HBM_PEAK_IS_BOUND = Metric(
         "1 when no device exceeded its earlier peak: then nothing is known of the block's own peak "
         "but that it was no higher. JAX cannot reset the mark. 0 when a device set a new one"
     ),
-    collector="device_memory",
 )
 _DEVICES = MetricGroup(HBM_IN_USE, HBM_IN_USE_DIFF, HBM_PEAK, HBM_PEAK_IS_BOUND)
 

@@ -36,7 +36,8 @@ RSS_GROWTH = Metric(
     description="Resident set size at the end less that at the start; not a peak, may be negative",
     collector="rss",
 )
-PEAK = Metric(
+_peak = functools.partial(Metric, collector="peak_rss")
+PEAK = _peak(
     name="7_memory/host_peak_rss_mb",
     unit="MiB",
     better="lower",
@@ -44,16 +45,14 @@ PEAK = Metric(
         "Largest resident set of the process inside the block: the kernel's own mark (VmHWM), or "
         "the largest of samples 10 ms apart where host_peak_rss_is_bound is 1"
     ),
-    collector="peak_rss",
 )
-PEAK_DIFF = Metric(
+PEAK_DIFF = _peak(
     name="7_memory/host_peak_rss_diff_mb",
     unit="MiB",
     better="lower",
     description="host_peak_rss_mb less the resident set at the start of the block",
-    collector="peak_rss",
 )
-IS_BOUND = Metric(
+IS_BOUND = _peak(
     name="7_memory/host_peak_rss_is_bound",
     unit="",
     better="none",
@@ -61,7 +60,6 @@ IS_BOUND = Metric(
         "1 where the kernel's mark cannot be reset, so that the peak is sampled and the true one "
         "is at least that; 0 where it is exact"
     ),
-    collector="peak_rss",
 )
 _PEAK = MetricGroup(PEAK, PEAK_DIFF, IS_BOUND)
 _STATUS = "/proc/self/status"
