@@ -236,11 +236,10 @@ def _both_sides(entries: Sequence[_Entry], cut: int) -> tuple[_Entry, _Entry]:
 
 
 def _question(entries: Sequence[_Entry], cut: int) -> str:
-    sides = _both_sides(entries, cut)
-    was, now = (side(entry.measured.point, "candidate").environment for entry in sides)
-    info = sides[1].run.info
-    suite = "" if info is None else info.suite_file
-    return question(*(entry.measured.past for entry in sides), (was, now), suite)
+    before, after = _both_sides(entries, cut)
+    was, now = (side(each.measured.point, "candidate").environment for each in (before, after))
+    suite = "" if after.run.info is None else after.run.info.suite_file
+    return question(before.measured.past, after.measured.past, (was, now), suite)
 
 
 def _remarks(kind: Kind, runs: Sequence[PastRun]) -> tuple[str, ...]:

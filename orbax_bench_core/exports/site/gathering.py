@@ -167,8 +167,10 @@ def _finding(directory: RunDirectory, file: RunFile) -> RunFinding | None:
             return RunFinding(soak.headline(soaked), "soak.html", soaked.word)
     elif file is RunFile.RECOVERY:
         if drilled := directory.read_result(file, recovery.Recovery):
-            word = "not back" if recovery.lacking(drilled) else None
-            return RunFinding(recovery.headline(drilled), "recovery.html", word)
+            said = recovery.headline(drilled)
+            return RunFinding(
+                said, "recovery.html", "not back" if recovery.lacking(drilled) else None
+            )
     elif studied := directory.read_result(file, async_study.AsyncStudy):
         return RunFinding(async_study.headline(studied), "async_study.html")
     return None
