@@ -4,11 +4,13 @@ import math
 
 import pytest
 
-from orbax_bench_core.baselines.capturing import capture_run
+from orbax_bench_core.baselines import capture_run, load_baseline, resolve_baseline
+from orbax_bench_core.baselines.capturing import capture_run, find_capture, promote_capture
 from orbax_bench_core.baselines.find import find_runs, past_log_ratios
-from orbax_bench_core.baselines.store import Registry
-from orbax_bench_core.baselines.stored import measured_records
+from orbax_bench_core.baselines.store import Promotion, Registry
+from orbax_bench_core.baselines.stored import load_baseline, measured_records
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import write_atomically
 from orbax_bench_core.records import Run
 
 
@@ -152,3 +154,155 @@ def test_what_was_measured_on_another_machine_does_not_count(capture_all, make_s
 def test_other_points_have_no_past_here(capture_all, make_separate_run, make_point):
     runs = [make_separate_run(day) for day in range(3)]
     assert capture_all(runs, make_separate_run(9, point=make_point(options={"a": 1}))) == ()
+
+
+@pytest.fixture
+def captures(registry, make_separate_run):
+    """Three captures of the same point: `old` twice, then `new`."""
+    for day, revision in enumerate(["old", "old", "new"]):
+        capture_run(make_separate_run(day), registry, revision=revision)
+    found = registry.captures()
+    # Within one second ids sort by chance, and a prefix of the date would be all of them.
+    assert [capture.run_id for capture in found] == ["run000", "run001", "run002"]
+    return found
+
+
+def test_what_is_promoted_is_the_baseline(registry, captures):
+    promote_capture(registry, captures[0].id)
+    assert {record.run_id for record in load_baseline(str(registry.root))} == {"run000"}
+
+
+def test_a_promotion_says_what_it_replaces(registry, captures):
+    promote_capture(registry, captures[0].id)
+    point_id = captures[0].points[0].point_id
+    assert promote_capture(registry, "new").replaced == {point_id: captures[0].reference}
+
+
+def test_the_first_promotion_replaces_nothing(registry, captures):
+    assert set(promote_capture(registry, "latest").replaced.values()) == {None}
+
+
+def test_previous_undoes_and_undoes_that_again(registry, captures):
+    promote_capture(registry, captures[0].id)
+    promote_capture(registry, "new")
+    states = []
+    for _ in range(2):
+        promote_capture(registry, "previous")
+        states.append(set(registry.current().values()))
+    assert states == [{captures[0].reference}, {captures[2].reference}]
+
+
+def test_undoing_the_first_promotion_leaves_no_baseline(registry, captures):
+    promote_capture(registry, "latest")
+    promote_capture(registry, "previous")
+    assert registry.current() == {}
+
+
+def test_two_that_say_the_same_at_once_are_one_promotion(registry, captures, monkeypatch):
+    """Whoever promotes has read the promotions before; another may write one meanwhile."""
+    points = {point.point_id: captures[0].reference for point in captures[0].points}
+    logs = [registry.promotions()]
+    first = registry.promote(points)
+    read = type(registry).promotions
+    monkeypatch.setattr(
+        type(registry), "promotions", lambda self: logs.pop() if logs else read(self)
+    )
+    assert registry.promote(points) == first
+    assert registry.promotions() == [first]
+
+
+def test_nothing_that_was_promoted_is_ever_lost(registry, captures):
+    for name in [captures[0].id, captures[1].id, "new", "previous"]:
+        promote_capture(registry, name, note=name)
+    assert [one.note for one in registry.promotions()] == [
+        captures[0].id,
+        captures[1].id,
+        "new",
+        "previous",
+    ]
+
+
+def test_a_promotion_can_be_of_some_points_only(registry, make_run, make_record, make_point):
+    points = [make_point(options={"a": a}) for a in (1, 2)]
+    run = make_run([make_record(point, times={"save": 1.0}) for point in points])
+    capture = capture_run(run, registry).capture
+    promote_capture(registry, "latest", points=[points[1].id[:6]])
+    assert registry.current() == {points[1].id: capture.reference}
+
+
+def test_two_promotions_of_one_moment_both_stay_and_the_one_that_lost_is_told(
+    registry, captures, monkeypatch
+):
+    point_id = captures[0].points[0].point_id
+    other = Promotion(
+        number=1,
+        id="zzzzzzzz",
+        promoted_at=captures[0].captured_at,
+        points={point_id: captures[1].reference},
+        by={"user": "other"},
+    )
+
+    def at_the_same_moment(points, *, note):
+        made = type(registry).promote(registry, points, note=note)
+        path = registry.root / "promotions" / f"000001-{other.id}.json"
+        write_atomically(path, other.model_dump_json().encode())
+        return made
+
+    monkeypatch.setattr(registry, "promote", at_the_same_moment)
+    assert promote_capture(registry, captures[0].id).overtaken == other
+    assert len(registry.promotions()) == 2
+    assert registry.current() == {point_id: captures[1].reference}
+
+
+@pytest.mark.parametrize(("name", "index"), [("latest", 2), ("old", 1), ("new", 2), ("ne", 2)])
+def test_a_capture_is_found_by_revision(captures, name, index):
+    assert find_capture(captures, name) == captures[index]
+
+
+def test_a_capture_is_found_by_its_id_its_beginning_and_its_reference(captures):
+    names = [captures[1].id, captures[1].id[:-1], captures[1].reference]
+    assert {find_capture(captures, name).id for name in names} == {captures[1].id}
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("nope", "no capture is called 'nope'"), ("20", "could be any of: 20.*; write more of it")],
+)
+def test_a_name_that_means_no_single_capture_is_refused(captures, name, problem):
+    with pytest.raises(UserError, match=problem):
+        find_capture(captures, name)
+
+
+def test_there_is_nothing_to_undo_at_first(registry, captures):
+    with pytest.raises(UserError, match="nothing was promoted yet"):
+        promote_capture(registry, "previous")
+
+
+def test_a_point_that_the_capture_lacks_is_refused(registry, captures):
+    with pytest.raises(UserError, match="--point: 'zz' is not one of its points: "):
+        promote_capture(registry, "latest", points=["zz"])
+
+
+@pytest.fixture
+def points(registry, make_separate_run, make_point):
+    """Ids of three points, each captured of a run of its own, in the order of time."""
+    points = [make_point(options={"a": a}) for a in range(3)]
+    for day, point in enumerate(points):
+        capture_run(make_separate_run(day, point=point), registry)
+    return [point.id for point in points]
+
+
+@pytest.mark.parametrize("asked", [0, 1, 2])
+def test_the_latest_is_that_of_the_points_that_are_compared(registry, points, asked):
+    found = resolve_baseline(f"{registry.root}/latest", points=[points[asked]])
+    assert {record.point_id for record in load_baseline(found)} == {points[asked]}
+
+
+def test_the_latest_of_all_where_no_capture_has_the_points(registry, points):
+    found = resolve_baseline(f"{registry.root}/latest", points=["0" * 12])
+    assert {record.point_id for record in load_baseline(found)} == {points[-1]}
+
+
+def test_captures_of_the_run_itself_are_passed_over(registry, points):
+    found = resolve_baseline(f"{registry.root}/latest", apart_from=["run002"])
+    assert {record.point_id for record in load_baseline(found)} == {points[1]}
