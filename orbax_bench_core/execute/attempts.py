@@ -137,11 +137,7 @@ def attempts_so_far(
 
 
 class WarmUpEnded(Exception):
-    """A warm-up did not pass, so that its repeat will not be run.
-
-    Attributes:
-        ended: How each host ended that ended by itself.
-    """
+    """A warm-up did not pass, so that its repeat will not be run."""
 
     def __init__(self, ended: dict[int, Done]) -> None:
         super().__init__()

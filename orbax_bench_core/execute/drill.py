@@ -37,14 +37,7 @@ _WHEN: Final[Mapping[str, Literal["store", "all_and_store"]]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Store:
-    """Store that a drill takes away, by commands on the host of process 0.
-
-    Attributes:
-        down: Command that takes it away.
-        up: Command that brings it back.
-        outage_s: Seconds after which it is back in any case.
-        kills: What is killed: the `store`, while a job trains, or `all_and_store`.
-    """
+    """Store that a drill takes away and brings back, by commands on the host of process 0."""
 
     down: str
     up: str

@@ -268,15 +268,10 @@ class Cause(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostEvidence:
-    """Evidence on one host when its group has failed.
+    """Evidence on one host when its group has failed: its signs, what it printed and reported.
 
-    Attributes:
-        judgement: What its signs say.
-        exit_code: Its exit code, negative for a signal; None while it runs.
-        ended: Whether its process has ended.
-        lost: Whether there is no contact with the machine that it runs on.
-        tail: The last lines that it printed, where it has ended.
-        reason: The failure that it has reported; empty where it has not.
+    `exit_code` is negative for a signal, and None while the process runs; `lost` says that there is
+    no contact with its machine.
     """
 
     judgement: Judgement

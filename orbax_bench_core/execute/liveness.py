@@ -12,7 +12,6 @@ import dataclasses
 import enum
 import platform
 import signal
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -106,13 +105,7 @@ PATIENCE: Final = Patience()
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """Condition of a worker by its signs, and since when.
-
-    Attributes:
-        liveness: What they say.
-        lasting_s: For how many seconds they have said so.
-        said: The same in words, to follow the name of the worker.
-    """
+    """Condition of a worker by its signs, since when, and in words that follow its name."""
 
     liveness: Liveness
     lasting_s: float
@@ -184,14 +177,6 @@ class Pulse:
             liveness, said = Liveness.UNKNOWN, f"sleeps{_place(signs)} and uses no CPU"
         lasting = next((seconds for seconds in (stopped, asleep) if seconds is not None), 0.0)
         return Judgement(liveness=liveness, lasting_s=lasting, said=said)
-
-
-def judge(series: Iterable[tuple[float, Signs]], patience: Patience = PATIENCE) -> Judgement:
-    """Judges a worker by its signs over time."""
-    pulse = Pulse(patience)
-    for at, signs in series:
-        pulse.observe(at, signs)
-    return pulse.judgement()
 
 
 def signal_name(number: int) -> str:

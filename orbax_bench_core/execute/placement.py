@@ -94,13 +94,10 @@ def _patience(environment: Mapping[str, str]) -> float:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExpectedDevices:
-    """Devices that every group of workers must have.
+    """Devices that every group of workers must have, asked for as `said`, such as `tpu:v5e:8`.
 
-    Attributes:
-        said: How they were asked for, for messages, such as `tpu:v5e:8`.
-        platform: JAX's name of the platform: `cpu`, `gpu` or `tpu`.
-        kind: Pattern that JAX's kind of each device matches whole; empty for any.
-        count: How many over all processes; None for any number.
+    `platform` is JAX's name, `kind` a pattern for its kind of each device, empty for any. `count`
+    is over all processes, None for any number.
     """
 
     said: str

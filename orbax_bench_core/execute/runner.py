@@ -313,15 +313,7 @@ def _needs_two_groups(entry: SweepEntry) -> bool:
 
 
 class RepeatKey(NamedTuple):
-    """A repeat that is to be made, and which side of its point it measures.
-
-    Attributes:
-        point: The point or pair.
-        repeat: Which repeat of it, from 0.
-        arm: Which side of a pair.
-        block: The block of a paired comparison.
-        life: The slot of the block that has a worker of its own.
-    """
+    """A repeat that is to be made; its fields are those of `OfRepeat`."""
 
     point: SweepEntry
     repeat: int

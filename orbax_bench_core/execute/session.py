@@ -86,8 +86,8 @@ class Event:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Progress(Event):
-    """A warm-up or a repeat that begins, or a repeat that has ended.
+class OfRepeat(Event):
+    """Something that happened to a repeat or a warm-up.
 
     Attributes:
         point: The sweep point, or the pair.
@@ -95,8 +95,6 @@ class Progress(Event):
         arm: Which side of the point it measures; None outside a paired comparison.
         block: The block of the paired comparison; None outside one.
         life: The slot of the block that has a worker of its own; None without lives.
-        repeat: The repeat's records once it has ended; None while it begins.
-        reused: Whether they were there before this run.
     """
 
     point: SweepEntry
@@ -104,29 +102,30 @@ class Progress(Event):
     arm: Arm | None = None
     block: int | None = None
     life: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Progress(OfRepeat):
+    """A warm-up or a repeat that begins, or a repeat that has ended.
+
+    Attributes:
+        repeat: The repeat's records once it has ended; None while it begins.
+        reused: Whether they were there before this run.
+    """
+
     repeat: Repeat | None = None
     reused: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Retry(Event):
-    """A try of a repeat has failed, and it is tried again.
+class Retry(OfRepeat):
+    """An attempt at a repeat has failed, and it is tried again.
 
     Attributes:
-        point: The sweep point, or the pair.
-        index: The repeat.
-        arm: Which side of the point it measures; None outside a paired comparison.
-        block: The block of the paired comparison; None outside one.
-        life: The slot of the block that has a worker of its own; None without lives.
-        reason: Why the try failed, and which host is to blame.
+        reason: Why the attempt failed, and which host is to blame.
         left: How often it may be tried from here on.
     """
 
-    point: SweepEntry
-    index: int
-    arm: Arm | None = None
-    block: int | None = None
-    life: int | None = None
     reason: str
     left: int
 

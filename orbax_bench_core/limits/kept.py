@@ -47,12 +47,7 @@ _NAME_LENGTH: Final = 20
 
 
 class Check(ResultModel):
-    """Times of one check, the best of some tries.
-
-    Attributes:
-        write_s: Seconds of one write that reaches the storage.
-        copy_s: Seconds of one copy in memory.
-    """
+    """Seconds of a write that reaches the storage, and of a copy in memory; the best of some."""
 
     write_s: pydantic.PositiveFloat
     copy_s: pydantic.PositiveFloat

@@ -172,13 +172,10 @@ _SEED = 0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Workload:
-    """One array in equal pieces, and where to put it.
+    """One array in equal pieces, one per thread, and the folder of a probe to put them into.
 
-    Attributes:
-        directory: A folder of the probe's own, which exists if it is local.
-        pieces: One-dimensional arrays of equal size, one per thread.
-        buffers: Room for each piece, with every page in memory already.
-        repeats: How many times to keep; one more is run first and discarded.
+    Every page of `buffers` is in memory already. One repeat more than `repeats` is run first, and
+    discarded.
     """
 
     directory: epath.Path

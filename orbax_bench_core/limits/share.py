@@ -36,13 +36,7 @@ _Kind = Literal["save", "load"]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LimitShare:
-    """One operation against one probe.
-
-    Attributes:
-        probe: The probe.
-        limit_s: Seconds that the probe takes for the bytes of the operation.
-        share: These over the operation's median time, a ratio.
-    """
+    """A probe's seconds for the bytes of an operation, and their share of its median time."""
 
     probe: ProbeName
     limit_s: float

@@ -25,14 +25,9 @@ and lengths from one that is not."""
 
 
 class _Interval(NamedTuple):
-    """Time in which a machine was busy with a repeat.
+    """Time in which the process `worker` was busy with a repeat of the point or pair `entry`.
 
-    Attributes:
-        begun: When it began.
-        ended: When it ended.
-        entry: Id of the point or pair, within which one repeat follows the other.
-        worker: Id of the process.
-        counted: Series and index of a repeat that counts; None for one that only disturbs.
+    `counted` is its series and index; None for one that only disturbs.
     """
 
     begun: datetime.datetime

@@ -36,14 +36,7 @@ _HOST: Final = re.compile(r"host_(?P<host>0|[1-9]\d*)\.json")
 
 
 class RecordPlace(NamedTuple):
-    """Place of a record.
-
-    Attributes:
-        point_id: Id of the point.
-        repeat: Index among its repeats, or among its warm-ups.
-        warmup: Whether it is a warm-up.
-        host: Index of the host.
-    """
+    """Place of a record: its point, its index among repeats or warm-ups, and its host."""
 
     point_id: str
     repeat: int
@@ -58,12 +51,7 @@ class RecordPlace(NamedTuple):
 
 
 class Stray(NamedTuple):
-    """A file or folder that is left out.
-
-    Attributes:
-        path: Its path below the run directory.
-        reason: Why.
-    """
+    """A file or folder below the run directory that is left out, and why."""
 
     path: str
     reason: str

@@ -201,10 +201,6 @@ class StoreTrouble(ResultModel):
 Effect = Literal["in effect", "not in effect", "not proved"]
 
 
-def _by_todays_name(state: object) -> object:
-    return "not proved" if state == "not decidable" else state  # its first name
-
-
 class OptionEffect(ResultModel):
     """Effect of one option: proven, disproven, or neither.
 
@@ -217,7 +213,7 @@ class OptionEffect(ResultModel):
 
     option: str
     asked: Any
-    state: Annotated[Effect, pydantic.BeforeValidator(_by_todays_name)]
+    state: Effect
     proof: Annotated[str, pydantic.AfterValidator(redacted)]
 
 

@@ -84,28 +84,16 @@ class WorkerSetup(ResultModel):
 
 
 class Task(ResultModel):
-    """One try of one repeat.
+    """One attempt at one repeat. What a record has by the same name is explained there.
 
     Attributes:
-        run_id: The run it belongs to.
-        suite: Name of the suite.
         config_hash: Identity of the suite.
-        point: The sweep point.
-        repeat: Index among the point's repeats, or among its warm-ups.
-        warmup: Whether the repeat is discarded.
-        traced: Whether its operations are traced, which makes them slower: of a run, a warm-up.
-        arm: Which side of the point to measure; None outside a paired comparison.
-        block: The block of the paired comparison; None outside one, and for a warm-up.
-        life: The slot of the block that this worker is for; None outside lives, and for a warm-up.
-        host: Index of the host process.
-        num_hosts: How many host processes take part.
         code: Revisions of the benchmark class and of the suite file.
         verify: Whether restored values are compared with what was saved.
-        attempts: Earlier tries that failed.
         fence: Lease under which it is measured; empty where nobody holds one.
         drill: Which life of a recovery drill it is; None outside one. The first trains until it is
             killed, and leaves a record only if it fails before.
-        replaces: Seal of the record of an earlier try that may be replaced although it passed.
+        replaces: Seal of the record of an earlier attempt that may be replaced although it passed.
     """
 
     run_id: str
@@ -135,20 +123,9 @@ class Task(ResultModel):
     def record(self, **found: Any) -> Record:
         """Returns the record of this task; `found` has the fields that the task does not know."""
         return Record(
-            run_id=self.run_id,
-            suite=self.suite,
+            **{name: getattr(self, name) for name in _RECORDED},
             point_id=self.point.id,
             point_name=self.point.name,
-            point=self.point,
-            repeat=self.repeat,
-            warmup=self.warmup,
-            traced=self.traced,
-            arm=self.arm,
-            block=self.block,
-            life=self.life,
-            host=self.host,
-            num_hosts=self.num_hosts,
-            attempts=self.attempts,
             store_troubles=troubles_of(found.get("samples", ())),
             **found,
         )
@@ -167,6 +144,9 @@ class Task(ResultModel):
             "checkpoint_digest": UNKNOWN if state is None else state.fingerprint,
             "storage": storage_provenance(self.measured.storage or root),
         }
+
+
+_RECORDED: Final = tuple(name for name in Task.model_fields if name in Record.model_fields)
 
 
 class Ready(ResultModel):
@@ -261,12 +241,7 @@ class Done(ResultModel):
 
 
 class Unrecorded(ResultModel):
-    """A task has ended, but its record could not be written.
-
-    Attributes:
-        reason: Why, for example a full disk.
-        number: The system's number of that error, if it has one.
-    """
+    """A task has ended, but its record could not be written; `number` is the system's error."""
 
     event: Literal["unrecorded"] = "unrecorded"
     reason: str

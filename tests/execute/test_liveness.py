@@ -4,7 +4,14 @@ import itertools
 
 import pytest
 
-from orbax_bench_core.execute.liveness import Liveness, Patience, Signs, judge
+from orbax_bench_core.execute.liveness import PATIENCE, Liveness, Patience, Pulse, Signs
+
+
+def judge(looks, patience=PATIENCE):
+    pulse = Pulse(patience)
+    for at, signs in looks:
+        pulse.observe(at, signs)
+    return pulse.judgement()
 
 
 def series(*parts, step=1.0):

@@ -12,7 +12,6 @@ from orbax_bench_core.records import Attempt, ErrorInfo, State
 from orbax_bench_core.records.record import (
     Attempt,
     ErrorInfo,
-    OptionEffect,
     Record,
     State,
     StoreTrouble,
@@ -65,11 +64,6 @@ def test_a_failed_record_is_an_attempt_after_those_before_it(make_record):
         (Sample("save", 0, "0_basics/time_s", 1.0, "s"),),
         (),
     ]
-
-
-def test_an_effect_of_an_earlier_record_has_the_name_of_today():
-    given = {"option": "n", "asked": 1, "state": "not decidable", "proof": ""}
-    assert OptionEffect.model_validate(given).state == "not proved"
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,8 @@ class HostsMissing(Exception):
 class Output:
     """Output of a process on a host, and its end.
 
-    Attributes:
-        host: Which host of the run.
-        code: Its exit code, negative for a signal; None where it was not done in time.
-        out: Its standard output.
-        err: Its standard error, or why nothing is known of it.
+    `code` is negative for a signal, and None where it was not done in time. `err` is its standard
+    error, or why nothing is known of it.
     """
 
     host: int = 0

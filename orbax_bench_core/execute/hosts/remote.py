@@ -28,13 +28,9 @@ _OF_EACH_HOST = ("PYTHONPATH",)
 
 @dataclasses.dataclass(eq=False, kw_only=True)
 class RemoteHost:
-    """A machine whose agent has joined; `lost` says since when there is no contact, and why.
+    """A machine whose agent has joined; what it says of itself, and whether it is still there.
 
     Attributes:
-        index: Which host of the run it is.
-        name: Its host name.
-        machine: What all containers of that machine have in common.
-        provenance: What it says of itself.
         rejoined: How often it has come back during this run.
         root: The run directory, as process 0 sees it.
         lost: Why there is no contact any more; empty while there is.
