@@ -11,7 +11,7 @@ from orbax_bench_core.execute.cluster import Cluster as Cluster
 from orbax_bench_core.execute.cluster import detect_cluster as detect_cluster
 from orbax_bench_core.execute.cluster import without_cluster as without_cluster
 from orbax_bench_core.execute.drill import Kill as Kill
-from orbax_bench_core.execute.group_wait import CannotRecord as CannotRecord
+from orbax_bench_core.execute.group import CannotRecord as CannotRecord
 from orbax_bench_core.execute.hosts import HOST_WAIT_S as HOST_WAIT_S
 from orbax_bench_core.execute.hosts import Host as Host
 from orbax_bench_core.execute.hosts import HostsMissing as HostsMissing

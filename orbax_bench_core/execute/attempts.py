@@ -7,8 +7,7 @@ import datetime
 import time
 from collections.abc import Mapping, Sequence
 
-from orbax_bench_core.execute.group import WorkerGroup
-from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
+from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
 from orbax_bench_core.execute.hosts import Host
 from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.records import (

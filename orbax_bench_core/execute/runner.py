@@ -19,8 +19,7 @@ from orbax_bench_core.execute.attempts import (
     check_there,
 )
 from orbax_bench_core.execute.drill import Kill
-from orbax_bench_core.execute.group import WorkerGroup
-from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
+from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.session import Progress, Retry, Session
 from orbax_bench_core.interrupts import raise_if_told

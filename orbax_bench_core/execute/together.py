@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import Cluster, detect_cluster
-from orbax_bench_core.execute.hosts import HOST_WAIT_S, Agent, ClusterHosts, LocalHost, given_token
+from orbax_bench_core.execute.hosts import (
+    HOST_WAIT_S,
+    Agent,
+    ClusterHosts,
+    LocalHost,
+    Meeting,
+    given_token,
+)
 from orbax_bench_core.execute.placement import check_placement
 from orbax_bench_core.execute.session import RunSettings, Say
 from orbax_bench_core.exit_codes import Exit
@@ -45,17 +52,16 @@ def on_hosts(
             cluster, directory, suite=file, equal=equal, settings=settings, say=say, part=part
         )
     token = given_token(os.environ)
-    hosts = ClusterHosts(
-        cluster,
-        directory,
+    meeting = Meeting(
+        cluster=cluster,
+        directory=directory,
         equal=equal,
+        say=say,
         suite=file,
         text=suite.text,
-        own=_local(settings),
-        say=say,
-        host_wait_s=host_wait_s,
         part=part,
     )
+    hosts = ClusterHosts(meeting, own=_local(settings), host_wait_s=host_wait_s)
     with hosts.listening(token):
         try:
             hosts.await_all()
@@ -80,18 +86,11 @@ def serve(
     part: str = "",
 ) -> int:
     """Serves process 0 from another host until the run ends; see `on_hosts`."""
-    agent = Agent(
-        cluster,
-        directory,
-        suite=suite,
-        equal=equal,
-        token=given_token(os.environ),
-        local=_local(settings),
-        say=say,
-        part=part,
+    meeting = Meeting(
+        cluster=cluster, directory=directory, equal=equal, say=say, suite=suite, part=part
     )
     try:
-        return agent.run()
+        return Agent(meeting, token=given_token(os.environ), local=_local(settings)).run()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from orbax_bench_core.execute import Retry
-from orbax_bench_core.execute.group_wait import GroupWait, HostFailed
+from orbax_bench_core.execute.group import GroupWait, HostFailed
 from orbax_bench_core.execute.hosts import HostLost, WorkerDied
 from orbax_bench_core.execute.liveness import Patience, Signs
 from orbax_bench_core.interrupts import interrupted_when_told

@@ -23,6 +23,7 @@ from orbax_bench_core.execute.hosts import (
     Agent,
     ClusterHosts,
     Contact,
+    Meeting,
     given_token,
     reception,
     rendezvous,
@@ -47,15 +48,19 @@ class Gathering:
         self.folder = folder
         self.said = queue.SimpleQueue()
         self.directory = RunDirectory(str(folder / "run"))
-        self.hosts = ClusterHosts(
-            self.cluster(0),
-            self.directory,
+        self.contact = contact
+        self.hosts = self.process_0(suite=suite, lock=folder / "lock")
+
+    def process_0(self, lock, *, suite="", **cluster):
+        meeting = Meeting(
+            cluster=dataclasses.replace(self.cluster(0), **cluster),
+            directory=self.directory,
             equal=EQUAL,
-            suite=suite,
-            own=LocalHost(lock_file=folder / "lock"),
             say=self.said.put,
-            contact=contact,
+            suite=suite,
+            contact=self.contact,
         )
+        return ClusterHosts(meeting, own=LocalHost(lock_file=lock))
 
     def cluster(self, rank):
         return Cluster(found="test", rank=rank, size=self.size, head="127.0.0.1", port=self.port)
@@ -72,16 +77,15 @@ class Gathering:
         say=print,
         contact=QUICK,
     ):
-        return Agent(
-            dataclasses.replace(self.cluster(rank), size=size),
-            directory or self.directory,
-            suite="suite.yaml",
+        meeting = Meeting(
+            cluster=dataclasses.replace(self.cluster(rank), size=size),
+            directory=directory or self.directory,
             equal=equal,
-            token=token,
-            local=LocalHost(lock_file=self.folder / lock),
             say=say,
+            suite="suite.yaml",
             contact=contact,
         )
+        return Agent(meeting, token=token, local=LocalHost(lock_file=self.folder / lock))
 
     def hears(self, *words):
         """Waits until process 0 says something with these words, and returns it."""
@@ -258,12 +262,8 @@ def test_an_impostor_that_does_not_know_the_token_gets_no_agent(gathering):
         impostor.join(60)
 
 
-def test_an_address_of_another_machine_is_one_message(tmp_path):
-    gathering = Gathering(tmp_path)
-    cluster = Cluster(found="JAX_*", rank=0, size=2, head="192.0.2.1", port=gathering.port)
-    hosts = ClusterHosts(
-        cluster, gathering.directory, equal=EQUAL, own=LocalHost(), say=print, contact=QUICK
-    )
+def test_an_address_of_another_machine_is_one_message(gathering, tmp_path):
+    hosts = gathering.process_0(tmp_path / "lock", head="192.0.2.1")
     refused = pytest.raises(UserError, match=r"process 0 cannot listen at 192\.0\.2\.1")
     with refused, hosts.listening(TOKEN):
         pass
@@ -339,15 +339,7 @@ def name_resolves_to(monkeypatch, *addresses):
 
 
 def named(gathering):
-    cluster = Cluster(found="Slurm", rank=0, size=2, head="node1", port=gathering.port)
-    return ClusterHosts(
-        cluster,
-        gathering.directory,
-        equal=EQUAL,
-        own=LocalHost(),
-        say=gathering.said.put,
-        contact=QUICK,
-    )
+    return gathering.process_0(gathering.folder / "lock", head="node1")
 
 
 def test_a_name_that_is_this_machine_to_itself_alone_is_said(gathering, monkeypatch):

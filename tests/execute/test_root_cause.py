@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbax_bench_core.execute.group_wait import Cause, HostEvidence, first_failed_host
+from orbax_bench_core.execute.group import Cause, HostEvidence, first_failed_host
 from orbax_bench_core.execute.liveness import Judgement, Liveness
 
 

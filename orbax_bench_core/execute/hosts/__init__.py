@@ -15,6 +15,7 @@ from orbax_bench_core.execute.hosts.host import stop_all as stop_all
 from orbax_bench_core.execute.hosts.local import LocalHost as LocalHost
 from orbax_bench_core.execute.hosts.remote import RemoteWorker as RemoteWorker
 from orbax_bench_core.execute.hosts.rendezvous import MOST_GROUPS as MOST_GROUPS
+from orbax_bench_core.execute.hosts.rendezvous import Meeting as Meeting
 from orbax_bench_core.execute.hosts.rendezvous import PortRange as PortRange
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous as Rendezvous
 from orbax_bench_core.execute.hosts.rendezvous import equal_everywhere as equal_everywhere

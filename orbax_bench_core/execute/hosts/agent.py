@@ -13,21 +13,18 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
-from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
+from orbax_bench_core.execute.hosts.rendezvous import Meeting
 from orbax_bench_core.execute.hosts.suite_archive import MOST_PACKED_BYTES, differing, unpack
 from orbax_bench_core.execute.hosts.wire import (
-    CONTACT,
-    Contact,
     Message,
     Refused,
     Wire,
@@ -54,33 +51,19 @@ class Agent:
     that lives as long as this process.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        directory: RunDirectory,
-        *,
-        suite: str,
-        equal: Mapping[str, str],
-        token: str | None,
-        local: LocalHost,
-        say: Callable[[str], None],
-        contact: Contact = CONTACT,
-        part: str = "",
-    ) -> None:
+    def __init__(self, meeting: Meeting, *, token: str | None, local: LocalHost) -> None:
         """Describes an agent; `run` joins."""
-        self._cluster = cluster
-        self._directory = directory
-        self._suite = suite
-        self._rendezvous = Rendezvous(directory.root, part)
-        self._equal = dict(equal)
+        self._cluster, self._directory = meeting.cluster, meeting.directory
+        self._contact, self._say = meeting.contact, meeting.say
+        self._suite = meeting.suite
+        self._rendezvous = meeting.rendezvous
+        self._equal = dict(meeting.equal)
         self._token = token
         self._local = local
-        self._say = say
-        self._contact = contact
         self._workers: dict[int, LocalWorker] = {}
         self._lock = contextlib.ExitStack()
         self._makers: set[int] = set()
-        self._logs = _own_logs(directory)
+        self._logs = _own_logs(self._directory)
 
     def run(self) -> int:
         """Joins process 0, and serves it until the run ends.

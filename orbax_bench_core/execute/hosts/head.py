@@ -13,7 +13,6 @@ from typing import Any
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.host import (
     HostsMissing,
     Inbox,
@@ -24,11 +23,10 @@ from orbax_bench_core.execute.hosts.host import (
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
 from orbax_bench_core.execute.hosts.reception import Reception
 from orbax_bench_core.execute.hosts.remote import RemoteHost, RemoteWorker
-from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
+from orbax_bench_core.execute.hosts.rendezvous import Meeting
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import machine_id
 from orbax_bench_core.provenance import host_provenance
-from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.worker import WorkerSetup
 
 HOST_WAIT_S = 120.0
@@ -45,35 +43,15 @@ class ClusterHosts:
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        directory: RunDirectory,
-        *,
-        equal: Mapping[str, str],
-        suite: str = "",
-        text: str = "",
-        own: LocalHost,
-        say: Callable[[str], None],
-        host_wait_s: float = HOST_WAIT_S,
-        contact: Contact = CONTACT,
-        part: str = "",
+        self, meeting: Meeting, *, own: LocalHost, host_wait_s: float = HOST_WAIT_S
     ) -> None:
         """Describes process 0; `listening` lets the others join."""
         self.code = int(Exit.FAILED)
-        self._cluster = cluster
+        self._cluster = meeting.cluster
         self._own = own
         self._host_wait_s = host_wait_s
-        self._join_s = contact.join_s
-        self._reception = Reception(
-            cluster,
-            directory,
-            equal=equal,
-            suite=suite,
-            text=text,
-            contact=contact,
-            part=part,
-            say=say,
-        )
+        self._join_s = meeting.contact.join_s
+        self._reception = Reception(meeting)
         self._others: Mapping[int, RemoteHost] = self._reception.hosts
         self._environments: dict[str, EnvironmentConfig] = {}
         self._run = secrets.token_hex(16)

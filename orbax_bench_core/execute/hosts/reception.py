@@ -9,23 +9,20 @@ import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orbax_bench_core.errors import UserError, one_line
-from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.remote import RemoteHost
-from orbax_bench_core.execute.hosts.rendezvous import Rendezvous, differences, place_proof
+from orbax_bench_core.execute.hosts.rendezvous import Meeting, differences, place_proof
 from orbax_bench_core.execute.hosts.suite_archive import pack
 from orbax_bench_core.execute.hosts.wire import (
-    Contact,
     Message,
     Refused,
     Wire,
     prove_as_head,
     refuse,
 )
-from orbax_bench_core.records import RunDirectory
 
 _SAY_AGAIN_S: Final = 30.0
 _AFTER_ERROR_S: Final = 0.1
@@ -44,29 +41,13 @@ class Reception:
         address: Address of this host at which another has reached it; empty while none has.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        directory: RunDirectory,
-        *,
-        equal: Mapping[str, str],
-        suite: str,
-        text: str = "",
-        contact: Contact,
-        part: str,
-        say: Callable[[str], None],
-    ) -> None:
-        """Describes a reception; the arguments are those of `ClusterHosts`."""
+    def __init__(self, meeting: Meeting) -> None:
+        """Describes a reception."""
         self.hosts: dict[int, RemoteHost] = {}
         self.address = ""
-        self._cluster = cluster
-        self._directory = directory
-        self._equal = dict(equal)
-        self._suite = suite
-        self._text = text
-        self._contact = contact
-        self._say = say
-        self._rendezvous = Rendezvous(directory.root, part)
+        self._meeting = meeting
+        self._cluster, self._directory = meeting.cluster, meeting.directory
+        self._contact, self._say = meeting.contact, meeting.say
         self._refused: dict[str, float] = {}
         self._changed = threading.Condition()
         self._newcomers: collections.Counter[str] = collections.Counter()
@@ -75,11 +56,12 @@ class Reception:
     @contextlib.contextmanager
     def open(self, token: str | None) -> Iterator[None]:
         """Lets agents join meanwhile."""
-        suite_archive = pack(self._suite, str(self._directory.root), self._text)
+        suite_archive = pack(self._meeting.suite, str(self._directory.root), self._meeting.text)
         if suite_archive is not None:
             self._say(f"for the other hosts: {suite_archive.said}")
         data = None if suite_archive is None else suite_archive.data
-        with self._listen() as server, self._rendezvous.offered(token, data) as (secret, place):
+        offered = self._meeting.rendezvous.offered(token, data)
+        with self._listen() as server, offered as (secret, place):
             shown: Message = {"place": place_proof(place), "suite": None}
             if suite_archive is not None:
                 shown["suite"] = {
@@ -232,7 +214,7 @@ class Reception:
                 f"{who} was told that there are {joining['size']} hosts, and process 0 that there "
                 f"are {self._cluster.size}: give every host the same number",
             )
-        different = differences(self._equal, joining["equal"])
+        different = differences(self._meeting.equal, joining["equal"])
         if different:
             refuse(wire, f"{who} has {different}")
         if joining["place"] != shown["place"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.metadata
 import math
 import os
@@ -13,13 +14,15 @@ import socket
 import string
 import threading
 import time
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import TOKEN
+from orbax_bench_core.execute.cluster import TOKEN, Cluster
+from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
 from orbax_bench_core.files import read_at_most, refuse_links
+from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
     from etils import epath
@@ -56,6 +59,36 @@ def _most_bits(token: str) -> int:
     """Returns the bits of a random token of this length that is made of such letters."""
     alphabets = (size for letters, size in _ALPHABETS if set(token) <= set(letters))
     return int(len(token) * math.log2(next(alphabets, _OTHER_LETTERS)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Meeting:
+    """A run for which hosts meet, as one of them is told of it; all give the same command.
+
+    Attributes:
+        cluster: The place of this host among them.
+        directory: The run directory, which all see.
+        equal: What must be the same on all, by name.
+        say: Takes lines for people.
+        suite: The suite file, as this host sees it.
+        text: The suite, where overrides have changed it; empty for the file as it is.
+        contact: Times of the connections.
+        part: What tells this run from others that meet in the same folder.
+    """
+
+    cluster: Cluster
+    directory: RunDirectory
+    equal: Mapping[str, str]
+    say: Callable[[str], None]
+    suite: str = ""
+    text: str = ""
+    contact: Contact = CONTACT
+    part: str = ""
+
+    @property
+    def rendezvous(self) -> Rendezvous:
+        """The files by which they find and trust each other."""
+        return Rendezvous(self.directory.root, self.part)
 
 
 class Rendezvous:
