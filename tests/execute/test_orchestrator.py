@@ -1,4 +1,4 @@
-"""Sweeps with points that misbehave."""
+"""Sweeps with points that misbehave, and what is done while workers start."""
 
 import pytest
 
@@ -208,3 +208,20 @@ def test_nothing_that_fits_is_exit_code_1(suite_run):
     code, output = run.run("--devices", "2", cli=FAKE_CLI)
     assert code == 1
     assert "Nothing was measured" in output
+
+
+def test_it_is_done_once_and_before_anything_is_measured(orchestrate):
+    run, seen = orchestrate("behave"), []
+    run.run(repeats=2, meanwhile=lambda: seen.append(len(run.watched)))
+    assert seen == [0]
+    assert run.record("behave", repeat=1).status == "passed"
+
+
+def test_a_worker_that_was_starting_ends_with_an_interrupt(orchestrate):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    run = orchestrate("behave")
+    with pytest.raises(KeyboardInterrupt):
+        run.run(meanwhile=interrupt)
+    assert not run.watched

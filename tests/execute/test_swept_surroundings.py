@@ -60,6 +60,7 @@ def test_all_values_of_an_axis_arrive_in_the_worker(suite_run, axis):
     run = suite_run(SUITE.format(axis=axis, values=", ".join(map(str, wanted))))
     code, output = run.run()
     assert code == 0, output
+    assert axis != "cache" or "cache=cold" in output
     seen = set()
     for record in run.records().values():
         point = record["point"]
@@ -67,3 +68,13 @@ def test_all_values_of_an_axis_arrive_in_the_worker(suite_run, axis):
         assert wanted[value](shown(record)), (value, shown(record))
         seen.add(value)
     assert seen == set(wanted)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("x64", "status"), [("true", "passed"), ("false", "failed")])
+def test_defect_32_64_bit_types_are_a_setting(suite_run, x64, status):
+    suite = SUITE.replace("{axis}: [{values}]", f"x64: {x64}").replace("float32", "float64")
+    run = suite_run(suite.format())
+    run.run()
+    [record] = run.records().values()
+    assert record["status"] == status

@@ -4,16 +4,6 @@ from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import seconds_per_repeat
 
 
-def test_an_operation_takes_as_long_as_on_its_slowest_host(make_record):
-    hosts = [make_record(times={"save": 1.0 + host}, host=host, num_hosts=2) for host in (0, 1)]
-    assert seconds_per_repeat(hosts) == {"save": (2.0,)}
-
-
-def test_an_operation_that_occurs_twice_takes_the_sum(make_record):
-    samples = tuple(Sample("save", index, TIME, 1.0 + index, "s") for index in (0, 1))
-    assert seconds_per_repeat([make_record(samples=samples)]) == {"save": (3.0,)}
-
-
 def test_a_repeat_that_lacks_a_host_does_not_count(make_record):
     assert seconds_per_repeat([make_record(times={"save": 1.0}, num_hosts=2)]) == {}
 
