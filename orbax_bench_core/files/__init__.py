@@ -1,15 +1,15 @@
 """Files on disk and in buckets: in full or not at all, created by one alone, and cleared away."""
 
+from orbax_bench_core.files.atomic import MAX_BYTES as MAX_BYTES
 from orbax_bench_core.files.atomic import ResultModel as ResultModel
+from orbax_bench_core.files.atomic import answered as answered
+from orbax_bench_core.files.atomic import as_system_error as as_system_error
 from orbax_bench_core.files.atomic import atomic_file as atomic_file
+from orbax_bench_core.files.atomic import opened as opened
+from orbax_bench_core.files.atomic import read_at_most as read_at_most
+from orbax_bench_core.files.atomic import read_json as read_json
 from orbax_bench_core.files.atomic import write_atomically as write_atomically
 from orbax_bench_core.files.atomic import write_if_changed as write_if_changed
-from orbax_bench_core.files.bounded import MAX_BYTES as MAX_BYTES
-from orbax_bench_core.files.bounded import answered as answered
-from orbax_bench_core.files.bounded import as_system_error as as_system_error
-from orbax_bench_core.files.bounded import opened as opened
-from orbax_bench_core.files.bounded import read_at_most as read_at_most
-from orbax_bench_core.files.bounded import read_json as read_json
 from orbax_bench_core.files.exclusive import create_exclusively as create_exclusively
 from orbax_bench_core.files.exclusive import digest as digest
 from orbax_bench_core.files.exclusive import is_there as is_there

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.files.atomic import sync
-from orbax_bench_core.files.bounded import MAX_BYTES, Bounded, answered, read_at_most
+from orbax_bench_core.files.atomic import MAX_BYTES, Bounded, answered, read_at_most, sync
 from orbax_bench_core.files.places import EMULATOR, check_credentials
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 

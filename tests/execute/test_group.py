@@ -69,7 +69,7 @@ PASSED = Done(status="passed").model_dump_json().encode()
 RUNS, WAITS = Signs(pid=7, state="R", ticks=1), Signs(pid=8, state="S", ticks=1)
 STOPPED = Signs(pid=9, hostname="h9", state="T", ticks=1)
 ASLEEP = Signs(pid=5, state="D", ticks=1, wchan="nfs_wait_bit_killable")
-KILLED, ABORTED = Signs(exit_code=-9), Signs(exit_code=-6)
+WAS_KILLED, HAS_ABORTED = Signs(exit_code=-9), Signs(exit_code=-6)
 LOST = "the JAX distributed service detected fatal errors"
 
 
@@ -143,7 +143,7 @@ def test_a_worker_that_is_let_go_in_time_is_waited_for():
 
 
 def test_the_killed_one_is_named_although_its_peer_spoke_first():
-    found = failure(Scripted(ABORTED, LOST), Scripted(KILLED), said=[(0, b""), (1, b"")])
+    found = failure(Scripted(HAS_ABORTED, LOST), Scripted(WAS_KILLED), said=[(0, b""), (1, b"")])
     assert (found.host, found.kind, found.message) == (1, "WorkerDied", "exit code -9")
 
 
@@ -153,7 +153,7 @@ def test_a_host_without_contact_is_named_and_nothing_is_said_of_a_crash():
             return HostLost("no contact with host 1 (h): it was silent for 8 s", "")
 
     found = failure(
-        Scripted(ABORTED, LOST), Unreachable(Signs(ended=True)), said=[(0, b""), (1, b"")]
+        Scripted(HAS_ABORTED, LOST), Unreachable(Signs(ended=True)), said=[(0, b""), (1, b"")]
     )
     assert (found.host, found.kind, found.tail) == (1, "HostLost", "")
     assert found.message == "no contact with host 1 (h): it was silent for 8 s"
@@ -173,7 +173,9 @@ def test_of_two_reports_that_of_an_exception_stands_and_that_of_a_lost_peer_does
 
 
 def test_where_all_have_lost_a_peer_nobody_is_made_up():
-    found = failure(Scripted(ABORTED, LOST), Scripted(ABORTED, LOST), said=[(1, b""), (0, b"")])
+    found = failure(
+        Scripted(HAS_ABORTED, LOST), Scripted(HAS_ABORTED, LOST), said=[(1, b""), (0, b"")]
+    )
     assert (found.host, found.kind) == (1, "WorkerDied")
     assert "no host shows why" in found.message
 
@@ -204,12 +206,12 @@ def test_uninterruptible_sleep_ends_nothing_early_and_is_said_at_the_timeout():
 
 @pytest.mark.slow
 def test_a_process_that_ended_while_its_pipe_is_held_open_is_noticed():
-    found = failure(Scripted(RUNS), Scripted(KILLED))
+    found = failure(Scripted(RUNS), Scripted(WAS_KILLED))
     assert (found.host, found.kind) == (1, "WorkerDied")
 
 
 def test_a_process_that_ended_just_before_the_timeout_is_no_timeout():
-    found = failure(Scripted(WAITS), Scripted(KILLED), timeout_s=0.0)
+    found = failure(Scripted(WAITS), Scripted(WAS_KILLED), timeout_s=0.0)
     assert (found.host, found.kind) == (1, "WorkerDied")
 
 

@@ -1,13 +1,16 @@
-"""A file is there in full or not at all."""
+"""Files: read up to a limit, never waited for, and written in full or not at all."""
 
 import contextlib
+import io
 import os
 import resource
+import types
 from pathlib import Path
 
 import pytest
 from etils import epath
 
+from orbax_bench_core.files import atomic, read_at_most
 from orbax_bench_core.files.atomic import write_atomically
 
 
@@ -61,3 +64,26 @@ def test_what_is_no_file_is_not_replaced(path, kind):
         write_atomically(path, b"new")
     assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
     assert [left.name for left in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [("/dev/zero", "Neither a file nor a folder"), ("pipe", "Neither a file nor a folder")],
+)
+def test_what_has_no_end_is_not_read(tmp_path, place, reason):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match=reason):
+        read_at_most(epath.Path(tmp_path / place))
+
+
+def test_an_object_that_is_too_large_is_not_fetched(monkeypatch):
+    class Remote(io.BytesIO):
+        size = 2**40
+
+        def read(self, *_):
+            raise AssertionError("it is fetched")
+
+    found = types.SimpleNamespace(open=lambda _: Remote())
+    monkeypatch.setattr(atomic, "place", lambda _: found)
+    with pytest.raises(OSError, match="Larger than"):
+        read_at_most("gs://bucket/object")

@@ -8,7 +8,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.files import exclusive
-from orbax_bench_core.files.bounded import read_at_most
+from orbax_bench_core.files.atomic import read_at_most
 from orbax_bench_core.files.exclusive import (
     create_exclusively,
     is_there,
