@@ -156,6 +156,8 @@ def _whole(line: _Line) -> Text:
         found = worst.verdict
         parts.append(f"{worst.operation} {words.with_best_guess(found)}")
     why = f": {verdict.reason}" if verdict.reason else ""
+    if verdict.word == "PASS" and not verdict.is_study:
+        why = f": {words.covers(verdict)}"
     if not why and verdict.endpoint != "time" and (decided := words.decided(verdict)):
         why = f": {decided}"
     return Text.assemble(word, " ", " ".join([*parts, line.name]), why)

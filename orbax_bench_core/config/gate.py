@@ -36,6 +36,8 @@ _STALL_FACTOR: Final = (5, 3)
 
 _CONFIDENCE: Final = 0.95
 
+_FAILURES_OF_ALPHA: Final = 0.5
+
 
 class GateRule(ConfigModel):
     """Rule by which one metric has regressed, or has not.
@@ -78,6 +80,11 @@ class GateRule(ConfigModel):
             blocks = _BLOCKS_OF_LIVES.get(per_life, _BLOCKS_OF_LONG_LIVES)
             return tuple(block * count for count in blocks)
         return tuple(dict.fromkeys(block * -(-look // block) for look in self.looks))
+
+    @property
+    def failures_alpha(self) -> float:
+        """Level of the failures of a point; its stalls have the same as its times, `alpha`."""
+        return _FAILURES_OF_ALPHA * self.alpha
 
     def last_stall_look(self, per_life: int = 1) -> int:
         """Returns the last look at stalls, in operations per arm: 100 by default."""
@@ -150,6 +157,14 @@ class GateConfig(GateRule):
         common = {name: getattr(self, name) for name in GateRule.model_fields}
         own = self.metrics.get(operation, MetricRule()).model_dump(exclude_none=True)
         return GateRule(**{**common, **own})
+
+    @property
+    def false_alarms(self) -> float:
+        """Bound of the chance that a point, or where `family` is the suite a run, says REGRESSION.
+
+        It is of arms that do not differ, and adds the levels of times, stalls and failures.
+        """
+        return min(1.0, 2 * self.alpha + self.failures_alpha)
 
     @property
     def names_primary(self) -> bool:

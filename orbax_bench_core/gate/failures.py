@@ -13,9 +13,6 @@ from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.verdict import FailureVerdict, Word
 
-_SHARE_OF_ALPHA: Final = 0.5
-"""Of the level of the times: 0.5 % by default."""
-
 _FEWEST_MORE: Final = 2
 
 
@@ -39,7 +36,7 @@ def settle_failures(
         seed: Seed of random orders, where there are too many blocks to count all.
     """
     schedule = Schedule.of(rule, failed.shape[2])
-    alpha = _SHARE_OF_ALPHA * rule.alpha * alpha_scale
+    alpha = rule.failures_alpha * alpha_scale
     found = _verdict(failed, labels, rule, None, 0.0, seed)
     for look in range(min(schedule.reached(len(labels)), schedule.last + 1)):
         blocks, level = schedule.blocks(look), alpha * schedule.shares[look]

@@ -165,6 +165,8 @@ class _Log(Watcher):
         said = "; ".join(filter(None, [verdict.reason or ratios, *attempts(verdict)]))
         decided = words.decided(verdict)
         word = f"{verdict.word}, {decided}" if decided else verdict.word
+        if verdict.word == "PASS":
+            word = f"{verdict.word} ({words.covers(verdict)})"
         say(f"{verdict.point} after {words.design(verdict)}: {word}: {said}")
 
 

@@ -107,6 +107,12 @@ def test_every_look_is_a_line_in_a_log(log, judge, undecided):
     assert [line.split()[1] for line in text.splitlines()] == ["INCONCLUSIVE", "PASS", "PASS"]
 
 
+def test_a_pass_says_what_it_covers(log, judge):
+    said = log(lambda live: live(PairJudged(verdict=judge(0))))
+    assert "operations per arm; stalls" in said
+    assert ": times of save" in said
+
+
 def test_a_failed_point_says_why(log, judge, undecided):
     verdict = judge(0, undecided(), failed=True, reason="the candidate failed: [no]")
     assert log(lambda live: live(PairJudged(verdict=verdict))).endswith(

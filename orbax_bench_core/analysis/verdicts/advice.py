@@ -36,7 +36,7 @@ def advice(
     """Returns one line that tells what to do about a verdict."""
     rule = gate.rule(operation)
     if verdict.word == "REGRESSION":
-        return _of_regression(verdict, rule, primary=primary, paired=paired)
+        return _of_regression(verdict, rule, gate, primary=primary, paired=paired)
     if verdict.word == "PASS":
         return _of_pass(verdict, rule, paired)
     if failed:
@@ -61,7 +61,9 @@ def advice(
     return " ".join([_of_doubt(verdict, operation, rule, health), *_unsteady(health)])
 
 
-def _of_regression(verdict: Verdict, rule: GateRule, *, primary: bool, paired: bool) -> str:
+def _of_regression(
+    verdict: Verdict, rule: GateRule, gate: GateConfig, *, primary: bool, paired: bool
+) -> str:
     if not primary:
         return "Decides nothing: if it matters, name it in `gate.primary` and run again."
     if not paired and verdict.beyond_runs:
@@ -71,7 +73,12 @@ def _of_regression(verdict: Verdict, rule: GateRule, *, primary: bool, paired: b
         )
     if not paired:
         return "Only a warning: run both arms in one place with `orbax-bench ab` before acting."
-    alarms = f"No need to run again: false alarms are at most {_percent(rule.alpha)}."
+    of = "run" if gate.family == "suite" else "point"
+    alarms = (
+        f"Where nothing differs, at most {_percent(gate.false_alarms)} of such {of}s end in "
+        f"REGRESSION: {_percent(gate.alpha)} by times, {_percent(gate.alpha)} by stalls, "
+        f"{_percent(gate.failures_alpha)} by failures."
+    )
     if verdict.endpoint == "stalls":
         return (
             f"Look at the operations that stall, which the figure marks: {_SEEK}. The typical time "

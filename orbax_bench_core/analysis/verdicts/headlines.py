@@ -36,7 +36,7 @@ def _said(report: VerdictReport) -> str:
     if not report.points:
         return "No point is in both arms, so that nothing was compared."
     if report.word == "REGRESSION":
-        said = _regressed(report)
+        said = " ".join(filter(None, [_regressed(report), _by_chance(report)]))
     elif report.word == "PASS":
         said = _passed(report)
     else:
@@ -116,6 +116,23 @@ def _regressed(report: VerdictReport) -> str:
     return f"{said}, in {len({at.point_id for at, _ in regressed})} of {len(report.points)} points."
 
 
+def _by_chance(report: VerdictReport) -> str:
+    """Returns how many points of such a run end in REGRESSION though nothing differs."""
+    points = sum(point.mode != "unpaired" for point in report.points)
+    if points < 2 or report.exploratory:
+        return ""
+    each, gate = report.gate.false_alarms, report.gate
+    if gate.family == "suite":
+        return f"Where nothing differs, at most {share(each)} of such runs have a REGRESSION."
+    expected = each * points
+    how = (
+        f"at most {share(expected)} of such runs of {points} points have a REGRESSION"
+        if expected < 1
+        else f"such a run of {points} points has up to {expected:.2g} REGRESSION on average"
+    )
+    return f"Where nothing differs, {how}; `gate.family: suite` keeps it at {share(each)} of runs."
+
+
 def _worst(point: PointVerdict, operation: OperationVerdict) -> str:
     verdict = operation.verdict
     if verdict.endpoint == "stalls":
@@ -141,9 +158,22 @@ def _passed(report: VerdictReport) -> str:
     if len(floors) == 1:
         large += f" that is {seconds_of(floors.pop())} or more as well"
     return (
-        f"A slow-down {large} is ruled out for {count(len(primary), 'primary operation')} "
-        f"of {count(len(report.points), 'point')}. {open_shares(report.points)}"
+        f"A typical slow-down {large} is ruled out for "
+        f"{count(len(primary), 'primary operation')} of {count(len(report.points), 'point')}, by "
+        f"{_looked_at(report)} operations per arm. {open_shares(report.points)}"
     )
+
+
+def _looked_at(report: VerdictReport) -> str:
+    """Returns how many operations of each arm the primary times were judged by."""
+    found = {
+        operation.verdict.operations
+        for point in report.points
+        for operation in point.operations
+        if operation.primary
+    }
+    least, most = min(found, default=0), max(found, default=0)
+    return str(least) if least == most else f"{least} to {most}"
 
 
 def _undecided(report: VerdictReport) -> str:

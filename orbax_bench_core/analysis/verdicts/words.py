@@ -112,6 +112,17 @@ def open_shares(points: Iterable[PointVerdict]) -> str:
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}" for sentence in said)
 
 
+def covers(point: PointVerdict) -> str:
+    """Returns what a PASS of a point speaks of, and which stalls and failures it leaves open."""
+    primary = [operation for operation in point.operations if operation.primary]
+    counts = {operation.verdict.operations for operation in primary}
+    least, most = min(counts, default=0), max(counts, default=0)
+    per_arm = str(least) if least == most else f"{least} to {most}"
+    times = f"times of {', '.join(operation.operation for operation in primary)}"
+    open_ = open_shares([point]).removesuffix(".")
+    return f"{times}; {per_arm} operations per arm; {open_[:1].lower()}{open_[1:]}"
+
+
 def seconds_of(value: float) -> str:
     """Returns a slow-down in seconds as a suite would write it, such as `2 ms`."""
     return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
@@ -183,8 +194,9 @@ STYLES: Final[dict[Word, str]] = {
 MEANINGS: Final[dict[Word, str]] = {
     "REGRESSION": "the candidate is typically slower by more than the tolerance, or it stalls or "
     "fails more often than chance explains",
-    "PASS": "a typical slow-down as large as the margin is ruled out, and nothing speaks for more "
-    "stalls or failures",
+    "PASS": "a typical slow-down as large as the margin is ruled out for each primary "
+    "operation, and nothing speaks for more stalls or failures; how many could not be seen stands "
+    "beside it",
     "INCONCLUSIVE": "what was measured shows neither of the two; this is not a pass",
 }
 
@@ -200,8 +212,8 @@ READING: Final[tuple[str, ...]] = (
     "The ratio is the time of the candidate over that of the baseline: above 1 is slower.",
     (
         "Read the 95 % interval first: the true ratio lies within it in at least 95 of 100 such "
-        "comparisons, however early they ended. Where it begins at 0 or ends at ∞, too few "
-        "blocks rule out anything on that side."
+        "comparisons, however early they ended. Where it is only `at most` or `at least` a ratio, "
+        "too few blocks rule out anything on the other side."
     ),
     (
         "The ratio behind it is the best guess. It leans to the verdict, because a comparison "
@@ -402,7 +414,15 @@ def rules(gate: GateConfig) -> list[str]:
         f"Within the tolerance, at most {share(gate.alpha)} end in REGRESSION, {together}.",
         f"At the margin, at most {share(gate.pass_alpha)} end in PASS.",
         f"Arms that stall alike end in REGRESSION by stalls in at most {share(gate.alpha)}.",
-        f"Arms that fail alike end in REGRESSION by failures in at most {share(gate.alpha / 2)}.",
+        (
+            f"Arms that fail alike end in REGRESSION by failures in at most "
+            f"{share(gate.failures_alpha)}."
+        ),
+        (
+            f"Together at most {share(gate.false_alarms)} of "
+            f"{'runs' if gate.family == 'suite' else 'points'} whose arms do not differ end in "
+            "REGRESSION."
+        ),
         *_most_stalls(gate),
         f"Looks at {', '.join(map(str, looks))} operations per arm; the first verdict stands.",
         f"With lives, looks at {', '.join(map(str, of_lives))}.",

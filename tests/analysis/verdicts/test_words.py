@@ -157,14 +157,35 @@ def test_the_worst_paired_regression_is_told_and_the_others_are_counted(
     )
     said = headline(report)
     assert said.startswith("load takes [1.345–1.457] times as long in q, best guess 1.400x.")
-    assert said.endswith("In all, 3 primary operations regressed, in 3 of 3 points.")
+    assert "In all, 3 primary operations regressed, in 3 of 3 points." in said
+    assert said.endswith(
+        "Where nothing differs, at most 5 % of such runs of 2 points have a REGRESSION; "
+        "`gate.family: suite` keeps it at 2.5 % of runs."
+    )
+
+
+@pytest.mark.parametrize(
+    ("family", "points", "said"),
+    [
+        ("point", 1, ""),
+        ("point", 100, "such a run of 100 points has up to 2.5 REGRESSION on average"),
+        ("suite", 100, "at most 2.5 % of such runs have a REGRESSION."),
+    ],
+)
+def test_a_regression_of_a_run_says_how_many_are_false(
+    make_operation, make_verdicts, make_report, family, points, said
+):
+    slow = [make_verdicts(str(n), make_operation("save", "REGRESSION")) for n in range(points)]
+    found = headline(make_report(*slow, gate=GateConfig(family=family)))
+    assert said in found
+    assert ("Where nothing differs" in found) == bool(said)
 
 
 def test_a_pass_tells_what_is_ruled_out(make_operation, make_verdicts, make_report):
     point = make_verdicts("p", make_operation("save"), make_operation("x", primary=False))
     assert headline(make_report(point)) == (
-        "A slow-down of 15 % or more is ruled out for 1 primary operation of 1 point. Stalls and "
-        "failed attempts were not looked at."
+        "A typical slow-down of 15 % or more is ruled out for 1 primary operation of 1 "
+        "point, by 20 operations per arm. Stalls and failed attempts were not looked at."
     )
 
 
@@ -173,13 +194,15 @@ def test_a_pass_with_a_floor_rules_out_the_larger_of_both_limits(
 ):
     point = make_verdicts("p", make_operation("save"))
     said = headline(make_report(point, gate=GateConfig(min_effect_s=0.002)))
-    assert said.startswith("A slow-down of 15 % or more that is 2 ms or more as well is ruled out")
+    assert said.startswith(
+        "A typical slow-down of 15 % or more that is 2 ms or more as well is ruled"
+    )
 
 
 def test_a_pass_with_several_margins_states_none(make_operation, make_verdicts, make_report):
     point = make_verdicts("p", make_operation("save"), make_operation("load"))
     report = make_report(point, gate=GateConfig(metrics={"load": {"margin": 0.3}}))
-    assert headline(report).startswith("A slow-down as large as its margin is ruled out")
+    assert headline(report).startswith("A typical slow-down as large as its margin is ruled out")
 
 
 def test_no_verdict_is_said_to_be_no_pass(make_operation, make_verdicts, make_report):
