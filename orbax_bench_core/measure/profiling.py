@@ -107,8 +107,10 @@ class _Session:
 
     @classmethod
     def begin(cls, directory: str) -> _Session:
+        import jax
+
         session = cls(directory)
-        _begin(directory)
+        jax.profiler.start_trace(directory)
         return session
 
     def end(self) -> None:
@@ -152,12 +154,6 @@ def _link(file: str, to: str) -> None:
         pass
     except OSError:
         epath.Path(file).copy(target, overwrite=True)
-
-
-def _begin(directory: str) -> None:
-    import jax
-
-    jax.profiler.start_trace(directory)
 
 
 def _end() -> None:

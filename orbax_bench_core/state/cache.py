@@ -27,12 +27,7 @@ class LoadedState:
     tree: PyTree  # ready; None when the benchmark makes its own
     digest: dict[str, str]  # of the content of each leaf, by dotted path
     num_bytes: int  # replicas once
-
-
-@dataclasses.dataclass(frozen=True)
-class _Entry:
-    state: LoadedState
-    held_bytes: int
+    held_bytes: int  # on the devices of this process
 
 
 class StateCache:
@@ -46,7 +41,7 @@ class StateCache:
 
     def __init__(self, max_bytes: int | None = None) -> None:
         self._max_bytes = max_bytes
-        self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
+        self._entries: OrderedDict[_Key, LoadedState] = OrderedDict()
 
     def get(
         self, checkpoint: CheckpointConfig, mesh_config: MeshConfig | None, mesh: Mesh | None
@@ -58,14 +53,13 @@ class StateCache:
         every process must call with the same arguments.
         """
         if checkpoint.is_empty:
-            return LoadedState(tree=None, digest={}, num_bytes=0)
+            return LoadedState(tree=None, digest={}, num_bytes=0, held_bytes=0)
         key = _key(checkpoint, mesh_config, mesh)
-        entry = self._entries.pop(key, None)
-        if entry is None or _is_damaged(entry.state.tree):
-            entry = self._make(checkpoint, mesh)
-        self._entries[key] = entry
+        state = self._entries.pop(key, None)
+        if state is None or _is_damaged(state.tree):
+            state = self._make(checkpoint, mesh)
+        self._entries[key] = state
         self._make_room(0)
-        state = entry.state
         return dataclasses.replace(
             state, tree=jax.tree.map(lambda leaf: leaf, state.tree), digest=dict(state.digest)
         )
@@ -74,7 +68,7 @@ class StateCache:
         """Forgets everything; memory is freed once no benchmark holds the arrays either."""
         self._entries.clear()
 
-    def _make(self, checkpoint: CheckpointConfig, mesh: Mesh | None) -> _Entry:
+    def _make(self, checkpoint: CheckpointConfig, mesh: Mesh | None) -> LoadedState:
         if checkpoint.path is not None:
             tree = load_checkpoint(checkpoint)
         elif checkpoint.nnx is not None:
@@ -84,8 +78,7 @@ class StateCache:
         else:
             self._make_room(_bytes_to_hold(checkpoint, mesh))
             tree = generate(checkpoint.spec, seed=checkpoint.random_seed, mesh=mesh)
-        state = LoadedState(tree=tree, digest=digest(tree), num_bytes=tree_bytes(tree))
-        return _Entry(state, held_bytes(tree))
+        return LoadedState(tree, digest(tree), tree_bytes(tree), held_bytes(tree))
 
     def _make_room(self, coming: int) -> None:
         """Drops the least recently used states until `coming` more bytes fit.

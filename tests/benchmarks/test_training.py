@@ -1,13 +1,5 @@
 """A train step that writes into the buffers which a save has just read."""
 
-import contextlib
-import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,12 +9,13 @@ from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.training import Training
 from orbax_bench_core.config import CheckpointConfig, MeshConfig
 from orbax_bench_core.state import build_mesh, digest, generate, spread
+from tests.support.processes import say_together
 
 DTYPES = ("bool", "int4", "uint8", "int64", "float8_e4m3fn", "bfloat16", "float32", "complex64")
 HOST = """
 import json, sys
 import jax
-jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
+jax.distributed.initialize(sys.argv[1], num_processes=2, process_id=int(sys.argv[2]))
 import jax.numpy as jnp
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.training import Training
@@ -150,28 +143,5 @@ def test_nothing_stays_on_the_devices_when_training_is_over(tree):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_processes_train_on_until_it_ended_for_all():
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = str(free.getsockname()[1])
-    environment = {
-        **os.environ,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
-        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
-    }
-    with contextlib.ExitStack() as running:
-        hosts = [
-            running.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-c", HOST, port, str(index)],
-                    env=environment,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            for index in range(2)
-        ]
-        for host in hosts:
-            running.callback(host.kill)
-        said = [host.communicate(timeout=100)[0].splitlines()[-1] for host in hosts]
     # Six steps for the slower host, and one more in which both see that it is over.
-    assert list(map(json.loads, said)) == [[3, 7.0, 2], [6, 7.0, 2]]
+    assert say_together(HOST) == [[3, 7.0, 2], [6, 7.0, 2]]

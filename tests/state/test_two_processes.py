@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +9,12 @@ import pytest
 from orbax_bench_core.config import ArraySpec
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.synthetic import generate
+from tests.support.processes import say_together
 
 WORKER = """
 import json, sys
 import jax
-jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
+jax.distributed.initialize(sys.argv[1], num_processes=2, process_id=int(sys.argv[2]))
 import numpy
 from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
@@ -50,32 +45,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = str(free.getsockname()[1])
-    environment = {
-        **os.environ,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
-        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
-    }
-    path = str(tmp_path_factory.mktemp("two") / "checkpoint")
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, port, str(process), path],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for process in range(2)
-    ]
-    try:
-        done = [worker.communicate(timeout=120) for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
-    assert [worker.returncode for worker in workers] == [0, 0], done
-    return [json.loads(output.splitlines()[-1]) for output, _ in done]
+    return say_together(WORKER, str(tmp_path_factory.mktemp("two") / "checkpoint"))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Processes of the command line, as a person at a terminal starts them."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -8,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 ROOT = Path(__file__).parents[2]
 REAL_CLI = "orbax_bench_core.cli"
@@ -69,3 +70,34 @@ def free_address() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def say_together(code: str, *arguments: str, devices: int = 4) -> list[Any]:
+    """Runs code in two processes of simulated devices; returns the JSON that each prints last.
+
+    The first two arguments that it gets are an address for `jax.distributed` and its own index.
+    """
+    given = {
+        **os.environ,
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        "PYTHONPATH": str(ROOT),
+    }
+    address = free_address()
+    with contextlib.ExitStack() as running:
+        processes = [
+            running.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", code, address, str(index), *arguments],
+                    env=given,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for index in range(2)
+        ]
+        for process in processes:
+            running.callback(process.kill)
+        said = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
+    return [json.loads(output.splitlines()[-1]) for output, _ in said]
