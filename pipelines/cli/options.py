@@ -21,6 +21,14 @@ DryRun = Annotated[
         help="Print what would be sent, as JSON, and send nothing; needs no credentials.",
     ),
 ]
+Create = Annotated[
+    bool,
+    typer.Option(
+        "--create",
+        help="Create what Vertex AI needs and is not there: the bucket of pipeline_root, and the "
+        "roles of the service account on it. Otherwise its lack is told.",
+    ),
+]
 Name = Annotated[
     str | None,
     typer.Option(

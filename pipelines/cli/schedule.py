@@ -10,6 +10,7 @@ import typer
 from orbax_bench_core.cli.arguments import OutputDirectory, SuiteFile
 from orbax_bench_pipelines.cli.options import (
     Changes,
+    Create,
     DryRun,
     Name,
     PipelineName,
@@ -47,6 +48,7 @@ def schedule(
     pipeline: PipelineName = "sweep",
     name: Name = None,
     dry_run: DryRun = False,
+    create: Create = False,
     wait: Annotated[
         bool,
         typer.Option(
@@ -100,7 +102,7 @@ def schedule(
         if dry_run:
             print(as_text(service.planned_schedule(when, max_concurrent)))
             return
-        print(service.schedule(when, max_concurrent, wait=wait, say=_say))
+        print(service.schedule(when, max_concurrent, wait=wait, say=_say, create=create))
     print(f"Run directories: {job.arguments['output_directory']}/<time of the run>")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from orbax_bench_core.cli.arguments import OutputDirectory, SuiteFile
 from orbax_bench_pipelines.cli.options import (
     Changes,
+    Create,
     DryRun,
     Name,
     PipelineName,
@@ -20,6 +21,7 @@ def submit(
     pipeline: PipelineName = "sweep",
     name: Name = None,
     dry_run: DryRun = False,
+    create: Create = False,
     settings: SettingsFile = None,
     changes: Changes = None,
 ) -> None:
@@ -49,5 +51,5 @@ def submit(
         if dry_run:
             print(as_text(service.planned()))
             return
-        print(f"Run: {service.submit()}")
+        print(f"Run: {service.submit(create=create)}")
     print(f"Run directory: {job.arguments['output_directory']}")

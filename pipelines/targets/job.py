@@ -6,11 +6,16 @@ import contextlib
 import dataclasses
 import functools
 import json
+import queue
 import re
+import ssl
 import tempfile
-from collections.abc import Iterator, Mapping
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.placement import Placement
@@ -78,6 +83,51 @@ class Job:
 
 class SubmissionFailed(Exception):
     """A service could not be reached, or refused what was sent."""
+
+
+Found = TypeVar("Found")
+ANSWER_S: Final = 15.0
+"""Seconds in which a service answers the first question: its clients ask again for minutes."""
+
+
+def answered(ask: Callable[[], Found], place: str) -> Found:
+    """Returns what the first question to a service finds, or fails when nothing answers for long.
+
+    Neither a name that does not resolve nor a host that says nothing ends at a timeout of a socket.
+    """
+    found: queue.SimpleQueue[Found] = queue.SimpleQueue()
+    failed: queue.SimpleQueue[BaseException] = queue.SimpleQueue()
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            found.put(ask())
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failed.put(error)
+        done.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    if not done.wait(ANSWER_S):
+        raise SubmissionFailed(f"{place} has not answered within {ANSWER_S:g} s")
+    if failed.empty():
+        return found.get()
+    raise failed.get()
+
+
+def require_answer(place: str, url: str) -> None:
+    """Fails where nothing answers at the address of a service; whatever it answers is an answer."""
+
+    def ask() -> None:
+        try:
+            urllib.request.urlopen(url, timeout=ANSWER_S).close()  # noqa: S310 - a service's address
+        except urllib.error.HTTPError as refusal:
+            refusal.close()
+        except urllib.error.URLError as failure:
+            if not isinstance(failure.reason, ssl.SSLError):
+                said = f"cannot reach {place}, at {url}: {failure.reason}"
+                raise SubmissionFailed(said) from None
+
+    answered(ask, f"{place}, at {url},")
 
 
 def schedules_of(

@@ -80,7 +80,7 @@ class Kubeflow:
         body = recurring_run_body(self._job, self._unknown_experiment, cron, max_concurrent)
         return [self._request("recurringruns", body)]
 
-    def submit(self) -> str:
+    def submit(self, *, create: bool = False) -> str:  # noqa: ARG002 - nothing is created
         """Starts a run and returns its page in the UI, or its id where no endpoint is given."""
         with self._server.explained():
             body = run_body(self._job, self._server.experiment_id())
@@ -89,7 +89,13 @@ class Kubeflow:
         return f"{host.rstrip('/')}/#/runs/details/{self._run_id}" if host else self._run_id
 
     def schedule(
-        self, cron: Cron, max_concurrent: int, *, wait: bool, say: Callable[[str], None]
+        self,
+        cron: Cron,
+        max_concurrent: int,
+        *,
+        wait: bool,
+        say: Callable[[str], None],
+        create: bool = False,  # noqa: ARG002 - nothing is created
     ) -> str:
         """Creates a recurring run in place of those of the same name, ending no run of theirs."""
 

@@ -17,7 +17,7 @@ import urllib3.exceptions
 
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError, command
-from orbax_bench_pipelines.targets.job import SubmissionFailed
+from orbax_bench_pipelines.targets.job import SubmissionFailed, answered, require_answer
 from orbax_bench_pipelines.targets.settings import Settings
 
 TOKEN_VARIABLE = "ORBAX_BENCH_KFP_TOKEN"  # noqa: S105 - the name of a variable, not a secret
@@ -37,11 +37,24 @@ class KubeflowServer:
     @functools.cached_property
     def client(self) -> Any:
         """The endpoint, or the cluster of the kubeconfig, as `kfp.Client` finds it."""
+        endpoint = self._settings.endpoint
+        if endpoint and "://" in endpoint:
+            # The client would ask again for minutes, and print a traceback each time.
+            require_answer("Kubeflow Pipelines", endpoint)
+        return answered(self._connected, self._place)
+
+    def _connected(self) -> Any:
         return kfp.Client(
             host=self._settings.endpoint,
             namespace=self._settings.namespace or "kubeflow",
             existing_token=os.environ.get(TOKEN_VARIABLE),
         )
+
+    @property
+    def _place(self) -> str:
+        """Where it is, in words."""
+        endpoint = self._settings.endpoint
+        return f"Kubeflow Pipelines at {endpoint}" if endpoint else "the cluster of the kubeconfig"
 
     @property
     def experiment(self) -> str:
@@ -91,7 +104,7 @@ class KubeflowServer:
     def explained(self) -> Iterator[None]:
         """Turns what the client raises into one message."""
         endpoint = self._settings.endpoint
-        place = f"Kubeflow Pipelines at {endpoint}" if endpoint else "the cluster of the kubeconfig"
+        place = self._place
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # kfp.Client names its oldest server

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from google.cloud import aiplatform
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
 from orbax_bench_pipelines.cron import Cron, for_vertex
-from orbax_bench_pipelines.targets.job import Job, Request
-from orbax_bench_pipelines.targets.vertex_service import VertexSchedules, connect, explained
+from orbax_bench_pipelines.targets.job import Job, Request, require_answer
+from orbax_bench_pipelines.targets.vertex_service import (
+    VertexSchedules,
+    connect,
+    creating_nothing,
+    explained,
+    place_of,
+    require_bucket,
+)
 
+_ARTIFACTS: Final = "pipeline_root"
+"""Folder for artifacts below an output directory."""
 _FAILED = (types.PipelineState.PIPELINE_STATE_FAILED, types.PipelineState.PIPELINE_STATE_CANCELLED)
 
 
@@ -30,7 +39,7 @@ class Vertex:
                 display_name=job.name,
                 template_path=package,
                 parameter_values=dict(job.arguments),
-                pipeline_root=settings.pipeline_root,
+                pipeline_root=self._root,
                 labels=dict(settings.labels) or None,
                 encryption_spec_key_name=settings.encryption_key,
             )
@@ -48,10 +57,14 @@ class Vertex:
             Request("POST", f"{self._url}/schedules", _plain(self._schedule(cron, max_concurrent)))
         ]
 
-    def submit(self) -> str:
-        """Starts a run, associated with the experiment if one is given."""
+    def submit(self, *, create: bool = False) -> str:
+        """Starts a run, associated with the experiment if one is given.
+
+        With `create`, the bucket for artifacts is made where there is none.
+        """
         settings = self._job.settings
-        with explained(self._job.settings):
+        made = self._ready(create=create)
+        with explained(self._job.settings), creating_nothing():
             if settings.tensorboard is not None:
                 experiment = aiplatform.Experiment.get_or_create(settings.experiment)
                 experiment.assign_backing_tensorboard(settings.tensorboard)
@@ -60,12 +73,26 @@ class Vertex:
                 network=settings.network,
                 experiment=settings.experiment,
             )
-        return f"{self._pipeline_job.resource_name}\n{self._link}"
+        return "\n".join(filter(None, [self._pipeline_job.resource_name, self._link, made]))
+
+    def _ready(self, *, create: bool) -> str:
+        """Checks that what a run needs is there; returns what was created."""
+        require_answer(place_of(self._job.settings), self._host)
+        return require_bucket(self._job.settings, self._root, create=create)
 
     def schedule(
-        self, cron: Cron, max_concurrent: int, *, wait: bool, say: Callable[[str], None]
+        self,
+        cron: Cron,
+        max_concurrent: int,
+        *,
+        wait: bool,
+        say: Callable[[str], None],
+        create: bool = False,
     ) -> str:
         """Creates a schedule, or changes the one of the same name in place."""
+        made = self._ready(create=create)
+        if made:
+            say(made)
         schedules = VertexSchedules(self._job.settings, self._job.name)
         changed = schedules.change(self._schedule(cron, max_concurrent), wait=wait, say=say)
         if changed:
@@ -106,11 +133,24 @@ class Vertex:
         )
 
     @property
-    def _url(self) -> str:
+    def _root(self) -> str:
+        """Where Vertex AI puts artifacts: beside the runs, where nothing else is said.
+
+        Its client would otherwise take, or make, a bucket that nobody named.
+        """
+        below = str(self._job.arguments["output_directory"]).rstrip("/")
+        return self._job.settings.pipeline_root or f"{below}/{_ARTIFACTS}"
+
+    @property
+    def _host(self) -> str:
         settings = self._job.settings
         endpoint = settings.endpoint or f"{settings.location}-aiplatform.googleapis.com"
-        host = endpoint if "://" in endpoint else f"https://{endpoint}"
-        return f"{host.rstrip('/')}/v1/projects/{settings.project}/locations/{settings.location}"
+        return (endpoint if "://" in endpoint else f"https://{endpoint}").rstrip("/")
+
+    @property
+    def _url(self) -> str:
+        settings = self._job.settings
+        return f"{self._host}/v1/projects/{settings.project}/locations/{settings.location}"
 
     def _schedule(self, cron: Cron, max_concurrent: int) -> types.Schedule:
         """Returns the schedule that `PipelineJob.create_schedule` would create."""

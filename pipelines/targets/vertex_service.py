@@ -11,7 +11,8 @@ from typing import Any
 import google.auth.exceptions
 from google.api_core import exceptions as api_exceptions
 from google.auth.credentials import AnonymousCredentials
-from google.cloud import aiplatform
+from google.cloud import aiplatform, storage
+from google.cloud.aiplatform.utils import gcs_utils
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import field_mask_pb2
 
@@ -35,10 +36,57 @@ def connect(settings: Settings, *, dry: bool = False) -> None:
         )
 
 
+def place_of(settings: Settings) -> str:
+    """Returns where it is, in words."""
+    return f"Vertex AI in {settings.project}, {settings.location}"
+
+
+def require_bucket(settings: Settings, root: str, *, create: bool) -> str:
+    """Checks that the bucket for artifacts is there; returns what was created, in words.
+
+    The client of Vertex AI would create it on a submission, and open it to an account.
+    """
+    account = settings.service_account or "the default service account of Compute Engine"
+    name = root.removeprefix("gs://").partition("/")[0]
+    config = aiplatform.initializer.global_config
+    client = storage.Client(project=settings.project, credentials=config.credentials)
+    with explained(settings):
+        if client.bucket(name).exists():
+            return ""
+        made = (
+            f"gs://{name} in {settings.project}, {settings.location}, with "
+            f"roles/storage.objectCreator and roles/storage.objectViewer for {account}"
+        )
+        if not create:
+            raise SubmissionFailed(
+                f"the bucket of pipeline_root={root} does not exist; make it, or have it made by "
+                f"`pipeline submit --create`: {made}"
+            )
+        gcs_utils.create_gcs_bucket_for_pipeline_artifacts_if_it_does_not_exist(
+            output_artifacts_gcs_dir=root,
+            service_account=settings.service_account,
+            project=settings.project,
+            location=settings.location,
+        )
+    return f"created {made}"
+
+
+@contextlib.contextmanager
+def creating_nothing() -> Iterator[None]:
+    """Has the client of Vertex AI create no bucket; whoever submits has looked for it."""
+    name = "create_gcs_bucket_for_pipeline_artifacts_if_it_does_not_exist"
+    theirs = getattr(gcs_utils, name)
+    setattr(gcs_utils, name, lambda **_: None)
+    try:
+        yield
+    finally:
+        setattr(gcs_utils, name, theirs)
+
+
 @contextlib.contextmanager
 def explained(settings: Settings) -> Iterator[None]:
     """Turns what the client raises into one message."""
-    place = f"Vertex AI in {settings.project}, {settings.location}"
+    place = place_of(settings)
     try:
         yield
     except google.auth.exceptions.GoogleAuthError as error:

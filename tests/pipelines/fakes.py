@@ -9,6 +9,7 @@ import dataclasses
 import http.server
 import json
 import re
+import socket
 import threading
 import urllib.parse
 
@@ -138,6 +139,7 @@ class FakeVertex(FakeServer):
         self.jobs = {}
         self.schedules = {}
         self.contexts = {}
+        self.buckets = {"b"}
 
     def answer(self, received):
         path = received.path
@@ -158,7 +160,10 @@ class FakeVertex(FakeServer):
         if received.method == "GET" and received.path.endswith("/iam"):
             return 200, {"kind": "storage#policy", "bindings": [], "etag": "x"}
         if received.method == "GET":
-            return NOT_FOUND  # so that the client creates the bucket, and asks nobody who owns it
+            name = received.path.rsplit("/", 1)[1]
+            return (200, {"name": name}) if name in self.buckets else NOT_FOUND
+        if received.path.endswith("/b"):
+            self.buckets.add(received.body["name"])
         return 200, received.body
 
     def _jobs(self, received, path):
@@ -216,3 +221,10 @@ class FakeVertex(FakeServer):
 
 def _context(name, title):
     return {"name": name, "schemaTitle": title, "schemaVersion": "0.0.1"}
+
+
+@contextlib.contextmanager
+def silent_address():
+    """Gives the address of a server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"

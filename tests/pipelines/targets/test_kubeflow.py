@@ -1,5 +1,6 @@
 """Requests to a Kubeflow Pipelines server, over the loopback interface."""
 
+import dataclasses
 import json
 
 import pytest
@@ -46,6 +47,27 @@ def test_the_body_of_a_run_is_read_back_strictly(cluster, pipeline_command, suit
     strict.pipeline_spec(run.pipeline_spec["pipeline_spec"])
     assert "exec-run-sweep-point" in strict.platform_spec(run.pipeline_spec["platform_spec"])
     assert f"{cluster.url}/#/runs/details/run-1" in done.out
+
+
+@pytest.mark.parametrize("silent", [True, False])
+@pytest.mark.parametrize(
+    ("command", "more"), [("submit", []), ("schedule", ["--cron", "0 3 * * *"])]
+)
+def test_where_nothing_answers_one_message_says_so(
+    pipeline_command, suite, monkeypatch, command, more, silent
+):
+    from orbax_bench_pipelines.targets import job
+
+    monkeypatch.setattr(job, "ANSWER_S", 5.0)
+    with fakes.silent_address() as address:
+        server = dataclasses.make_dataclass("Server", ["url"])(
+            address if silent else "http://127.0.0.1:9"
+        )
+        done = pipeline_command(*arguments(command, suite, server, *more))
+    assert (done.code, done.out) == (1, "")
+    [said] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
+    assert f"Kubeflow Pipelines, at {server.url}" in said
+    assert ("has not answered within" if silent else "Connection refused") in said
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Requests to Vertex AI, over the loopback interface."""
 
+import dataclasses
 import json
 
 import pytest
@@ -61,6 +62,65 @@ def test_the_body_of_a_run_is_read_back_strictly(vertex, pipeline_command, suite
     check_job(job)
     assert job.display_name == "sweep-small-suite"
     assert "Run: projects/p-1/locations/us-central1/pipelineJobs/orbax-bench-sweep-" in done.out
+
+
+def storage_writes(server):
+    return [
+        (each.method, each.path)
+        for each in server.received
+        if each.path.startswith("/storage/") and each.method != "GET"
+    ]
+
+
+@pytest.mark.parametrize(("command", "more"), [("submit", []), ("schedule", SCHEDULE)])
+def test_a_missing_bucket_is_told_and_made_only_when_asked(
+    vertex, pipeline_command, suite, command, more
+):
+    vertex.buckets.clear()
+    done = pipeline_command(*arguments(command, suite, vertex, *more))
+    assert (done.code, storage_writes(vertex)) == (1, [])
+    assert vertex.bodies("POST", "/(pipelineJobs|schedules)") == []
+    assert "the bucket of pipeline_root=gs://b/root does not exist" in done.err
+    assert "roles/storage.objectViewer for me@p-1.iam.gserviceaccount.com" in done.err
+    done = pipeline_command(*arguments(command, suite, vertex, *more, "--create"))
+    assert done.code == 0, done.err
+    assert "created gs://b in p-1, us-central1" in done.out + done.err
+    assert storage_writes(vertex) == [("POST", "/storage/v1/b"), ("PUT", "/storage/v1/b/b/iam")]
+    assert len(vertex.bodies("POST", "/(pipelineJobs|schedules)")) == 1
+
+
+def test_what_is_there_is_left_as_it_is(vertex, pipeline_command, suite):
+    assert pipeline_command(*arguments("submit", suite, vertex, "--create")).code == 0
+    assert storage_writes(vertex) == []
+
+
+@pytest.mark.parametrize(("command", "more"), [("submit", []), ("schedule", SCHEDULE)])
+def test_without_a_root_artifacts_lie_below_the_output_directory(
+    vertex, pipeline_command, suite, command, more
+):
+    words = arguments(command, suite, vertex, *more)
+    at = words.index("pipeline_root=gs://b/root")
+    done = pipeline_command(*words[: at - 1], *words[at + 1 :])
+    assert done.code == 0, done.err
+    [body] = vertex.bodies("POST", "/(pipelineJobs|schedules)")
+    job = body if command == "submit" else body["createPipelineJobRequest"]["pipelineJob"]
+    assert job["runtimeConfig"]["gcsOutputDirectory"] == "gs://b/out/pipeline_root"
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_where_nothing_answers_one_message_says_so(pipeline_command, suite, monkeypatch, silent):
+    from orbax_bench_pipelines.targets import job
+
+    monkeypatch.setattr(job, "ANSWER_S", 1.0)
+    with fakes.silent_address() as address:
+        server = dataclasses.make_dataclass("Server", ["url"])(
+            address if silent else "http://127.0.0.1:9"
+        )
+        done = pipeline_command(*arguments("submit", suite, server))
+    assert (done.code, done.out) == (1, "")
+    [said] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
+    assert f"Vertex AI in p-1, us-central1, at {server.url}" in said
+    assert ("has not answered within" if silent else "Connection refused") in said
 
 
 def test_a_sweep_over_200_points_is_submitted_whole(vertex, pipeline_command, tmp_path):
