@@ -60,8 +60,8 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
         session.watch(PairJudged(verdict=verdict))
         return verdict.next_look if needs_more(verdict) else None
 
-    with measuring(session, lock=lock):
-        run_pairs(session, next_look)
+    with measuring(session, lock=lock) as watched:
+        run_pairs(watched, next_look)
     return report(info, [found[pair.id] for pair in pairs], notes, session.directory.strays)
 
 

@@ -23,6 +23,7 @@ from orbax_bench_core.execute import (
 )
 from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.heartbeat import Beating
 from orbax_bench_core.sweep import SweepPoint, sides
 
 if TYPE_CHECKING:
@@ -168,8 +169,8 @@ def perform(
 
 
 @contextlib.contextmanager
-def measuring(session: Session, *, lock: bool) -> Iterator[None]:
-    """Holds the lease of what the session measures, and enters its watcher.
+def measuring(session: Session, *, lock: bool) -> Iterator[Session]:
+    """Holds the lease of what the session measures; gives the session, which has a heartbeat.
 
     With `lock`, it first waits until nothing else of ours measures on its hosts.
     """
@@ -177,8 +178,8 @@ def measuring(session: Session, *, lock: bool) -> Iterator[None]:
         refuse_several_hosts("what was started here")
     check_room(session)
     turn = session.alone() if lock else contextlib.nullcontext()
-    with session.owned(), turn, session.watch:
-        yield
+    with session.owned(), turn, Beating(session, session.watch) as watch:
+        yield dataclasses.replace(session, watch=watch)
 
 
 def measure_points(
@@ -189,8 +190,8 @@ def measure_points(
     meanwhile: Callable[[], object] | None = None,
 ) -> None:
     """Runs every repeat that has no finished record yet."""
-    with measuring(session, lock=lock):
-        run_points(session, meanwhile)
+    with measuring(session, lock=lock) as watched:
+        run_points(watched, meanwhile)
         if limits:
             from orbax_bench_core.limits import ensure_limits
 

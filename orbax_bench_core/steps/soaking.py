@@ -129,8 +129,8 @@ class Soaking(Experiment):
             made.append(repeat)
             return self.goal.reached(made)
 
-        with measuring(session, lock=lock):
-            made = run_until(session, ended)
+        with measuring(session, lock=lock) as watched:
+            made = run_until(watched, ended)
             # A run is complete when it has all its repeats: how many these are is known only now.
             info = session.directory.read_info()
             session.directory.write_info(info.model_copy(update={"num_repeats": made}))

@@ -1,0 +1,83 @@
+"""Heartbeat: how far a measurement is, written each minute while it goes on."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Final, Literal
+
+import pydantic
+
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import ResultModel, matching, read_at_most
+from orbax_bench_core.records.run_directory import RunDirectory
+
+HEARTBEATS: Final = "heartbeats"
+"""Folder of a run directory with a file for each step that measures, or one for the whole run."""
+PERIOD_S: Final = 60.0
+"""Seconds from one beat to the next."""
+
+
+class Heartbeat(ResultModel):
+    """How far a measurement was when it last gave a sign.
+
+    Attributes:
+        version: Version of this layout.
+        part: What is measured: `all`, or the batch of a step.
+        began_at: When measuring began, UTC.
+        at: When this was written, UTC.
+        last_at: When a repeat last ended, UTC; at first when measuring began.
+        ended: Whether measuring has ended, in whatever way.
+        points: Points or pairs that are measured.
+        points_done: Those of which nothing is left; of pairs none is told before the end.
+        repeats: Repeats of them, or operations at most where arms are compared; 0 where nobody
+            knows, as in a soak.
+        repeats_done: Those that have a record.
+        most: Whether `repeats` is a bound, as of a comparison, which ends with its verdict.
+        left_s: Seconds that are left, by the pace so far, at most where `most`; None where nothing
+            is known yet.
+    """
+
+    version: Literal[1] = 1
+    part: str
+    began_at: datetime.datetime
+    at: datetime.datetime
+    last_at: datetime.datetime
+    ended: bool = False
+    points: int
+    points_done: int
+    repeats: int
+    repeats_done: int
+    most: bool = False
+    left_s: float | None = None
+
+    @property
+    def words(self) -> str:
+        """How far it is, for people."""
+        what = "operations" if self.most else "repeats"
+        if not self.repeats:
+            return f"{self.repeats_done} repeats"
+        most = "at most " if self.most else ""
+        said = [f"{self.repeats_done} of {most}{self.repeats} {what}"]
+        if not self.most:
+            said.insert(0, f"{self.points_done} of {self.points} points")
+        if self.left_s is not None and not self.ended:
+            said.append(f"{most or 'about '}{_span(self.left_s)} left")
+        return ", ".join(said)
+
+
+def read_heartbeats(run: RunDirectory) -> list[Heartbeat]:
+    """Returns the last sign of each part of a run, the newest first; torn files are left out."""
+    found = []
+    for path in matching(run.root, f"{HEARTBEATS}/*.json"):
+        try:
+            found.append(Heartbeat.model_validate_json(read_at_most(path)))
+        except (OSError, ImportError, UserError, pydantic.ValidationError):
+            continue  # it is written again in a minute
+    return sorted(found, key=lambda beat: beat.at, reverse=True)
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
