@@ -28,6 +28,7 @@ COMMANDS: Final[dict[str, str]] = {
     "baseline": "baseline.app",
     "history": "past_runs.history",
     "site": "past_runs.site",
+    "watch": "watch.watch",
     "async-study": "studies.async_study",
     "soak": "studies.soak",
     "recovery": "studies.recovery",

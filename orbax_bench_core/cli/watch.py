@@ -1,0 +1,114 @@
+"""`orbax-bench watch`: which suites have not reported, for a machine that measures nothing."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Annotated, Final
+
+import typer
+
+from orbax_bench_core.cli.arguments import Notify
+from orbax_bench_core.cli.results import results_console
+from orbax_bench_core.exit_codes import exit_code
+
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+def watch(
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR...", help="Folders of run directories, up to two levels deep; or gs://."
+        ),
+    ],
+    within: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Each suite has begun a run within this time that has reported: 26h for every "
+            "night, 8d for every week.",
+        ),
+    ] = "26h",
+    suite: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=TIME]",
+            help="A suite that must be there, also before its first run, and its own time. "
+            "Repeatable.",
+        ),
+    ] = None,
+    stalled: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="A run without a sign of life for this long, or of which no repeat ended, hangs.",
+        ),
+    ] = "1h",
+    forget: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="A suite without --suite is expected for this long after a run."
+        ),
+    ] = "30d",
+    notify: Notify = None,
+) -> None:
+    """Say which suites have not reported in time, whatever became of them.
+
+    A machine that is gone, a scheduler that starts nothing and a run that hangs tell nobody. Run
+    this by cron on another machine that can read the folder:
+
+    0 9 * * *  ORBAX_BENCH_NOTIFY=$(cat ~/.webhook) orbax-bench watch gs://bucket/nightly
+
+    The webhook is told once when a suite goes silent, and by the next run that passes.
+
+    Exit codes: 0 every suite has reported or is being measured; 1 one has not, or something could
+    not be read; 2 something given is wrong.
+    """
+    from orbax_bench_core.cli.terminal import print_plain
+    from orbax_bench_core.exports.watch import Limits
+    from orbax_bench_core.exports.watch import watch as look
+    from orbax_bench_core.steps import Notifiers
+
+    limits = Limits(
+        within=_time(within, "--within"),
+        own=dict(_own(each, within) for each in suite or ()),
+        stalled=_time(stalled, "--stalled"),
+        forget=_time(forget, "--forget"),
+    )
+    notifiers = Notifiers.of(notify)
+    found = look(places, limits, datetime.datetime.now(datetime.UTC))
+    console = results_console()
+    for each in found.suites:
+        print_plain(console, f"{'ok' if each.well else 'NOT OK'}  {each.suite}: {each.said}")
+        if not each.well:
+            directory = each.directory or f"{places[0].rstrip('/')}/none"
+            notifiers.silent(each.suite, directory, each.said)
+    if not found.suites and not found.unread:
+        print_plain(console, f"NOT OK  no run of any suite below {', '.join(places)}")
+    if found.forgotten:
+        print_plain(console, f"no longer expected: {', '.join(found.forgotten)}")
+    for line in found.unread:
+        print_plain(console, f"cannot be read: {line}")
+    well = bool(found.suites) and all(each.well for each in found.suites) and not found.unread
+    raise typer.Exit(exit_code(incomplete=not well))
+
+
+def _own(given: str, within: str) -> tuple[str, datetime.timedelta]:
+    name, _, time = given.rpartition("=")
+    if not name or not _is_time(time):
+        name, time = given, within
+    return name, _time(time, "--suite")
+
+
+def _is_time(text: str) -> bool:
+    return re.fullmatch(r"\d{1,6}[mhd]", text) is not None
+
+
+def _time(text: str, flag: str) -> datetime.timedelta:
+    from orbax_bench_core.errors import Problem, UserError, shown
+
+    if not _is_time(text) or not int(text[:-1]):
+        said = f"expected a time such as 90m, 26h or 8d, got {shown(text)}"
+        raise UserError(Problem(said, key=flag))
+    return datetime.timedelta(**{_UNITS[text[-1]]: int(text[:-1])})

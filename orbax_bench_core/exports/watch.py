@@ -1,0 +1,157 @@
+"""Dead man's switch: which suites have not reported, of which nobody else would hear."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import matching, place
+from orbax_bench_core.records import PERIOD_S, Heartbeat, RunDirectory, RunInfo, read_heartbeats
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
+_ALIVE: Final = datetime.timedelta(seconds=5 * PERIOD_S)
+"""A measurement gives a sign each minute; a store may be slow, and clocks differ."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What is expected of suites.
+
+    Attributes:
+        within: Within this time each has begun a run that has reported.
+        own: Another such time of some suites, which must be there.
+        stalled: After this time without a sign, or without a repeat that ended, a run hangs.
+        forget: A suite that began no run for this long is no longer expected, unless it is in
+            `own`.
+    """
+
+    within: datetime.timedelta
+    own: Mapping[str, datetime.timedelta]
+    stalled: datetime.timedelta
+    forget: datetime.timedelta
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Watched:
+    """What is known of a suite.
+
+    Attributes:
+        suite: Its name.
+        said: How it is, in a sentence.
+        well: Whether that is as it should be.
+        directory: Its newest run directory; empty where there is none.
+    """
+
+    suite: str
+    said: str
+    well: bool
+    directory: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Watch:
+    """What was found.
+
+    Attributes:
+        suites: The suites, by name.
+        forgotten: Names of those that are no longer expected.
+        unread: What could not be read, a line each.
+    """
+
+    suites: tuple[Watched, ...]
+    forgotten: tuple[str, ...]
+    unread: tuple[str, ...]
+
+
+def watch(places: Iterable[str], limits: Limits, now: datetime.datetime) -> Watch:
+    """Says of each suite with a run below some folders whether it has reported in time."""
+    unread: list[str] = []
+    found: dict[str, list[tuple[RunInfo, epath.Path]]] = {}
+    for each in places:
+        for info, folder in _runs_below(each, unread):
+            found.setdefault(info.suite_name, []).append((info, folder))
+    forgotten, watched = [], []
+    for name in sorted({*found, *limits.own}):
+        runs = sorted(found.get(name, ()), key=lambda run: run[0].created_at, reverse=True)
+        if runs and name not in limits.own and now - runs[0][0].created_at > limits.forget:
+            forgotten.append(name)
+        else:
+            watched.append(_watched(name, runs, limits, now))
+    return Watch(suites=tuple(watched), forgotten=tuple(forgotten), unread=tuple(unread))
+
+
+def _watched(
+    name: str,
+    runs: Sequence[tuple[RunInfo, epath.Path]],
+    limits: Limits,
+    now: datetime.datetime,
+) -> Watched:
+    within = limits.own.get(name, limits.within)
+    if not runs:
+        return Watched(
+            suite=name, said="there is no run of it, and one was due", well=False, directory=""
+        )
+    (newest, folder), since = runs[0], now - within
+    reported = next((info.created_at for info, _ in runs if info.status != "running"), None)
+    going = _going_on(newest, folder, limits, now) if newest.status == "running" else ""
+    if going:
+        well, said = False, going
+    elif newest.status == "running" and newest.created_at >= since:
+        beats = read_heartbeats(RunDirectory(str(folder)))
+        well, said = True, f"measuring since {_time(newest.created_at)}{_progress(beats)}"
+    elif reported is not None and reported >= since:
+        well, said = True, f"the run of {_time(reported)} has reported"
+    else:
+        last = "never" if reported is None else f"last with the run of {_time(reported)}"
+        well, said = False, f"it has reported {last}, and should within {span(within)}"
+    return Watched(suite=name, said=said, well=well, directory=str(folder))
+
+
+def _going_on(info: RunInfo, folder: epath.Path, limits: Limits, now: datetime.datetime) -> str:
+    """Returns what is wrong with a run that has not ended; empty where nothing is known of."""
+    beats = read_heartbeats(RunDirectory(str(folder)))
+    sign = max([info.created_at, *(beat.at for beat in beats)])
+    begun = f"the run of {_time(info.created_at)}"
+    if now - sign > limits.stalled:
+        return f"{begun} gives no sign since {_time(sign)} and has not reported{_progress(beats)}"
+    alive = [beat for beat in beats if not beat.ended and now - beat.at <= _ALIVE]
+    stuck = [beat for beat in alive if now - beat.last_at > limits.stalled]
+    if stuck:
+        last = max(beat.last_at for beat in stuck)
+        return f"{begun} hangs: no repeat has ended since {_time(last)}{_progress(stuck)}"
+    return ""
+
+
+def _progress(beats: Sequence[Heartbeat]) -> str:
+    return f" ({beats[0].words})" if beats else ""
+
+
+def _runs_below(folder: str, unread: list[str]) -> Iterable[tuple[RunInfo, epath.Path]]:
+    root = place(folder)
+    if not root.is_dir():
+        raise UserError(f"{folder} is no directory: give a folder of run directories")
+    for pattern in _BELOW:
+        for file in sorted(matching(root, pattern)):
+            try:
+                yield RunDirectory(str(file.parent)).read_info(), file.parent
+            except (UserError, OSError) as failure:
+                unread.append(str(failure))
+
+
+def _time(at: datetime.datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def span(time: datetime.timedelta) -> str:
+    """Returns a time as it is given: in days, hours or minutes."""
+    minutes = time.total_seconds() / 60
+    for unit, size in (("d", 24 * 60), ("h", 60)):
+        if minutes >= size and minutes % size == 0:
+            return f"{minutes / size:g}{unit}"
+    return f"{minutes:g}m"
