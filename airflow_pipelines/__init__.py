@@ -4,7 +4,7 @@ Each task is a step of `orbax-bench step`, on the Airflow worker or in a pod. No
 imported, and JAX only by the steps themselves.
 """
 
-from orbax_bench_airflow.groups import regression, sweep
+from orbax_bench_airflow.groups import RUN, regression, sweep
 from orbax_bench_airflow.places import Kubernetes, Local, Place
 
-__all__ = ["Kubernetes", "Local", "Place", "regression", "sweep"]
+__all__ = ["RUN", "Kubernetes", "Local", "Place", "regression", "sweep"]

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from airflow.configuration import conf
 from airflow.sdk import Asset, TaskGroup, task
 
+from orbax_bench_airflow.outcome import TellFailure, tell_failure
 from orbax_bench_airflow.places import Local, Place
 
 _RETRIES: Final = 2
 _NOT_AGAIN: Final = {"retries": 0}
+_MAX_MAP_LENGTH: Final = 1024
+"""Airflow's own default."""
+_RUN_ID: Final = "{{ run_id }}"
+RUN: Final = "{{ run_id | replace(':', '') | replace('+', '_') }}"
+"""Template for the name of the folder of a run: that of its `run_id`, which a manual trigger has
+too, and which no two runs of a day share."""
 
 
 def sweep(
@@ -18,7 +26,7 @@ def sweep(
     *,
     place: Place | None = None,
     group_id: str = "sweep",
-    points_per_task: int = 1,
+    points_per_task: int = 0,
     parallelism: int = 1,
     retries: int = _RETRIES,
 ) -> TaskGroup:
@@ -29,11 +37,13 @@ def sweep(
 
     Args:
         suite: Path of the suite where the steps run: local there, or gs://.
-        directory: The run directory that they share; templates such as `{{ ds_nodash }}` are
-            filled in. A retried or cleared task goes on in it.
+        directory: The run directory that they share, of each run its own: `RUN` is a template for
+            its name. A retried or cleared task goes on in it; that of another run is refused.
         place: Where the steps run; None for the Airflow worker itself.
         group_id: Id of the group.
-        points_per_task: Points that one task measures; 0 for so many that it takes minutes.
+        points_per_task: Points that one task measures; 0 for so many that it takes minutes, and
+            that Airflow maps all tasks (`[core] max_map_length`). A number with which it would not
+            is refused by `plan`.
         parallelism: Tasks that measure at a time; on one machine 1, or points disturb each other.
         retries: How often a task is tried again that failed for a reason which may pass.
 
@@ -59,7 +69,7 @@ def regression(
     registry: str = "",
     allow_inconclusive: bool = False,
     verdict: Asset | None = None,
-    points_per_task: int = 1,
+    points_per_task: int = 0,
     parallelism: int = 1,
     retries: int = _RETRIES,
 ) -> TaskGroup:
@@ -137,7 +147,12 @@ def _measured(
 ) -> list[Any]:
     """Adds the tasks that plan, measure and report; returns the last two."""
     operator, given = place.operator()
-    added = ["--points-per-step", str(points_per_task), *(["--arms", arms] if arms else [])]
+    most = conf.getint("core", "max_map_length", fallback=_MAX_MAP_LENGTH)
+    added = [
+        *("--points-per-step", str(points_per_task), "--most-steps", str(most)),
+        *("--engine-run", _RUN_ID),
+        *(["--arms", arms] if arms else []),
+    ]
     planned = operator(
         task_id="plan",
         arguments=place.words("plan-sweep", suite, "-o", directory, *added),
@@ -176,13 +191,23 @@ def _finish(place: Place, suite: str, directory: str, retries: int, tasks: list[
     """Adds the task that runs when all others are done, and leaves the state of the run to them.
 
     It waits for each of them: after one lost point the later tasks are given up at once, while
-    other points are still measured.
+    other points are still measured. Where it cannot run, the DAG calls back.
     """
     operator, given = place.operator()
+    words = ("finish", "-o", directory, "--suite", suite, "--engine-run", _RUN_ID)
     finish = operator(
         task_id="finish",
-        arguments=place.words("finish", "-o", directory, "--suite", suite),
+        arguments=place.words(*words),
         retries=retries,
         **given,
     )
     tasks >> finish.as_teardown()
+    callback = TellFailure(
+        finish=finish.task_id,
+        words=words,
+        suite=suite,
+        directory=directory,
+        command=getattr(place, "command", ""),
+        environment=getattr(place, "environment", {}),
+    )
+    tell_failure(finish.dag, callback)

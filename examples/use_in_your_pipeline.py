@@ -76,6 +76,7 @@ def choose_compression(output_directory: str, width: int = 1024):
         enforced = enforce_verdict(lacking=results.outputs["Output"], **RUN)
         choose_fastest(metrics=results.outputs["metrics"]).after(enforced)
     for ours_alone in (ended, plan, measured, results, enforced):
+        ours_alone.set_caching_options(False)  # never a figure of another run
         ours_alone.set_container_image(IMAGE)
         ours_alone.set_env_variable("ORBAX_BENCH_IMAGE", IMAGE)  # what ran, for the records
 

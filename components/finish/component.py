@@ -17,6 +17,7 @@ def finish(
     suite: str = "",
     folder_per_run: bool = False,
     slices: Optional[List[str]] = None,  # noqa: UP006, UP045
+    go_on: bool = False,
 ) -> str:
     """Writes what a run lacks of its report and verdicts, and tells its state; the exit task.
 
@@ -35,6 +36,8 @@ def finish(
         suite: The suite file, word for word, whose mistakes are told where nothing was planned.
         folder_per_run: Whether each run has a folder of its own below the output directory.
         slices: Names of slices where each has a folder of its own.
+        go_on: What plan-sweep got: otherwise a run that another run of the pipeline began in the
+            directory is left as it is.
 
     Returns:
         REGRESSION, FAILED, INCONCLUSIVE or PASS.
@@ -46,6 +49,7 @@ def finish(
             output_directory,
             suite=suite,
             pipeline_run=pipeline_run if folder_per_run else "",
+            engine_run="" if go_on else pipeline_run,
             slice_names=slices or (),
             status=status.state,
         ).into(ending=ending, report=report)

@@ -16,6 +16,7 @@ def plan_sweep(
     arms: str = "",
     processes: int = 0,
     points_per_step: int = 0,
+    go_on: bool = False,
 ) -> List[str]:  # noqa: UP006
     """Expands a suite into sweep points and begins its run directory.
 
@@ -29,6 +30,8 @@ def plan_sweep(
         processes: Host processes of each point of a suite that names none, such as the hosts of a
             TPU slice; 0 leaves it at one.
         points_per_step: Points that one step measures; 0 for so many that it takes minutes.
+        go_on: Whether a run that an earlier run of the pipeline began in the directory is gone on
+            with; otherwise it is refused.
 
     Returns:
         An item for each step that is to measure: the ids of its points, separated by spaces.
@@ -42,4 +45,6 @@ def plan_sweep(
             arms=arms,
             processes=processes,
             points_per_step=points_per_step,
+            engine_run=pipeline_run,
+            go_on=go_on,
         ).into(planned=planned)

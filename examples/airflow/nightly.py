@@ -10,7 +10,7 @@ from pathlib import Path
 import pendulum
 from airflow.sdk import DAG, Asset
 
-from orbax_bench_airflow import Local, regression, sweep
+from orbax_bench_airflow import RUN, Local, regression, sweep
 
 HERE = Path(__file__).parent
 BENCH = Local(command=os.environ.get("ORBAX_BENCH", "orbax-bench"))
@@ -18,12 +18,12 @@ RUNS = os.environ.get("ORBAX_BENCH_RUNS", "/shared/runs")
 START = pendulum.datetime(2026, 1, 1)
 
 with DAG("checkpoint_sweep", schedule=None, start_date=START):
-    sweep(str(HERE / "sweep.yaml"), f"{RUNS}/sweep-{{{{ ds_nodash }}}}", place=BENCH)
+    sweep(str(HERE / "sweep.yaml"), f"{RUNS}/sweep-{RUN}", place=BENCH)
 
 with DAG("checkpoint_regression", schedule="0 3 * * *", start_date=START, catchup=False):
     regression(
         str(HERE / "regression.yaml"),
-        f"{RUNS}/regression-{{{{ ds_nodash }}}}",
+        f"{RUNS}/regression-{RUN}",
         place=BENCH,
         verdict=Asset("checkpoint-verdict"),
     )

@@ -222,11 +222,11 @@ def _never_promoted(capture: Capture) -> str:
 
 
 def _without_a_name(what: str, code: Source) -> str:
+    named = command("baseline", "capture", "REGISTRY", "RUN", "--label", "NAME", "--promote")
     return (
         f"{what} was not promoted: its code under test has no commit ({code.words}), so that "
-        "nobody could tell what later runs are compared with; give it a name: "
-        f"`{command('baseline', 'capture', 'REGISTRY', 'RUN', '--label', 'NAME', '--promote')}`, "
-        "or `revision` of the step publish-baseline and of the pipeline regression"
+        f"nobody could tell what later runs are compared with; give it a name: `{named}`, or "
+        "`revision` of the step publish-baseline and of the pipeline regression"
     )
 
 

@@ -196,13 +196,21 @@ class Session:
         settings: RunSettings = DEFAULTS,
         watch: Watcher | None = None,
         say: Say = silent,
+        engine_run: str = "",
+        go_on: bool = False,
     ) -> Session:
-        """Expands a suite, and begins its run directory or continues the existing run."""
+        """Expands a suite, and begins its run directory or continues the existing run.
+
+        With `engine_run`, a run directory of another run of the engine is refused, or with `go_on`
+        taken over.
+        """
         expansion = expand(suite)
         _check_stores(expansion.points)
         run = RunDirectory(directory)
         code = code_under_test(expansion.files, suite.source.file)
         with run.owned(None, command=command_line(), say=say):
+            if engine_run:
+                run.claim(engine_run, go_on=go_on)
             run.check_versions(expansion.points, say=say)  # before run.json says that it goes on
             info = run.start(suite, expansion, code, settings.process_noise)
         return cls(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.config import Arm, LoadedSuite
-from orbax_bench_core.errors import Problem, UserError, remedy_of
+from orbax_bench_core.errors import Problem, UserError, remedy_of, shown
 from orbax_bench_core.files import (
     MAX_BYTES,
     ResultModel,
@@ -49,12 +49,14 @@ from orbax_bench_core.records.reading import (
 from orbax_bench_core.records.record import Record, parsed_record
 from orbax_bench_core.records.repeats import Repeat, Series
 from orbax_bench_core.records.run_info import (
+    ENGINE_RUN,
     RunFile,
     RunInfo,
     RunStatus,
     begun,
     continued,
     other_version,
+    parsed_engine_run,
     parsed_info,
     refuse_other_version,
 )
@@ -141,6 +143,34 @@ class RunDirectory:
         except (OSError, ValueError) as error:
             raise self._unwritable(error) from None
         return info
+
+    @property
+    def engine_run(self) -> str:
+        """Id of the engine's run that this is of; empty where none was noted."""
+        data = self._read(self.root / ENGINE_RUN, MAX_BYTES)
+        return "" if data is None else parsed_engine_run(data, str(self.root / ENGINE_RUN))
+
+    def claim(self, engine_run: str, *, go_on: bool = False) -> None:
+        """Notes of which run of an engine this is, under the lease of the run.
+
+        A folder in which another one has begun is refused: its results would be taken for those of
+        this one, or both would measure half. With `go_on` it is taken over.
+        """
+        earlier = self.engine_run
+        if self.exists() and earlier != engine_run and not go_on:
+            begun = self.read_info().created_at
+            whose = f"the run {shown(earlier)}" if earlier else "a run of no pipeline"
+            raise UserError(
+                f"{self.root} holds {whose}, begun {begun:%Y-%m-%d %H:%M} UTC, and this is "
+                f"{shown(engine_run)}: give each run a folder of its own, or go on with what is "
+                "there (go_on)"
+            )
+        if earlier != engine_run:
+            data = json.dumps({"version": 1, "engine_run": engine_run}, indent=2).encode()
+            try:
+                write_atomically(self.root / ENGINE_RUN, data)
+            except OSError as error:
+                raise self._unwritable(error) from None
 
     def _unwritable(self, error: Exception) -> UserError:
         remedy = remedy_of(error) if isinstance(error, OSError) else ""

@@ -175,6 +175,19 @@ def parsed_info(data: bytes, file: str) -> RunInfo:
         raise UserError(Problem(said, file=file)) from None
 
 
+ENGINE_RUN: Final = "engine_run.json"
+"""File that says of which run of an engine, such as Airflow, a run directory is."""
+
+
+def parsed_engine_run(data: bytes, file: str) -> str:
+    """Returns the id in `engine_run.json`; messages name `file`."""
+    content = _json(data)
+    found = content.get("engine_run") if isinstance(content, dict) else None
+    if not isinstance(found, str):
+        raise UserError(Problem("damaged: it names no run of an engine; remove it", file=file))
+    return found
+
+
 def _as_flags(before: GateConfig, after: GateConfig) -> list[str]:
     return [word for edit in gate_edits(before, after) for word in ("--rule", edit)]
 

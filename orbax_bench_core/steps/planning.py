@@ -39,6 +39,10 @@ def plan(
     processes: int = 0,
     file: str = "",
     points_per_step: int = 0,
+    most_steps: int = 0,
+    engine_run: str = "",
+    *,
+    go_on: bool = False,
 ) -> list[str]:
     """Expands a suite, begins its run directory, and notes which step measures which points."""
     if arms:
@@ -47,9 +51,14 @@ def plan(
     def read(overrides: Sequence[str]) -> LoadedSuite:
         return parse_suite(with_overrides(suite_text, overrides), file)
 
-    session = Session.begin(load_for(Experiment(), read, hosts=processes), output_directory)
+    session = Session.begin(
+        load_for(Experiment(), read, hosts=processes),
+        output_directory,
+        engine_run=engine_run,
+        go_on=go_on,
+    )
     repeats = session.info.num_repeats + session.info.execution.warmups
-    steps = batches(session.entries, repeats, points_per_step)
+    steps = batches(session.entries, repeats, points_per_step, most_steps)
     ids = [[entry.id for entry in step] for step in steps]
     try:
         write_planned(session.directory.root, ids)
@@ -59,17 +68,25 @@ def plan(
 
 
 def batches(
-    entries: Sequence[SweepEntry], repeats: int, points_per_step: int = 0
+    entries: Sequence[SweepEntry], repeats: int, points_per_step: int = 0, most_steps: int = 0
 ) -> list[tuple[SweepEntry, ...]]:
-    """Puts points or pairs into batches of consecutive ones, each of which is a step."""
+    """Puts points or pairs into batches of consecutive ones, each of which is a step.
+
+    Where the engine takes `most_steps`, a number of points that makes more is refused.
+    """
     if points_per_step > _MOST_POINTS:
         raise UserError(
             f"{points_per_step} points in one step: it takes {_MOST_POINTS} at most, whose ids "
             "travel in one argument of a command"
         )
-    size = points_per_step or min(
-        _MOST_POINTS, max(_in_minutes(entries, repeats), math.ceil(len(entries) / MOST_STEPS))
-    )
+    fitting = math.ceil(len(entries) / (most_steps or MOST_STEPS))
+    size = points_per_step or min(_MOST_POINTS, max(_in_minutes(entries, repeats), fitting))
+    steps = math.ceil(len(entries) / size)
+    if most_steps and steps > most_steps:
+        raise UserError(
+            f"{len(entries):,} points in {steps:,} steps of {size:,}: the engine takes "
+            f"{most_steps:,}; give {fitting:,} points to a step, or 0 to have them chosen"
+        )
     return [tuple(entries[start : start + size]) for start in range(0, len(entries), size)]
 
 

@@ -16,7 +16,7 @@ from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import checked_path
 from orbax_bench_core.launchers import named_processes, require_whole_slices
-from orbax_bench_core.sweep import baseline_point, expand
+from orbax_bench_core.sweep import baseline_point, expand, is_builtin
 from orbax_bench_pipelines.definitions import Pipeline, find_pipeline
 from orbax_bench_pipelines.suites import (
     check_baseline,
@@ -25,6 +25,7 @@ from orbax_bench_pipelines.suites import (
     compared,
     read_suite,
 )
+from orbax_bench_pipelines.target import SERVICES
 from orbax_bench_pipelines.targets import (
     Job,
     Placement,
@@ -41,7 +42,6 @@ from orbax_bench_pipelines.targets import (
     require_extras,
 )
 
-_OWN_BENCHMARKS = "orbax_bench_core."
 _VARIABLES = {"project": "GOOGLE_CLOUD_PROJECT", "location": "GOOGLE_CLOUD_LOCATION"}
 
 
@@ -76,6 +76,9 @@ def prepare(
     require_extras(target)
     placed, set_here = checked_settings(settings, changes, target, chosen)
     loaded = read_suite(suite)
+    if target not in SERVICES:
+        # Whoever types the same command again on this machine goes on with what it left.
+        set_here.setdefault("go_on", True)
     parameters = _parameters(chosen, set_here, placed, target)
     expansion = expand(compared(chosen, loaded, parameters))
     if chosen.pairs_saves:
@@ -232,5 +235,5 @@ def _image_notes(settings: Settings, target: Target) -> list[str]:
 
 
 def _class_notes(benchmarks: set[str]) -> list[str]:
-    own = sorted(each for each in benchmarks if not each.startswith(_OWN_BENCHMARKS))
+    own = sorted(each for each in benchmarks if not is_builtin(each))
     return [f"the image must hold {each}: steps import it there" for each in own]

@@ -34,6 +34,12 @@ POINTS_PER_STEP = Parameter(
     "points_per_step", 0, "Points that one step measures; 0 for so many that it takes minutes."
 )
 KEEP_DATA = Parameter("keep_data", False, "Whether the checkpoint data of each repeat stays.")
+GO_ON = Parameter(
+    "go_on",
+    False,
+    "Whether a run that an earlier submission began in the output directory is gone on with; "
+    "otherwise it is refused, so that nobody takes its results for those of this one.",
+)
 LOCK = Parameter(
     "lock", True, "Whether a step waits until nothing else of ours measures on its machine."
 )
@@ -101,7 +107,7 @@ class Pipeline:
     def _optional(self) -> tuple[Parameter, ...]:
         return tuple(
             each._replace(default=self.defaults.get(each.name, each.default))
-            for each in (FIXTURE, POINTS_PER_STEP, *self.own)
+            for each in (FIXTURE, POINTS_PER_STEP, *self.own, GO_ON)
         )
 
     def by_default(self, given: Mapping[str, Any]) -> "Pipeline":

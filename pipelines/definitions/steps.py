@@ -52,6 +52,7 @@ class Steps:
             output_directory=self.directory,
             arms=arms,
             points_per_step=self.given["points_per_step"],
+            go_on=self.given["go_on"],
             **processes,
         )
         name = "points" if shape is None else f"points-{shape.name}"
@@ -123,6 +124,7 @@ def add_steps(pipeline: "Pipeline", placement: Placement, given: Mapping[str, An
                 "suite": given["suite"],
                 "folder_per_run": placement.folder_per_run,
                 "slices": slices,
+                "go_on": given["go_on"],
             },
         )
     )

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_lines import parse
+from tests.support.webhook import webhook  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.nightly
 
@@ -58,10 +60,10 @@ class Airflow:
         with contextlib.closing(sqlite3.connect(self.home / "airflow.db")) as database:
             return database.execute(query, values).fetchall()
 
-    def test(self, dag, folder, **variables):
+    def test(self, dag, folder, day=22, **variables):
         """Runs a DAG once; returns the states of its tasks, and all that was printed."""
         variables = {"AIRFLOW__CORE__DAGS_FOLDER": str(folder), **variables}
-        done = self.run("airflow", "dags", "test", dag, "2026-11-22", **variables)
+        done = self.run("airflow", "dags", "test", dag, f"2026-11-{day}", **variables)
         query = "select task_id, map_index, state from task_instance where dag_id = ?"
         found = self.rows(query, dag)
         return {(id_.partition(".")[2], index): state for id_, index, state in found}, done
@@ -90,6 +92,8 @@ def faults(tmp_path):
     for name, options, arms in (
         ("bad", "{save: 1}", ""),
         ("lost", "{save_s: [0.01, 0.02]}", ""),
+        ("few", "{}", ""),
+        ("many", "{save_s: [0.01, 0.02, 0.03, 0.04, 0.05]}", ""),
         ("slower", "{}", "arms: {candidate: {options: {save_s: 0.03}}}"),
         ("same", "{}", "arms: {}"),
     ):
@@ -100,6 +104,7 @@ def faults(tmp_path):
     bench.write_text(
         "#!/bin/sh\n"
         "for last; do :; done\n"
+        f"""case "$*" in *finish*{tmp_path}/unfinished*) kill -9 $$;; esac\n"""
         f"""case "$*" in *run-sweep-point*{tmp_path}/lost*)\n"""
         f"""grep '^ "' "{planned}" | tail -1 | grep -q "$last" && kill -9 $$;; esac\n"""
         f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m tests.support.fake_cli "$@"\n'
@@ -117,9 +122,10 @@ def test_the_example_measures_a_sweep(airflow, tmp_path):
     )
     assert done.returncode == 0, done.stdout
     assert set(states.values()) == {"success"}
-    info = json.loads((tmp_path / "sweep-20261122" / "run.json").read_text())
-    assert info["status"] == "complete"
-    assert (tmp_path / "sweep-20261122" / "report.html").exists()
+    [run] = tmp_path.glob("sweep-*")
+    assert re.fullmatch(r"sweep-manual__[-0-9]{10}T[.0-9]+_0000", run.name)
+    assert json.loads((run / "run.json").read_text())["status"] == "complete"
+    assert (run / "report.html").exists()
 
 
 def test_a_bad_suite_is_not_tried_again(airflow, faults):
@@ -132,6 +138,44 @@ def test_a_bad_suite_is_not_tried_again(airflow, faults):
     assert done.stdout.count("starting task_id=sweep.plan") == 1
     assert states["measure", -1] == "upstream_failed"
     assert airflow.rows("select state from dag_run where dag_id = 'bad_suite'") == [("failed",)]
+
+
+def test_a_folder_that_holds_another_run_is_refused_and_left_as_it_is(airflow, faults):
+    dags = ROOT / "tests/airflow/dags"
+    states, _ = airflow.test("one_folder", dags, FAULTS=str(faults))
+    assert set(states.values()) == {"success"}
+    kept = {path: path.read_bytes() for path in (faults / "one").rglob("*") if path.is_file()}
+    _, done = airflow.test("one_folder", dags, day=23, FAULTS=str(faults))
+    assert "plan-sweep ended with exit code 2" in done.stdout
+    assert "give each run a folder of its own" in done.stdout
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert (faults / "one" / "ending-refused.md").read_text().startswith("# FAILED")
+    states = "select state from dag_run where dag_id = 'one_folder' order by logical_date"
+    assert airflow.rows(states) == [("success",), ("failed",)]
+
+
+def test_tasks_are_as_many_as_airflow_maps_and_a_number_that_is_not_is_refused(airflow, faults):
+    dags, limit = ROOT / "tests/airflow/dags", {"AIRFLOW__CORE__MAX_MAP_LENGTH": "3"}
+    states, done = airflow.test("many_fit", dags, FAULTS=str(faults), **limit)
+    assert set(states.values()) == {"success"}, done.stdout
+    assert 1 <= len([task for task, _ in states if task == "measure"]) <= 3
+    states, done = airflow.test("many_do_not_fit", dags, FAULTS=str(faults), **limit)
+    assert (states["plan", -1], states["measure", -1]) == ("failed", "upstream_failed")
+    assert "5 points in 5 steps of 1: the engine takes 3; give 2 points" in done.stdout
+
+
+def test_a_run_whose_last_task_dies_is_told_of_by_the_dag(airflow, faults, webhook):
+    dags, address = ROOT / "tests/airflow/dags", {"ORBAX_BENCH_NOTIFY": webhook.url}
+    states, done = airflow.test("finish_dies", dags, FAULTS=str(faults), **address)
+    assert states["finish", -1] == "failed"
+    [(_, message)] = webhook.posted
+    assert (message["state"], message["suite"]) == ("FAILED", str(faults / "bad.yaml"))
+    assert re.search(r"/unfinished/manual__[-0-9]{10}T[.0-9]+_0000$", message["run_directory"])
+    assert "could not report" in message["lines"][0]
+    assert "S3CR3T" not in done.stdout + done.stderr
+    webhook.posted.clear()
+    airflow.test("bad_suite", dags, FAULTS=str(faults), **address)
+    assert webhook.states == ["FAILED"]  # by `finish` alone
 
 
 def test_a_lost_point_leaves_a_report_and_a_failed_run(airflow, faults):

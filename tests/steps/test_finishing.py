@@ -26,6 +26,17 @@ def test_what_is_complete_is_not_written_again(make_run, make_record):
     assert "every point is complete" in Path(run.root, "ending.md").read_text()
 
 
+def test_the_run_of_another_is_left_as_it_is_and_this_one_has_failed(make_run, make_record):
+    run = make_run([make_record(times={"save": 0.5})])
+    run.claim("monday", go_on=True)
+    assert finish(str(run.root), engine_run="monday").value == "PASS"
+    before = {path: path.read_bytes() for path in Path(run.root).rglob("*") if path.is_file()}
+    done = finish(str(run.root), engine_run="tuesday", status="FAILED")
+    assert done.value == "FAILED"
+    assert "the directory holds the run 'monday'" in Path(done.named["ending"].place).read_text()
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_records_that_no_report_has_seen_are_reported(make_run, make_record):
     run = make_run([make_record(times={"save": 0.5})])
     assert finish(str(run.root)).value == "PASS"

@@ -59,6 +59,49 @@ def test_a_loop_has_no_more_steps_than_services_take(entries):
 
 
 @pytest.mark.slow
+def test_steps_fit_what_the_engine_takes_and_a_number_that_does_not_is_refused(entries):
+    points = entries(30, num_bytes=100 * GIB)
+    assert [len(batch) for batch in batches(points, repeats=10, most_steps=7)] == [5] * 6
+    assert len(batches(points, repeats=10, points_per_step=5, most_steps=6)) == 6
+    with pytest.raises(UserError, match="30 points in 8 steps of 4: the engine takes 7; give 5"):
+        batches(points, repeats=10, points_per_step=4, most_steps=7)
+
+
+@pytest.fixture
+def begin(tmp_path, monkeypatch):
+    """Plans a suite for a run of an engine."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    suite = json.dumps({"suite_name": "s", "benchmarks": [{"generator": NAME, "options": {}}]})
+    return lambda text=suite, **how: plan(text, str(tmp_path / "run"), **how)
+
+
+def test_a_directory_of_another_run_of_the_engine_is_refused(begin, tmp_path):
+    first = begin(engine_run="monday")
+    assert begin(engine_run="monday") == first  # a task that is tried again
+    with pytest.raises(UserError, match=r"holds the run 'monday', begun .*, and this is 'tuesday'"):
+        begin(engine_run="tuesday")
+    assert RunDirectory(str(tmp_path / "run")).engine_run == "monday"
+    assert begin(engine_run="tuesday", go_on=True) == first
+    with pytest.raises(UserError, match="holds the run 'tuesday'"):
+        begin(engine_run="monday")
+
+
+def test_a_directory_of_no_engine_is_refused_to_one_and_a_refused_suite_takes_none(begin):
+    with pytest.raises(UserError, match="benchmarks"):
+        begin('{"suite_name": "s"}', engine_run="monday")
+    begin()
+    with pytest.raises(UserError, match="holds a run of no pipeline"):
+        begin(engine_run="tuesday")
+
+
+def test_a_file_that_names_no_run_is_refused_by_name(begin, tmp_path):
+    begin(engine_run="monday")
+    (tmp_path / "run" / "engine_run.json").write_text("[")
+    with pytest.raises(UserError, match=r"engine_run\.json: damaged"):
+        begin(engine_run="monday")
+
+
+@pytest.mark.slow
 def test_a_plan_is_noted_in_the_run_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     suite = {

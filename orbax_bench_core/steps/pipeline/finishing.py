@@ -108,6 +108,8 @@ _SUCCEEDED: Final = ("", "SUCCEEDED", "COMPLETE")
 """What services call a run whose steps all succeeded; empty where nothing was said."""
 _RUN_ID: Final = 8
 """Characters of a run's id in the name of its folder."""
+_PAGES_OF_REFUSED: Final = {"ending": "ending-refused.md", "report": "report-refused.html"}
+"""Names of what is said of a run for which there was no room beside another one."""
 _PAGES: Final = ("report.md", "report.html")
 
 
@@ -128,6 +130,7 @@ def finish(
     *,
     suite: str = "",
     pipeline_run: str = "",
+    engine_run: str = "",
     slice_names: Sequence[str] = (),
     status: str = "",
     notifiers: Notifiers | None = None,
@@ -141,6 +144,8 @@ def finish(
         output_directory: The run directory.
         suite: The suite file, word for word; its mistakes are told where nothing was planned.
         pipeline_run: Id of the run where each has a folder of its own; empty where none has.
+        engine_run (ID): The engine's own id of this run, as plan-sweep got it: the run of another
+            id is left as it is, and this one has failed.
         slice_names: Names of slices where each has a folder of its own; empty where none has.
         status (WORD): How the other steps ended, where the engine says so: SUCCEEDED or another
             word, in whatever case.
@@ -160,7 +165,7 @@ def finish(
     if apart := [name for name in slice_names if "/" in name or name in ("", ".", "..")]:
         raise UserError(f"slices: {shown(apart[0])} is no name of a slice, such as v5e-2x4")
     places = [f"{folder.rstrip('/')}/{name}" for name in dict.fromkeys(slice_names)] or [folder]
-    endings = [_ending(place, suite, status, notifiers) for place in places]
+    endings = [_ending(place, suite, status, engine_run, notifiers) for place in places]
     state = min((state for state, _ in endings), key=_STATES.index)
     elements: list[Element] = [Heading(state, level=1)]
     elements += [
@@ -169,10 +174,11 @@ def finish(
         for element in (Facts((("run", place), ("state", own))), Items(lines))
     ]
     document = Document(title=f"{state}: how the run ended", elements=tuple(elements))
-    pages = {"ending": ENDING, "report": "report.html"}
+    refused = any(not _is_of(RunDirectory(place), engine_run) for place in places)
+    pages = _PAGES_OF_REFUSED if refused else {"ending": ENDING, "report": "report.html"}
     root = epath.Path(folder)
     write_atomically(root / pages["ending"], to_markdown(document).encode())
-    if RunDirectory(folder).exists():
+    if not refused and RunDirectory(folder).exists():
         note_ending(RunDirectory(folder))
     else:
         write_atomically(root / pages["report"], to_html(document).encode())
@@ -186,13 +192,19 @@ def _output(path: epath.Path, kind: str) -> StepOutput:
 
 
 def _ending(
-    directory: str, suite: str, status: str, notifiers: Notifiers
+    directory: str, suite: str, status: str, engine_run: str, notifiers: Notifiers
 ) -> tuple[State, tuple[str, ...]]:
     """Writes what one run directory lacks, tells its state, and returns that with the reasons."""
     run, failed = RunDirectory(directory), status.upper() not in _SUCCEEDED
     if not run.exists():
         name, why = _never_begun(suite)
         return notifiers.failed(name, directory, why), (why,)
+    if not _is_of(run, engine_run):
+        why = (
+            f"nothing was measured: the directory holds the run {shown(run.engine_run)}, and this "
+            f"is {shown(engine_run)}; give each run a folder of its own"
+        )
+        return notifiers.failed(_never_begun(suite)[0], directory, why), (why,)
     read, current = Run(run), made_from_these_records(run, *_PAGES)
     summary = summarize(read.repeats()) if current else publish(run)
     lacking = lacking_of(read, summary)
@@ -213,6 +225,11 @@ def _ending(
     code = exit_code(*outcomes, incomplete=bool(lacking))
     state = notifiers.state_of(found, code, directory, lacking)
     return state, (headline(found), *lacking)
+
+
+def _is_of(run: RunDirectory, engine_run: str) -> bool:
+    """Returns whether a directory holds no run, or the one of this id; empty is any."""
+    return not engine_run or not run.exists() or run.engine_run == engine_run
 
 
 @functools.lru_cache(maxsize=1)  # all slices have one suite

@@ -31,6 +31,9 @@ def plan_sweep(
     processes: int = 0,
     file: str = "",
     points_per_step: int = 0,
+    most_steps: int = 0,
+    engine_run: str = "",
+    go_on: bool = False,
 ) -> Outputs[list[str]]:
     """Expand a suite into points and begin its run directory; returns what each step measures.
 
@@ -41,6 +44,11 @@ def plan_sweep(
         processes: Host processes of each point, where the suite names none; 0 leaves it at one.
         file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
         points_per_step: Points that one step measures; 0 for so many that it takes minutes.
+        most_steps: Steps that the engine takes: what is chosen fits, and a number of points that
+            does not is refused; 0 for any number.
+        engine_run (ID): The engine's own id of this run, such as Airflow's run_id: a directory
+            that holds another run is refused then.
+        go_on: Go on with the run of another id that the directory holds.
 
     Returns:
         The value has an item for each step: the ids of its points or pairs, separated by spaces;
@@ -49,7 +57,17 @@ def plan_sweep(
     Raises:
         UserError: The suite is invalid, or the directory cannot be used.
     """
-    steps = plan(suite, output_directory, arms, processes, file, points_per_step)
+    steps = plan(
+        suite,
+        output_directory,
+        arms,
+        processes,
+        file,
+        points_per_step,
+        most_steps,
+        engine_run,
+        go_on=go_on,
+    )
     run = RunDirectory(output_directory)
     place = str(run.root / "run.json")
     metadata = artifact_metadata("suite", run, digest=config_digest(run), path=place)

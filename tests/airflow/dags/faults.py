@@ -7,7 +7,7 @@ from pathlib import Path
 import pendulum
 from airflow.sdk import DAG, Asset
 
-from orbax_bench_airflow import Local, regression, sweep
+from orbax_bench_airflow import RUN, Local, regression, sweep
 
 HERE = Path(os.environ["FAULTS"])
 BENCH = Local(command=str(HERE / "fake-bench"))
@@ -21,7 +21,19 @@ with DAG("bad_suite", **KNOWN):
     sweep(str(HERE / "bad.yaml"), str(HERE / "bad"), place=BENCH)
 
 with DAG("lost_point", **KNOWN):
-    sweep(str(HERE / "lost.yaml"), str(HERE / "lost"), place=BENCH, retries=1)
+    sweep(str(HERE / "lost.yaml"), str(HERE / "lost"), place=BENCH, retries=1, points_per_task=1)
+
+with DAG("finish_dies", **KNOWN):
+    sweep(str(HERE / "bad.yaml"), str(HERE / "unfinished" / RUN), place=BENCH, retries=0)
+
+with DAG("one_folder", **KNOWN):
+    sweep(str(HERE / "few.yaml"), str(HERE / "one"), place=BENCH)
+
+with DAG("many_fit", **KNOWN):
+    sweep(str(HERE / "many.yaml"), str(HERE / "fit" / RUN), place=BENCH)
+
+with DAG("many_do_not_fit", **KNOWN):
+    sweep(str(HERE / "many.yaml"), str(HERE / "unfit" / RUN), place=BENCH, points_per_task=1)
 
 with DAG("same", **KNOWN):
     regression(
