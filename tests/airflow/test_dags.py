@@ -52,7 +52,7 @@ class Airflow:
             capture_output=True,
             text=True,
             check=False,
-            timeout=500,
+            timeout=1500,
         )
 
     def rows(self, query, *values):
