@@ -172,7 +172,7 @@ def test_a_repeat_that_is_lost_is_missed(earlier, copied):
 def test_it_can_be_a_baseline(earlier, copied):
     run = copied(earlier)
     registry = run.parent / "registry"
-    support.said("baseline", "capture", registry, run, "--promote")
+    support.said("baseline", "capture", registry, run, "--label", "v1", "--promote")
     found = json.loads(support.said("compare", registry, run, "--json"))
     ratios = [
         operation["verdict"]["ratio"]
