@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import matching, place
-from orbax_bench_core.records import PERIOD_S, Heartbeat, RunDirectory, RunInfo, read_heartbeats
+from orbax_bench_core.records import Heartbeat, RunDirectory, RunInfo
 
 if TYPE_CHECKING:
     from etils import epath
 
 _BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
-_ALIVE: Final = datetime.timedelta(seconds=5 * PERIOD_S)
+_ALIVE: Final = datetime.timedelta(seconds=5 * Heartbeat.PERIOD_S)
 """A measurement gives a sign each minute; a store may be slow, and clocks differ."""
 
 
@@ -103,7 +103,7 @@ def _watched(
     if going:
         well, said = False, going
     elif newest.status == "running" and newest.created_at >= since:
-        beats = read_heartbeats(RunDirectory(str(folder)))
+        beats = Heartbeat.all_of(RunDirectory(str(folder)))
         well, said = True, f"measuring since {_time(newest.created_at)}{_progress(beats)}"
     elif reported is not None and reported >= since:
         well, said = True, f"the run of {_time(reported)} has reported"
@@ -115,7 +115,7 @@ def _watched(
 
 def _going_on(info: RunInfo, folder: epath.Path, limits: Limits, now: datetime.datetime) -> str:
     """Returns what is wrong with a run that has not ended; empty where nothing is known of."""
-    beats = read_heartbeats(RunDirectory(str(folder)))
+    beats = Heartbeat.all_of(RunDirectory(str(folder)))
     sign = max([info.created_at, *(beat.at for beat in beats)])
     begun = f"the run of {_time(info.created_at)}"
     if now - sign > limits.stalled:

@@ -4,10 +4,7 @@ from orbax_bench_core.records.disturbances import OverlapFinder as OverlapFinder
 from orbax_bench_core.records.disturbances import StoreFlags as StoreFlags
 from orbax_bench_core.records.disturbances import store_flags as store_flags
 from orbax_bench_core.records.disturbances import troubles_of as troubles_of
-from orbax_bench_core.records.heartbeat import HEARTBEATS as HEARTBEATS
-from orbax_bench_core.records.heartbeat import PERIOD_S as PERIOD_S
 from orbax_bench_core.records.heartbeat import Heartbeat as Heartbeat
-from orbax_bench_core.records.heartbeat import read_heartbeats as read_heartbeats
 from orbax_bench_core.records.paired import FirstAttempts as FirstAttempts
 from orbax_bench_core.records.paired import PairedTimes as PairedTimes
 from orbax_bench_core.records.reading import PointRecords as PointRecords

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
 import pydantic
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import ResultModel, matching, read_at_most
+from orbax_bench_core.files import ResultModel, matching, read_at_most, write_atomically
 from orbax_bench_core.records.run_directory import RunDirectory
 
-HEARTBEATS: Final = "heartbeats"
+_FOLDER: Final = "heartbeats"
 """Folder of a run directory with a file for each step that measures, or one for the whole run."""
-PERIOD_S: Final = 60.0
-"""Seconds from one beat to the next."""
 
 
 class Heartbeat(ResultModel):
@@ -37,6 +35,9 @@ class Heartbeat(ResultModel):
             is known yet.
     """
 
+    PERIOD_S: ClassVar[float] = 60.0
+    """Seconds from one beat to the next."""
+
     version: Literal[1] = 1
     part: str
     began_at: datetime.datetime
@@ -49,6 +50,22 @@ class Heartbeat(ResultModel):
     repeats_done: int
     most: bool = False
     left_s: float | None = None
+
+    @classmethod
+    def all_of(cls, run: RunDirectory) -> list[Self]:
+        """Returns the last sign of each part of a run, the newest first; torn files are left out."""
+        found = []
+        for path in matching(run.root, f"{_FOLDER}/*.json"):
+            try:
+                found.append(cls.model_validate_json(read_at_most(path)))
+            except (OSError, ImportError, UserError, pydantic.ValidationError):
+                continue  # it is written again in a minute
+        return sorted(found, key=lambda beat: beat.at, reverse=True)
+
+    def write(self, run: RunDirectory) -> None:
+        """Puts it in the place of the last one of its part."""
+        path = run.root / _FOLDER / f"{self.part}.json"
+        write_atomically(path, self.model_dump_json(indent=1).encode())
 
     @property
     def words(self) -> str:
@@ -63,17 +80,6 @@ class Heartbeat(ResultModel):
         if self.left_s is not None and not self.ended:
             said.append(f"{most or 'about '}{_span(self.left_s)} left")
         return ", ".join(said)
-
-
-def read_heartbeats(run: RunDirectory) -> list[Heartbeat]:
-    """Returns the last sign of each part of a run, the newest first; torn files are left out."""
-    found = []
-    for path in matching(run.root, f"{HEARTBEATS}/*.json"):
-        try:
-            found.append(Heartbeat.model_validate_json(read_at_most(path)))
-        except (OSError, ImportError, UserError, pydantic.ValidationError):
-            continue  # it is written again in a minute
-    return sorted(found, key=lambda beat: beat.at, reverse=True)
 
 
 def _span(seconds: float) -> str:

@@ -11,9 +11,8 @@ from typing import Final, Self
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Event, Progress, Say, Session, Watcher, silent
-from orbax_bench_core.files import write_atomically
 from orbax_bench_core.leases import batch_name
-from orbax_bench_core.records import HEARTBEATS, PERIOD_S, Heartbeat
+from orbax_bench_core.records import Heartbeat
 
 _WHOLE: Final = "all"
 """Name of the part that is the whole run; a file `run.json` would be one of a run directory."""
@@ -28,7 +27,7 @@ class Beating(Watcher):
     def __init__(self, session: Session, inner: Watcher) -> None:
         """Counts what `session` measures, and tells `inner` of every event as well."""
         ids = [entry.id for entry in session.entries]
-        self._root = session.directory.root
+        self._run = session.directory
         self._part = batch_name(ids) if session.step else _WHOLE
         self._say: Say = session.say if session.step else silent
         self._inner = inner
@@ -97,12 +96,11 @@ class Beating(Watcher):
         )
 
     def _beat_on(self) -> None:
-        while not self._ended.wait(PERIOD_S):
+        while not self._ended.wait(Heartbeat.PERIOD_S):
             self._say(self._write().words)
 
     def _write(self) -> Heartbeat:
         beat = self.beat
         with contextlib.suppress(OSError, ImportError, UserError):  # the next one may arrive
-            path = self._root / HEARTBEATS / f"{self._part}.json"
-            write_atomically(path, beat.model_dump_json(indent=1).encode())
+            beat.write(self._run)
         return beat

@@ -4,8 +4,7 @@ import datetime
 
 import pytest
 
-from orbax_bench_core.files import write_atomically
-from orbax_bench_core.records import HEARTBEATS, Heartbeat
+from orbax_bench_core.records import Heartbeat
 from tests.support.webhook import webhook  # noqa: F401 - a fixture
 
 HOUR = datetime.timedelta(hours=1)
@@ -27,8 +26,7 @@ def night(make_run, make_record):
                 part="all", began_at=began, at=seen, last_at=ended, left_s=240.0,
                 points=3, points_done=1, repeats=60, repeats_done=12,
             )  # fmt: skip
-            path = run.root / HEARTBEATS / "all.json"
-            write_atomically(path, sign.model_dump_json().encode())
+            sign.write(run)
         return run
 
     return make

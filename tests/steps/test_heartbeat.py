@@ -6,8 +6,7 @@ import re
 import pytest
 
 from orbax_bench_core.execute import LocalHost, RunSettings
-from orbax_bench_core.records import RunDirectory, read_heartbeats
-from orbax_bench_core.steps import heartbeat
+from orbax_bench_core.records import Heartbeat, RunDirectory
 from orbax_bench_core.steps.pipeline import measurement, plan_sweep, run_sweep_point
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
@@ -23,7 +22,7 @@ benchmarks: [{{generator: {NAME}, options: {{lasts_s: 0.5, save_s: [0.01, 0.02]}
 @pytest.mark.slow
 def test_a_step_says_how_far_it_is_and_the_run_directory_holds_it(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr(heartbeat, "PERIOD_S", 0.2)
+    monkeypatch.setattr(Heartbeat, "PERIOD_S", 0.2)
     host = LocalHost(module="tests.support.fake_worker")
     monkeypatch.setattr(measurement, "RunSettings", functools.partial(RunSettings, host=host))
     place = str(tmp_path / "out")
@@ -35,6 +34,6 @@ def test_a_step_says_how_far_it_is_and_the_run_directory_holds_it(tmp_path, monk
     )
     assert len(said) > 3
     assert [int(made) for _, made in said] == sorted(int(made) for _, made in said)
-    [last] = read_heartbeats(RunDirectory(place))
+    [last] = Heartbeat.all_of(RunDirectory(place))
     assert (last.ended, last.points_done, last.repeats_done) == (True, 2, 8)
     assert last.words == "2 of 2 points, 8 of 8 repeats"
