@@ -374,3 +374,20 @@ def _newest(root: epath.Path, owner: str) -> _Kept | None:
 
 def _path(root: epath.Path, owner: str, epoch: int) -> epath.Path:
     return root / FOLDER / f"{owner}.{epoch}.json"
+
+
+def holder(root: epath.Path) -> Lease | None:
+    """Returns a lease that somebody may still hold; None where nobody does.
+
+    One that was never given back counts for a week after its last sign of life, unless it is of a
+    process of this machine that is gone.
+    """
+    for owner in _owners(root):
+        newest = _newest(root, owner)
+        lease = None if newest is None else newest.lease
+        if newest is None or lease is None or lease.ended or lease.provably_gone:
+            continue
+        with contextlib.suppress(OSError), answered(path := _path(root, owner, newest.epoch)):
+            if time.time() - path.stat().mtime < _KEPT_S:
+                return lease
+    return None

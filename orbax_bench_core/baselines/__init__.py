@@ -16,10 +16,12 @@ from orbax_bench_core.baselines.store import (
     Capture,
     Registry,
     check_revision,
+    in_use,
     is_capture_id,
     read_model,
     registry_around,
     registry_path,
+    remove_capture,
 )
 from orbax_bench_core.baselines.stored import (
     Summary,
@@ -47,6 +49,7 @@ __all__ = [
     "check_revision",
     "find_capture",
     "find_runs",
+    "in_use",
     "is_capture_id",
     "load_baseline",
     "measured_records",
@@ -58,6 +61,7 @@ __all__ = [
     "read_summary",
     "registry_around",
     "registry_path",
+    "remove_capture",
     "resolve_baseline",
     "told_before",
 ]

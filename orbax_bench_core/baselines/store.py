@@ -25,6 +25,7 @@ from orbax_bench_core.files import (
     place,
     read_at_most,
     refuse_links,
+    remove_tree,
     sweep_once,
     write_atomically,
 )
@@ -380,3 +381,33 @@ def registry_around(baseline: str) -> Registry | None:
         return None
     near = (Registry(str(folder)) for folder in (path, path.parent, path.parent.parent))
     return next((registry for registry in near if registry.exists()), None)
+
+
+def in_use(registry: Registry) -> list[tuple[str, str]]:
+    """Returns the captures that are, or were before the last promotion, a baseline, and of what."""
+    promotions = registry.promotions()
+    used: dict[str, str] = {}
+    states = {
+        "the baseline before the last promotion": state_after(promotions[:-1]),
+        "the baseline": state_after(promotions),
+    }
+    for said, points in states.items():
+        for reference in points.values():
+            count = sum(each == reference for each in points.values())
+            used[reference] = f"{said}, of {count} point{'s' if count > 1 else ''}"
+    return [(f"{registry.root}/{reference}", why) for reference, why in used.items()]
+
+
+def remove_capture(registry: Registry, reference: str) -> str:
+    """Removes a capture, unless it is a baseline by now, and returns why it is.
+
+    Its description goes first, without which nobody finds it.
+    """
+    used = dict(in_use(registry))
+    if f"{registry.root}/{reference}" in used:
+        return used[f"{registry.root}/{reference}"]
+    file = registry.root / f"{reference}.json"
+    refuse_links(file, registry.root)
+    file.unlink(missing_ok=True)
+    remove_tree(registry.root / reference, registry.root)
+    return ""

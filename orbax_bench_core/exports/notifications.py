@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pydantic
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import ResultModel, create_exclusively, read_if_there, swap
+from orbax_bench_core.files import (
+    ResultModel,
+    create_exclusively,
+    matching,
+    read_if_there,
+    swap,
+)
 
 if TYPE_CHECKING:
     from etils import epath
@@ -311,3 +317,13 @@ def _title(news: News, before: State | None) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def last_states(folder: epath.Path) -> list[tuple[epath.Path, str, datetime.datetime]]:
+    """Returns the files of last states in a folder, each with its suite and when its run began."""
+    found = []
+    for path in sorted(matching(folder, "notified-*.json")):
+        state = _read(read_if_there(path) or b"")
+        if state is not None:
+            found.append((path, state.suite, state.begun))
+    return found

@@ -283,6 +283,14 @@ def read_manifest(run: RunDirectory) -> Manifest | None:
         return None
 
 
+def compared_with(run: RunDirectory) -> tuple[str, ...]:
+    """Returns the places of the baselines that a run was compared with."""
+    manifest = read_manifest(run)
+    made = {} if manifest is None else manifest.made
+    names = (name for each in made.values() for name in each.inputs if name.startswith(BASELINE))
+    return tuple(dict.fromkeys(name.removeprefix(BASELINE) for name in names))
+
+
 def made_from_these_records(run: RunDirectory, *names: str) -> bool:
     """Returns whether files are there, and were made from the existing records now."""
     manifest = read_manifest(run)

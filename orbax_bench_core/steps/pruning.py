@@ -1,0 +1,289 @@
+"""Retention: runs, captures and states of suites that are old and not in use, and their removal."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import datetime
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal
+
+from orbax_bench_core.baselines import Registry, in_use, remove_capture
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.exports.notifications import last_states
+from orbax_bench_core.exports.site import has_site, renew_site
+from orbax_bench_core.files import answered, checked_path, matching, place, remove_tree
+from orbax_bench_core.inventory import file_size, walk
+from orbax_bench_core.leases import holder
+from orbax_bench_core.lineage import compared_with
+from orbax_bench_core.records import RunDirectory
+
+if TYPE_CHECKING:
+    from etils import epath
+
+_BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
+_DESCRIPTION: Final = "run.json"
+_ACCEPTED: Final = "give folders of run directories, or registries of baselines"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Kept:
+    """Something that is as old as what is removed, and stays.
+
+    Attributes:
+        what: What it is.
+        place: Where it lies.
+        suite: Name of its suite.
+        began_at: When it was measured, UTC.
+        why: Why it stays; empty for what goes.
+        size: Its bytes, where that is known without asking a store for each file.
+    """
+
+    what: Literal["run", "capture", "state"]
+    place: str
+    suite: str
+    began_at: datetime.datetime
+    why: str = ""
+    size: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pruning:
+    """What is to go, and what stays although it is as old.
+
+    Attributes:
+        old: What is to go, the oldest first.
+        in_use: What stays for a reason that is said.
+        recent: How many others stay: they are young, or among the newest of their suite.
+        unread: What could not be read, a line each; all of it stays.
+    """
+
+    old: tuple[Kept, ...]
+    in_use: tuple[Kept, ...]
+    recent: int
+    unread: tuple[str, ...]
+
+
+def find_old(
+    places: Sequence[str],
+    *,
+    keep: datetime.timedelta,
+    keep_last: int,
+    spared: Iterable[str] = (),
+    now: datetime.datetime | None = None,
+) -> Pruning:
+    """Returns what is older than a time, is not among the newest of its suite, and is not in use.
+
+    In use are run directories that a process measures into; run directories and captures that a run
+    which stays was compared with, as its lineage says; and captures that are the baseline of a
+    point, or were before the last promotion.
+
+    Args:
+        places: Folders of run directories, up to two levels deep, and registries of baselines.
+        keep: Age below which everything stays.
+        keep_last: How many of the newest runs of each suite stay, whatever their age; of the
+            captures of each suite in a registry as many.
+        spared: Run directories, captures, or folders of them that stay in any case.
+        now: The time; None for that of the clock.
+
+    Raises:
+        UserError: A place does not exist, or holds nothing of ours.
+    """
+    unread: list[str] = []
+    listed = [(given, *_listed(given, unread)) for given in places]
+    runs = _each_once(run for _, found, _ in listed for run in found)
+    states = [state for _, _, found in listed for state in found]
+    registries = [registry for given in places if (registry := Registry(given)).exists()]
+    captures = [each for registry in registries for each in _captures(registry)]
+    for given, found, states_there in listed:
+        if not (found or states_there or Registry(given).exists()):
+            raise UserError(f"{given} holds neither runs nor captures: {_ACCEPTED}")
+    since = (now or datetime.datetime.now(datetime.UTC)) - keep
+    old_runs = _beyond(runs, since, keep_last)
+    old_captures = _beyond(captures, since, keep_last)
+    staying = [run for run in runs if run not in old_runs]
+    compared = _compared(staying, unread)
+    held = {reference: why for registry in registries for reference, why in in_use(registry)}
+    reasons: list[Callable[[Kept], str]] = [
+        lambda each: _spared(each.place, spared),
+        lambda each: held.get(each.place, ""),
+        lambda each: _busy(each.place) if each.what == "run" else "",
+    ]
+    judged = [
+        dataclasses.replace(each, why=next(filter(None, (reason(each) for reason in reasons)), ""))
+        for each in [*old_runs, *old_captures]
+    ]
+    # What stays may have been compared with something else that is as old, and so on.
+    changed = True
+    while changed:
+        stays = [each for each in judged if each.why and each.what == "run"]
+        compared |= _compared(stays, unread)
+        after = [
+            each if each.why else dataclasses.replace(each, why=_used(each.place, compared))
+            for each in judged
+        ]
+        changed, judged = after != judged, after
+    suites = {run.suite for run in [*staying, *(each for each in judged if each.why)]}
+    judged += [each for each in states if each.began_at < since and each.suite not in suites]
+    return Pruning(
+        old=tuple(sorted((_sized(each) for each in judged if not each.why), key=_age)),
+        in_use=tuple(sorted((each for each in judged if each.why), key=_age)),
+        recent=len(runs) + len(captures) + len(states) - len(judged),
+        unread=tuple(dict.fromkeys(unread)),
+    )
+
+
+def remove_old(found: Pruning, places: Sequence[str]) -> Iterator[tuple[Kept, str]]:
+    """Removes what is to go, and yields each with what kept it from going; empty where it is gone.
+
+    A run directory loses its description last, so that one which is removed in part is found again.
+    """
+    for each in found.old:
+        why = ""
+        try:
+            with answered(each.place):
+                why = _remove(each)
+        except OSError as error:
+            why = error.strerror or str(error)
+        yield each, why
+    for given in places:
+        folder = place(checked_path(given))
+        if has_site(folder):
+            with contextlib.suppress(OSError, UserError):
+                renew_site(folder)
+
+
+def _remove(each: Kept) -> str:
+    """Removes one thing, unless it is in use by now, and returns why it is."""
+    path = place(each.place)
+    if each.what == "capture":
+        return remove_capture(Registry(str(path.parent.parent)), f"{path.parent.name}/{path.name}")
+    if each.what == "state":
+        path.unlink(missing_ok=True)
+        return ""
+    if busy := _busy(each.place):
+        return busy
+    for inside in list(path.iterdir()):
+        if inside.is_dir():
+            remove_tree(inside, path)
+        elif inside.name != _DESCRIPTION:
+            inside.unlink(missing_ok=True)
+    remove_tree(path, path.parent)
+    return ""
+
+
+def _age(each: Kept) -> tuple[datetime.datetime, str]:
+    return each.began_at, each.place
+
+
+def _listed(given: str, unread: list[str]) -> tuple[list[Kept], list[Kept]]:
+    """Returns the run directories and the states of suites in a folder."""
+    try:
+        root = place(checked_path(given))
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    if not root.is_dir():
+        raise UserError(f"{given} is no directory: {_ACCEPTED}")
+    files = [file for pattern in _BELOW for file in sorted(matching(root, pattern))]
+    runs = []
+    for file in files:
+        try:
+            info = RunDirectory(str(file.parent)).read_info()
+        except (UserError, OSError) as failure:
+            unread.append(str(failure))
+            continue
+        runs.append(
+            Kept(
+                what="run",
+                place=str(file.parent),
+                suite=info.suite_name,
+                began_at=info.created_at,
+            )
+        )
+    states = [
+        Kept(what="state", place=str(path), suite=suite, began_at=begun)
+        for path, suite, begun in last_states(root)
+    ]
+    return runs, states
+
+
+def _each_once(runs: Iterable[Kept]) -> list[Kept]:
+    return list({_way(run.place): run for run in runs}.values())
+
+
+def _captures(registry: Registry) -> list[Kept]:
+    return [
+        Kept(
+            what="capture",
+            place=f"{registry.root}/{capture.reference}",
+            suite=capture.suite,
+            began_at=capture.measured_at,
+        )
+        for capture in registry.captures()
+    ]
+
+
+def _beyond(found: Sequence[Kept], since: datetime.datetime, most: int) -> list[Kept]:
+    """Returns what is older than a time, and not among the newest of its suite."""
+    seen: collections.Counter[str] = collections.Counter()
+    old = []
+    for each in sorted(found, key=_age, reverse=True):
+        seen[each.suite] += 1
+        if seen[each.suite] > most and each.began_at < since:
+            old.append(each)
+    return old
+
+
+def _compared(runs: Iterable[Kept], unread: list[str]) -> dict[str, str]:
+    """Returns what runs were compared with, and the run that was."""
+    found: dict[str, str] = {}
+    for run in runs:
+        try:
+            paths = compared_with(RunDirectory(run.place))
+        except (UserError, OSError) as failure:
+            unread.append(str(failure))
+            continue
+        found |= {_way(path): run.place for path in paths if _way(path) != _way(run.place)}
+    return found
+
+
+def _used(path: str, compared: Mapping[str, str]) -> str:
+    """Returns whose baseline something is; empty where nobody was compared with it."""
+    own = _way(path)
+    revision = own.rpartition("/")[0]
+    for other, run in compared.items():
+        if other in (own, f"{own}.json", revision) or other.startswith(f"{own}/"):
+            return f"baseline of {run}, which stays"
+    return ""
+
+
+def _spared(path: str, spared: Iterable[str]) -> str:
+    own = _way(path)
+    named = (each for each in spared if own == _way(each) or own.startswith(f"{_way(each)}/"))
+    return next((f"--except {each}" for each in named), "")
+
+
+def _busy(folder: str) -> str:
+    lease = holder(place(folder))
+    return "" if lease is None else f"measured into by {lease}"
+
+
+def _way(path: str) -> str:
+    """Returns a path as others may have written it."""
+    return path.rstrip("/") if "://" in path else os.path.realpath(path)
+
+
+def _sized(each: Kept) -> Kept:
+    if "://" in each.place:
+        return each  # each file would be asked for
+    with contextlib.suppress(OSError):
+        if each.what == "state":
+            return dataclasses.replace(each, size=file_size(each.place))
+        return dataclasses.replace(each, size=sum(map(file_size, _files(each.place))))
+    return each
+
+
+def _files(folder: str) -> Collection[epath.PathLike]:
+    return [file for _, file in walk(folder)]
