@@ -1,14 +1,19 @@
 """Files that are derived from each component: `component.yaml` and `README.md`.
 
 python -m orbax_bench_components.compile
+ORBAX_BENCH_IMAGE=HOST/PROJECT/NAME@sha256:DIGEST python -m orbax_bench_components.compile FOLDER
+
+The second line writes `FOLDER/<name>/component.yaml` for others, in the image that it names.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from orbax_bench_components.aggregate import aggregate
 from orbax_bench_components.answers import (
@@ -20,16 +25,19 @@ from orbax_bench_components.answers import (
     soak,
     study_async,
 )
+from orbax_bench_components.choose_folder import choose_folder
 from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.enforce_verdict import enforce_verdict
 from orbax_bench_components.finish import finish
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
+from orbax_bench_components.image import IMAGE
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
-from orbax_bench_components.readme import component_readme
+from orbax_bench_components.readme import component_readme, index_readme
 from orbax_bench_components.run_sweep_point import run_sweep_point
 
 COMPONENTS = (
+    choose_folder,
     plan_sweep,
     generate_checkpoint,
     run_sweep_point,
@@ -54,6 +62,7 @@ def derived_files() -> Iterator[tuple[Path, str]]:
         folder = Path(__file__).parent / component.name.replace("-", "_")
         yield folder / "component.yaml", compiled(component)
         yield folder / "README.md", component_readme(component)
+    yield Path(__file__).parent / "README.md", index_readme(COMPONENTS)
 
 
 def compiled(component: Any) -> str:
@@ -66,6 +75,31 @@ def compiled(component: Any) -> str:
         return path.read_text()
 
 
+_PULLED: Final = re.compile(
+    r"[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?/[a-z0-9._/-]+(:(?!latest$)\w[\w.-]*|(:\w[\w.-]*)?@sha256:[0-9a-f]{64})"
+)
+
+
+def write_for_others(folder: Path) -> None:
+    """Writes every component for people who have nothing but its YAML.
+
+    Raises:
+        SystemExit: The image is one that only this machine has, or one that may change.
+    """
+    if not _PULLED.fullmatch(IMAGE):
+        sys.exit(
+            f"error: ORBAX_BENCH_IMAGE: {IMAGE!r} is no image that others can pull; give "
+            "HOST/PROJECT/NAME@sha256:DIGEST, or the tag of a release, HOST/PROJECT/NAME:0.1.0"
+        )
+    for component in COMPONENTS:
+        path = folder / component.name.replace("-", "_") / "component.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(compiled(component))
+
+
 if __name__ == "__main__":
-    for derived, content in derived_files():
-        derived.write_text(content)
+    if sys.argv[1:]:
+        write_for_others(Path(sys.argv[1]))
+    else:
+        for derived, content in derived_files():
+            derived.write_text(content)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
 
 import docstring_parser
 
@@ -49,3 +51,58 @@ def component_readme(component: Any) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+_INDEX: Final = """\
+# Components
+
+Steps of a benchmark as components of Kubeflow Pipelines 2.17. Each folder has the component for
+Python, its compiled `component.yaml`, its interface in `README.md`, and tests.
+
+| component | |
+|---|---|
+{rows}
+
+## Their image
+
+All run in one image, which has what they import, so that nothing is installed at run time. Build
+and push it, and compile them in it, by digest:
+
+```sh
+python images/build.py cpu --tag HOST/PROJECT/orbax-bench:0.1.0 --push
+ORBAX_BENCH_IMAGE=HOST/PROJECT/orbax-bench:0.1.0 \\
+  python -m orbax_bench_components.compile dist/components
+```
+
+The first line prints the digest of what it has pushed; `HOST/PROJECT/orbax-bench@sha256:DIGEST` in
+its place is what nobody can replace. `dist/components/NAME/component.yaml` is for those who have
+nothing else. An image that only this machine has, or `latest`, is refused there.
+
+The `component.yaml` files beside the sources name `orbax-bench:0.1.0`, the tag that `python
+images/build.py` gives on this machine: they are for the local runners, and to see what changes. A
+cluster can pull no such image; set one on each task (`task.set_container_image(...)`), or take the
+files of `dist/components`. Pipelines of ours take it as the setting `image`.
+
+## Rules that they keep
+
+Those of the validators of kubeflow/pipelines-components, as of 23 July 2026, are a test,
+`tests/components/test_upstream_rules.py`: what is imported where a component is defined is the
+standard library and kfp alone; metadata in their order and not older than a year; a README that
+follows from the source; names in snake case; an image by tag or digest of a registry. Three things
+are others there: their images are of their own registry or plain Python, each component lies in a
+category, and has a file OWNERS with members of theirs ([a template](OWNERS.template)). Components
+that answer a question ({made}) are made from a table in `answers.py`, which imports the steps: for
+those a file of their own would be needed.
+"""
+
+
+def index_readme(components: Iterable[Any]) -> str:
+    """Returns the README of all components: what there is, and how their image is made."""
+    rows, made = [], []
+    for component in components:
+        name = component.name.replace("-", "_")
+        docs = docstring_parser.parse(component.python_func.__doc__ or "")
+        rows.append(f"| [{component.name}]({name}/README.md) | {docs.short_description} |")
+        if not (Path(__file__).parent / name / "component.py").exists():
+            made.append(component.name)
+    return _INDEX.replace("{rows}", "\n".join(rows)).replace("{made}", ", ".join(made))

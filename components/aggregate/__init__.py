@@ -1,3 +1,3 @@
 """The aggregate component."""
 
-from orbax_bench_components.aggregate.component import aggregate as aggregate
+from .component import aggregate as aggregate

@@ -1,3 +1,3 @@
 """The compare-baseline component."""
 
-from orbax_bench_components.compare_baseline.component import compare_baseline as compare_baseline
+from .component import compare_baseline as compare_baseline

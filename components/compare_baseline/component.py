@@ -1,8 +1,10 @@
 """Component that gives the verdict on a run."""
 
+import os
+
 from kfp import dsl
 
-from orbax_bench_components.image import IMAGE
+IMAGE = os.environ.get("ORBAX_BENCH_IMAGE", "orbax-bench:0.1.0")
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)

@@ -1,3 +1,3 @@
 """The enforce-verdict component."""
 
-from orbax_bench_components.enforce_verdict.component import enforce_verdict as enforce_verdict
+from .component import enforce_verdict as enforce_verdict

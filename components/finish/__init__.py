@@ -1,3 +1,3 @@
 """The finish component."""
 
-from orbax_bench_components.finish.component import finish as finish
+from .component import finish as finish

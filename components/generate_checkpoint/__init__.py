@@ -1,5 +1,5 @@
 """The generate-checkpoint component."""
 
-from orbax_bench_components.generate_checkpoint.component import (
+from .component import (
     generate_checkpoint as generate_checkpoint,
 )

@@ -1,10 +1,11 @@
 """Component that expands a suite into its sweep points."""
 
+import os
 from typing import List  # noqa: UP035 - kfp reads this spelling
 
 from kfp import dsl
 
-from orbax_bench_components.image import IMAGE
+IMAGE = os.environ.get("ORBAX_BENCH_IMAGE", "orbax-bench:0.1.0")
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)

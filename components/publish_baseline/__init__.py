@@ -1,3 +1,3 @@
 """The publish-baseline component."""
 
-from orbax_bench_components.publish_baseline.component import publish_baseline as publish_baseline
+from .component import publish_baseline as publish_baseline

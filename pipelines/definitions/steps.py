@@ -133,8 +133,8 @@ def add_steps(pipeline: "Pipeline", placement: Placement, given: Mapping[str, An
 
 
 def _add_slices(pipeline: "Pipeline", placement: Placement, given: Mapping[str, Any]) -> None:
+    from orbax_bench_components.choose_folder import choose_folder
     from orbax_bench_components.generate_checkpoint import generate_checkpoint
-    from orbax_bench_pipelines.definitions.own import choose_folder
 
     def folder(below: Any, **how: Any) -> Any:
         return placement.place(_step(choose_folder, {"output_directory": below, **how})).output

@@ -9,6 +9,7 @@ from tests.golden import made
 INPUTS: Final[dict[str, dict[str, Any]]] = {
     "aggregate": {"output_directory": "PLACE/plain"},
     "best": {"output_directory": "PLACE/plain", "goal": "", "peak_memory_bytes": 0},
+    "choose_folder": {"output_directory": "PLACE", "folder_per_run": True, "slice_name": "a"},
     "calibrate": {"runs": ["PLACE/paired"], "save": ""},
     "compare_baseline": {"output_directory": "PLACE/paired", "baseline": ""},
     "enforce_verdict": {"verdict": "PASS", "lacking": []},

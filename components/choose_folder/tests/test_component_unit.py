@@ -1,10 +1,12 @@
+"""The choose-folder component: the folder of a run, and of a slice."""
+
 import re
 
 import pytest
 
 pytest.importorskip("kfp")
 
-from orbax_bench_pipelines.definitions.own import choose_folder
+from orbax_bench_components.choose_folder import choose_folder
 
 choose = choose_folder.python_func
 

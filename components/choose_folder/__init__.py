@@ -1,0 +1,3 @@
+"""The choose-folder component."""
+
+from .component import choose_folder as choose_folder

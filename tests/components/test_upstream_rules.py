@@ -1,0 +1,133 @@
+"""Rules of the validators of kubeflow/pipelines-components, read at fab64a9 of 23 July 2026.
+
+Their scripts are `check_imports`, `validate_base_images`, `validate_metadata`, `generate_readme`
+and `compile_check`; metadata and READMEs are in `test_components`.
+"""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("kfp")
+
+from orbax_bench_components import compile as compiling
+from orbax_bench_components.image import IMAGE
+
+FOLDER = Path(compiling.__file__).parent
+DEFINED = sorted(FOLDER.glob("*/component.py"))
+ALLOWED = {"kfp", "pytest"}
+"""Modules that are no part of Python and may be imported at top level."""
+IMAGES = (re.compile(r"^ghcr\.io/kubeflow/.*$"), re.compile(r"^python:\d+\.\d+.*$"))
+"""What their list of base images allows."""
+THEIRS = "ghcr.io/kubeflow/pipelines-components-orbax-bench:v0.1.0"
+
+
+def imported(node):
+    """Yields the modules that a file imports as it is loaded, by their rule.
+
+    Relative imports do not count, nor does what is inside of functions and classes.
+    """
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and child.level == 0:
+            yield child.module.partition(".")[0]
+        else:
+            yield from imported(child)
+
+
+def others(text):
+    return set(imported(ast.parse(text))) - set(sys.stdlib_module_names) - ALLOWED
+
+
+@pytest.mark.parametrize("file", DEFINED, ids=lambda file: file.parent.name)
+def test_where_a_component_is_defined_python_and_kfp_alone_are_imported(file):
+    assert others(file.read_text()) == set()
+    assert others((file.parent / "__init__.py").read_text()) == set()
+
+
+def test_the_rule_finds_what_theirs_finds():
+    assert others("import orbax_bench_core.steps\nfrom numpy import array") == {
+        "orbax_bench_core",
+        "numpy",
+    }
+    assert others("if True:\n    import jax") == {"jax"}
+    assert others("def f():\n    import jax\nfrom . import x\nimport os.path, kfp.dsl") == set()
+
+
+@pytest.mark.parametrize("file", DEFINED, ids=lambda file: file.parent.name)
+def test_a_component_is_loaded_by_its_path_as_their_compile_check_does(file, tmp_path):
+    code = (
+        "import importlib.util, sys\n"
+        f"spec = importlib.util.spec_from_file_location('asset', {str(file)!r})\n"
+        "module = importlib.util.module_from_spec(spec)\n"
+        "spec.loader.exec_module(module)\n"
+        f"component = getattr(module, {file.parent.name!r})\n"
+        "from kfp import compiler\n"
+        "compiler.Compiler().compile(component, sys.argv[1])\n"
+        "print(component.component_spec.implementation.container.image)\n"
+        "print(*{'orbax_bench_core', 'orbax_bench_components', 'jax'} & sys.modules.keys())\n"
+    )
+    environment = os.environ | {"ORBAX_BENCH_IMAGE": THEIRS}
+    command = [sys.executable, "-c", code, str(tmp_path / "component.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    image, ours = done.stdout.splitlines()
+    assert image == THEIRS
+    assert any(pattern.match(image) for pattern in IMAGES)
+    assert ours == ""
+
+
+@pytest.mark.parametrize("component", compiling.COMPONENTS, ids=lambda component: component.name)
+def test_every_component_names_the_same_image(component):
+    assert component.component_spec.implementation.container.image == IMAGE
+
+
+def test_folders_are_named_as_their_components():
+    names = {component.name.replace("-", "_") for component in compiling.COMPONENTS}
+    assert {file.parent.name for file in FOLDER.glob("*/component.yaml")} == names
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in names)
+
+
+def written(tmp_path, image):
+    command = [sys.executable, "-m", "orbax_bench_components.compile", str(tmp_path / "out")]
+    environment = os.environ | {"ORBAX_BENCH_IMAGE": image}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.mark.parametrize(
+    "image", ["europe-docker.pkg.dev/p/bench/orbax-bench@sha256:" + "0" * 64, THEIRS]
+)
+def test_components_for_others_name_an_image_that_they_can_pull(tmp_path, image):
+    done = written(tmp_path, image)
+    assert done.returncode == 0, done.stderr
+    files = list((tmp_path / "out").glob("*/component.yaml"))
+    assert len(files) == len(compiling.COMPONENTS)
+    for file in files:
+        executors = yaml.safe_load(file.read_text())["deploymentSpec"]["executors"]
+        assert [each["container"]["image"] for each in executors.values()] == [image]
+
+
+@pytest.mark.parametrize("image", ["orbax-bench:0.1.0", "ghcr.io/me/orbax-bench:latest", "a/b"])
+def test_an_image_that_others_cannot_pull_is_refused(tmp_path, image):
+    done = written(tmp_path, image)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: ORBAX_BENCH_IMAGE: {image!r} is no image that others")
+    assert not (tmp_path / "out").exists()
+
+
+def test_lines_of_readmes_are_as_their_linter_wants():
+    """`.markdownlint.json` there: lines of 300 characters, headings of 120; tables are free."""
+    for file in [FOLDER / "README.md", *FOLDER.glob("*/README.md")]:
+        lines = file.read_text().splitlines()
+        assert lines[0].startswith("# ")
+        long = [line for line in lines if len(line) > 300 and not line.startswith("|")]
+        assert long == [], file
