@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from orbax_bench_core.cli.arguments import results_console
+from orbax_bench_core.cli.results import results_console
 from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
