@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from orbax_bench_core.cli.results import results_console
 from orbax_bench_core.exit_codes import exit_code
-
-if TYPE_CHECKING:
-    from orbax_bench_core.steps import Kept
 
 _AGE: Final = re.compile(r"(?P<number>\d{1,6})(?P<unit>[hdw])")
 _HOURS: Final = {"h": 1, "d": 24, "w": 168}
@@ -65,18 +61,18 @@ def prune(
     Exit codes: 0; 1 something could not be read or removed, which is named and stays; 2 a place
     holds nothing of ours.
     """
-    from orbax_bench_core.steps import find_old, remove_old
+    from orbax_bench_core.steps import Pruning
 
-    age = _age(keep)
-    found = find_old(places, keep=age, keep_last=keep_last, spared=spared or ())
-    outcomes = list(remove_old(found, places)) if delete else [(each, "") for each in found.old]
+    found = Pruning.of(places, keep=_age(keep), keep_last=keep_last, spared=spared or ())
+    outcomes = list(found.remove()) if delete else [(each, "") for each in found.old]
+    gone = [each for each, why in outcomes if not why]
     failed = [(each, why) for each, why in outcomes if why]
     if as_json:
         said = {
             "deleted": delete,
-            "old": [_fields(each) for each, why in outcomes if not why],
-            "failed": [{**_fields(each), "why": why} for each, why in failed],
-            "in_use": [_fields(each) for each in found.in_use],
+            "old": [each.fields for each in gone],
+            "failed": [{**each.fields, "why": why} for each, why in failed],
+            "in_use": [each.fields for each in found.in_use],
             "recent": found.recent,
             "unread": list(found.unread),
         }
@@ -84,9 +80,9 @@ def prune(
     else:
         console = results_console()
         lines = [
-            *(_line("removed" if delete else "old", each) for each, why in outcomes if not why),
-            *(f"{_line('in use', each)}: {each.why}" for each in found.in_use),
-            _sum(outcomes, found.recent, delete=delete),
+            *(f"{'removed' if delete else 'old'} {each}" for each in gone),
+            *(f"in use {each}: {each.why}" for each in found.in_use),
+            _sum(len(gone), sum(each.size or 0 for each in gone), found.recent, delete=delete),
         ]
         for line in lines:
             console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -112,18 +108,7 @@ def _age(text: str) -> datetime.timedelta:
     return age
 
 
-def _fields(each: Kept) -> dict[str, Any]:
-    return {**dataclasses.asdict(each), "began_at": each.began_at.isoformat()}
-
-
-def _line(word: str, each: Kept) -> str:
-    size = "" if each.size is None else f", {each.size / _MEBI:,.1f} MiB"
-    return f"{word} {each.what} {each.place} ({each.suite}, {each.began_at:%Y-%m-%d}{size})"
-
-
-def _sum(outcomes: list[tuple[Kept, str]], recent: int, *, delete: bool) -> str:
-    gone = [each for each, why in outcomes if not why]
-    size = sum(each.size or 0 for each in gone) / _MEBI
+def _sum(count: int, size: int, recent: int, *, delete: bool) -> str:
     said = "removed" if delete else "would be removed"
-    more = "" if delete or not gone else "; nothing is removed without --delete"
-    return f"{len(gone)} {said}, {size:,.1f} MiB; {recent} are recent{more}"
+    more = "" if delete or not count else "; nothing is removed without --delete"
+    return f"{count} {said}, {size / _MEBI:,.1f} MiB; {recent} are recent{more}"

@@ -36,10 +36,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.point import PointFailed as PointFailed
     from orbax_bench_core.steps.point import point_hosts as point_hosts
     from orbax_bench_core.steps.point import run_batch as run_batch
-    from orbax_bench_core.steps.pruning import Kept as Kept
     from orbax_bench_core.steps.pruning import Pruning as Pruning
-    from orbax_bench_core.steps.pruning import find_old as find_old
-    from orbax_bench_core.steps.pruning import remove_old as remove_old
     from orbax_bench_core.steps.recovering import Drills as Drills
     from orbax_bench_core.steps.recovering import recovery as recovery
     from orbax_bench_core.steps.reporting import answer_of as answer_of
@@ -63,7 +60,7 @@ _NAMES: Final = {
     "steps.notifiers": "Notifiers",
     "steps.planning": "MOST_STEPS batches plan",
     "steps.point": "ENDED PointFailed SAID point_hosts run_batch",
-    "steps.pruning": "Kept Pruning find_old remove_old",
+    "steps.pruning": "Pruning",
     "steps.recovering": "Drills recovery",
     "steps.reporting": "answer_of limits_of publish",
     "steps.soaking": "SoakGoal Soaking soak",

@@ -8,7 +8,7 @@ import dataclasses
 import datetime
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from orbax_bench_core.baselines import Registry, in_use, remove_capture
 from orbax_bench_core.errors import UserError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
 _DESCRIPTION: Final = "run.json"
+_MEBI: Final = 2**20
 _ACCEPTED: Final = "give folders of run directories, or registries of baselines"
 
 
@@ -48,6 +49,15 @@ class Kept:
     why: str = ""
     size: int | None = None
 
+    def __str__(self) -> str:
+        size = "" if self.size is None else f", {self.size / _MEBI:,.1f} MiB"
+        return f"{self.what} {self.place} ({self.suite}, {self.began_at:%Y-%m-%d}{size})"
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All of it, as JSON has it."""
+        return {**dataclasses.asdict(self), "began_at": self.began_at.isoformat()}
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Pruning:
@@ -58,101 +68,104 @@ class Pruning:
         in_use: What stays for a reason that is said.
         recent: How many others stay: they are young, or among the newest of their suite.
         unread: What could not be read, a line each; all of it stays.
+        places: Where it was looked for.
     """
 
     old: tuple[Kept, ...]
     in_use: tuple[Kept, ...]
     recent: int
     unread: tuple[str, ...]
+    places: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        places: Sequence[str],
+        *,
+        keep: datetime.timedelta,
+        keep_last: int,
+        spared: Sequence[str] = (),
+    ) -> Self:
+        """Returns what is older than a time, not among the newest of its suite, and not in use.
 
-def find_old(
-    places: Sequence[str],
-    *,
-    keep: datetime.timedelta,
-    keep_last: int,
-    spared: Iterable[str] = (),
-    now: datetime.datetime | None = None,
-) -> Pruning:
-    """Returns what is older than a time, is not among the newest of its suite, and is not in use.
+        In use are run directories that a process measures into; run directories and captures that a
+        run which stays was compared with, as its lineage says; and captures that are the baseline
+        of a point, or were before the last promotion.
 
-    In use are run directories that a process measures into; run directories and captures that a run
-    which stays was compared with, as its lineage says; and captures that are the baseline of a
-    point, or were before the last promotion.
+        Args:
+            places: Folders of run directories, up to two levels deep, and registries of baselines.
+            keep: Age below which everything stays.
+            keep_last: How many of the newest runs of each suite stay, whatever their age; of the
+                captures of each suite in a registry as many.
+            spared: Run directories, captures, or folders of them that stay in any case.
 
-    Args:
-        places: Folders of run directories, up to two levels deep, and registries of baselines.
-        keep: Age below which everything stays.
-        keep_last: How many of the newest runs of each suite stay, whatever their age; of the
-            captures of each suite in a registry as many.
-        spared: Run directories, captures, or folders of them that stay in any case.
-        now: The time; None for that of the clock.
-
-    Raises:
-        UserError: A place does not exist, or holds nothing of ours.
-    """
-    unread: list[str] = []
-    listed = [(given, *_listed(given, unread)) for given in places]
-    runs = _each_once(run for _, found, _ in listed for run in found)
-    states = [state for _, _, found in listed for state in found]
-    registries = [registry for given in places if (registry := Registry(given)).exists()]
-    captures = [each for registry in registries for each in _captures(registry)]
-    for given, found, states_there in listed:
-        if not (found or states_there or Registry(given).exists()):
-            raise UserError(f"{given} holds neither runs nor captures: {_ACCEPTED}")
-    since = (now or datetime.datetime.now(datetime.UTC)) - keep
-    old_runs = _beyond(runs, since, keep_last)
-    old_captures = _beyond(captures, since, keep_last)
-    staying = [run for run in runs if run not in old_runs]
-    compared = _compared(staying, unread)
-    held = {reference: why for registry in registries for reference, why in in_use(registry)}
-    reasons: list[Callable[[Kept], str]] = [
-        lambda each: _spared(each.place, spared),
-        lambda each: held.get(each.place, ""),
-        lambda each: _busy(each.place) if each.what == "run" else "",
-    ]
-    judged = [
-        dataclasses.replace(each, why=next(filter(None, (reason(each) for reason in reasons)), ""))
-        for each in [*old_runs, *old_captures]
-    ]
-    # What stays may have been compared with something else that is as old, and so on.
-    changed = True
-    while changed:
-        stays = [each for each in judged if each.why and each.what == "run"]
-        compared |= _compared(stays, unread)
-        after = [
-            each if each.why else dataclasses.replace(each, why=_used(each.place, compared))
-            for each in judged
+        Raises:
+            UserError: A place does not exist, or holds nothing of ours.
+        """
+        unread: list[str] = []
+        listed = [(given, *_listed(given, unread)) for given in places]
+        runs = _each_once(run for _, found, _ in listed for run in found)
+        states = [state for _, _, found in listed for state in found]
+        registries = [registry for given in places if (registry := Registry(given)).exists()]
+        captured = [_captures(registry) for registry in registries]
+        for given, found, states_there in listed:
+            if not (found or states_there or Registry(given).exists()):
+                raise UserError(f"{given} holds neither runs nor captures: {_ACCEPTED}")
+        since = datetime.datetime.now(datetime.UTC) - keep
+        old_runs = _beyond(runs, since, keep_last)
+        old_captures = [each for kept in captured for each in _beyond(kept, since, keep_last)]
+        staying = [run for run in runs if run not in old_runs]
+        compared = _compared(staying, unread)
+        held = {reference: why for registry in registries for reference, why in in_use(registry)}
+        reasons: list[Callable[[Kept], str]] = [
+            lambda each: _spared(each.place, spared),
+            lambda each: held.get(each.place, ""),
+            lambda each: _busy(each.place) if each.what == "run" else "",
         ]
-        changed, judged = after != judged, after
-    suites = {run.suite for run in [*staying, *(each for each in judged if each.why)]}
-    judged += [each for each in states if each.began_at < since and each.suite not in suites]
-    return Pruning(
-        old=tuple(sorted((_sized(each) for each in judged if not each.why), key=_age)),
-        in_use=tuple(sorted((each for each in judged if each.why), key=_age)),
-        recent=len(runs) + len(captures) + len(states) - len(judged),
-        unread=tuple(dict.fromkeys(unread)),
-    )
+        judged = [
+            dataclasses.replace(
+                each, why=next(filter(None, (reason(each) for reason in reasons)), "")
+            )
+            for each in [*old_runs, *old_captures]
+        ]
+        # What stays may have been compared with something else that is as old, and so on.
+        changed = True
+        while changed:
+            stays = [each for each in judged if each.why and each.what == "run"]
+            compared |= _compared(stays, unread)
+            after = [
+                each if each.why else dataclasses.replace(each, why=_used(each.place, compared))
+                for each in judged
+            ]
+            changed, judged = after != judged, after
+        suites = {run.suite for run in [*staying, *(each for each in judged if each.why)]}
+        judged += [each for each in states if each.began_at < since and each.suite not in suites]
+        return cls(
+            old=tuple(sorted((_sized(each) for each in judged if not each.why), key=_age)),
+            in_use=tuple(sorted((each for each in judged if each.why), key=_age)),
+            recent=len(runs) + sum(map(len, captured)) + len(states) - len(judged),
+            unread=tuple(dict.fromkeys(unread)),
+            places=tuple(places),
+        )
 
+    def remove(self) -> Iterator[tuple[Kept, str]]:
+        """Removes what is to go, and yields each with what kept it; empty where it is gone.
 
-def remove_old(found: Pruning, places: Sequence[str]) -> Iterator[tuple[Kept, str]]:
-    """Removes what is to go, and yields each with what kept it from going; empty where it is gone.
-
-    A run directory loses its description last, so that one which is removed in part is found again.
-    """
-    for each in found.old:
-        why = ""
-        try:
-            with answered(each.place):
-                why = _remove(each)
-        except OSError as error:
-            why = error.strerror or str(error)
-        yield each, why
-    for given in places:
-        folder = place(checked_path(given))
-        if has_site(folder):
-            with contextlib.suppress(OSError, UserError):
-                renew_site(folder)
+        A run directory loses its description last: one that is removed in part is found again.
+        """
+        for each in self.old:
+            why = ""
+            try:
+                with answered(each.place):
+                    why = _remove(each)
+            except OSError as error:
+                why = error.strerror or str(error)
+            yield each, why
+        for given in self.places:
+            folder = place(checked_path(given))
+            if has_site(folder):
+                with contextlib.suppress(OSError, UserError):
+                    renew_site(folder)
 
 
 def _remove(each: Kept) -> str:
@@ -259,7 +272,7 @@ def _used(path: str, compared: Mapping[str, str]) -> str:
     return ""
 
 
-def _spared(path: str, spared: Iterable[str]) -> str:
+def _spared(path: str, spared: Sequence[str]) -> str:
     own = _way(path)
     named = (each for each in spared if own == _way(each) or own.startswith(f"{_way(each)}/"))
     return next((f"--except {each}" for each in named), "")
