@@ -56,11 +56,12 @@ def calibrate(
     """Measure this machine's noise and its false-alarm rate.
 
     Of runs whose arms are the same (`orbax-bench ab --aa`) it counts how often the gate said
-    REGRESSION, which it may in 1 % of them. Of all runs it takes the noise passport: how much
+    REGRESSION, which it may in 2.5 % of them. Of all runs it takes the noise passport: how much
     operations of one kind of storage and size differ from one to the next, which tells how long a
     comparison will take; by how much worker processes differ, and by how much the ratio of two
-    options does from worker to worker, with 95 % intervals. With a suite it measures first, at no
-    tolerance, and says which bounds that bought.
+    options does from worker to worker, with 95 % intervals. A table of power says how likely each
+    verdict is at this noise, by the true slow-down, under the rules of these runs. With a suite it
+    measures first, at no tolerance, and says which bounds that bought.
 
     orbax-bench calibrate --suite suite.yaml -o aa --minutes 10
 
@@ -102,6 +103,7 @@ def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
         plain = {
             "tests": [test.model_dump(mode="json") for test in found.tests],
             "passport": found.passport.model_dump(mode="json"),
+            "power": found.power,
             "left_out": found.left_out,
         }
         print(json.dumps(plain, indent=2))

@@ -13,7 +13,7 @@ from orbax_bench_core.gate.judge import Judged, false_discovery, judge, primary_
 from orbax_bench_core.gate.location import holm_levels
 from orbax_bench_core.gate.noise import NORMAL_MAD
 from orbax_bench_core.gate.plan import plan_operations
-from orbax_bench_core.gate.power import detectable
+from orbax_bench_core.gate.power import Chances, chances_of, detectable
 from orbax_bench_core.gate.unpaired import arrangements, decide_unpaired, run_log_ratio
 from orbax_bench_core.gate.verdict import (
     Endpoint,
@@ -27,6 +27,7 @@ from orbax_bench_core.gate.verdict import (
 
 __all__ = [
     "NORMAL_MAD",
+    "Chances",
     "Decision",
     "Doubt",
     "Endpoint",
@@ -39,6 +40,7 @@ __all__ = [
     "Verdict",
     "Word",
     "arrangements",
+    "chances_of",
     "decide",
     "decide_unpaired",
     "detectable",

@@ -66,6 +66,24 @@ found in 8 or 9 of 10 cases is found hardly less often (see `perf.gate`)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Chances:
+    """Chances of each word for one primary operation by its time.
+
+    Attributes:
+        regression: Chance of REGRESSION.
+        passes: Chance of PASS.
+    """
+
+    regression: float
+    passes: float
+
+    @property
+    def open(self) -> float:
+        """Chance of INCONCLUSIVE."""
+        return max(0.0, 1.0 - self.regression - self.passes)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Boundaries:
     """For each path and look, the log ratio from which on, or up to which, a verdict is given.
 
@@ -87,6 +105,15 @@ class Boundaries:
         """Returns the share of paths that have a verdict by each look."""
         ends = (log_ratio > self.regression) | (log_ratio < self.passes)
         return tuple(np.maximum.accumulate(ends, axis=1).mean(axis=0).tolist())
+
+    def chances(self, log_ratio: float) -> Chances:
+        """Returns the shares of paths that end in each word; the first verdict ends a path."""
+        slow, fast = log_ratio > self.regression, log_ratio < self.passes
+        by, never = np.arange(slow.shape[1]), slow.shape[1]
+        first_slow = np.where(slow, by, never).min(axis=1)
+        first_fast = np.where(fast, by, never).min(axis=1)
+        regression = float(((first_slow < never) & (first_slow <= first_fast)).mean())
+        return Chances(regression=regression, passes=float((first_fast < first_slow).mean()))
 
 
 def detectable(
@@ -141,6 +168,14 @@ def detectable_at(
     if looks > 1:
         ends = np.quantile(ends, list(powers), method="higher")
     return tuple(map(math.expm1, ends.tolist()))
+
+
+def chances_of(
+    sigma: float, rule: GateRule, slow_downs: Sequence[float], *, per_life: int = 1
+) -> tuple[Chances, ...]:
+    """Returns the chances of each word for each of several true slow-downs, at one noise."""
+    found = boundaries(sigma, rule, per_life=per_life)
+    return tuple(found.chances(math.log1p(slow_down)) for slow_down in slow_downs)
 
 
 def boundaries(

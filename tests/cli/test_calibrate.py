@@ -40,6 +40,23 @@ def test_json_has_every_test_and_the_passport(calibrate, make_paired_run):
     assert found["passport"]["noise"][0]["operation"] == "save"
 
 
+def test_the_power_at_the_noise_of_the_suite_is_a_table(calibrate, make_paired_run):
+    place = make_paired_run(0).root
+    found = json.loads(calibrate(place, "--json").out)
+    power = {row["slow_down"]: row for row in found["power"]}
+    assert list(power) == [0.0, 0.05, 0.1, 0.2, 0.5]
+    words = ("REGRESSION", "PASS", "INCONCLUSIVE")
+    for row in power.values():
+        assert sum(row[word] for word in words) == pytest.approx(1.0)
+    assert power[0.0]["REGRESSION"] <= 0.01
+    assert power[0.5]["PASS"] == 0.0
+    text = calibrate(place).out
+    assert "REGRESSION / PASS / INCONCLUSIVE in percent of comparisons of up to 60" in text
+    cells = [f"{100 * row['REGRESSION']:.0f} / " for row in power.values()]
+    (line,) = [line for line in text.splitlines() if line.count(" / ") == 2 * len(power)]
+    assert [cell for cell in cells if cell in line] == cells
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

@@ -7,7 +7,7 @@ import collections
 import dataclasses
 import io
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from orbax_bench_core.analysis.noise.measure import expected_bound, from_records
 from orbax_bench_core.analysis.noise.passport import Component, Noise, Passport
@@ -32,7 +32,7 @@ from orbax_bench_core.document import (
     seconds,
 )
 from orbax_bench_core.files import ResultModel
-from orbax_bench_core.gate import Word, together
+from orbax_bench_core.gate import Chances, Word, together
 from orbax_bench_core.records import PairedTimes, Record, repeats_of
 from orbax_bench_core.sweep import Pair
 
@@ -48,7 +48,8 @@ class AaTest(ResultModel):
         place: Where it is.
         point: Name of the point; of all of them where the suite is one family.
         word: What the gate said.
-        alpha: Probability of a REGRESSION that it may have.
+        alpha: Level of the test at no tolerance.
+        bound: Probability of a REGRESSION that it may have, by times, stalls or failures.
         operations: Operations per arm that it looked at, of the primary one with most.
         ratio: Largest ratio of a primary operation.
         p_value: Probability of arms as far apart as these, either way, when they are the same: the
@@ -61,6 +62,7 @@ class AaTest(ResultModel):
     point: str
     word: Word
     alpha: float
+    bound: float
     operations: int
     ratio: float | None
     p_value: float | None = None
@@ -133,6 +135,7 @@ def _test(
         point=name,
         word=together([verdict.word for verdict in verdicts]),
         alpha=run.gate.alpha,
+        bound=run.gate.false_alarms,
         operations=max(verdict.operations for verdict in primary),
         ratio=max(ratios, default=None),
         p_value=p_value,
@@ -205,13 +208,20 @@ _DETECTABLE_AT: Final = (10, 60)
 
 _LOG_WIDTH: Final = 160
 
+SLOW_DOWNS: Final = (0.0, 0.05, 0.1, 0.2, 0.5)
+"""True slow-downs of the table of power."""
+
 
 def calibration_document(
-    tests: Sequence[AaTest], passport: Passport, left_out: Sequence[str] = ()
+    tests: Sequence[AaTest],
+    passport: Passport,
+    left_out: Sequence[str] = (),
+    gate: GateConfig | None = None,
 ) -> Document:
-    """Returns how often identical arms were told apart, then how noisy operations are.
+    """Returns how often identical arms were told apart, how noisy operations are, and the power.
 
-    `left_out` are files among the records that are no records of their run, a line each.
+    `left_out` are files among the records that are no records of their run, a line each; `gate` has
+    the rules of the runs.
     """
     strays = (Paragraph(Span(line), mark=Span("left out:", "bad")) for line in left_out)
     return Document(
@@ -220,6 +230,7 @@ def calibration_document(
             *aa_elements(tests),
             BLANK,
             passport_table(passport),
+            *power_elements(passport, gate or GateConfig()),
             BLANK,
             *component_elements(passport),
             *strays,
@@ -235,12 +246,12 @@ def aa_elements(tests: Sequence[AaTest]) -> tuple[Element, ...]:
         missing = "no A/A tests: make some with `orbax-bench ab SUITE --output-directory DIR --aa`"
         return (Paragraph(missing),)
     elements: list[Element] = []
-    by_alpha: dict[float, list[AaTest]] = collections.defaultdict(list)
+    by_bound: dict[float, list[AaTest]] = collections.defaultdict(list)
     for test in tests:
-        by_alpha[test.alpha].append(test)
-    for alpha, same in sorted(by_alpha.items()):
+        by_bound[test.bound].append(test)
+    for bound, same in sorted(by_bound.items()):
         rejected = [test for test in same if test.word == "REGRESSION"]
-        rate = reject_rate(len(same), len(rejected), alpha)
+        rate = reject_rate(len(same), len(rejected), bound)
         elements.append(Paragraph(Span(rate.statement, _role(rate.calibrated))))
         if rate.low is not None and rate.high is not None:
             interval = f"95 % interval of the rate: {rate.low:.1%} to {rate.high:.1%}"
@@ -320,6 +331,57 @@ def passport_table(passport: Passport) -> Table:
     )
 
 
+def chances_at(noise: Noise, gate: GateConfig) -> dict[float, Chances]:
+    """Returns the chances of each word for the true slow-downs of the table of power."""
+    from orbax_bench_core.gate import chances_of
+
+    found = chances_of(noise.sigma, gate.rule(noise.operation), SLOW_DOWNS)
+    return dict(zip(SLOW_DOWNS, found, strict=True))
+
+
+def power_elements(passport: Passport, gate: GateConfig) -> tuple[Element, ...]:
+    """Returns how likely each word is at the noise that was measured, by the true slow-down."""
+    if not passport.noise:
+        return ()
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for noise in passport.noise:
+        cells = [_chances(found) for found in chances_at(noise, gate).values()]
+        row = Row((Span(noise.operation), *cells))
+        groups.setdefault((noise.storage, place(noise), size(noise)), []).append(row)
+    last = gate.looks[-1]
+    return (
+        BLANK,
+        Paragraph(
+            f"Power: REGRESSION / PASS / INCONCLUSIVE in percent of comparisons of up to {last} "
+            "operations per arm, if the candidate takes so much longer"
+        ),
+        Table(
+            (
+                Column("operation"),
+                *(Column(f"+{100 * slow_down:.0f} %", "number") for slow_down in SLOW_DOWNS),
+            ),
+            groups=tuple(
+                Group(Span(", ".join(keys), strong=True), tuple(rows), keys=tuple(map(Span, keys)))
+                for keys, rows in groups.items()
+            ),
+            keys=("storage", "machine", "checkpoint"),
+        ),
+        Paragraph(
+            f"By the time of one primary operation, tolerance {100 * gate.tolerance:.3g} % and "
+            f"margin {100 * gate.margin:.3g} %, from the noise above; arms that share their "
+            "processes, without stalls and failures. One of three primary operations that alone is "
+            "slower is found less often.",
+            "dim",
+        ),
+    )
+
+
+def _chances(found: Chances) -> str:
+    """Returns chances in percent that add up to 100."""
+    regression, passes = round(100 * found.regression), round(100 * found.passes)
+    return f"{regression} / {passes} / {max(0, 100 - regression - passes)}"
+
+
 def size(noise: Noise) -> str:
     """Returns the sizes of an entry, such as `64 MiB to 256 MiB`."""
     if noise.size == 0:
@@ -340,6 +402,26 @@ class Calibration:
     passport: Passport  # how noisy operations are there
     # files among the records that are no records of their run, a line each
     left_out: tuple[str, ...] = ()
+    gate: GateConfig = dataclasses.field(default_factory=GateConfig)  # rules of the runs
+
+    @property
+    def power(self) -> list[dict[str, Any]]:
+        """Chances of each word by operation and true slow-down, at the noise of the passport."""
+        return [
+            {
+                "operation": noise.operation,
+                "storage": noise.storage,
+                "cpu": noise.cpu,
+                "size": noise.size,
+                "sigma": noise.sigma,
+                "slow_down": slow_down,
+                "REGRESSION": found.regression,
+                "PASS": found.passes,
+                "INCONCLUSIVE": found.open,
+            }
+            for noise in self.passport.noise
+            for slow_down, found in chances_at(noise, self.gate).items()
+        ]
 
     @property
     def rejected(self) -> int:
@@ -356,7 +438,7 @@ class Calibration:
 
     def show(self, console: Console) -> None:
         """Prints everything."""
-        document = calibration_document(self.tests, self.passport, self.left_out)
+        document = calibration_document(self.tests, self.passport, self.left_out, self.gate)
         print_document(document, console)
 
 
@@ -364,12 +446,20 @@ def calibration_of(places: Sequence[str]) -> Calibration:
     """Reads A/A runs, and others for their noise."""
     tests, records = [], []
     left_out: list[str] = []
+    gates: dict[str, GateConfig] = {}
     for run in find_runs([place for place in places if place]):
         pairs = list(run.read())
         tests += aa_tests(run, pairs)
         records += [record for pair in pairs for record in pair]
         left_out += run.left_out
-    return Calibration(tests=tuple(tests), passport=from_records(records), left_out=tuple(left_out))
+        gates[run.gate.fingerprint] = run.gate
+    return Calibration(
+        tests=tuple(tests),
+        passport=from_records(records),
+        left_out=tuple(left_out),
+        # Runs of several suites have no rules in common but the default ones.
+        gate=next(iter(gates.values())) if len(gates) == 1 else GateConfig(),
+    )
 
 
 def _role(calibrated: bool | None) -> Role:

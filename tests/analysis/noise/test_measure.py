@@ -223,7 +223,8 @@ def tests_of():
 
 def test_identical_arms_are_a_test(tests_of, make_paired_run):
     (test,) = tests_of(make_paired_run(0))
-    assert (test.run_id, test.word, test.alpha, test.operations) == ("run000", "PASS", 0.01, 10)
+    assert (test.run_id, test.word, test.operations) == ("run000", "PASS", 10)
+    assert (test.alpha, test.bound) == (0.01, 0.025)
     assert test.ratio == pytest.approx(1.0, abs=0.05)
 
 
@@ -298,6 +299,7 @@ def aa(word="PASS", alpha=0.01):
         point="p[a=1]",
         word=word,
         alpha=alpha,
+        bound=alpha,
         operations=20,
         ratio=1.0,
     )
