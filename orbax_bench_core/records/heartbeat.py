@@ -53,7 +53,7 @@ class Heartbeat(ResultModel):
 
     @classmethod
     def all_of(cls, run: RunDirectory) -> list[Self]:
-        """Returns the last sign of each part of a run, the newest first; torn files are left out."""
+        """Returns the last sign of each part of a run, the newest first, without torn files."""
         found = []
         for path in matching(run.root, f"{_FOLDER}/*.json"):
             try:
