@@ -91,7 +91,7 @@ def history(
     machine does not, and flags each change with the versions and commits before and after it. A
     flag is a question: the command that asks it, in a paired comparison of both sides, stands
     beside it. Pin the reference: an environment with exact versions. Of other runs it shows
-    seconds.
+    seconds. Of a folder with a morning page, what that has read of finished runs is not read again.
 
     orbax-bench history nightly --html history.html
 
@@ -103,13 +103,17 @@ def history(
     from orbax_bench_core.analysis.history import history as build
     from orbax_bench_core.baselines import find_runs, registry_path
     from orbax_bench_core.errors import UserError
+    from orbax_bench_core.exports.site import Cards
 
     if not LEAST <= significance <= MOST:
         raise UserError(f"--significance: give a number from {LEAST:g} to {MOST:g}")
     target = None if html is None else registry_path(html)
     left_out: list[str] = []
     found = build(
-        find_runs(places, left_out=left_out), significance=significance, left_out=left_out
+        find_runs(places, left_out=left_out),
+        significance=significance,
+        left_out=left_out,
+        read=Cards.beside(places).measured,
     )
     document = history_document(found, every=every)
     write_page(document, target)

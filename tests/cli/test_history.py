@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
 
 import pytest
 
+from orbax_bench_core.steps import publish
 from tests.support.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
 
 
@@ -34,6 +36,22 @@ def test_json_has_every_run(history, make_nightly):
     make_nightly([1.0, 1.0, 1.0])
     found = json.loads(history(".", "--json").out)
     assert [run["run_id"] for run in found["series"][0]["runs"]] == ["run000", "run001", "run002"]
+
+
+def test_what_a_morning_page_has_read_is_not_read_again(history, orbax_bench, make_nightly):
+    runs = make_nightly([1.0, 1.0, 1.0])
+    for run in runs:
+        publish(run)
+    before = history(".", "--json").out
+    orbax_bench("site", ".")
+    for run in runs:
+        shutil.rmtree(run.root / "records")
+    for given in (".", "./*"):
+        assert json.loads(history(given, "--json").out)["series"] == json.loads(before)["series"]
+    tables = runs[0].root / "metrics.json"
+    tables.write_text(tables.read_text() + " ")
+    again = json.loads(history(".", "--json").out)
+    assert len(again["series"][0]["runs"]) == 2, "its tables have changed, and its records are gone"
 
 
 def test_a_run_that_keeps_no_verdict_is_judged_as_compare_does(

@@ -1,6 +1,6 @@
 """Morning page of past runs: latest verdict of each suite, trends, every run, at one address."""
 
-from orbax_bench_core.exports.site.gathering import gather
+from orbax_bench_core.exports.site.gathering import Cards, gather
 from orbax_bench_core.exports.site.view import (
     PAGE,
     has_site,
@@ -11,6 +11,7 @@ from orbax_bench_core.exports.site.view import (
 
 __all__ = [
     "PAGE",
+    "Cards",
     "gather",
     "has_site",
     "renew_site",

@@ -9,12 +9,13 @@ import collections
 import contextlib
 import dataclasses
 import datetime
+import glob
 import gzip
 import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
 
 from orbax_bench_core.analysis import async_study, recovery, soak
 from orbax_bench_core.analysis.best import best_line, read_best
@@ -216,6 +217,16 @@ class Cards:
         self._folder = folder
         self._known = {} if folder is None else _read(folder / CARDS)
         self._used: dict[str, _Card] = {}
+
+    @classmethod
+    def beside(cls, places: Iterable[str]) -> Self:
+        """Returns the cards of the pages of some folders, or of patterns of what is in them."""
+        cards = cls(None)
+        for given in places:
+            folder = given.removesuffix("/*")
+            if folder and not glob.has_magic(folder):
+                cards._known |= _read(place(folder) / CARDS)
+        return cards
 
     def measured(self, run: FoundRun) -> Sequence[PastOperation]:
         """Returns what the records of a run say, from its card where that still holds."""
