@@ -29,7 +29,7 @@ DEFAULT_PRIMARY: Final = ("save_blocking", "save", "load")
 _BLOCKS_OF_LIVES: Final = {1: (5, 10, 20, 30), 2: (4, 6, 10, 15)}
 _BLOCKS_OF_LONG_LIVES: Final = (4, 6, 8, 12)
 """Blocks of lives at the default looks. Four are the fewest whose orders, 6 to the 4th, make the
-level of the first look possible."""
+level of the first look possible for one of three primary operations, a quarter of 1 % over 3."""
 
 _STALL_FACTOR: Final = (5, 3)
 """Stalls are rarer than times are noisy: their last look is at 5/3 of the last one of the times."""
@@ -140,6 +140,8 @@ class GateConfig(GateRule):
         lives: Whether every slot of a block is a worker process of its own: `auto` where the arms
             cannot share one worker, or `always`.
         operations_per_life: Measured operations of each such process.
+        blocks_per_process: Blocks that share one worker process where the arms can: what an option
+            does differs from process to process, so a comparison sees several.
         seed: Seed of the order of the arms in the blocks; None takes the id of the run.
     """
 
@@ -150,6 +152,7 @@ class GateConfig(GateRule):
     family: Literal["point", "suite"] = "point"
     lives: Literal["auto", "always"] = "auto"
     operations_per_life: Annotated[int, pydantic.Field(ge=1)] = 2
+    blocks_per_process: Annotated[int, pydantic.Field(ge=1)] = 2
     seed: int | None = None
 
     def rule(self, operation: str) -> GateRule:
@@ -213,7 +216,7 @@ def gate_edits(before: GateConfig, after: GateConfig) -> tuple[str, ...]:
     )
 
 
-_MEASURED_BY: Final = ("seed", "lives", "operations_per_life")
+_MEASURED_BY: Final = ("seed", "lives", "operations_per_life", "blocks_per_process")
 
 _SHARES: Final = ("tolerance", "margin", "max_stalls", "alpha", "pass_alpha")
 

@@ -133,6 +133,11 @@ class WorkerPool:
         if isinstance(found, WorkerGroup):
             found.stop()
 
+    def end(self, points: Iterable[SweepPoint]) -> None:
+        """Ends the workers of some points, if there are any."""
+        keys = {self._key(point) for point in points}
+        _end([self._groups.pop(key) for key in keys if key in self._groups])
+
     def end_lives(self) -> None:
         """Ends the workers of all slots."""
         _end(found for found in self._lives.values() if isinstance(found, WorkerGroup))

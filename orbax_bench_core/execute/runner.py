@@ -154,6 +154,10 @@ class Runner:
         """Ends the workers of one slot, if there are any."""
         self._pool.end_life(life)
 
+    def end_workers(self, points: Iterable[SweepPoint]) -> None:
+        """Ends the workers that some points share, so that new ones measure what follows."""
+        self._pool.end(points)
+
     def _read(self, turn: RepeatKey) -> Repeat:
         return self._run.read_repeat(turn.point, turn.repeat, turn.arm, turn.block, turn.life)
 

@@ -139,9 +139,12 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
     """Runs blocks of both arms of every pair of a session, look by look, until each is settled.
 
     All pairs are brought to one look before any goes on to the next, so that each pair's blocks are
-    spread over the run and every pair has an early answer. `next_look` is asked after each look,
-    also when there is nothing to compare. A failure is data and ends nothing, unless an arm cannot
-    be measured or no attempt of either arm passes in the first block.
+    spread over the run and every pair has an early answer. Pairs whose arms share workers share
+    each with the other pairs, so that all of them cost no more starts than one.
+
+    `next_look` is asked after each look, also when there is nothing to compare. A failure is data
+    and ends nothing, unless an arm cannot be measured or no attempt of either arm passes in the
+    first block.
     """
     info = session.info
     designs = {pair.id: info.design(pair) for pair in session.pairs}
@@ -151,14 +154,37 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
     with runner_of(session) as runner:
         while unsettled:
             going_on = []
-            for pair, blocks in unsettled:
-                started = len(runner.starts)
-                comparable = _run_blocks(runner, info, pair, blocks, shared)
-                look = next_look(pair, runner.starts[started:])
-                coming = range(blocks.stop, 0 if look is None else designs[pair.id].blocks(look))
-                if comparable and coming:
-                    going_on.append((pair, coming))
+            waited: dict[str, list[float]] = {pair.id: [] for pair, _ in unsettled}
+            last = {pair.id: blocks.stop for pair, blocks in unsettled}
+            for turn in _turns(unsettled, info.gate.blocks_per_process):
+                begin = [pair for pair, at in turn if designs[pair.id].begins_process(at.start)]
+                runner.end_workers([pair.baseline for pair in begin])
+                for pair, blocks in turn:
+                    if pair.id not in waited:
+                        continue  # nothing was comparable in an earlier turn
+                    started = len(runner.starts)
+                    comparable = _run_blocks(runner, info, pair, blocks, shared)
+                    waited[pair.id] += runner.starts[started:]
+                    if comparable and blocks.stop < last[pair.id]:
+                        continue
+                    look = next_look(pair, waited.pop(pair.id))
+                    coming = range(
+                        blocks.stop, 0 if look is None else designs[pair.id].blocks(look)
+                    )
+                    if comparable and coming:
+                        going_on.append((pair, coming))
             unsettled = going_on
+
+
+def _turns(
+    unsettled: Sequence[tuple[Pair, range]], per_process: int
+) -> Iterator[list[tuple[Pair, range]]]:
+    """Returns which blocks of each pair one worker process measures, a process after the other."""
+    left = list(unsettled)
+    while left:
+        turn = [(pair, blocks, per_process - blocks.start % per_process) for pair, blocks in left]
+        yield [(pair, blocks[:count]) for pair, blocks, count in turn]
+        left = [(pair, blocks[count:]) for pair, blocks, count in turn if blocks[count:]]
 
 
 def _shared_failure(session: Session) -> CommonFailureCheck | None:

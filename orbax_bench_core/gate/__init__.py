@@ -8,12 +8,13 @@ from orbax_bench_core.gate.calibration import reject_rate
 from orbax_bench_core.gate.decide import Decision, Doubt, decide, together
 from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.health import find_regimes, health
-from orbax_bench_core.gate.interval import log_ratio
 from orbax_bench_core.gate.judge import Judged, false_discovery, judge, primary_operations
 from orbax_bench_core.gate.location import holm_levels
 from orbax_bench_core.gate.noise import NORMAL_MAD
 from orbax_bench_core.gate.plan import plan_operations
 from orbax_bench_core.gate.power import Chances, chances_of, detectable
+from orbax_bench_core.gate.processes import spread_over_processes
+from orbax_bench_core.gate.rank_test import log_ratio
 from orbax_bench_core.gate.unpaired import arrangements, decide_unpaired, run_log_ratio
 from orbax_bench_core.gate.verdict import (
     Endpoint,
@@ -56,5 +57,6 @@ __all__ = [
     "read_blocks",
     "reject_rate",
     "run_log_ratio",
+    "spread_over_processes",
     "together",
 ]

@@ -41,12 +41,15 @@ class Blocks:
             block. A slot is one operation, or several in the life of one worker.
         failed: Which operations failed or hung, same shape as `logs`.
         lives: Whether every slot is the life of a worker process of its own.
+        per_process: Blocks in a row that share one worker process; None where all of them do, or
+            each arm or slot has its own.
     """
 
     logs: Floats
     candidate: Bools
     failed: Bools
     lives: bool = False
+    per_process: int | None = None
 
     def __len__(self) -> int:
         return len(self.logs)
@@ -74,6 +77,7 @@ class Blocks:
             candidate=self.candidate[:blocks],
             failed=failed,
             lives=self.lives,
+            per_process=self.per_process,
         )
 
     def some_worked(self, candidate: bool) -> bool:
@@ -101,7 +105,9 @@ class Blocks:
         return np.where(impossible, lowest, found)
 
 
-def read_blocks(times: Any, labels: Any, better: Better = "lower") -> Blocks | str:
+def read_blocks(
+    times: Any, labels: Any, better: Better = "lower", per_process: int | None = None
+) -> Blocks | str:
     """Checks what was measured.
 
     Args:
@@ -111,6 +117,7 @@ def read_blocks(times: Any, labels: Any, better: Better = "lower") -> Blocks | s
         labels: True where the candidate ran, shape (blocks, 4), two per block.
         better: Which way the values are good. Where higher is better the reciprocal is what an
             operation costs, so that a ratio above 1 is worse for every metric.
+        per_process: Blocks in a row that share one worker process; nothing to lives.
     """
     try:
         values = np.asarray(times, dtype=np.float64)
@@ -138,7 +145,13 @@ def read_blocks(times: Any, labels: Any, better: Better = "lower") -> Blocks | s
             return f"every attempt of the {arm} failed: there is nothing to compare with"
     logs = np.log(np.where(failed, 1.0, values))
     costs = -logs if better == "higher" else logs
-    return Blocks(logs=_with_failed(costs, failed), candidate=candidate, failed=failed, lives=lives)
+    return Blocks(
+        logs=_with_failed(costs, failed),
+        candidate=candidate,
+        failed=failed,
+        lives=lives,
+        per_process=None if lives else per_process,
+    )
 
 
 def read_labels(labels: Any) -> Bools | str:

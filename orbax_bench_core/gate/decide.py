@@ -17,6 +17,7 @@ Doubt = Literal[
     "storage",
     "store_answers",
     "unknown_primary",
+    "carry_over",
 ]
 """What is known of a point, beside its statistics, that speaks against its word."""
 
@@ -48,6 +49,7 @@ VOIDS: Final[Mapping[Doubt, Voids]] = {
     "storage": Voids(_BOTH, spared=frozenset({"failures"}), endpoint="storage"),
     "store_answers": Voids(_BOTH, endpoint="storage"),
     "unknown_primary": Voids(_PASS, endpoint="missing", settles=True),
+    "carry_over": Voids(_BOTH, spared=frozenset({"failures"})),
 }
 """By doubt, in the order in which they are weighed: of several, the last one is told."""
 

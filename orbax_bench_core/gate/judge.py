@@ -19,7 +19,8 @@ from orbax_bench_core.gate.blocks import (
     read_blocks,
     read_labels,
 )
-from orbax_bench_core.gate.decide import Decision, word_of_parts
+from orbax_bench_core.gate.carry_over import LEVEL, SUSPECTED, carry_over
+from orbax_bench_core.gate.decide import Decision, Doubt, decide, word_of_parts
 from orbax_bench_core.gate.failures import nothing_worked, settle_failures
 from orbax_bench_core.gate.location import settle
 from orbax_bench_core.gate.looks import Schedule, within
@@ -55,6 +56,7 @@ def judge(
     *,
     failed: Any = None,
     per_life: int | None = None,
+    blocks_per_process: int | None = None,
     seed: int = 0,
     alpha_scale: float = 1.0,
     better: Mapping[str, Better] | None = None,
@@ -79,6 +81,9 @@ def judge(
         failed: Which first attempts failed or hung, same shape as the times; None takes those in
             which a time is `inf`. What such an attempt lacks is failed and not missing.
         per_life: m, needed only where there are no times; None takes it from them.
+        blocks_per_process: Blocks in a row that share one worker process of both arms; a verdict
+            then allows for what differs from process to process. None where each arm or slot has
+            its own, or where one process is all that the verdict is about.
         seed: Seed of random orders, where there are too many blocks to count all.
         alpha_scale: Share of alpha that this point has: 1 / number of points where the whole suite
             is one family. It scales REGRESSION only, for a suite passes when all points do.
@@ -92,7 +97,9 @@ def judge(
         raise ValueError(f"alpha_scale is {alpha_scale}; a share is above 0 and at most 1")
     attempts = _Attempts.of(times, labels, failed, per_life)
     read = {
-        name: read_blocks(attempts.fill(values), labels, (better or {}).get(name, "lower"))
+        name: read_blocks(
+            attempts.fill(values), labels, (better or {}).get(name, "lower"), blocks_per_process
+        )
         for name, values in times.items()
     }
     series = {name: blocks for name, blocks in read.items() if isinstance(blocks, Blocks)}
@@ -124,18 +131,58 @@ def judge(
     if broken:
         word, endpoint, reason = "INCONCLUSIVE", "failures", _NOTHING_WORKED
     settled = broken or word == "REGRESSION" or (end is not None and known)
-    looks = Schedule.of(config, attempts.per_life).looks
-    ahead = [look for look in looks if look > attempts.operations]
-    return Judged(
-        word=word,
-        endpoint=endpoint,
-        reason=reason,
-        operations=found,
-        primary=primary,
-        failures=failures,
-        settled=settled or not ahead,
-        next_look=None if settled or not ahead else ahead[0],
+    schedule = Schedule.of(config, attempts.per_life)
+    ahead = [look for look in schedule.looks if look > attempts.operations]
+    doubts, final = _carried({n: series[n] for n in primary if n in series}, schedule, end)
+    settled = (settled and final) or not ahead
+    decided = decide(
+        Decision(
+            word=word,
+            endpoint=endpoint,
+            reason=reason,
+            settled=settled,
+            next_look=None if settled else ahead[0],
+        ),
+        doubts,
     )
+    own = {each.name: getattr(decided, each.name) for each in dataclasses.fields(Decision)}
+    return Judged(**own, operations=found, primary=primary, failures=failures)
+
+
+def _carried(
+    series: Mapping[str, Blocks], schedule: Schedule, end: int | None
+) -> tuple[dict[Doubt, str], bool]:
+    """Returns the doubt of a point whose operations depend on the arm of the one before them.
+
+    And whether more blocks could not change that. Every look is looked at until the word was
+    settled, at index `end`, and on from there for as long as it may be so.
+    """
+    judged = {
+        name: blocks
+        for name, blocks in series.items()
+        if not blocks.lives and blocks.some_worked(True) and blocks.some_worked(False)
+    }
+    doubts: dict[Doubt, str] = {}
+    for look in range(schedule.last + 1 if judged else 0):
+        count = schedule.blocks(look)
+        if any(len(blocks) < count for blocks in judged.values()):
+            return doubts, not doubts
+        found = {name: carry_over(blocks.first(count)) for name, blocks in judged.items()}
+        name = min(found, key=lambda each: found[each][1])
+        ratio, p_value = found[name]
+        said = (
+            f"{name}: an operation takes {ratio:.3g}x as long after one of the candidate as after "
+            f"one of the baseline (p = {p_value:.2g}), so operations in turn do not show what a "
+            "job pays that runs the candidate alone; measure with `lives: always` under `gate`, "
+            "which gives each arm processes of its own"
+        )
+        if within(p_value, LEVEL * schedule.shares[look] / len(judged)):
+            return {"carry_over": said}, True
+        if end is not None and look >= end:
+            if not within(p_value, SUSPECTED / len(judged)):
+                return {}, True
+            doubts = {"carry_over": said}
+    return doubts, True
 
 
 def primary_operations(operations: Iterable[str], config: GateConfig) -> tuple[str, ...]:

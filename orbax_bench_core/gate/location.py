@@ -10,6 +10,7 @@ from typing import TypeVar
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks
 from orbax_bench_core.gate.looks import Schedule, within
+from orbax_bench_core.gate.processes import ProcessTest
 from orbax_bench_core.gate.rank_test import p_values
 from orbax_bench_core.gate.verdict import Word
 
@@ -29,6 +30,8 @@ class TimeTest:
         p_pass: P-value at that look when the slow-down is the margin; None as above.
         alpha: Level of REGRESSION at that look, as Holm's procedure left it.
         pass_alpha: Level of PASS at that look.
+        processes: The test over worker processes at that look, where the arms share several; a
+            verdict needs both tests, and the p-values are the larger ones.
     """
 
     word: Word = "INCONCLUSIVE"
@@ -37,6 +40,7 @@ class TimeTest:
     p_pass: float | None = None
     alpha: float = 0.0
     pass_alpha: float = 0.0
+    processes: ProcessTest | None = None
 
     @property
     def settled(self) -> bool:
@@ -92,9 +96,16 @@ def _look(blocks: Blocks, rule: GateRule, index: int, seed: int) -> TimeTest:
     if not blocks.some_worked(candidate=False):
         return TimeTest(look=index)
     floor, draws = rule.min_effect_s, rule.draws
-    slow, _ = p_values(blocks, math.log1p(rule.tolerance), floor, draws=draws, seed=seed)
-    _, fast = p_values(blocks, math.log1p(rule.margin), floor, draws=draws, seed=seed)
-    return TimeTest(look=index, p_regression=slow, p_pass=fast)
+    tolerance, margin = math.log1p(rule.tolerance), math.log1p(rule.margin)
+    slow, _ = p_values(blocks, tolerance, floor, draws=draws, seed=seed)
+    _, fast = p_values(blocks, margin, floor, draws=draws, seed=seed)
+    if blocks.per_process is None:
+        return TimeTest(look=index, p_regression=slow, p_pass=fast)
+    processes = ProcessTest.of(blocks)
+    least = math.log1p(floor / blocks.median())
+    slow = max(slow, processes.tails(max(tolerance, least))[0])
+    fast = max(fast, processes.tails(max(margin, least))[1])
+    return TimeTest(look=index, p_regression=slow, p_pass=fast, processes=processes)
 
 
 def holm_levels(found: Mapping[_Key, float | None], family: int, alpha: float) -> dict[_Key, float]:

@@ -13,12 +13,21 @@ from orbax_bench_core.gate.blocks import Blocks, Floats
 NORMAL_MAD: Final = 0.6744897501960817
 """Median absolute deviation of a standard normal."""
 
+_FAR: Final = 3.5
+"""Robust standard deviations beyond which a value counts as no farther."""
+
 
 def robust_sigma(logs: Floats) -> float | None:
     """Returns the standard deviation that the middle half of the logs implies; None below two."""
     if len(logs) < 2:
         return None
     return float(np.median(np.abs(logs - np.median(logs)))) / NORMAL_MAD
+
+
+def within_reach(values: Floats) -> Floats:
+    """Returns values about 0 of which none is farther off than 3.5 robust standard deviations."""
+    reach = _FAR * (robust_sigma(values.ravel()) or 0.0) or math.inf
+    return np.clip(values, -reach, reach)
 
 
 def within_block_sigma(blocks: Blocks) -> float:

@@ -7,12 +7,13 @@ from typing import Literal
 
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks, Missing
-from orbax_bench_core.gate.interval import interval, log_ratio
+from orbax_bench_core.gate.interval import interval
 from orbax_bench_core.gate.location import TimeTest
 from orbax_bench_core.gate.looks import Schedule
 from orbax_bench_core.gate.noise import within_block_sigma
 from orbax_bench_core.gate.plan import more_blocks
 from orbax_bench_core.gate.power import LIKELY, POWER, detectable_at
+from orbax_bench_core.gate.rank_test import log_ratio
 from orbax_bench_core.gate.stalls import count_stalls, settle_stalls
 from orbax_bench_core.gate.verdict import Endpoint, StallVerdict, Verdict, Word
 
@@ -42,6 +43,8 @@ def describe(
     used = blocks if outcome.look is None else blocks.first(schedule.blocks(outcome.look))
     ratio = low = high = None
     sigma = within_block_sigma(used)
+    if outcome.processes is not None:
+        sigma = outcome.processes.sigma(used.operations, alpha * schedule.shares[-1])
     more: int | None = 0
     if used.some_worked(candidate=True) and used.some_worked(candidate=False):
         centre = log_ratio(used)

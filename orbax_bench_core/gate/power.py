@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -36,33 +36,13 @@ _ORDERS: Final = math.comb(SLOTS, PER_ARM)
 _EFFICIENCY: Final = 0.955
 """Asymptotic efficiency of ranks against means under normal noise, 3 / pi."""
 
-_FITS: Final[Mapping[tuple[int, int, float], tuple[float, float]]] = {
-    (1, 5, 0.001): (0.782, 3.128),
-    (1, 5, 0.005): (0.859, 2.617),
-    (1, 10, 0.002): (0.921, 2.955),
-    (1, 10, 0.01): (0.938, 2.375),
-    (1, 20, 0.003): (0.944, 2.796),
-    (1, 20, 0.015): (0.924, 2.143),
-    (1, 30, 0.004): (0.939, 2.631),
-    (1, 30, 0.02): (0.949, 2.080),
-    (2, 4, 0.001): (0.557, 2.668),
-    (2, 4, 0.005): (0.803, 2.611),
-    (2, 6, 0.002): (0.831, 2.843),
-    (2, 6, 0.01): (0.887, 2.329),
-    (2, 10, 0.003): (0.923, 2.814),
-    (2, 10, 0.015): (0.927, 2.195),
-    (2, 15, 0.004): (0.924, 2.660),
-    (2, 15, 0.02): (0.928, 2.056),
-}
-"""a and c by operations per life, blocks and level: probit fits to the default looks."""
-
 _DEMAND: Final = (0.0, 0.25, 0.35, 0.43, 0.58, 0.74, 0.77, 0.964, 1.0)
 _SLOPE: Final = (0.94, 0.93, 0.92, 0.89, 0.845, 0.803, 0.782, 0.557, 0.5)
 _MORE: Final = (0.02, 0.03, 0.05, 0.0, 0.0, 0.035, 0.04, -0.42, -0.42)
 """a, and c less the normal quantile of the level, by how much is demanded of the blocks: the log of
-the level over that of the smallest p-value that they can give. All of the fits above lie on these
-lines to about .03, so that they serve for other looks, levels and lives: what is claimed to be
-found in 8 or 9 of 10 cases is found hardly less often (see `perf.gate`)."""
+the level over that of the smallest p-value that they can give. Probit fits to 16 looks lie on these
+lines to about .03: what is claimed to be found in 8 or 9 of 10 cases is found hardly less often
+(see `perf.gate`)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,9 +183,9 @@ def _boundaries(
     for look, share in enumerate(schedule.shares[: paths.shape[1]]):
         error = spread * math.sqrt(2 / schedule.looks[look])
         blocks = schedule.blocks(look)
-        slope, quantile = _fit(per_life, blocks, rule.alpha * share * alpha_scale)
+        slope, quantile = _fit(blocks, rule.alpha * share * alpha_scale)
         regression[:, look] = _from(lower, error, slope, quantile - paths[:, look])
-        slope, quantile = _fit(per_life, blocks, rule.pass_alpha * share)
+        slope, quantile = _fit(blocks, rule.pass_alpha * share)
         passes[:, look] = 2 * upper - _from(upper, error, slope, quantile + paths[:, look])
     return Boundaries(regression=regression, passes=passes)
 
@@ -230,11 +210,8 @@ def _from(null: float, error: float, slope: float, quantiles: Floats) -> Floats:
     return null + quantiles * error / slope
 
 
-def _fit(per_life: int, blocks: int, level: float) -> tuple[float, float]:
+def _fit(blocks: int, level: float) -> tuple[float, float]:
     """Returns a and c; a is 0 where the blocks are too few to reach the level."""
-    known = _FITS.get((per_life, blocks, round(level, 6)))
-    if known is not None:
-        return known
     from scipy.special import ndtri
 
     demand = math.log(level) / -(blocks * math.log(_ORDERS))

@@ -1,9 +1,11 @@
 """Design of a paired comparison: which worker processes the operations of a block have.
 
 A process keeps an offset of its own: two workers that do the same differ by about 2 % here, by 5 %
-at most. Where both arms share a worker it cancels. Where each arm holds one process for the whole
-comparison it counts as a difference between the arms. With lives every block has four processes,
-two of each arm, so that the process is what is randomised and its offset is noise.
+at most. Where both arms share a worker it cancels; what an option does still differs from process
+to process, so that the arms share several, a new one every few blocks. Where each arm holds one
+process for the whole comparison its offset counts as a difference between the arms. With lives
+every block has four processes, two of each arm, so that the process is what is randomised and its
+offset is noise.
 """
 
 from __future__ import annotations
@@ -33,12 +35,10 @@ class ProcessNoise:
     Attributes:
         offset_high: Upper 95 % bound of the standard deviation of a process's offset, as a share.
         interaction_low: Lower 95 % bound of that of the log ratio of two options in one process.
-        interaction_high: Upper one.
     """
 
     offset_high: float | None = None
     interaction_low: float | None = None
-    interaction_high: float | None = None
 
 
 ProcessNoiseOf = Callable[[Pair, GateConfig], ProcessNoise]
@@ -49,19 +49,22 @@ class PairDesign(pydantic.BaseModel):
     """Worker processes of one pair.
 
     Attributes:
-        workers: `shared` when one worker measures both arms; `one_per_arm` when each arm has one
+        workers: `shared` when each worker measures both arms; `one_per_arm` when each arm has one
             for the whole comparison; `lives` when each of the 4 slots of a block has one of its
             own.
         operations_per_life: Measured operations of each slot: 1 without lives.
+        blocks_per_process: Blocks in a row that one worker of both arms measures; None where the
+            arms share no worker, or one for the whole comparison.
         left_open: Noise that the design does not randomise, as the upper 95 % bound of its standard
-            deviation: the interaction of options with a shared process, or the offset of a process
-            that an arm has for good. None when nothing was measured, and with lives.
+            deviation: the offset of a process that an arm has for good. None when nothing was
+            measured, and for other workers.
     """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
     workers: Workers = "shared"
     operations_per_life: pydantic.PositiveInt = 1
+    blocks_per_process: pydantic.PositiveInt | None = None
     left_open: float | None = None
 
     @pydantic.model_validator(mode="after")
@@ -100,6 +103,10 @@ class PairDesign(pydantic.BaseModel):
             for slot in (reversed(slots) if operation % 2 else slots)
         )
 
+    def begins_process(self, block: int) -> bool:
+        """Returns whether a block is the first of a new worker of both arms."""
+        return self.blocks_per_process is not None and block % self.blocks_per_process == 0
+
     def blocks(self, operations: int) -> int:
         """Returns the blocks in which each arm has so many operations."""
         return -(-operations // (PER_ARM * self.operations_per_life))
@@ -125,7 +132,7 @@ def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = N
         return lives
     if _shareable(pair):
         interacts = known.interaction_low is not None and known.interaction_low > 0
-        return lives if interacts else PairDesign(left_open=known.interaction_high)
+        return lives if interacts else PairDesign(blocks_per_process=gate.blocks_per_process)
     if known.offset_high is not None and known.offset_high <= _SMALL_OFFSET:
         return PairDesign(workers="one_per_arm", left_open=known.offset_high)
     return lives

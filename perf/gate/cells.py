@@ -36,6 +36,8 @@ class Cell:
         sigma: Standard deviation of the log times, where that is not the source's own.
         look: Index of the look at which something is counted.
         power: Claimed share of slow-downs that are found.
+        after: Times as long an operation takes after one of the candidate in the same process.
+        primaries: Primary operations of a point, with the same times.
     """
 
     kind: Kind
@@ -51,6 +53,8 @@ class Cell:
     sigma: float | None = None
     look: int = 0
     power: float = 0.9
+    after: float = 1.0
+    primaries: int = 1
 
     @property
     def name(self) -> str:

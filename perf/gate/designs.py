@@ -18,7 +18,9 @@ class Design:
     Attributes:
         name: What it is called in the tables.
         per_life: Operations of one slot of a block.
-        offsets: What has an offset of its own: nothing, each arm, or each slot.
+        offsets: What has an offset of its own: nothing, each arm, each slot, or the option in each
+            process.
+        per_process: Blocks that share a process of both arms; None where they do not.
         in_turns: Whether a worker ends before the next one starts; otherwise the four of a block
             are alive together and measure in rounds, forth and back.
         tau: Standard deviation of the log of such an offset.
@@ -27,6 +29,7 @@ class Design:
     name: str
     per_life: int = 1
     offsets: str = "nothing"
+    per_process: int | None = None
     in_turns: bool = False
     tau: float = 0.0
 
@@ -58,6 +61,12 @@ class Design:
         if self.offsets == "arm":
             arms = self.tau * rng.standard_normal((len(labels), 2, 1, 1))
             return np.where(labels, arms[:, 0], arms[:, 1])
+        if self.offsets == "option":
+            assert self.per_process is not None
+            count = -(-labels.shape[1] // self.per_process)
+            each = self.tau * rng.standard_normal((len(labels), count))
+            of_block = np.repeat(each, self.per_process, axis=1)[:, : labels.shape[1], None]
+            return np.asarray(of_block * labels)
         if self.offsets == "slot":
             return np.asarray(self.tau * rng.standard_normal(labels.shape))
         return np.zeros(labels.shape)
@@ -66,6 +75,7 @@ class Design:
 ONE_WORKER: Final = Design(name="one worker")
 LIVES: Final = Design(name="lives", per_life=2, offsets="slot")
 IN_TURNS: Final = Design(name="lives in turns", per_life=2, offsets="slot", in_turns=True)
+PROCESSES: Final = Design(name="several processes", offsets="option", per_process=2)
 PER_ARM_PROCESS: Final = Design(name="one process per arm", offsets="arm")
 
 

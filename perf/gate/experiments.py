@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.gate import detectable, judge
+from orbax_bench_core.gate import Judged, detectable, judge
 from orbax_bench_core.gate.blocks import Blocks, Bools, Floats, random_labels
 from orbax_bench_core.gate.failures import settle_failures
-from orbax_bench_core.gate.interval import interval, log_ratio
+from orbax_bench_core.gate.interval import interval
 from orbax_bench_core.gate.location import TimeTest, settle
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.operation import word_of
-from orbax_bench_core.gate.rank_test import p_values
+from orbax_bench_core.gate.rank_test import log_ratio, p_values
 from orbax_bench_core.gate.stalls import settle_stalls
 from perf.gate.cells import Cell, Counter, Part, Tally
 from perf.gate.noise import REGIMES, days
@@ -153,15 +153,30 @@ def _point(cell: Cell, rng: np.random.Generator) -> Tally:
     for blocks in _comparisons(cell, rng, schedule.looks[-1]):
         fails = _shares(cell, blocks.labels) > rng.random(blocks.logs.shape)
         times = np.where(fails, np.inf, np.exp(blocks.logs))
-        found = judge({"save": times}, blocks.candidate, GateConfig(**dict(cell.rule)))
+        config = GateConfig(**dict(cell.rule))
+        found = _judged(times, blocks, config, cell)
+        first = found
+        if cell.primaries > 1:
+            count = schedule.blocks(0)
+            first = _judged(times[:count], blocks.first(count), config, cell)
         counter.take(
             found.failures.attempts,
             passes=found.word == "PASS",
             regression=found.word == "REGRESSION",
+            at_once=first.word == "REGRESSION",
             suspected=found.word == "INCONCLUSIVE",
             unbounded=found.word == "PASS" and found.failures.bound < cell.candidate,
         )
     return counter.tally()
+
+
+def _judged(times: Floats, blocks: Blocks, config: GateConfig, cell: Cell) -> Judged:
+    return judge(
+        dict.fromkeys(config.primary[: cell.primaries], times if blocks.lives else times[:, :, 0]),
+        blocks.candidate,
+        config,
+        blocks_per_process=cell.design.per_process,
+    )
 
 
 def _floor(cell: Cell, rng: np.random.Generator) -> Tally:
@@ -218,11 +233,27 @@ def _comparisons(
     logs = _logs(cell, rng, design.values(count))[:, design.places(count)]
     logs = logs + design.shift(rng, labels)[..., None]
     logs = logs + math.log(cell.ratio if ratio is None else ratio) * labels[..., None]
+    if cell.after != 1:
+        logs = logs + math.log(cell.after) * _after_candidate(labels, design.per_process)
     if cell.kind == "stalls":
         logs = logs + _stalled(cell, rng, labels)
     for row, candidate in zip(logs, labels, strict=True):
         failed = np.zeros(row.shape, dtype=bool)
-        yield Blocks(logs=row, candidate=candidate, failed=failed, lives=design.per_life > 1)
+        yield Blocks(
+            logs=row,
+            candidate=candidate,
+            failed=failed,
+            lives=design.per_life > 1,
+            per_process=design.per_process,
+        )
+
+
+def _after_candidate(labels: Bools, per_process: int | None) -> Bools:
+    """Returns which operations follow one of the candidate in their process, in blocks of one."""
+    flat = labels.reshape(len(labels), -1)
+    before = np.concatenate([np.zeros((len(labels), 1), dtype=bool), flat[:, :-1]], axis=1)
+    before[:, :: labels.shape[2] * (per_process or labels.shape[1])] = False
+    return before.reshape(labels.shape)[..., None]
 
 
 def _stalled(cell: Cell, rng: np.random.Generator, labels: Bools) -> Floats:

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from typing import Any
+
 from orbax_bench_core.config import GateRule
 from perf.gate.cells import Cell
 from perf.gate.claims import OPERATIONS, Claim, Sense
-from perf.gate.designs import IN_TURNS, LIVES, ONE_WORKER, PER_ARM_PROCESS, Design, with_tau
+from perf.gate.designs import (
+    IN_TURNS,
+    LIVES,
+    ONE_WORKER,
+    PER_ARM_PROCESS,
+    PROCESSES,
+    Design,
+    with_tau,
+)
 from perf.gate.replay import OPERATIONS as OPERATIONS_REPLAYED
 from perf.gate.rules import (
     ALONE,
     EXPECTED_TAU,
     FASTER,
+    INTERACTIONS,
     LEVEL,
     MARGIN,
     POINTS,
+    RULE,
     SLOWER,
     SOMEWHAT_SLOWER,
     TAUS,
@@ -161,6 +175,107 @@ def _lives_length(sources: Sources, series: int, design: Design) -> list[Claim]:
             )
         )
     return found
+
+
+def processes(series: int) -> list[Claim]:
+    """Where the arms share several processes, in each of which an option does something else."""
+    found = []
+    for tau in INTERACTIONS:
+        design = with_tau(PROCESSES, tau)
+        for cv in (0.05, 0.2):
+            sigma, name = math.sqrt(math.log1p(cv**2)), f"CV {cv:.0%}"
+            cell = functools.partial(Cell, series=series, design=design, sigma=sigma)
+            found += [
+                Claim(
+                    group=f"{design.title}: REGRESSION at {ratio:.2f}",
+                    name=name,
+                    cell=cell(kind="time", ratio=ratio),
+                    seen="regression",
+                    sense="at most",
+                    limit=LEVEL,
+                )
+                for ratio in (1.0, TOLERANCE)
+            ]
+            found += [
+                Claim(
+                    group=f"{design.title}: PASS at {MARGIN:.2f}",
+                    name=name,
+                    cell=cell(kind="time", ratio=MARGIN),
+                    seen="passes",
+                    sense="at most",
+                    limit=0.05,
+                ),
+                Claim(
+                    group=f"{design.title}: power at {SLOWER:.2f}",
+                    name=name,
+                    cell=cell(kind="time", ratio=SLOWER),
+                    seen="regression",
+                    sense="at least" if cv < 0.2 else "shown",
+                    limit=0.9 if tau < max(INTERACTIONS) else 0.7,
+                ),
+                Claim(
+                    group=f"{design.title}: operations per arm at 1.00",
+                    name=name,
+                    cell=cell(kind="time"),
+                    seen=OPERATIONS,
+                    sense="at most" if cv < 0.2 else "shown",
+                    limit=1.5 * RULE.looks[0],
+                ),
+                Claim(
+                    group=f"{design.title}: intervals that cover the truth, at the verdict",
+                    name=name,
+                    cell=cell(kind="interval"),
+                    seen="covered",
+                    sense="at least",
+                    limit=0.94,
+                ),
+            ]
+    return found
+
+
+def carry_over(series: int) -> list[Claim]:
+    """Where an operation takes longer, or less, after one of the candidate: no word on it."""
+    found = []
+    for after, expected in ((0.7, 0.0), (1.0, 1.0), (1.5, 0.0)):
+        cell = Cell(
+            kind="point",
+            series=series,
+            design=with_tau(PROCESSES, EXPECTED_TAU),
+            after=after,
+            primaries=3,
+        )
+        for seen in ("regression", "passes"):
+            passes = seen == "passes" and expected == 1
+            found.append(
+                Claim(
+                    group=f"an operation takes {after:g}x as long after the candidate: {seen}",
+                    cell=cell,
+                    seen=seen,
+                    sense="at least" if passes else "at most",
+                    limit=0.95 if passes else LEVEL if seen == "regression" else 0.0,
+                )
+            )
+    return found
+
+
+def first_look(series: int) -> list[Claim]:
+    """A large effect in all three primary operations is decided at the first look."""
+    cells: dict[str, dict[str, Any]] = {
+        "3x as slow": {"ratio": 3.0},
+        "candidate always fails": {"candidate": 1.0},
+    }
+    return [
+        Claim(
+            group=f"{design.title}, three primary operations: decided at the first look",
+            name=name,
+            cell=Cell(kind="point", series=series, design=design, primaries=3, **fields),
+            seen="at_once",
+            sense="at least",
+            limit=0.99,
+        )
+        for design in (with_tau(PROCESSES, EXPECTED_TAU), with_tau(LIVES, EXPECTED_TAU))
+        for name, fields in cells.items()
+    ]
 
 
 def foil(series: int) -> list[Claim]:

@@ -151,6 +151,17 @@ def test_lives_that_cannot_be_alive_at_once_follow_each_other(compare):
     assert len(set.union(*compared.workers().values())) == 4
 
 
+def test_arms_that_can_share_workers_share_a_new_one_every_two_blocks(compare):
+    compared = compare(gate={"lives": "auto"}).run(10)
+    by_block = collections.defaultdict(set)
+    for (block, _), made in compared.workers().items():
+        by_block[block] |= made
+    assert all(len(made) == 1 for made in by_block.values())
+    names = [made.pop() for _, made in sorted(by_block.items())]
+    assert (names[0], names[2]) == (names[1], names[3])
+    assert len(set(names)) == 3
+
+
 def test_each_life_begins_with_a_warm_up_even_where_a_suite_has_none(behaved):
     records = behaved.session.directory.read_point(behaved.pair).records
     warmups = [record for record in records if record.warmup]

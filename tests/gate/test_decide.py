@@ -21,6 +21,7 @@ WITHDRAWN = {
     "storage": {"PASS", "slower"},
     "store_answers": EITHER,
     "unknown_primary": {"PASS"},
+    "carry_over": {"PASS", "slower"},
 }
 """Which decisions each doubt withdraws, in the order of precedence."""
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate import random_labels
 from orbax_bench_core.gate.blocks import Blocks, read_blocks
-from orbax_bench_core.gate.interval import interval, log_ratio
+from orbax_bench_core.gate.interval import interval
 from orbax_bench_core.gate.location import settle
-from orbax_bench_core.gate.rank_test import centred_statistics, p_values
+from orbax_bench_core.gate.rank_test import centred_statistics, log_ratio, p_values
 
 RULE = GateRule()
 

@@ -135,7 +135,8 @@ def test_false_discovery_is_benjamini_hochberg_on_what_the_looks_may_spend():
         for index, (name, value) in enumerate(p.items())
     }
     weighted = [
-        min(1, value / share) for value, share in zip(p.values(), (0.1, 0.2, 0.3, 0.4), strict=True)
+        min(1, value / share)
+        for value, share in zip(p.values(), (0.25, 0.125, 0.25, 0.375), strict=True)
     ]
     expected = dict(zip(p, false_discovery_control(weighted), strict=True))
     config = GateConfig(primary=("save",))
@@ -314,7 +315,7 @@ def test_stalls_of_the_candidate_keep_it_from_passing(point):
 
 def test_stalls_that_no_look_clears_are_a_regression(point):
     times, labels = point(50, save=1.0)
-    times["save"][tuple(np.argwhere(labels)[::4].T)] *= 4
+    times["save"][tuple(np.argwhere(labels)[::3].T)] *= 4
     found = judge(times, labels, CONFIG)
     assert (found.word, found.endpoint) == ("REGRESSION", "stalls")
     assert found.reason.startswith("save: ")

@@ -8,15 +8,15 @@ from orbax_bench_core.gate.looks import Schedule
 RULE = GateRule()
 
 
-def test_four_looks_share_alpha_as_published():
+def test_four_looks_share_alpha_and_the_first_has_a_quarter():
     shares = Schedule.of(RULE).shares
-    assert [0.01 * share for share in shares] == pytest.approx([0.001, 0.002, 0.003, 0.004])
-    assert [0.05 * share for share in shares] == pytest.approx([0.005, 0.01, 0.015, 0.02])
+    assert [0.01 * share for share in shares] == pytest.approx([0.0025, 0.00125, 0.0025, 0.00375])
+    assert [0.05 * share for share in shares] == pytest.approx([0.0125, 0.00625, 0.0125, 0.01875])
 
 
 def test_stalls_have_a_look_more():
     shares = [0.01 * share for share in Schedule.of(RULE).stall_shares]
-    assert shares == pytest.approx([0.0005, 0.001, 0.002, 0.0025, 0.004])
+    assert shares == pytest.approx([0.002, 0.0008, 0.0016, 0.0024, 0.0032])
 
 
 @pytest.mark.parametrize("looks", [(10,), (10, 20), (2, 4, 8, 16, 32)])

@@ -47,12 +47,11 @@ def expected(
     cpu: str | None = None,
 ) -> Expectation | None:
     """Returns what a comparison of a point will probably take if nothing has changed."""
-    from orbax_bench_core.gate import plan_operations
+    from orbax_bench_core.gate import plan_operations, spread_over_processes
 
-    per_life = 1  # where arms have workers for good
+    design = PairDesign()
     if isinstance(point, Pair):
-        known = process_noise(point, gate, passport)
-        per_life = design_of(point, gate, passport=known).operations_per_life
+        design = design_of(point, gate, passport=process_noise(point, gate, passport))
     entries = {
         operation: entry
         for operation in gate.primary
@@ -62,11 +61,14 @@ def expected(
         return None
     offsets = [entry.tau.estimate for entry in entries.values() if entry.tau is not None]
     plans = plan_operations(
-        {name: entry.sigma for name, entry in entries.items()},
+        {
+            name: spread_over_processes(entry.sigma, design.blocks_per_process)
+            for name, entry in entries.items()
+        },
         gate,
-        per_life=per_life,
+        per_life=design.operations_per_life,
         # Of arms in one worker the offset of the worker is no part of the ratio.
-        tau=max(offsets, default=0.0) if per_life > 1 else 0.0,
+        tau=max(offsets, default=0.0) if design.lives else 0.0,
     )
     slowest = max(plans, key=lambda name: (plans[name].operations, entries[name].sigma))
     operations = plans[slowest].operations
@@ -90,7 +92,6 @@ def process_noise(point: SweepEntry, gate: GateConfig, passport: Passport) -> Pr
         # Where one operation is not known, nothing can be said of all.
         offset_high=max(offsets) if offsets and len(offsets) == len(found) else None,
         interaction_low=max((ratio.low for ratio in ratios), default=None),
-        interaction_high=max((ratio.high for ratio in ratios), default=None),
     )
 
 

@@ -369,9 +369,11 @@ def processes(point: PointVerdict) -> str:
         return ""
     bound = point.design.left_open
     known = "" if bound is None else f", by up to {share(bound)} (95 %) by the noise passport"
+    if (per_process := point.design.blocks_per_process) is not None:
+        number = count(-(-point.blocks // per_process), "worker process", "worker processes")
+        return f"{number}, each of both arms; what differs between them is in the interval."
     if point.design.workers == "shared":
-        said = "One worker for both arms: an offset of its process is in both."
-        return said if bound is None else f"{said} Options may still interact with it{known}."
+        return "One worker process for both arms: the verdict is about this process."
     if point.design.workers == "one_per_arm":
         return f"One process per arm: an offset of a process counts as a difference{known}."
     return f"{count(point.blocks * PER_ARM, 'life', 'lives')} per arm, each a process of its own."

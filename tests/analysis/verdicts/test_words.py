@@ -105,14 +105,17 @@ def test_the_rules_state_looks_and_what_single_operations_have_different():
 
 
 @pytest.mark.parametrize(
-    ("workers", "said"),
+    ("design", "said"),
     [
-        ("shared", "Options may still interact with it, by up to 4 % (95 %)"),
-        ("one_per_arm", "counts as a difference, by up to 4 % (95 %) by the noise passport."),
+        (PairDesign(), "One worker process for both arms: the verdict is about this process."),
+        (PairDesign(blocks_per_process=2), "5 worker processes, each of both arms;"),
+        (
+            PairDesign(workers="one_per_arm", left_open=0.04),
+            "counts as a difference, by up to 4 % (95 %) by the noise passport.",
+        ),
     ],
 )
-def test_a_verdict_names_the_noise_of_processes_that_is_left_open(make_verdicts, workers, said):
-    design = PairDesign(workers=workers, left_open=0.04)
+def test_a_verdict_names_the_processes_that_it_is_about(make_verdicts, design, said):
     assert said in words.processes(make_verdicts("p", design=design))
 
 

@@ -1,0 +1,90 @@
+"""Carry-over: an operation that takes longer, or less, after one of the other arm.
+
+Operations that follow each other in one process are compared as if each stood alone. Where a
+candidate slows the operation after it, half of that falls on the baseline, and the ratio of the
+arms is not what a job pays that runs the candidate alone.
+
+The arm of the slot before is a factor beside the slot's own arm. Both follow from the order of the
+arms, which was drawn, so that other orders give the chances of its coefficient; what the slot's own
+arm explains is taken out first (D. Freedman and D. Lane, "A nonstochastic interpretation of
+reported significance levels", J. Bus. Econ. Stat. 1 (1983) 292).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+
+from orbax_bench_core.gate.blocks import SLOTS, Blocks, Bools, Floats, random_labels
+from orbax_bench_core.gate.noise import within_reach
+from orbax_bench_core.gate.rank_test import log_ratio
+
+LEVEL: Final = 0.01
+"""Of a point: its looks share it, and its primary operations."""
+
+SUSPECTED: Final = 0.05
+"""The same of a p-value with which a word waits for the next look."""
+
+_DRAWS: Final = 1999
+_SEED: Final = 20_261_125
+
+_TOLD_APART: Final = 1e-9
+"""Determinant below which the two factors of an order are one, and nothing is said of either."""
+
+
+def carry_over(blocks: Blocks) -> tuple[float, float]:
+    """Returns by how much an operation takes longer after the candidate, as a ratio, and its p.
+
+    Not of lives, whose operations follow others of their own arm.
+    """
+    logs = blocks.logs[:, :, 0] - log_ratio(blocks) * blocks.candidate
+    rest = within_reach(logs - np.median(logs, axis=1, keepdims=True))
+    per_process = blocks.per_process or len(blocks)
+    found = float(_Design.of(blocks.candidate[None], per_process).coefficients(rest)[0])
+    drawn = _drawn(len(blocks), per_process).coefficients(rest)
+    more = int(np.count_nonzero(np.abs(drawn) >= abs(found) * (1 - 1e-9)))
+    return math.exp(found), (1 + more) / (_DRAWS + 1)
+
+
+class _Design(NamedTuple):
+    """The two factors of all operations, a row for each order of the arms.
+
+    Attributes:
+        own: Arm of the operation, less its mean in the block, shape (orders, operations).
+        before: The same of the arm of the one before.
+    """
+
+    own: Floats
+    before: Floats
+
+    @classmethod
+    def of(cls, orders: Bools, per_process: int) -> Self:
+        """Returns the factors of orders of shape (orders, blocks, slots)."""
+        own: Floats = np.asarray(orders - 0.5, dtype=np.float64)
+        before: Floats = np.zeros(own.shape)
+        before[:, :, 1:] = own[:, :, :-1]
+        before[:, 1:, 0] = own[:, :-1, -1]
+        before[:, ::per_process, 0] = 0.0  # the first operation of a process has none before it
+        before -= before.mean(axis=2, keepdims=True)
+        return cls(own.reshape(len(own), -1), before.reshape(len(own), -1))
+
+    def coefficients(self, values: Floats) -> Floats:
+        """Returns the least-squares coefficient of the arm before, beside the own arm, by order."""
+        seen = (values - values.mean(axis=1, keepdims=True)).ravel()
+        oo, bb = (np.einsum("ij,ij->i", each, each) for each in self)
+        ob = np.einsum("ij,ij->i", self.own, self.before)
+        apart = oo * bb - ob**2
+        wanted = oo * (self.before @ seen) - ob * (self.own @ seen)
+        told_apart = apart > _TOLD_APART
+        return np.asarray(np.where(told_apart, wanted, 0.0) / np.where(told_apart, apart, 1.0))
+
+
+@functools.lru_cache(maxsize=16)
+def _drawn(blocks: int, per_process: int) -> _Design:
+    """Returns the factors of random orders of the arms."""
+    rng = np.random.default_rng(_SEED)
+    orders = random_labels(_DRAWS * blocks, rng).reshape(_DRAWS, blocks, SLOTS)
+    return _Design.of(orders, per_process)

@@ -1,0 +1,77 @@
+"""Arms that share several worker processes, and operations that depend on the one before them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from orbax_bench_core.config import GateConfig
+from orbax_bench_core.gate import judge, random_labels
+
+GATE = GateConfig(primary=("save",))
+PER_PROCESS = 2
+
+
+def comparison(seed, *, ratio=1.0, apart=0.0, after=1.0, noise=0.05, blocks=50):
+    """Times and labels: an option that differs by `apart` from one process to the next."""
+    rng = np.random.default_rng(seed)
+    labels = random_labels(blocks, rng)
+    option = np.repeat(apart * rng.standard_normal(blocks // PER_PROCESS), PER_PROCESS)
+    before = np.concatenate([[False], labels.ravel()[:-1]])
+    before[:: 4 * PER_PROCESS] = False
+    logs = noise * rng.standard_normal(labels.shape) + labels * (math.log(ratio) + option[:, None])
+    return np.exp(logs + math.log(after) * before.reshape(labels.shape)), labels
+
+
+def judged(times, labels, per_process=PER_PROCESS, gate=GATE):
+    return judge({"save": times}, labels, gate, blocks_per_process=per_process)
+
+
+def test_an_option_that_differs_between_processes_is_no_regression():
+    alone = [judged(*comparison(seed, apart=0.07), per_process=None) for seed in range(40)]
+    several = [judged(*comparison(seed, apart=0.07)) for seed in range(40)]
+    assert [found.word for found in several].count("REGRESSION") == 0
+    widths = [
+        [found.operations["save"].high / found.operations["save"].low for found in each]
+        for each in (alone, several)
+    ]
+    assert np.median(widths[1]) > np.median(widths[0])
+
+
+def test_the_interval_covers_what_the_next_process_does():
+    found = [judged(*comparison(seed, apart=0.07)).operations["save"] for seed in range(60)]
+    assert sum(each.low <= 1 <= each.high for each in found) >= 56
+
+
+@pytest.mark.parametrize(("apart", "least"), [(0.04, 27), (0.07, 21)])
+def test_a_slow_down_of_a_fifth_is_found_all_the_same(apart, least):
+    found = [judged(*comparison(seed, ratio=1.2, apart=apart)).word for seed in range(30)]
+    assert found.count("REGRESSION") >= least
+
+
+@pytest.mark.parametrize("after", [0.7, 1.5])
+@pytest.mark.parametrize("ratio", [1.0, 1.2])
+def test_no_word_where_the_next_operation_pays(after, ratio):
+    for seed in range(10):
+        found = judged(*comparison(seed, ratio=ratio, after=after))
+        assert (found.word, found.settled) == ("INCONCLUSIVE", True)
+        assert "as long after one of the candidate" in found.reason
+        assert "lives: always" in found.reason
+
+
+def test_identical_operations_hardly_ever_seem_to_pay_for_each_other():
+    reasons = [judged(*comparison(seed)).reason for seed in range(60)]
+    assert sum("as long after" in reason for reason in reasons) <= 2
+
+
+@pytest.mark.parametrize("lives", [False, True])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_large_effect_in_three_primary_operations_is_decided_at_the_first_look(lives, fails):
+    rng = np.random.default_rng(1)
+    labels = random_labels(4 if lives else 5, rng)
+    shape = (*labels.shape, 2) if lives else labels.shape
+    slow = labels[..., None] if lives else labels
+    times = np.exp(0.05 * rng.standard_normal(shape)) * np.where(slow, math.inf if fails else 3, 1)
+    three = dict.fromkeys(("save_blocking", "save", "load"), times)
+    found = judge(three, labels, GateConfig(), blocks_per_process=None if lives else PER_PROCESS)
+    assert (found.word, found.endpoint) == ("REGRESSION", "failures" if fails else "time")
