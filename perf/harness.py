@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -86,13 +87,13 @@ def table(figures: Sequence[Figure]) -> Table:
     """Returns the figures as a table: medians, with the smallest and largest in brackets."""
     shown = Table("figure", "ours", "beside", "ratio", "target", "met?")
     for figure in figures:
-        limit = f"{figure.target:.3g}"
+        limit = f"{figure.target:.3g}{' x' if figure.limits == 'ratio' else f' {figure.unit}'}"
         shown.add_row(
             f"{figure.name} ({figure.unit})",
             _spread(figure.ours),
             _spread(figure.upstream),
             _spread(figure.ratios),
-            f"≤ {limit} x" if figure.limits == "ratio" else f"≤ {limit} {figure.unit}",
+            "–" if math.isinf(figure.target) else f"≤ {limit}",
             {True: "yes", False: "[red]NO[/]", None: "–"}[figure.met],
         )
     return shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ class Figure:
         unit: Unit of `ours` and `upstream`.
         ours: One value per round.
         upstream: One value per round, paired with `ours` by position; None when not measured.
-        target: What must not be exceeded.
+        target: What must not be exceeded; infinite where the figure is only shown.
         limits: Whether the target limits the median of the ratios, or the median of our values.
     """
 
@@ -104,6 +105,8 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is met; None when that was not measurable."""
+        """Whether the target is met; None when that was not measurable, or nothing is asked."""
         judged = self.ours if self.limits == "value" else self.ratios
-        return None if judged is None else spread(judged).median <= self.target
+        if judged is None or math.isinf(self.target):
+            return None
+        return spread(judged).median <= self.target

@@ -107,7 +107,7 @@ def recovery(
     notice, to start, to restore and to the first step, the steps lost, the saves left uncommitted,
     and how many drills came back with the state of a job that was never killed. A suite with arms
     ends in a verdict on the whole recovery. It writes recovery.html, recovery.md and recovery.json
-    into the run directory, beside the report of the run. Checkpoints are deleted.
+    into the run directory, beside the report of the run.
 
     The suite has the benchmark training_job. What one machine cannot show is given in seconds:
 
@@ -181,7 +181,7 @@ def soak(
     threads after each. The growth per save comes with its 95 % interval: LEAK when it lies above
     --limit, PASS when it lies below, for all saves and for the second half of them alone;
     INCONCLUSIVE otherwise, with the number of saves that would tell. It writes soak.html, soak.md
-    and soak.json into the run directory, beside the report of the run. Checkpoints are deleted.
+    and soak.json into the run directory, beside the report of the run.
 
     A stopped soak loses nothing that has finished, but its process is gone: the same command goes
     on with a new one, and judges the longest.

@@ -55,7 +55,7 @@ def run(emulator, tmp_path):
 
 
 def test_a_run_leaves_everything_in_the_bucket(run):
-    code, output, files = run(["run", "--no-lock"], SAVES)
+    code, output, files = run(["run", "--no-lock", "--keep-data"], SAVES)
     assert code == 0, output
     assert {"run.json", "samples.parquet", "summary.csv", "report.html"} <= set(files)
     assert any(file.startswith("records/") for file in files)

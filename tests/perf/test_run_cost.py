@@ -1,0 +1,19 @@
+"""Saves of a run beside those of a bare loop."""
+
+import pytest
+
+from perf import run_cost
+
+
+@pytest.mark.slow
+def test_both_sides_are_measured_and_what_is_kept_is_only_shown(capsys, monkeypatch) -> None:
+    monkeypatch.setattr(run_cost, "SIZES", (1,))
+    monkeypatch.setattr(run_cost, "_SAVES", 3)
+    code = run_cost.main(["--rounds", "1", "--kept"])
+    said, told = capsys.readouterr()
+    missed = "NO" in said
+    assert code == (run_cost.EXIT_MISSED if missed else 0)
+    assert told.count(" ms over (") == 2
+    assert "1 MiB save: run over a bare loop" in said
+    assert "1 MiB save: run --keep-data over" in said
+    assert said.count("≤ 1.05 x") == 1
