@@ -16,13 +16,14 @@ EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 FIRST := analysis baselines cli components document exports gate golden launchers pipelines
 UNIT := $(BIN)/python -m pytest -m "not slow and not nightly and not extended" --durations 15
 
-.PHONY: help setup torch demo test lint typecheck unit unit-first unit-others slow nightly extended floor newest counts chaos lock compile docs clean
+.PHONY: nights help setup torch demo test lint typecheck unit unit-first unit-others slow nightly extended floor newest counts chaos lock compile docs clean
 
 help:
 	@echo "make demo      a first verdict, in about half a minute after set-up"
 	@echo "make test      lint, types, unit and slow tests (make unit is the quick loop)"
 	@echo "make nightly   what needs root, Docker or more minutes"
 	@echo "make counts    claims tried many times, in hours; goes on where it was stopped"
+	@echo "make nights    fourteen nights that die, hang and are slower, and what people are told of them"
 	@echo "make chaos     1,000 kills, and faults of disks, clocks and neighbours; it goes on likewise"
 	@echo "make compile   writes YAML of components and docs of pipelines anew"
 	@echo "make floor     unit tests with the oldest versions allowed (make newest: with the newest)"
@@ -121,6 +122,10 @@ floor newest: setup
 # COUNTS="--only orphans --most 20"` makes some of them.
 counts: torch
 	$(BIN)/python -m perf.counts $(COUNTS)
+
+# Fourteen nights by the wrapper for cron, with fake workers and a clock that is moved.
+nights: setup
+	$(BIN)/python -m pytest -q -s -m nightly tests/cli/test_night.py 2>&1 | grep -E "^night|passed|failed"
 
 # Commands that are killed, frozen and robbed of their disk at drawn moments, in an hour or two: it
 # goes on where it was stopped. `make chaos CHAOS="--kills 100 --seed 7"` draws others.

@@ -29,6 +29,7 @@ COMMANDS: Final[dict[str, str]] = {
     "history": "past_runs.history",
     "site": "past_runs.site",
     "watch": "watch.watch",
+    "night": "night.night",
     "prune": "prune.prune",
     "async-study": "studies.async_study",
     "soak": "studies.soak",

@@ -12,7 +12,7 @@ from orbax_bench_core.cli.arguments import Notify
 from orbax_bench_core.cli.results import results_console
 from orbax_bench_core.exit_codes import exit_code
 
-_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def watch(
@@ -71,10 +71,10 @@ def watch(
     from orbax_bench_core.steps import Notifiers
 
     limits = Limits(
-        within=_time(within, "--within"),
+        within=parse_time(within, "--within"),
         own=dict(_own(each, within) for each in suite or ()),
-        stalled=_time(stalled, "--stalled"),
-        forget=_time(forget, "--forget"),
+        stalled=parse_time(stalled, "--stalled"),
+        forget=parse_time(forget, "--forget"),
     )
     notifiers = Notifiers.of(notify)
     found = look(places, limits, datetime.datetime.now(datetime.UTC))
@@ -98,14 +98,15 @@ def _own(given: str, within: str) -> tuple[str, datetime.timedelta]:
     name, _, time = given.rpartition("=")
     if not name or not _is_time(time):
         name, time = given, within
-    return name, _time(time, "--suite")
+    return name, parse_time(time, "--suite")
 
 
 def _is_time(text: str) -> bool:
-    return re.fullmatch(r"\d{1,6}[mhd]", text) is not None
+    return re.fullmatch(r"\d{1,6}[smhd]", text) is not None
 
 
-def _time(text: str, flag: str) -> datetime.timedelta:
+def parse_time(text: str, flag: str) -> datetime.timedelta:
+    """Returns a time such as 90m, 26h or 8d."""
     from orbax_bench_core.errors import Problem, UserError, shown
 
     if not _is_time(text) or not int(text[:-1]):

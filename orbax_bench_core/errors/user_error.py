@@ -8,6 +8,7 @@ import errno
 import math
 import re
 import shlex
+import socket
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -167,12 +168,15 @@ class Refusal(NamedTuple):
 def may_pass(error: BaseException) -> bool:
     """Returns whether a store was not well: the same may go well in a minute, with nothing mended.
 
-    So it is with an error that was made of what the system refused.
+    So it is with an error that was made of what the system refused, and with a name that does not
+    resolve: records of a service appear after its pods have started.
     """
     beneath: BaseException | None = error
     while beneath is not None and not isinstance(beneath, OSError):
         beneath = as_system_error(beneath) or beneath.__cause__ or beneath.__context__
-    return beneath is not None and (beneath.errno in _PASSING or isinstance(beneath, TimeoutError))
+    return beneath is not None and (
+        beneath.errno in _PASSING or isinstance(beneath, TimeoutError | socket.gaierror)
+    )
 
 
 def remedy_of(error: OSError) -> str:

@@ -24,6 +24,7 @@ from orbax_bench_core.files import atomic_file, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import Repeat, Run, RunDirectory, RunFile, RunInfo, SamplesFile
 from orbax_bench_core.steps.conclusions import is_finished, note_status
+from orbax_bench_core.steps.retries import read_retries
 from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:
@@ -101,11 +102,19 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     info = note_status(run, lacking)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     answer = _answers(run, _publish_best(run, best_of(info, observer)))
-    document = summary_document(info, summary, first, extra, answer, _beside(directory, info))
+    noted, beside = _with_retries(info, directory), _beside(directory, info)
+    document = summary_document(noted, summary, first, extra, answer, beside)
     write_atomically(root / "report.md", to_markdown(document).encode())
     write_atomically(root / "report.html", to_html(document).encode())
     manifest.note_report()
     return summary
+
+
+def _with_retries(info: RunInfo, directory: RunDirectory) -> RunInfo:
+    """Returns what `run.json` says, with a note for each step that was tried again."""
+    notes = (*info.expansion.notes, *(retries.words for retries in read_retries(directory)))
+    expansion = info.expansion.model_copy(update={"notes": notes})
+    return info.model_copy(update={"expansion": expansion})
 
 
 def _publish_tables(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from etils import epath
 
 from orbax_bench_core.analysis.summary import RunSummary, summarize
 from orbax_bench_core.analysis.verdicts import compare_stored, headline, read_verdicts
-from orbax_bench_core.config import parse_suite
+from orbax_bench_core.config import SuiteSource, parse_suite
 from orbax_bench_core.document import Document, Element, Facts, Heading, Items, to_html, to_markdown
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Exit, exit_code
@@ -37,6 +38,7 @@ from orbax_bench_core.steps.pipeline.comparison import comparison_outcomes
 from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput, tried_again
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.reporting import publish
+from orbax_bench_core.steps.retries import read_retries
 from orbax_bench_core.sweep import Pair, expand
 
 if TYPE_CHECKING:
@@ -171,7 +173,7 @@ def finish(
     elements += [
         element
         for place, (own, lines) in zip(places, endings, strict=True)
-        for element in (Facts((("run", place), ("state", own))), Items(lines))
+        for element in (Facts((("run", place), ("state", own))), Items((*lines, *_retried(place))))
     ]
     document = Document(title=f"{state}: how the run ended", elements=tuple(elements))
     refused = any(not _is_of(RunDirectory(place), engine_run) for place in places)
@@ -207,7 +209,8 @@ def _ending(
         return notifiers.failed(_never_begun(suite)[0], directory, why), (why,)
     read, current = Run(run), made_from_these_records(run, *_PAGES)
     summary = summarize(read.repeats()) if current else publish(run)
-    lacking = lacking_of(read, summary)
+    said = " " in status  # a sentence, as of who has seen a command end
+    lacking = [*([status] if said and failed else []), *lacking_of(read, summary)]
     a_step_failed = f"the service says {status}: a step failed, and its log says why"
     if not (read.info.paired or (run.root / RunFile.VERDICTS).exists()):
         lacking += [a_step_failed] if failed and not lacking else []
@@ -227,9 +230,23 @@ def _ending(
     return state, (headline(found), *lacking)
 
 
+def _retried(place: str) -> list[str]:
+    """Returns what was tried again in a run, a line each."""
+    return [retries.words for retries in read_retries(RunDirectory(place))]
+
+
 def _is_of(run: RunDirectory, engine_run: str) -> bool:
     """Returns whether a directory holds no run, or the one of this id; empty is any."""
     return not engine_run or not run.exists() or run.engine_run == engine_run
+
+
+def _named(suite: str) -> str | None:
+    """Returns the name of a suite that is wrong otherwise, whose last state is known by it."""
+    with contextlib.suppress(UserError):
+        content = SuiteSource(suite).data
+        name = content.get("suite_name") if isinstance(content, dict) else None
+        return name if isinstance(name, str) else None
+    return None
 
 
 @functools.lru_cache(maxsize=1)  # all slices have one suite
@@ -242,5 +259,5 @@ def _never_begun(suite: str) -> tuple[str | None, str]:
             name = loaded.suite.suite_name
             expand(loaded)
     except UserError as refused:
-        return name, f"the suite was refused: {refused}"
+        return name or _named(suite), f"the suite was refused: {refused}"
     return name, "no run was begun: the log of plan-sweep says why, or why it never started"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import datetime
+import errno
 import functools
+import inspect
 import json
 import os
 import shutil
@@ -26,6 +30,7 @@ from orbax_bench_core.lineage import artifact_metadata, file_digest, output_meta
 from orbax_bench_core.owners import closed_to_others
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.point import ENDED, SAID, PointFailed
+from orbax_bench_core.steps.retries import StepRetries, note_retries
 
 Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
@@ -33,28 +38,72 @@ Returned = TypeVar("Returned")
 WAITS_S: Final = (10.0, 30.0, 90.0)
 """Seconds until each further try. Clients of Cloud Storage have tried each request for as long."""
 
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+"""Of a store that others fill and empty too."""
+
 
 def tried_again(step: Callable[Given, Returned]) -> Callable[Given, Returned]:
-    """Has a step be tried again that a store has ended, and nothing that was given or found.
+    """Has a step be tried again for what passes, and for nothing that was given or found.
 
-    The same step goes on from what is recorded. Where it runs on several hosts, all of them start
-    again, which their launcher sees to.
+    That is a store that is not well or full, a name that does not resolve, and want of memory. The
+    same step goes on from what is recorded, and the run directory keeps what was tried again, for
+    the report. Where it runs on several hosts, all of them start again, which their launcher sees
+    to.
     """
+    parameters = inspect.signature(step)
 
     @functools.wraps(step)
     def until_well(*args: Given.args, **given: Given.kwargs) -> Returned:
-        for wait_s in WAITS_S:
-            try:
-                return step(*args, **given)
-            except Exception as error:
-                if not may_pass(error) or detect_cluster(os.environ) is not None:
-                    raise
-                said = f"{presentable(str(error))}: the store may be well again"
-            print(f"{SAID}{said}; the step is tried again in {wait_s:g} s", flush=True)
-            time.sleep(wait_s)
-        return step(*args, **given)
+        reasons: list[str] = []
+        succeeded = False
+        try:
+            for wait_s in WAITS_S:
+                try:
+                    found = step(*args, **given)
+                except Exception as error:
+                    why = _passing(error)
+                    if not why or detect_cluster(os.environ) is not None:
+                        raise
+                    reasons.append(presentable(str(error)))
+                    said = f"{reasons[-1]}: {why}"
+                else:
+                    succeeded = True
+                    return found
+                print(f"{SAID}{said}; the step is tried again in {wait_s:g} s", flush=True)
+                time.sleep(wait_s)
+            found = step(*args, **given)
+            succeeded = True
+            return found
+        finally:
+            place = parameters.bind_partial(*args, **given).arguments.get("output_directory")
+            if reasons and place:
+                _note(step.__name__.replace("_", "-"), str(place), reasons, succeeded=succeeded)
 
     return until_well
+
+
+def _passing(error: BaseException) -> str:
+    """Returns why the same may go well in a while; empty for what would fail again."""
+    if may_pass(error):
+        return "the store may be well again"
+    beneath: BaseException | None = error
+    while beneath is not None:
+        if isinstance(beneath, MemoryError):
+            return "there may be memory again"
+        if isinstance(beneath, OSError) and beneath.errno in _FULL:
+            return "there may be room again"
+        beneath = beneath.__cause__ or beneath.__context__
+    return ""
+
+
+def _note(step: str, place: str, reasons: list[str], *, succeeded: bool) -> None:
+    """Keeps what was tried again where there is a run."""
+    now = datetime.datetime.now(datetime.UTC)
+    noted = StepRetries(step=step, at=now, reasons=tuple(reasons), succeeded=succeeded)
+    with contextlib.suppress(OSError, ImportError, UserError):
+        run = RunDirectory(place)
+        if run.exists():
+            note_retries(run, noted)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,165 @@
+"""`orbax-bench night`: one night of a suite for cron and CI, which always says how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import enum
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from orbax_bench_core.cli.arguments import Notify, SuiteFile
+from orbax_bench_core.cli.watch import parse_time
+from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit
+
+if TYPE_CHECKING:
+    from orbax_bench_core.steps import Notifiers
+
+_SELF: Final = (sys.executable, "-m", "orbax_bench_core.cli")
+_GRACE_S: Final = 60.0
+"""Seconds in which a command that is told to end keeps what it has measured."""
+_OVER: Final = -signal.SIGALRM
+"""Code of a command that took longer than it may."""
+
+
+class Measured(enum.StrEnum):
+    """Command that measures a night."""
+
+    AB = "ab"
+    RUN = "run"
+
+
+def night(
+    suite: SuiteFile,
+    below: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of the nights, local or gs://; each gets a folder of its own time.",
+        ),
+    ],
+    command: Annotated[Measured, typer.Option(help="What measures.")] = Measured.AB,
+    flags: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- FLAG...]", help="Flags of that command."),
+    ] = None,
+    tries: Annotated[int, typer.Option(min=1, help="How often it is tried in all.")] = 3,
+    wait: Annotated[
+        str, typer.Option(metavar="TIME", help="Time until the next try; twice as long each time.")
+    ] = "1m",
+    limit: Annotated[
+        str, typer.Option(metavar="TIME", help="A night that takes longer hangs, and is ended.")
+    ] = "8h",
+    notify: Notify = None,
+) -> None:
+    """Measure a suite for one night, and say how it ended, whatever became of it.
+
+    The command runs in a process of its own. One that fails, runs out of memory or is killed is
+    tried again and goes on where it was; a mistake (2), a REGRESSION (3) and INCONCLUSIVE (4) are
+    not. At the end the report is written from what is there, and the webhook is told once: also
+    where the suite cannot be read, the command does not start, or it hangs.
+
+    0 3 * * *  ORBAX_BENCH_NOTIFY=$(cat ~/.webhook) orbax-bench night suite.yaml --below ~/nightly
+
+    Exit codes: those of the command; 1 where it was killed or hung.
+    """
+    from orbax_bench_core.steps import Notifiers
+
+    notifiers = Notifiers.of(notify)
+    waited, most = parse_time(wait, "--wait"), parse_time(limit, "--limit")
+    began = datetime.datetime.now(datetime.UTC)
+    directory = f"{below.rstrip('/')}/{began:%Y-%m-%dT%H%M%S}Z-{os.getpid()}"
+    words = [command.value, suite, "-o", directory, *(flags or ())]
+    end = time.monotonic() + most.total_seconds()
+    reasons: list[str] = []
+    code = int(Exit.INTERRUPTED)
+    try:
+        for left in range(tries - 1, -1, -1):
+            code = _run(words, end - time.monotonic(), notifiers)
+            if code not in RETRIED and (code >= 0 or code == _OVER):
+                break
+            if not left:
+                break
+            reasons.append(_said(code))
+            print(f"{command} {reasons[-1]}; it is tried again in {wait}", file=sys.stderr)
+            time.sleep(min(waited.total_seconds(), max(0.0, end - time.monotonic())))
+            waited *= 2
+    finally:
+        _tell(notifiers, suite, directory, words[0], code, reasons)
+    raise typer.Exit(code if code >= 0 else Exit.FAILED)
+
+
+def _run(words: list[str], most_s: float, notifiers: Notifiers) -> int:
+    """Returns how a command ended; it tells nobody by itself."""
+    variables = dict(os.environ)
+    notifiers.hidden(variables)
+    with subprocess.Popen([*_SELF, *words], env=variables, start_new_session=True) as process:
+        try:
+            return process.wait(max(1.0, most_s))
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return _OVER
+        except BaseException:
+            _end(process)
+            raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a command and all that it has started: kindly, and after a while not."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE_S)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _said(code: int) -> str:
+    if code == _OVER:
+        return "took longer than --limit and was ended: it hung"
+    if code == -signal.SIGKILL:
+        return "was killed, often for want of memory"
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    known = code in set(Exit)
+    return f"ended with {code}: {MEANINGS[Exit(code)][0]}" if known else f"ended with {code}"
+
+
+def _tell(
+    notifiers: Notifiers,
+    suite: str,
+    directory: str,
+    command: str,
+    code: int,
+    reasons: list[str],
+) -> None:
+    """Writes what the run lacks of its report, and tells its state, also of nothing."""
+    from orbax_bench_core.cli.hosts import name_in
+    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.files import read_at_most
+    from orbax_bench_core.records import RunDirectory
+    from orbax_bench_core.steps import pipeline
+    from orbax_bench_core.steps.retries import StepRetries, note_retries
+
+    good = code in (Exit.OK, Exit.REGRESSION, Exit.INCONCLUSIVE)
+    status = "SUCCEEDED" if good else f"{command} {_said(code)}"
+    try:
+        if reasons and RunDirectory(directory).exists():
+            now = datetime.datetime.now(datetime.UTC)
+            noted = StepRetries(step=command, at=now, reasons=tuple(reasons), succeeded=good)
+            note_retries(RunDirectory(directory), noted)
+        try:
+            text = read_at_most(suite).decode()
+        except (OSError, ImportError, ValueError, UserError) as unreadable:
+            notifiers.failed(None, directory, f"{suite}: {unreadable}")
+            return
+        pipeline.finish(directory, suite=text, status=status, notifiers=notifiers)
+    except Exception as failure:  # noqa: BLE001 - a night says how it ended whatever happens
+        notifiers.failed(name_in(suite), directory, f"{status}; {failure}")
+        print(f"warning: the report cannot be written: {failure}", file=sys.stderr)

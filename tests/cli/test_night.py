@@ -1,0 +1,143 @@
+"""`orbax-bench night`, and fourteen nights of it: what people are told, and nothing else."""
+
+import datetime
+import json
+import os
+import sys
+
+import pytest
+
+from orbax_bench_core.cli import night as nights
+from tests.support.processes import ROOT
+from tests.support.webhook import webhook  # noqa: F401 - a fixture
+
+SUITE = """
+suite_name: nightly
+num_repeats: 2
+execution: {{retries: 0, warmups: 0}}
+gate: {{looks: [10], margin: 0.1}}
+checkpoint_config: {{spec: {{a: {{dtype: float32, shape: [8]}}}}}}
+benchmarks: [{{generator: tests.support.scripted.Scripted, options: {options}}}]
+arms: {{candidate: {{options: {{{candidate}}}}}}}
+"""
+CHILD = """
+import os, platform, runpy, signal, socket, sys
+platform.node = socket.gethostname = lambda: os.environ.get("NIGHT_HOST", "machine-1")
+if os.environ.get("NIGHT_DIES"):
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.argv = ["orbax-bench", *sys.argv[1:]]
+runpy.run_module("tests.support.fake_cli", run_name="__main__")
+"""
+
+
+@pytest.fixture
+def one_night(orbax_bench, tmp_path, monkeypatch, webhook):
+    """Makes a night; returns how the command ended."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("ORBAX_BENCH_NOTIFY", webhook.url)
+    monkeypatch.setattr(nights, "_SELF", (sys.executable, "-c", CHILD))
+    monkeypatch.setattr(nights, "_GRACE_S", 5.0)
+
+    def make(options="{}", candidate="load_s: 0.02", flags=(), text=None, **variables):
+        suite = tmp_path / "suite.yaml"
+        suite.write_text(text or SUITE.format(options=options, candidate=candidate))
+        for name in ("NIGHT_DIES", "NIGHT_HOST"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        below = str(tmp_path / "runs")
+        return orbax_bench("night", str(suite), "--below", below, "--wait", "1s", *flags)
+
+    return make
+
+
+def newest(tmp_path):
+    return max((tmp_path / "runs").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+
+
+@pytest.mark.slow
+def test_a_night_that_is_killed_is_tried_again_and_told_once(one_night, webhook, tmp_path):
+    done = one_night(NIGHT_DIES="1", flags=("--tries", "2"))
+    assert done.code == 1
+    assert done.err.count("it is tried again") == 1
+    [(_, message)] = webhook.posted
+    assert (message["state"], message["suite"]) == ("FAILED", "nightly")
+    assert not list((tmp_path / "runs").glob("*/run.json"))
+    ending = [path.read_text() for path in (tmp_path / "runs").glob("*/ending.md")]
+    assert len(ending) == 1 and "no run was begun" in ending[0]
+
+
+@pytest.mark.slow
+def test_a_mistake_is_not_tried_again_and_says_what_it_is(one_night, webhook):
+    done = one_night(text="suite_name: nightly\nbenchmarks: []\n")
+    assert (done.code, "tried again" in done.err) == (2, False)
+    [(_, message)] = webhook.posted
+    assert (message["state"], message["suite"]) == ("FAILED", "nightly")
+    assert "the suite was refused" in message["lines"][0]
+
+
+@pytest.mark.slow
+def test_a_night_that_hangs_is_ended_and_told(one_night, webhook, tmp_path):
+    hangs = "{act: hang, lasts_s: 600, peers_wait_s: 600}"
+    done = one_night(options=hangs, flags=("--limit", "20s"))
+    assert done.code == 1
+    [(_, message)] = webhook.posted
+    assert message["state"] == "FAILED"
+    assert "took longer than --limit" in str(message["lines"])
+
+
+def move_clock(folder, hours):
+    """Lets time pass, by having all that happened be longer ago."""
+    past = datetime.timedelta(hours=hours)
+    keys = ("created_at", "begun", "claimed_at", "at", "began_at", "last_at")
+    found = [*folder.glob("*/run.json"), *folder.glob("notified-*"), *folder.glob("*/heartbeats/*")]
+    for file in found:
+        content = json.loads(file.read_text())
+        for key in keys:
+            if key in content:
+                content[key] = (datetime.datetime.fromisoformat(content[key]) - past).isoformat()
+        file.write_text(json.dumps(content))
+
+
+SLOWER = "load_s: 0.02, save_s: 0.03"
+NIGHTS = (
+    ({}, "PASS"),  # nobody knew of it
+    ({}, None),
+    ({}, None),
+    ({"NIGHT_DIES": "1", "flags": ("--tries", "2")}, "FAILED"),
+    ({}, "PASS"),
+    ({"text": "suite_name: nightly\nbenchmarks: []\n"}, "FAILED"),
+    ({}, "PASS"),
+    ({"options": "{act: hang}", "flags": ("--limit", "30s")}, "FAILED"),
+    ({}, "PASS"),
+    (None, "FAILED"),  # the machine is gone, and is replaced
+    ({"NIGHT_HOST": "machine-2"}, "PASS"),
+    ({"NIGHT_HOST": "machine-2", "candidate": SLOWER}, "REGRESSION"),
+    ({"NIGHT_HOST": "machine-2", "candidate": SLOWER}, None),
+    ({"NIGHT_HOST": "machine-2"}, "PASS"),
+)
+
+
+@pytest.mark.nightly
+def test_fourteen_nights_tell_what_people_want_to_hear(
+    one_night, orbax_bench, webhook, tmp_path, capsys
+):
+    """Nights that die, hang, are missed and are slower; `make nights` shows the notifications."""
+    told = []
+    for number, (night, _) in enumerate(NIGHTS, start=1):
+        webhook.posted.clear()
+        if night is not None:
+            one_night(**night)
+        (tmp_path / "runs").mkdir(exist_ok=True)
+        move_clock(tmp_path / "runs", 6)
+        orbax_bench("watch", tmp_path / "runs", "--within", "20h", "--suite", "nightly")
+        move_clock(tmp_path / "runs", 18)
+        said = [message["text"] for _, message in webhook.posted]
+        with capsys.disabled():
+            print(f"\nnight {number:>2}: {'; '.join(said) or '-'}", end="")
+        told.append((number, webhook.states))
+    wanted = [
+        (number, [] if expected is None else [expected])
+        for number, (_, expected) in enumerate(NIGHTS, start=1)
+    ]
+    assert told == wanted, os.linesep.join(map(str, told))
