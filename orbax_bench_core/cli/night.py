@@ -143,17 +143,13 @@ def _tell(
     from orbax_bench_core.cli.hosts import name_in
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import read_at_most
-    from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import pipeline
-    from orbax_bench_core.steps.retries import StepRetries, note_retries
 
     good = code in (Exit.OK, Exit.REGRESSION, Exit.INCONCLUSIVE)
     status = "SUCCEEDED" if good else f"{command} {_said(code)}"
     try:
-        if reasons and RunDirectory(directory).exists():
-            now = datetime.datetime.now(datetime.UTC)
-            noted = StepRetries(step=command, at=now, reasons=tuple(reasons), succeeded=good)
-            note_retries(RunDirectory(directory), noted)
+        if reasons:
+            pipeline.note_retried(command, directory, reasons, succeeded=good)
         try:
             text = read_at_most(suite).decode()
         except (OSError, ImportError, ValueError, UserError) as unreadable:

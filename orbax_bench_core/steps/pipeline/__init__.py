@@ -26,7 +26,13 @@ from orbax_bench_core.steps.pipeline.measurement import (
     plan_sweep,
     run_sweep_point,
 )
-from orbax_bench_core.steps.pipeline.outputs import FAILURES, ErrorsAsMessages, NotPassed, Outputs
+from orbax_bench_core.steps.pipeline.outputs import (
+    FAILURES,
+    ErrorsAsMessages,
+    NotPassed,
+    Outputs,
+    note_retried,
+)
 
 __all__ = [
     "FAILURES",
@@ -42,6 +48,7 @@ __all__ = [
     "finish",
     "generate_checkpoint",
     "inspect_checkpoint",
+    "note_retried",
     "plan_save",
     "plan_sweep",
     "publish_baseline",

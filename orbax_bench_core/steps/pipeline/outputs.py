@@ -77,7 +77,9 @@ def tried_again(step: Callable[Given, Returned]) -> Callable[Given, Returned]:
         finally:
             place = parameters.bind_partial(*args, **given).arguments.get("output_directory")
             if reasons and place:
-                _note(step.__name__.replace("_", "-"), str(place), reasons, succeeded=succeeded)
+                note_retried(
+                    step.__name__.replace("_", "-"), str(place), reasons, succeeded=succeeded
+                )
 
     return until_well
 
@@ -96,7 +98,7 @@ def _passing(error: BaseException) -> str:
     return ""
 
 
-def _note(step: str, place: str, reasons: list[str], *, succeeded: bool) -> None:
+def note_retried(step: str, place: str, reasons: list[str], *, succeeded: bool) -> None:
     """Keeps what was tried again where there is a run."""
     now = datetime.datetime.now(datetime.UTC)
     noted = StepRetries(step=step, at=now, reasons=tuple(reasons), succeeded=succeeded)
