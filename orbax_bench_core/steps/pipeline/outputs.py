@@ -77,9 +77,8 @@ def tried_again(step: Callable[Given, Returned]) -> Callable[Given, Returned]:
         finally:
             place = parameters.bind_partial(*args, **given).arguments.get("output_directory")
             if reasons and place:
-                note_retried(
-                    step.__name__.replace("_", "-"), str(place), reasons, succeeded=succeeded
-                )
+                name = step.__name__.replace("_", "-")
+                note_retried(name, str(place), reasons, succeeded=succeeded)
 
     return until_well
 
