@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -10,6 +11,7 @@ pytest.importorskip("kfp")
 import kfp_server_api
 
 from tests.pipelines import fakes, strict
+from tests.support.blocks import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -245,4 +247,29 @@ def test_a_server_that_is_not_there_is_told(cluster, pipeline_command, suite, mo
     cluster.url = "http://127.0.0.1:9"
     done = pipeline_command(*arguments("submit", suite, cluster))
     assert done.code == 1
-    assert "cannot reach Kubeflow Pipelines at http://127.0.0.1:9" in done.err
+    assert "cannot reach Kubeflow Pipelines, at http://127.0.0.1:9" in done.err
+
+
+SERVED = ("healthz", "experiments", "pipelines", "recurringruns", "runs")
+"""What Kubeflow's API server answers without a metadata store, which 2.17 has and later may not."""
+
+
+def test_nothing_of_ours_asks_a_metadata_store(cluster, pipeline_command, suite):
+    for command, more in (("submit", []), ("schedule", ["--cron", "0 3 * * *"])):
+        done = pipeline_command(*arguments(command, suite, cluster, *more))
+        assert done.code == 0, done.err
+    asked = {
+        each.path.removeprefix("/apis/v2beta1/").partition("/")[0] for each in cluster.received
+    }
+    assert asked - {""} <= set(SERVED), "the address itself is asked whether it answers"
+
+
+def test_no_source_of_ours_knows_kubeflows_metadata_store():
+    """Vertex AI's is another one, which `lineage` asks for artifacts by their names there."""
+    words = re.compile(r"ml_metadata|mlmd|metadata[-_]grpc|metadata[-_]envoy", re.IGNORECASE)
+    packages = ("orbax_bench_core", "components", "pipelines", "airflow_pipelines")
+    files = [file for name in packages for file in (ROOT / name).rglob("*.py")]
+    files += [file for name in packages for file in (ROOT / name).rglob("*.yaml")]
+    assert len(files) > 100
+    assert [str(file) for file in files if words.search(file.read_text())] == []
+    assert "ml-metadata" not in (ROOT / "requirements.lock").read_text()
