@@ -68,7 +68,8 @@ class TellFailure:
         suite: Path of the suite, which the message names where nothing else is known.
         directory: The run directory, with templates.
         command: Path of `orbax-bench`; empty where Airflow has none.
-        environment: Variables beside those of Airflow.
+        environment: Variables beside those of Airflow; Airflow's log shows a callback, and one may
+            be a secret.
     """
 
     finish: str
@@ -76,7 +77,7 @@ class TellFailure:
     suite: str
     directory: str
     command: str = ""
-    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
 
     def __call__(self, context: Mapping[str, Any]) -> None:
         """Tells of the failure, unless the task has done so."""
@@ -135,9 +136,14 @@ class TellFailure:
 
 
 def _filled(text: str, context: Mapping[str, Any]) -> str:
-    """Returns a text with its templates filled in, as Airflow does for a task."""
-    environment = context["dag"].get_template_env()
-    return str(environment.from_string(text).render(**context)) if "{" in text else text
+    """Returns a text with its templates filled in, or as it is where one of them is not known."""
+    from jinja2 import TemplateError
+    from jinja2.sandbox import SandboxedEnvironment
+
+    try:
+        return str(SandboxedEnvironment().from_string(text).render(**context))
+    except TemplateError:
+        return text
 
 
 def tell_failure(dag: Any, callback: TellFailure) -> None:

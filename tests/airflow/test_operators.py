@@ -8,6 +8,8 @@ import types
 
 import pytest
 
+from tests.support.webhook import webhook  # noqa: F401 - a fixture
+
 LOGGED = []
 
 
@@ -72,3 +74,48 @@ def test_a_failure_says_no_more_than_people_read(run):
         run("print('y' * 3_000_000); sys.exit(1)")
     assert len(str(caught.value)) < 3000
     assert max(map(len, LOGGED)) == 2000
+
+
+@pytest.fixture
+def callback(run, webhook):
+    """Returns what a DAG calls when a run of it has failed, with a command that is not there."""
+    outcome = importlib.import_module("orbax_bench_airflow.outcome")
+    return outcome.TellFailure(
+        finish="sweep.finish",
+        words=("finish", "-o", "/runs/{{ run_id }}"),
+        suite="/suites/nightly.yaml",
+        directory="/runs/{{ run_id }}",
+        command="/nowhere/orbax-bench",
+        environment={"ORBAX_BENCH_NOTIFY": webhook.url},
+    )
+
+
+def failed(reason, task=None):
+    ti = {} if task is None else {"ti": types.SimpleNamespace(task_id=task)}
+    return {"run_id": "monday", "reason": reason, **ti}
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        failed("task_failure", "sweep.finish"),
+        failed("task_failure"),
+        failed("all_tasks_deadlocked", "sweep.measure"),
+        failed("timed_out", "sweep.measure"),
+    ],
+)
+def test_a_run_of_which_the_last_task_told_nobody_is_told_by_the_dag(callback, webhook, context):
+    callback(context)
+    [(_, message)] = webhook.posted
+    assert (message["state"], message["suite"]) == ("FAILED", "/suites/nightly.yaml")
+    assert message["run_directory"] == "/runs/monday"
+    assert "the run monday of Airflow failed" in message["lines"][0]
+
+
+def test_a_run_that_failed_by_another_task_was_told_by_the_last_one(callback, webhook):
+    callback(failed("task_failure", "sweep.measure"))
+    assert webhook.posted == []
+
+
+def test_the_log_that_shows_a_callback_shows_no_secret(callback):
+    assert "S3CR3T" not in repr(callback)
