@@ -12,7 +12,9 @@ from tests.support.orphans import trial
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("attempt", range(3))
+@pytest.mark.parametrize(
+    "attempt", [0, *(pytest.param(n, marks=pytest.mark.extended) for n in (1, 2))]
+)
 def test_a_frozen_worker_that_lives_on_overwrites_nothing(tmp_path, attempt):
     made = trial(tmp_path)
     assert made.code == 0, made.output
@@ -30,7 +32,7 @@ def test_a_frozen_worker_ends_with_its_orchestrator(tmp_path):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("attempt", range(2))
+@pytest.mark.parametrize("attempt", [0, pytest.param(1, marks=pytest.mark.extended)])
 def test_the_real_worker_ends_with_its_orchestrator(tmp_path, attempt):
     made = trial(tmp_path, real=True)
     assert made.code == 0, made.output

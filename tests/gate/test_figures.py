@@ -18,7 +18,10 @@ REPLAYED = ("busy save", "busy load")
 # `perf.gate --quick` makes more comparisons of each series, every night.
 EACH = [
     *SOURCES.regimes,
-    *(name if name in REPLAYED else pytest.param(name, marks=pytest.mark.nightly) for name in REAL),
+    *(
+        name if name in REPLAYED else pytest.param(name, marks=pytest.mark.extended)
+        for name in REAL
+    ),
 ]
 FEW = (*SOURCES.regimes[:1], "regime", "busy save")
 

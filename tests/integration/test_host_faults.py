@@ -18,6 +18,15 @@ def lab():
         yield made
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+EVERY_NIGHT = {"worker_killed", "cut_for_good", "head_killed", "version_mismatch"}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, marks=[] if fault in EVERY_NIGHT else pytest.mark.extended)
+        for fault in FAULTS
+    ],
+)
 def test_a_fault_is_named_and_ends_as_it_should(lab, tmp_path, fault):
     strike(fault, lab, tmp_path, real=True)

@@ -89,7 +89,9 @@ def planted(tmp_path):
     return lambda *given, **options: Planted(tmp_path, *given, **options)
 
 
-both_ways = pytest.mark.parametrize("by", ["command", "pipeline"])
+both_ways = pytest.mark.parametrize(
+    "by", [pytest.param("command", marks=pytest.mark.extended), "pipeline"]
+)
 by_pipeline_where_there_is_time = pytest.mark.parametrize(
     "by", ["command", pytest.param("pipeline", marks=pytest.mark.extended)]
 )

@@ -105,7 +105,9 @@ def test_no_cluster_is_one_message(cluster, tmp_path):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "end", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.extended)]
+)
 def test_hosts_end_with_the_command(cluster, tmp_path, end):
     suite, out, log = write_suite(tmp_path, repeats=60, devices=3), tmp_path / "run", tmp_path / "l"
     words = (suite, "-o", out, *place(cluster, "--hosts", 3), *QUICK)

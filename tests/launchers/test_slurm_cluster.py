@@ -63,6 +63,7 @@ def test_three_nodes_are_the_hosts_of_one_run_that_a_requeue_does_not_end(cluste
     assert "cluster: Slurm, host 0 of 3, head ob0:" in job.log.read_text()
 
 
+@pytest.mark.extended
 def test_a_host_that_is_killed_leaves_the_others_alone(cluster, tmp_path):
     job = Job(cluster, tmp_path, repeats=12)
     job.await_records(3)

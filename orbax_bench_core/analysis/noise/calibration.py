@@ -333,9 +333,10 @@ def passport_table(passport: Passport) -> Table:
 
 def chances_at(noise: Noise, gate: GateConfig) -> dict[float, Chances]:
     """Returns the chances of each word for the true slow-downs of the table of power."""
-    from orbax_bench_core.gate import chances_of
+    from orbax_bench_core.gate import chances_of, spread_over_processes
 
-    found = chances_of(noise.sigma, gate.rule(noise.operation), SLOW_DOWNS)
+    sigma = spread_over_processes(noise.sigma, gate.blocks_per_process)
+    found = chances_of(sigma, gate.rule(noise.operation), SLOW_DOWNS)
     return dict(zip(SLOW_DOWNS, found, strict=True))
 
 

@@ -168,6 +168,7 @@ def test_a_missing_checkpoint_is_generated_before_it_is_loaded(tmp_path):
 
 
 @pytest.mark.nightly
+@pytest.mark.extended
 def test_a_class_beside_the_suite_is_found(tmp_path):
     beside = Path(__file__).with_name("failing_benchmark.py").read_text()
     (tmp_path / "own_benchmark.py").write_text(beside)
@@ -189,6 +190,7 @@ def test_a_class_beside_the_suite_is_found(tmp_path):
 
 
 @pytest.mark.nightly
+@pytest.mark.extended
 def test_a_flag_measures_while_another_run_does(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text(
