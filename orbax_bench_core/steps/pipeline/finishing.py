@@ -16,7 +16,7 @@ from orbax_bench_core.config import SuiteSource, parse_suite
 from orbax_bench_core.document import Document, Element, Facts, Heading, Items, to_html, to_markdown
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Exit, exit_code
-from orbax_bench_core.files import names_in, read_json, write_atomically
+from orbax_bench_core.files import checked_path, names_in, read_json, write_atomically
 from orbax_bench_core.lineage import (
     ENDING,
     METRICS,
@@ -121,7 +121,11 @@ def run_folder(output_directory: str, pipeline_run: str) -> str:
     Every step of a run gets the same one, also a step that is tried again.
     """
     below, ending = output_directory.rstrip("/"), f"Z-{pipeline_run[:_RUN_ID]}"
-    there = [name for name in names_in(epath.Path(below)) if name.endswith(ending)]
+    try:
+        names = names_in(epath.Path(checked_path(below)))
+    except ValueError as error:
+        raise UserError(f"output_directory: {error}") from None
+    there = [name for name in names if name.endswith(ending)]
     new = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}{ending}"
     return f"{below}/{there[0] if there else new}"
 
