@@ -125,7 +125,7 @@ counts: torch
 
 # Fourteen nights by the wrapper for cron, with fake workers and a clock that is moved.
 nights: setup
-	$(BIN)/python -m pytest -q -s -m nightly tests/cli/test_night.py 2>&1 | grep -E "^night|passed|failed"
+	$(BIN)/python -m pytest -q -m nightly tests/cli/test_night.py
 
 # Commands that are killed, frozen and robbed of their disk at drawn moments, in an hour or two: it
 # goes on where it was stopped. `make chaos CHAOS="--kills 100 --seed 7"` draws others.
