@@ -4,6 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.charts import short_names, varying
+from orbax_bench_core.analysis.summary.hosts import Straggler
 from orbax_bench_core.analysis.summary.tables import (
     NO_EXTRA,
     OPERATION_HEADINGS,
@@ -11,6 +12,7 @@ from orbax_bench_core.analysis.summary.tables import (
     headings,
     operation_cells,
     point_tables,
+    straggler_sentence,
 )
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS, TIME, Sample, tail_of_steps
 from orbax_bench_core.records import Series, repeats_of
@@ -138,3 +140,11 @@ def test_what_varies_has_a_value_for_each(make_point):
     points = [make_point(options={"a": True, "b": 1}), make_point(options={"a": "x", "c": 2})]
     found = {name: list(values.values()) for name, values in varying(series(*points)).items()}
     assert found == {"a": ["true", "x"], "b": ["1", "–"], "c": ["–", "2"]}
+
+
+def test_a_stage_is_told_with_its_share_of_what_the_slowest_host_took_more():
+    found = Straggler(
+        host=1, slowest=3, repeats=3, excess_s=1.0, stage="2_save/d2h_s", stage_excess_s=0.1
+    )
+    said = straggler_sentence("save", found)
+    assert said.endswith("more than the median host, 10 % of it in 2_save/d2h_s (+100 ms)")
