@@ -4,8 +4,10 @@ A team has a step that says what its model looks like, and one that acts on the 
 them, the model's checkpoint is saved and loaded with and without compression.
 
     python examples/use_in_your_pipeline.py /tmp/bench
+    python examples/use_in_your_pipeline.py /tmp/bench --docker
 
-runs it here, each step a process. kfp's compiler makes a package of it, for a cluster or Vertex AI:
+run it here, each step a process or a container. kfp's compiler makes a package of it, for a cluster
+or Vertex AI:
 
     kfp dsl compile --py examples/use_in_your_pipeline.py --output mine.yaml
 """
@@ -82,14 +84,19 @@ def choose_compression(output_directory: str, width: int = 1024):
 
 
 if __name__ == "__main__":
+    from orbax_bench_pipelines.targets.docker import run_in_docker
     from orbax_bench_pipelines.targets.local import run_locally
 
-    if len(sys.argv) != 2:
-        sys.exit("usage: python examples/use_in_your_pipeline.py DIR\nDIR: where the results go")
-    results = Path(sys.argv[1])
+    if len(sys.argv) < 2 or sys.argv[2:] not in ([], ["--docker"]):
+        sys.exit(
+            "usage: python examples/use_in_your_pipeline.py DIR [--docker]\n"
+            "DIR: where the results go"
+        )
+    results = Path(sys.argv[1]).absolute()
+    run = run_in_docker if sys.argv[2:] else run_locally
     results.mkdir(parents=True, exist_ok=True)
     with (results / "steps.log").open("w+") as log:
-        run_locally(choose_compression, {"output_directory": str(results)}, log=log, say=print)
+        run(choose_compression, {"output_directory": str(results)}, log=log, say=print)
         log.seek(0)
         print(*(line.strip() for line in log if line.strip().startswith("Fastest: ")), sep="\n")
     print(f"Report: {results / 'report.html'}")
