@@ -24,6 +24,7 @@ BLOCKS = [block for page in PAGES if not page.startswith(GENERATED) for block in
 SHELL = [block for block in BLOCKS if block.language == "sh"]
 RUN_BY = {
     "README.md": "tests/integration/test_guide.py",
+    "docs/a-quarter-later.md": "tests/website/test_a_quarter_later.py",
     "docs/answers.md": "tests/integration/test_answers.py",
     "docs/async-study.md": "tests/website/test_blocks_run.py",
     "docs/authoring.md": "tests/website/test_blocks_run.py",
