@@ -29,7 +29,12 @@ _Amount = Annotated[int, pydantic.Field(ge=0, le=2**63 - 1)]
 
 
 class FileCount(pydantic.BaseModel):
-    """Number and bytes of some of the files below a directory."""
+    """Number and bytes of some of the files below a directory.
+
+    Attributes:
+        files: Number of files.
+        num_bytes: Sum of their sizes, in bytes.
+    """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
