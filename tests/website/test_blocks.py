@@ -58,7 +58,6 @@ RUN_BY = {
     "docs/suites.md": "tests/integration/test_suite_pages.py",
     "docs/tutorials/ml-engineer.md": "tests/website/test_walks.py",
     "docs/tutorials/orbax-maintainer.md": "tests/website/test_walks.py",
-    "docs/a-quarter-later.md": "tests/website/test_a_quarter_later.py",
     "docs/tutorials/platform-engineer.md": "tests/website/test_walks.py",
     "docs/verdicts.md": "tests/website/test_pages_run.py",
     "examples/own_package/README.md": "tests/website/test_blocks_run.py",
