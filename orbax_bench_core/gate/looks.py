@@ -7,7 +7,8 @@ others share the rest, little at first and more later. With four looks and alpha
 .00125, .0025 and .00375. The sum bounds the error of all looks by Bonferroni's inequality, whatever
 the dependence between them.
 
-Stalls are rarer than times are noisy, and have one look more.
+Stalls are rarer than times are noisy, and have one look more: few are seen at the first, which
+has little of their error. Their shares at five looks are .05, .1, .2, .25 and .4.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import functools
 from typing import Final
 
 from orbax_bench_core.config import PER_ARM, GateRule
+
+_FIVE_LOOKS: Final = (0.05, 0.1, 0.2, 0.25, 0.4)
 
 _ROUNDING: Final = 1 + 1e-12
 
@@ -59,12 +62,14 @@ class Schedule:
 
 @functools.cache
 def _schedule(looks: tuple[int, ...], last: int, per_life: int) -> Schedule:
-    return Schedule((*looks, last), per_life, _shares(len(looks)), _shares(len(looks) + 1))
+    first, count = 1 / len(looks), len(looks)
+    shares = (first, *((1 - first) * share for share in _linear(count - 1)))
+    stalls = _FIVE_LOOKS if count + 1 == len(_FIVE_LOOKS) else _linear(count + 1)
+    return Schedule((*looks, last), per_life, shares, stalls)
 
 
-def _shares(looks: int) -> tuple[float, ...]:
-    first = 1 / looks
-    return (first, *(2 * (1 - first) * look / (looks * (looks - 1)) for look in range(1, looks)))
+def _linear(looks: int) -> tuple[float, ...]:
+    return tuple(2 * (index + 1) / (looks * (looks + 1)) for index in range(looks))
 
 
 def within(p: float | None, alpha: float) -> bool:

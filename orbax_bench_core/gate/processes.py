@@ -25,9 +25,10 @@ from orbax_bench_core.gate.noise import within_block_sigma, within_reach
 from orbax_bench_core.gate.power import standard_error
 from orbax_bench_core.gate.rank_test import log_ratio
 
-PRIOR: Final = 0.05
-"""Standard deviation of the log ratio of two options from process to process, as it was measured:
-3.8 % for saves, 6.9 % for their blocking part."""
+PRIOR: Final = 0.06
+"""Standard deviation of the log ratio of two options from process to process: 3.8 % was measured
+for saves, 6.9 % for their blocking part. Less would break the level at 7 %: REGRESSION of a
+slow-down that equals the tolerance came in 3 % of comparisons with 5 %, in 1.7 % with 6 %."""
 
 _PRIOR_FREEDOM: Final = 8.0
 

@@ -191,7 +191,8 @@ def processes(series: int) -> list[Claim]:
                     name=name,
                     cell=cell(kind="time", ratio=ratio),
                     seen="regression",
-                    sense="at most",
+                    # At 7 % it is 1.7 % at the tolerance itself, and 0 where nothing differs.
+                    sense="at most" if ratio == 1 or tau < max(INTERACTIONS) else "shown",
                     limit=LEVEL,
                 )
                 for ratio in (1.0, TOLERANCE)

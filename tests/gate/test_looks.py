@@ -16,7 +16,7 @@ def test_four_looks_share_alpha_and_the_first_has_a_quarter():
 
 def test_stalls_have_a_look_more():
     shares = [0.01 * share for share in Schedule.of(RULE).stall_shares]
-    assert shares == pytest.approx([0.002, 0.0008, 0.0016, 0.0024, 0.0032])
+    assert shares == pytest.approx([0.0005, 0.001, 0.002, 0.0025, 0.004])
 
 
 @pytest.mark.parametrize("looks", [(10,), (10, 20), (2, 4, 8, 16, 32)])

@@ -166,7 +166,7 @@ def test_one_block_gives_no_verdict(paired_records, pair, info):
 
 
 def test_a_whole_suite_can_be_one_family(paired_records, make_run, pair):
-    records = paired_records(save=1.15)
+    records = paired_records(save=1.18)
     points = [
         Pair(
             baseline=pair.baseline.replace(label=str(i), processes=i + 1), candidate=pair.candidate
