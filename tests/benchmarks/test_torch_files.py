@@ -127,7 +127,13 @@ def test_all_of_them_save_to_a_bucket_and_load_from_it(emulator, tmp_path):
     environment = {name: value for name, value in emulator.items() if name not in unset}
     environment |= {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_AUTH_TOKEN_FOR_TESTING": "abc"}
     (tmp_path / "suite.yaml").write_text(SUITE)
-    places = [str(tmp_path / "suite.yaml"), "-o", "gs://bench-bucket/out", "--no-lock"]
+    places = [
+        str(tmp_path / "suite.yaml"),
+        "-o",
+        "gs://bench-bucket/out",
+        "--no-lock",
+        "--keep-data",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "orbax_bench_core.cli", "run", *places, "--no-limits"],
         capture_output=True,

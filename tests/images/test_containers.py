@@ -184,7 +184,7 @@ def test_the_nightly_job_runs_as_it_is_shipped(docker_environment, image, tmp_pa
     done = docker(
         docker_environment,
         *("run", "--rm", "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL"),
-        *("--security-opt", "no-new-privileges", "--env", "RUNS=/runs"),
+        *("--security-opt", "no-new-privileges", "--env", "RUNS=/runs", "--env", "JOB=nightly-1"),
         *("--volume", f"{tmp_path / 'suite.yaml'}:/etc/orbax-bench/suite.yaml:ro"),
         *("--volume", f"{runs}:/runs", image, *container["command"]),
     )
