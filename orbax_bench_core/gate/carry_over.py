@@ -25,7 +25,7 @@ from orbax_bench_core.gate.rank_test import log_ratio
 LEVEL: Final = 0.01
 """Of a point: its looks share it, and its primary operations."""
 
-SUSPECTED: Final = 0.025
+SUSPECTED: Final = 0.03
 """The same of a p-value with which a word waits for the next look."""
 
 _DRAWS: Final = 1999
