@@ -163,6 +163,7 @@ with own_processes(here):
         output_directory=f"{here}/out",
         measure_limits=False,
         lock=False,
+        go_on=True,
     )
 """
 

@@ -41,13 +41,14 @@ def layout(directory):
     """Files of a run directory, but for Orbax's own, whose names are hashes.
 
     Event files are named after the run that they belong to, which is another one each time. Leases
-    are of batches where these have steps, and of the whole run otherwise, which names no batches.
+    and heartbeats are of batches where these have steps, and of the whole run otherwise, which names
+    no batches.
     """
     return {
         re.sub(r"tfevents\..*", "tfevents", str(path.relative_to(directory)))
         for path in directory.rglob("*")
         if path.is_file()
-        and path.parent.name not in ("leases", "batches")
+        and path.parent.name not in ("leases", "batches", "heartbeats")
         and "ckpt" not in path.parts
     }
 
@@ -82,7 +83,7 @@ def test_gives_the_same_run_directory_as_run(direct, tmp_path):
         f"baseline={directory}",
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    more = verdicts(tmp_path / "out") | {"ending.md"}  # of the exit task
+    more = verdicts(tmp_path / "out") | {"ending.md", "engine_run.json"}  # of the service
     assert layout(tmp_path / "out") - more == layout(directory)
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert run["status"] == "complete"
