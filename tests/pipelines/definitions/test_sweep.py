@@ -41,8 +41,7 @@ def layout(directory):
     """Files of a run directory, but for Orbax's own, whose names are hashes.
 
     Event files are named after the run that they belong to, which is another one each time. Leases
-    and heartbeats are of batches where these have steps, and of the whole run otherwise, which names
-    no batches.
+    and heartbeats are of batches where these have steps, and of the whole run otherwise.
     """
     return {
         re.sub(r"tfevents\..*", "tfevents", str(path.relative_to(directory)))
