@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.cluster import Hosts
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.extended]
 
 SUITE = """
 suite_name: hosts

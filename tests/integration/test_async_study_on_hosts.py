@@ -7,7 +7,7 @@ import pytest
 from tests.support.cluster import Hosts
 from tests.support.processes import REAL_CLI
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.extended]
 
 SIZES = (96, 192, 384)
 SUITE = f"""

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.bucket import behind_faults
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.extended]
 
 SUITE = """\
 suite_name: away

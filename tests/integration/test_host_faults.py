@@ -18,7 +18,7 @@ def lab():
         yield made
 
 
-EVERY_NIGHT = {"worker_killed", "cut_for_good", "head_killed", "version_mismatch"}
+EVERY_NIGHT = {"worker_killed", "head_killed"}
 
 
 @pytest.mark.parametrize(
