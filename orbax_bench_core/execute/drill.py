@@ -251,7 +251,7 @@ def _steps(host: int, event: Ready | Measured | Done | Unrecorded | None) -> int
 
 
 def _lines(inbox: Inbox, timeout_s: float) -> Iterator[tuple[int, bytes]]:
-    """Yields lines until the time is over, and those that are there then."""
+    """Yields lines until the time is over, and those that have come by then."""
     deadline = time.monotonic() + timeout_s
     with contextlib.suppress(queue.Empty):
         while True:

@@ -41,7 +41,7 @@ class StoredArray:
 
     Its name is its key in the store, its path the keys in the tree, where whole numbers are places
     in a list. `write_shape` is what one process wrote at a time; mesh and spec are what it was
-    saved from; `chunks` are those that are there.
+    saved from; `chunks` are those found.
     """
 
     name: str

@@ -84,7 +84,7 @@ def name_batch(run: RunDirectory, name: str, point_ids: list[str], status: str) 
     """Names a batch in the run directory, in a file that nothing replaces.
 
     It has the digest of the records of each of its points. A step that is run again, and finds what
-    it found before, leaves the file that is there. If it has measured more, it writes one with the
+    it found before, leaves the existing file. If it has measured more, it writes one with the
     next number.
     """
     refuse_links(run.root / BATCHES, run.root)

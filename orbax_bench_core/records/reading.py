@@ -214,7 +214,7 @@ def _repeat(index: int, warmup: bool) -> str:
 
 
 def unreadable(path: epath.Path | str, error: OSError) -> UserError:
-    """Returns what to tell of a file that is there, perhaps, and cannot be read."""
+    """Returns what to tell of a file that may exist and cannot be read."""
     return UserError(
         Problem(
             f"cannot be read ({error}), which does not mean that it is missing: nothing is "

@@ -166,7 +166,7 @@ class Repeat:
     def first_failed(self) -> bool:
         """Whether the first attempt failed or hung, whatever a retry did.
 
-        What cannot be measured, for want of a device or of an option's effect, has not failed.
+        What cannot be measured, by lack of a device or of an option's effect, has not failed.
         """
         records = self.records.values()
         if all(record.status != "failed" and not record.attempts for record in records):

@@ -92,7 +92,7 @@ class Experiment:
     def check(self, session: Session) -> None:
         """Refuses points that cannot be measured, before anything is."""
 
-    def announced(self, session: Session) -> Iterable[str]:  # noqa: ARG002 - likewise
+    def announced(self, session: Session) -> Iterable[str]:  # noqa: ARG002 - as above
         """Returns what is said before it begins."""
         return ()
 
@@ -268,7 +268,7 @@ def _kept(session: Session, point: SweepPoint) -> int:
 
 
 def _existing(place: str) -> Path | None:
-    """Returns the nearest folder above a local place that is there; None for a bucket."""
+    """Returns the nearest existing folder above a local place; None for a bucket."""
     if "://" in place:
         return None
     return next((folder for folder in (Path(place), *Path(place).parents) if folder.is_dir()), None)

@@ -158,7 +158,7 @@ class _Worker:
             yield Task.model_validate_json(line)
 
     def _check_run(self) -> None:
-        """Checks that the run has not gone; a launcher's workers may have none to begin with."""
+        """Checks that the run has not gone; a launcher's workers may never have had one."""
         if self._begun:
             self._run.check_there()
 

@@ -116,7 +116,7 @@ _PAGES: Final = ("report.md", "report.html")
 
 
 def run_folder(output_directory: str, pipeline_run: str) -> str:
-    """Returns the folder of one run of a pipeline: the one that is there, or a new name.
+    """Returns the folder of one run of a pipeline: the existing one, or a new name.
 
     Every step of a run gets the same one, also a step that is tried again.
     """
