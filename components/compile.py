@@ -87,10 +87,11 @@ def write_for_others(folder: Path) -> None:
         SystemExit: The image is one that only this machine has, or one that may change.
     """
     if not _PULLED.fullmatch(IMAGE):
-        sys.exit(
+        said = (
             f"error: ORBAX_BENCH_IMAGE: {IMAGE!r} is no image that others can pull; give "
             "HOST/PROJECT/NAME@sha256:DIGEST, or the tag of a release, HOST/PROJECT/NAME:0.1.0"
         )
+        sys.exit(said)
     for component in COMPONENTS:
         path = folder / component.name.replace("-", "_") / "component.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)

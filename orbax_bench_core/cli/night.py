@@ -92,7 +92,8 @@ def night(
             waited *= 2
     finally:
         _tell(notifiers, suite, directory, words[0], code, reasons)
-    raise typer.Exit(code if code >= 0 else Exit.FAILED)
+    killed = code < 0
+    raise typer.Exit(Exit.FAILED if killed else code)
 
 
 def _run(words: list[str], most_s: float, notifiers: Notifiers) -> int:

@@ -64,6 +64,7 @@ def groups(monkeypatch):
     pods = mock.MagicMock(KubernetesPodOperator=object)
     operators = "airflow.providers.cncf.kubernetes.operators.pod"
     known = {"airflow.sdk": sdk, "airflow.sdk.exceptions": mock.MagicMock(), operators: pods}
+    known["airflow.configuration"] = mock.MagicMock()
     for name, module in known.items():
         monkeypatch.setitem(sys.modules, name, module)
     groups = importlib.import_module("orbax_bench_airflow")
