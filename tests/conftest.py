@@ -21,7 +21,6 @@ import itertools
 import subprocess
 import sys
 import traceback
-import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,12 +103,21 @@ def _keep_what_jax_compiles(session: pytest.Session) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+class _Unsynced:
+    """The module `os`, whatever a test puts into it, but for waiting for a disk."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+    def fsync(self, number: int) -> None:
+        """Waits for nothing."""
+
+
 @pytest.fixture(scope="session", autouse=True)
 def unsynced() -> Iterator[None]:
     """Has records survive no power cut: waiting for disks is most of what writing them takes."""
     with pytest.MonkeyPatch.context() as patch:
-        quick = types.SimpleNamespace(**{**vars(os), "fsync": lambda number: None})
-        patch.setattr(files, "os", quick)
+        patch.setattr(files, "os", _Unsynced())
         yield
 
 

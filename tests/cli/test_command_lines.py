@@ -38,7 +38,8 @@ class Task:
 
     kept: list[list[str]] = []
 
-    def __init__(self, *, arguments, **_):
+    def __init__(self, *, arguments, task_id="", **_):
+        self.task_id = task_id
         self.kept.append(arguments)
         self.output = ["p1 p2", "p3"] if arguments[0] == "plan-sweep" else "PASS"
 
