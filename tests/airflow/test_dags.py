@@ -140,6 +140,7 @@ def test_a_bad_suite_is_not_tried_again(airflow, faults):
     assert airflow.rows("select state from dag_run where dag_id = 'bad_suite'") == [("failed",)]
 
 
+@pytest.mark.extended
 def test_a_folder_that_holds_another_run_is_refused_and_left_as_it_is(airflow, faults):
     dags = ROOT / "tests/airflow/dags"
     states, _ = airflow.test("one_folder", dags, FAULTS=str(faults))

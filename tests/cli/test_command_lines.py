@@ -39,7 +39,7 @@ class Task:
     kept: list[list[str]] = []
 
     def __init__(self, *, arguments, task_id="", **_):
-        self.task_id = task_id
+        self.task_id, self.dag = task_id, mock.MagicMock()
         self.kept.append(arguments)
         self.output = ["p1 p2", "p3"] if arguments[0] == "plan-sweep" else "PASS"
 
@@ -65,7 +65,8 @@ def groups(monkeypatch):
     pods = mock.MagicMock(KubernetesPodOperator=object)
     operators = "airflow.providers.cncf.kubernetes.operators.pod"
     known = {"airflow.sdk": sdk, "airflow.sdk.exceptions": mock.MagicMock(), operators: pods}
-    known["airflow.configuration"] = mock.MagicMock()
+    conf = mock.MagicMock(getint=lambda *_, fallback: fallback)
+    known["airflow.configuration"] = mock.MagicMock(conf=conf)
     for name, module in known.items():
         monkeypatch.setitem(sys.modules, name, module)
     groups = importlib.import_module("orbax_bench_airflow")

@@ -119,6 +119,7 @@ NIGHTS = (
 
 
 @pytest.mark.nightly
+@pytest.mark.extended
 def test_fourteen_nights_tell_what_people_want_to_hear(
     one_night, orbax_bench, webhook, tmp_path, capsys
 ):

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.nightly
 SUITE = """
 suite_name: full disk
 num_repeats: 3
-execution: {retries: 0, warmups: 0}
+execution: {retries: 0, warmups: 0, keep_data: true}
 checkpoint_config: {spec: {w: {dtype: float32, shape: [1024, 1024]}}}
 benchmarks: [{generator: save_restore, options: {use_compression: false}}]
 """

@@ -58,6 +58,7 @@ def own(docker_environment, image, tmp_path):
     return run
 
 
+@pytest.mark.extended
 def test_the_example_runs_in_containers_of_the_callers_user(own, tmp_path):
     code, said = own("example.py", str(tmp_path / "bench"), "--docker")
     assert code == 0, said

@@ -121,6 +121,7 @@ def test_hosts_end_with_the_command(cluster, tmp_path, end):
     assert alive == []
 
 
+@pytest.mark.extended
 def test_a_node_that_is_killed_is_a_lost_host(cluster, tmp_path):
     suite, out, log = write_suite(tmp_path, repeats=12, devices=3), tmp_path / "run", tmp_path / "l"
     words = (suite, "-o", out, *place(cluster, "--hosts", 3), *QUICK)

@@ -192,6 +192,7 @@ def test_nothing_comes_from_a_cache_after_records_were_deleted(tmp_path):
     assert list((tmp_path / "kept").iterdir()) == []
 
 
+@pytest.mark.extended
 def test_1200_points_run_in_big_batches(tmp_path):
     began = time.monotonic()
     given = suite({"number": list(range(POINTS))})
