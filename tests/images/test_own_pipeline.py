@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("kfp")
 pytest.importorskip("docker", reason="run `make setup`: the package docker is missing")
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.extended]
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "use_in_your_pipeline.py"
@@ -58,7 +58,6 @@ def own(docker_environment, image, tmp_path):
     return run
 
 
-@pytest.mark.extended
 def test_the_example_runs_in_containers_of_the_callers_user(own, tmp_path):
     code, said = own("example.py", str(tmp_path / "bench"), "--docker")
     assert code == 0, said

@@ -38,7 +38,8 @@ def test_a_lost_step_fails_the_run_and_an_exit_handler_reports():
 @pytest.mark.slow
 def test_its_commands_in_its_order_leave_a_complete_run(tmp_path):
     (tmp_path / "suite.yaml").write_text(SUITE)
-    known = {"workflow.name": "run", "workflow.parameters.suite": str(tmp_path / "suite.yaml")}
+    known = {"workflow.name": "run", "workflow.uid": "1"}
+    known["workflow.parameters.suite"] = str(tmp_path / "suite.yaml")
     known |= {"workflow.parameters.runs": str(tmp_path)}
     known["workflow.status"] = "Succeeded"
     for task in [*TASKS, {"name": "onExit", "template": WORKFLOW["spec"]["onExit"]}]:
