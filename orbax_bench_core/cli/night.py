@@ -87,8 +87,9 @@ def night(
             if not left:
                 break
             reasons.append(_said(code))
-            print(f"{command} {reasons[-1]}; it is tried again in {wait}", file=sys.stderr)
-            time.sleep(min(waited.total_seconds(), max(0.0, end - time.monotonic())))
+            pause = min(waited.total_seconds(), max(0.0, end - time.monotonic()))
+            print(f"{command} {reasons[-1]}; it is tried again in {pause:g} s", file=sys.stderr)
+            time.sleep(pause)
             waited *= 2
     finally:
         _tell(notifiers, suite, directory, words[0], code, reasons)
@@ -125,7 +126,7 @@ def _said(code: int) -> str:
     if code == _OVER:
         return "took longer than --limit and was ended: it hung"
     if code == -signal.SIGKILL:
-        return "was killed, often for want of memory"
+        return "was killed, often because memory ran out"
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     known = code in set(Exit)

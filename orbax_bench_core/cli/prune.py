@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import re
 import sys
 from typing import Annotated, Final
 
 import typer
 
 from orbax_bench_core.cli.results import results_console
+from orbax_bench_core.cli.watch import parse_time
 from orbax_bench_core.exit_codes import exit_code
 
-_AGE: Final = re.compile(r"(?P<number>\d{1,6})(?P<unit>[hdw])")
-_HOURS: Final = {"h": 1, "d": 24, "w": 168}
 _MEBI: Final = 2**20
 
 
@@ -63,7 +60,9 @@ def prune(
     """
     from orbax_bench_core.steps import Pruning
 
-    found = Pruning.of(places, keep=_age(keep), keep_last=keep_last, spared=spared or ())
+    found = Pruning.of(
+        places, keep=parse_time(keep, "--keep"), keep_last=keep_last, spared=spared or ()
+    )
     outcomes = list(found.remove()) if delete else [(each, "") for each in found.old]
     gone = [each for each, why in outcomes if not why]
     failed = [(each, why) for each, why in outcomes if why]
@@ -91,21 +90,6 @@ def prune(
     for line in found.unread:
         print(f"error: {line}; it stays", file=sys.stderr)
     raise typer.Exit(exit_code(incomplete=bool(failed or found.unread)))
-
-
-def _age(text: str) -> datetime.timedelta:
-    from orbax_bench_core.errors import UserError
-
-    parts = _AGE.fullmatch(text.strip())
-    if parts is None:
-        raise UserError(f"--keep takes hours, days or weeks, such as 36h, 90d or 12w; got {text!r}")
-    hours = int(parts["number"]) * _HOURS[parts["unit"]]
-    try:
-        age = datetime.timedelta(hours=hours)
-        _ = datetime.datetime.now(datetime.UTC) - age
-    except OverflowError:
-        raise UserError(f"--keep {text}: that is before there were dates") from None
-    return age
 
 
 def _sum(count: int, size: int, recent: int, *, delete: bool) -> str:

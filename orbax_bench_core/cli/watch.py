@@ -12,7 +12,8 @@ from orbax_bench_core.cli.arguments import Notify
 from orbax_bench_core.cli.results import results_console
 from orbax_bench_core.exit_codes import exit_code
 
-_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LONGEST: Final = datetime.timedelta(days=36_525)
 
 
 def watch(
@@ -102,14 +103,16 @@ def _own(given: str, within: str) -> tuple[str, datetime.timedelta]:
 
 
 def _is_time(text: str) -> bool:
-    return re.fullmatch(r"\d{1,6}[smhd]", text) is not None
+    return re.fullmatch(r"\d{1,6}[smhdw]", text) is not None
 
 
 def parse_time(text: str, flag: str) -> datetime.timedelta:
-    """Returns a time such as 90m, 26h or 8d."""
+    """Returns a time such as 90m, 26h, 8d or 12w."""
     from orbax_bench_core.errors import Problem, UserError, shown
 
-    if not _is_time(text) or not int(text[:-1]):
-        said = f"expected a time such as 90m, 26h or 8d, got {shown(text)}"
-        raise UserError(Problem(said, key=flag))
-    return datetime.timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
+    if _is_time(text):
+        found = datetime.timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
+        if datetime.timedelta(0) < found <= _LONGEST:
+            return found
+    said = f"expected a time such as 90m, 26h, 8d or 12w, at most a century, got {shown(text)}"
+    raise UserError(Problem(said, key=flag))

@@ -26,7 +26,7 @@ LEVEL: Final = 0.01
 """Of a point: its looks share it, and its primary operations."""
 
 SUSPECTED: Final = 0.03
-"""The same of a p-value with which a word waits for the next look."""
+"""P-value up to which a word waits for the next look; the primary operations share it."""
 
 _DRAWS: Final = 1999
 _SEED: Final = 20_261_125

@@ -1,10 +1,10 @@
 """Interval of a ratio that agrees with its verdict.
 
-The interval holds the ratios that the verdict's own two tests do not
-reject at the look that stopped the comparison, each at the level that it had there; where the arms
-share several processes, it has the interval of the test over these in it. The levels of
-all looks sum to 6 %, so that by Bonferroni's inequality it covers the true ratio at least 94 times
-in 100 whenever the data chose to stop; simulated it is 95 and more (see `perf.gate`).
+The interval holds the ratios that the verdict's own two tests do not reject at the look that
+stopped the comparison, each at the level that it had there; where the arms share several processes,
+also those that the test over processes does not reject. The levels of all looks sum to 6 %, so that
+by Bonferroni's inequality it covers the true ratio at least 94 times in 100 whenever the data chose
+to stop; simulated it is 95 and more (see `perf.gate`).
 """
 
 from __future__ import annotations

@@ -226,8 +226,8 @@ def test_one_that_was_removed_in_part_is_found_again(prune, night, tmp_path, mon
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--keep", "3 months"], "--keep takes hours, days or weeks, such as 36h, 90d or 12w"),
-        (["--keep", "999999w"], "before there were dates"),
+        (["--keep", "3 months"], "expected a time such as 90m, 26h, 8d or 12w"),
+        (["--keep", "999999w"], "at most a century"),
         (["--keep-last", "0"], "--keep-last"),
     ],
 )
