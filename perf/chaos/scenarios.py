@@ -99,7 +99,15 @@ SCENARIOS: Final = {
         Scenario(
             name="capture",
             suite=_SWEEP,
-            words=("baseline", "capture", "place/registry", "place/out", "--promote", "--force"),
+            words=(
+                "baseline",
+                "capture",
+                "place/registry",
+                "place/out",
+                "--promote",
+                "--label",
+                "chaos",
+            ),
             before="run",
             share=300,
         ),

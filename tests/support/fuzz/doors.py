@@ -94,7 +94,8 @@ class Place:
                 folder / "registry",
                 folder / "v3/plain",
                 "--promote",
-                "--force",
+                "--label",
+                "golden",
             ),
         ):
             assert orbax_bench(*command).code in (0, 1, 3), command
