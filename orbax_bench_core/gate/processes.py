@@ -32,9 +32,6 @@ slow-down that equals the tolerance came in 3 % of comparisons with 5 %, in 1.7 
 
 _PRIOR_FREEDOM: Final = 8.0
 
-_INEFFICIENCY: Final = math.pi / 3
-"""Variance of ranks over that of means under normal noise."""
-
 _SIGMA_FREEDOM: Final = 0.37
 """Efficiency of a median absolute deviation against a standard deviation."""
 
@@ -60,18 +57,18 @@ class ProcessTest:
         sigma, centre = within_block_sigma(blocks), log_ratio(blocks)
         starts = range(0, len(blocks), blocks.per_process)
         per_arm = [PER_ARM * min(blocks.per_process, len(blocks) - at) for at in starts]
-        v = _INEFFICIENCY * 2 * sigma**2 * sum(1 / count for count in per_arm) / len(per_arm)
+        within = sum(standard_error(sigma, count) ** 2 for count in per_arm) / len(per_arm)
         prior = PRIOR**2
         weight, known = _PRIOR_FREEDOM / (2 * prior**2), prior
         if len(per_arm) > 1:
             found = _differences(blocks, centre, blocks.per_process)
-            seen = float(np.var(found, ddof=1)) - v
-            own = (len(found) - 1) / (2 * (prior + v) ** 2)
+            seen = float(np.var(found, ddof=1)) - within
+            own = (len(found) - 1) / (2 * (prior + within) ** 2)
             known = max(0.0, (weight * prior + own * seen) / (weight + own))
             weight += own
-        total = v + known
+        total = within + known
         pairs = _SIGMA_FREEDOM * 2 * len(blocks)
-        doubt = 2 * v**2 / pairs + 1 / weight
+        doubt = 2 * within**2 / pairs + 1 / weight
         return cls(
             centre=centre,
             error=math.sqrt(total / len(per_arm)),
