@@ -64,6 +64,11 @@ class UserError(Exception):
         return (*kept, f"and {more:,} more") if more else tuple(kept)
 
 
+_MOST_NAMES: Final = 30
+_SOME_NAMES: Final = 5
+"""Of more names than anybody reads, so many are shown: those that are written most alike."""
+
+
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """Returns a hint for an unknown name: the nearest known one, or all of them."""
     known = list(known)
@@ -71,6 +76,9 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     nearest = nearest or [name for name in known if given in name.split("_")]
     if len(nearest) == 1:
         return f"did you mean {nearest[0]!r}?"
+    if len(known) > _MOST_NAMES:
+        closest = difflib.get_close_matches(given, known, n=_SOME_NAMES, cutoff=0)
+        return f"{len(known)} are known, among them {', '.join(closest)}"
     return f"known: {', '.join(sorted(known))}" if known else "nothing is known here"
 
 

@@ -1,18 +1,18 @@
-"""Free memory of this process: the machine's, or what its control groups leave, if that is less."""
+"""Control groups for memory, and what they or the machine leave free for this process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-_ROOT: Final = Path("/sys/fs/cgroup")
-_MEMBERSHIP: Final = Path("/proc/self/cgroup")
+ROOT = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
 _NO_LIMIT: Final = 1 << 60
 """Version 1 has a number near 2**63 where there is no limit."""
 
 
-class _Files(NamedTuple):
+class GroupFiles(NamedTuple):
     """Files of one version of control groups, and the names of droppable pages in them.
 
     What lies in a tmpfs counts as page cache as well, and cannot.
@@ -20,12 +20,19 @@ class _Files(NamedTuple):
 
     limit: str
     used: str
+    peak: str
     cache: tuple[str, str]
+    stat: str = "memory.stat"
 
 
-_UNIFIED: Final = _Files("memory.max", "memory.current", ("active_file", "inactive_file"))
-_DIVIDED: Final = _Files(
-    "memory.limit_in_bytes", "memory.usage_in_bytes", ("total_active_file", "total_inactive_file")
+_UNIFIED: Final = GroupFiles(
+    "memory.max", "memory.current", "memory.peak", ("active_file", "inactive_file")
+)
+_DIVIDED: Final = GroupFiles(
+    "memory.limit_in_bytes",
+    "memory.usage_in_bytes",
+    "memory.max_usage_in_bytes",
+    ("total_active_file", "total_inactive_file"),
 )
 
 
@@ -33,34 +40,37 @@ def free_memory_bytes() -> int:
     """Returns the bytes of memory that this process can take, in a container the container's."""
     import psutil
 
-    return min([int(psutil.virtual_memory().available), *_left_by_groups(_MEMBERSHIP, _ROOT)])
+    left = (_left_by_group(folder, files) for folder, files in memory_groups())
+    known = [free for free in left if free is not None]
+    return min([int(psutil.virtual_memory().available), *known])
 
 
-def _left_by_groups(membership: Path, root: Path) -> Iterator[int]:
-    """Yields what each group leaves that this process is in, of those that have a limit.
+def memory_groups() -> Iterator[tuple[Path, GroupFiles]]:
+    """Yields the control groups for memory that this process is in, its own before those around.
 
     A container sees its own group at the root, whatever it is called on the host.
     """
     try:
-        lines = membership.read_text().splitlines()
+        lines = MEMBERSHIP.read_text().splitlines()
     except OSError:
         return
     for line in lines:
         _, controllers, group = line.split(":", 2)
-        if not controllers:
-            place, files = root, _UNIFIED
-        elif "memory" in controllers.split(","):
-            place, files = root / "memory", _DIVIDED
-        else:
-            continue
         own = Path(group.lstrip("/"))
-        for folder in (own, *own.parents) if own.parts else (own,):
-            left = _left_by_group(place / folder, files)
-            if left is not None:
-                yield left
+        folders = (own, *own.parents) if own.parts else (own,)
+        if not controllers:
+            yield from ((ROOT / folder, _UNIFIED) for folder in folders)
+        elif "memory" in controllers.split(","):
+            yield from ((ROOT / "memory" / folder, _DIVIDED) for folder in folders)
 
 
-def _left_by_group(folder: Path, files: _Files) -> int | None:
+def group_file(name: Literal["peak", "stat"]) -> str | None:
+    """Returns a file of the nearest control group for memory that has it."""
+    found = (folder / getattr(files, name) for folder, files in memory_groups())
+    return next((str(file) for file in found if file.exists()), None)
+
+
+def _left_by_group(folder: Path, files: GroupFiles) -> int | None:
     """Returns the bytes that one group has left, or None if it has no limit.
 
     The page cache counts as free: the kernel drops it when memory is wanted.
@@ -70,7 +80,7 @@ def _left_by_group(folder: Path, files: _Files) -> int | None:
         if limit == "max" or int(limit) >= _NO_LIMIT:
             return None
         used = int((folder / files.used).read_text())
-        counts = _counts((folder / "memory.stat").read_text())
+        counts = _counts((folder / files.stat).read_text())
     except OSError:
         return None
     return max(0, int(limit) - used + sum(counts.get(name, 0) for name in files.cache))

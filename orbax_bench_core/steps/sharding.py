@@ -10,8 +10,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import absolute, matching
+from orbax_bench_core.plan import read_mesh
 from orbax_bench_core.state import StateError, describe, described_arrays, locate
 
 _LAST: Final = frozenset(
@@ -41,20 +43,6 @@ def plan_shardings(arrays: Mapping[str, tuple[Sequence[int], str]], mesh: Mappin
     }
 
 
-def parse_mesh(text: str) -> dict[str, int]:
-    """Reads a mesh as a command line has it."""
-    mesh: dict[str, int] = {}
-    for part in text.split(","):
-        axis, _, size = part.partition("=")
-        axis = axis.strip()
-        if not axis or axis in mesh or not size.strip().isdecimal() or int(size) < 1:
-            raise StateError(
-                f"expected a mesh such as fsdp=8 or data=2,fsdp=4, each axis once, got {text!r}"
-            )
-        mesh[axis] = int(size)
-    return mesh
-
-
 def arrays_in(path: str) -> Mapping[str, tuple[Sequence[int], str]]:
     """Returns shape and dtype of every array of a checkpoint, by dotted path."""
     from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
@@ -74,10 +62,11 @@ def arrays_in(path: str) -> Mapping[str, tuple[Sequence[int], str]]:
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the sharding file for a checkpoint (first argument) and a mesh (second)."""
-    path, mesh = arguments
+    path, text = arguments
     try:
-        content = plan_shardings(arrays_in(path), parse_mesh(mesh))
-    except StateError as error:
+        mesh = read_mesh(text, 1)
+        content = plan_shardings(arrays_in(path), dict(zip(mesh.axes, mesh.sizes, strict=True)))
+    except (StateError, UserError) as error:
         print(error, file=sys.stderr)
         return Exit.INVALID
     # A line for each array, so that people can read the file and compare two.

@@ -23,6 +23,11 @@ def test_a_problem_names_file_line_and_key(problem, text):
     [
         ("num_repeat", ["num_repeats", "seed"], "did you mean 'num_repeats'?"),
         ("zzz", ["b", "a"], "known: a, b"),
+        (
+            "nome",
+            [f"name_{number}" for number in range(30)] + ["cost"],
+            "31 are known, among them cost",
+        ),
         ("zzz", [], "nothing is known here"),
     ],
 )

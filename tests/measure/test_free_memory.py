@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from orbax_bench_core.measure.free_memory import _left_by_groups
+import orbax_bench_core.measure.free_memory as groups
+from orbax_bench_core.measure import free_memory_bytes
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(groups, "MEMBERSHIP", tmp_path / "membership")
+    monkeypatch.setattr(groups, "ROOT", tmp_path / "cgroup")
+    machine = SimpleNamespace(available=10**6)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: machine)
     return tmp_path / "cgroup"
 
 
@@ -30,33 +36,32 @@ def divided(folder: Path, limit: int) -> None:
     (folder / "memory.stat").write_text(counts)
 
 
-def left(root: Path, membership: str) -> list[int]:
-    file = root.parent / "membership"
-    file.write_text(membership)
-    return list(_left_by_groups(file, root))
+def free(membership: str) -> int:
+    groups.MEMBERSHIP.write_text(membership)
+    return free_memory_bytes()
 
 
 def test_a_containers_page_cache_counts_as_free_but_not_its_tmpfs(root: Path) -> None:
     unified(root, "1000")
-    assert left(root, "0::/\n") == [1000 - 700 + 350]
+    assert free("0::/\n") == 1000 - 700 + 350
 
 
 def test_the_groups_around_a_group_limit_it_too(root: Path) -> None:
     unified(root / "pods" / "one", "5000")
     unified(root / "pods", "1000")
-    assert min(left(root, "0::/pods/one\n")) == 650
+    assert free("0::/pods/one\n") == 650
 
 
 def test_a_container_sees_its_group_at_the_root_whatever_its_name(root: Path) -> None:
     unified(root, "1000")
-    assert left(root, "0::/kubepods/pod1/c1\n") == [650]
+    assert free("0::/kubepods/pod1/c1\n") == 650
 
 
 def test_version_1_has_other_names(root: Path) -> None:
     divided(root / "memory" / "docker" / "c1", 1000)
-    assert left(root, "11:cpu,cpuacct:/docker/c1\n4:memory:/docker/c1\n") == [600]
+    assert free("11:cpu,cpuacct:/docker/c1\n4:memory:/docker/c1\n") == 600
 
 
-def test_where_there_are_no_groups_nothing_is_said(root: Path) -> None:
-    assert left(root, "0::/\n") == []
-    assert list(_left_by_groups(root / "missing", root)) == []
+def test_where_there_are_no_groups_the_machine_counts(root: Path) -> None:
+    assert free_memory_bytes() == 10**6
+    assert free("0::/\n") == 10**6

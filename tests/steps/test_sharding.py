@@ -15,7 +15,7 @@ from orbax.checkpoint._src.testing.benchmarks.safetensors import prepare
 from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.state import StateError, digest, load_checkpoint, read_sharding_file
+from orbax_bench_core.state import digest, load_checkpoint, read_sharding_file
 from orbax_bench_core.steps import sharding
 
 
@@ -124,9 +124,11 @@ def test_each_array_is_a_line(saved: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("mesh", ["", "fsdp", "fsdp=", "fsdp=0", "fsdp=-1", "=8", "a=2,a=4", "a=x"])
-def test_what_is_no_mesh_is_refused(mesh: str) -> None:
-    with pytest.raises(StateError, match=r"expected a mesh such as fsdp=8 or data=2,fsdp=4"):
-        sharding.parse_mesh(mesh)
+def test_what_is_no_mesh_is_refused(
+    saved: Path, capsys: pytest.CaptureFixture[str], mesh: str
+) -> None:
+    assert sharding.main([str(saved), mesh]) == Exit.INVALID
+    assert "--mesh: expected a mesh such as data=16,fsdp=16" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_no_checkpoint_is_refused(

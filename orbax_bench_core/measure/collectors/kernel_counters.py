@@ -10,8 +10,6 @@ import functools
 import operator
 import os
 import resource
-from collections.abc import Iterator
-from pathlib import Path
 
 from orbax_bench_core.measure.collectors.base import (
     Difference,
@@ -21,12 +19,11 @@ from orbax_bench_core.measure.collectors.base import (
     reader,
 )
 from orbax_bench_core.measure.definition import Metric
+from orbax_bench_core.measure.free_memory import group_file
 
 # What Linux counts: Documentation/filesystems/proc.rst, section 3.3.
 _IO_FILE = "/proc/self/io"
 _NET_FILE = "/proc/self/net/dev"
-_MEMBERSHIP = Path("/proc/self/cgroup")
-_ROOT = Path("/sys/fs/cgroup")
 
 _disk_bytes = functools.partial(Metric, unit="bytes", better="none", collector="disk_io")
 DISK_READ = _disk_bytes(
@@ -213,28 +210,4 @@ class CgroupMemory(Difference[int]):
 
 @functools.lru_cache(maxsize=1)
 def _peak_file(_pid: int) -> str | None:
-    found = group_files("memory.peak", "memory.max_usage_in_bytes")
-    return next((str(file) for file in found if file.exists()), None)
-
-
-def group_files(unified: str, divided: str) -> Iterator[Path]:
-    """Where a file of this process's control group for memory may lie, the likeliest first.
-
-    It is named `unified` in version 2 of control groups, and `divided` in version 1.
-    """
-    if _MEMBERSHIP.exists():
-        yield from _candidates(_MEMBERSHIP.read_text(), unified, divided)
-
-
-def _candidates(membership: str, unified: str, divided: str) -> Iterator[Path]:
-    for line in membership.splitlines():
-        _, controllers, group = line.split(":", 2)
-        if not controllers:
-            root, name = _ROOT, unified
-        elif "memory" in controllers.split(","):
-            root, name = _ROOT / "memory", divided
-        else:
-            continue
-        yield root / group.lstrip("/") / name
-        # A container may see the group under the host's name, and its files at the root.
-        yield root / name
+    return group_file("peak")

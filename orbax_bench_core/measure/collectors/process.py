@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from orbax_bench_core.measure import observers
 from orbax_bench_core.measure.collectors import base
 from orbax_bench_core.measure.collectors.base import Difference, MetricGroup, Reading, reader
-from orbax_bench_core.measure.collectors.kernel_counters import group_files
 from orbax_bench_core.measure.definition import Metric
+from orbax_bench_core.measure.free_memory import group_file
 
 if TYPE_CHECKING:
     import psutil
@@ -318,5 +318,4 @@ def _anonymous_bytes() -> int | None:
 
 @functools.lru_cache(maxsize=1)
 def _stat_file(_pid: int) -> str | None:
-    found = group_files("memory.stat", "memory.stat")
-    return next((str(path) for path in found if Path(path).exists()), None)
+    return group_file("stat")

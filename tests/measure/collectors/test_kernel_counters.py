@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.measure import free_memory
 from orbax_bench_core.measure.collectors import Collector, base, kernel_counters
 from orbax_bench_core.measure.collectors.kernel_counters import (
     CgroupMemory,
@@ -245,8 +246,8 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Groups]:
         path.write_text(str(10 * MIB))
         return path
 
-    monkeypatch.setattr(kernel_counters, "_MEMBERSHIP", tmp_path / "membership")
-    monkeypatch.setattr(kernel_counters, "_ROOT", tmp_path / "sys")
+    monkeypatch.setattr(free_memory, "MEMBERSHIP", tmp_path / "membership")
+    monkeypatch.setattr(free_memory, "ROOT", tmp_path / "sys")
     kernel_counters._peak_file.cache_clear()
     yield make
     kernel_counters._peak_file.cache_clear()

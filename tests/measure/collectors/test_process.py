@@ -9,8 +9,8 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-from orbax_bench_core.measure import Metrics
-from orbax_bench_core.measure.collectors import base, kernel_counters, process
+from orbax_bench_core.measure import Metrics, free_memory
+from orbax_bench_core.measure.collectors import base, process
 from orbax_bench_core.measure.collectors.process import ProcessState, Rss, Sampler, resident_bytes
 
 MIB = 2**20
@@ -220,8 +220,8 @@ def test_a_sample_that_fails_does_not_end_it() -> None:
 @pytest.fixture
 def group(tmp_path, monkeypatch):
     """Makes this process a member of a control group whose memory.stat says something."""
-    monkeypatch.setattr(kernel_counters, "_MEMBERSHIP", tmp_path / "membership")
-    monkeypatch.setattr(kernel_counters, "_ROOT", tmp_path / "sys")
+    monkeypatch.setattr(free_memory, "MEMBERSHIP", tmp_path / "membership")
+    monkeypatch.setattr(free_memory, "ROOT", tmp_path / "sys")
     process._stat_file.cache_clear()
 
     def make(membership, file, text):
