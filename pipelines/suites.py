@@ -107,8 +107,14 @@ a text may pass: an object of Argo has 1 MB at most, a request to etcd 1.5 MiB, 
 message to ML Metadata 4 MB, the default of gRPC."""
 
 
-def check_inputs(arguments: Mapping[str, Any]) -> None:
-    """Refuses parameters that do not fit into the argument in which a step receives them."""
+def check_inputs(arguments: Mapping[str, Any], target: Target) -> None:
+    """Refuses parameters that do not reach a step as they are given."""
+    for name, value in arguments.items():
+        before, template, _ = str(value).partition("{{")
+        if template and target is Target.KFP:
+            line = f", line {before.count(chr(10)) + 1}" if "\n" in before else ""
+            message = "{{ begins a template of Argo, which runs the steps; leave it out"
+            raise UserError(Problem(message, key=f"{name}{line}"))
     texts = {name: arguments[name] for name in ("suite", "fixture", "arms") if arguments.get(name)}
     size, most = len(json.dumps(texts).encode()), _ARGUMENT - _ENGINE
     if size > most:

@@ -27,6 +27,7 @@ from orbax_bench_core.config import (
 from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shown
 from orbax_bench_core.sweep.catalog import BUILTINS, author_line, load_class, options_class
 
+_TRACES = ("enable_trace", "enable_xprof", "trace_every_repeat")
 _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}
 
 
@@ -60,6 +61,10 @@ def axes(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> dic
             )
         if name in given and name in types:
             _check_type(name, values, types[name])
+        if name in _TRACES and len(values) > 1:
+            raise OptionError(
+                name, "only warm-ups are traced, so that all points would be alike; give one value"
+            )
         # Defaults of the class, too.
         if has_credentials(json.dumps(values, default=repr, skipkeys=True)):
             raise OptionError(name, CREDENTIALS)

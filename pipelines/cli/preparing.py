@@ -97,7 +97,7 @@ def prepare(
     check_launchers(placed, target, directory)
     placement = Placement(target, placed, folder_per_run)
     job = Job(chosen, placement, arguments, name or job_name(chosen.name, loaded.suite.suite_name))
-    check_inputs(arguments)
+    check_inputs(arguments, target)
     repeats = loaded.suite.num_repeats + loaded.suite.execution.warmups
     each, loops = parameters["points_per_step"], len(placed.machines)
     steps = checked_steps(expansion.points, repeats, each, target, loops)

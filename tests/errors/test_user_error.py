@@ -24,9 +24,9 @@ def test_a_problem_names_file_line_and_key(problem, text):
         ("num_repeat", ["num_repeats", "seed"], "did you mean 'num_repeats'?"),
         ("zzz", ["b", "a"], "known: a, b"),
         (
-            "nome",
-            [f"name_{number}" for number in range(30)] + ["cost"],
-            "31 are known, among them cost",
+            "zzz",
+            [f"name_{number}" for number in range(31)],
+            "31 are known, among them name_9, name_8, name_7, name_6, name_5",
         ),
         ("zzz", [], "nothing is known here"),
     ],

@@ -90,7 +90,9 @@ def entries(folder, checkpoint="ckpt", model="model"):
     return {
         "save_restore": [
             *both(),
-            {"enable_trace": [True, False], "trace_every_repeat": [True, False]},
+            {"enable_trace": True, "trace_every_repeat": False},
+            {"enable_trace": True, "trace_every_repeat": True},
+            {"enable_trace": False},
         ],
         "train_interference": [
             *both(

@@ -1,4 +1,4 @@
-"""What is too large for a service is refused before it is sent, with the numbers."""
+"""What does not reach the steps of a service is refused before it is sent, with the numbers."""
 
 import pytest
 
@@ -42,8 +42,17 @@ def test_a_list_of_points_that_no_service_keeps_is_refused(points):
 
 
 def test_what_a_step_is_given_fits_into_one_argument():
-    check_inputs({"suite": "x" * 110_000, "fixture": ""})
+    check_inputs({"suite": "x" * 110_000, "fixture": ""}, Target.KFP)
     with pytest.raises(UserError) as refused:
-        check_inputs({"suite": "x" * 60_000, "fixture": "\n" * 30_000, "promote": False})
+        check_inputs(
+            {"suite": "x" * 60_000, "fixture": "\n" * 30_000, "promote": False}, Target.KFP
+        )
     assert "120028 bytes as JSON (suite 60002, fixture 60002)" in str(refused.value)
     assert "at most 114688 do: split the suite" in str(refused.value)
+
+
+def test_a_template_of_argo_in_a_suite_is_refused_with_its_line():
+    text = "suite_name: x\n# made by {{workflow.name}}\n"
+    with pytest.raises(UserError, match=r"suite, line 2: \{\{ begins a template of Argo"):
+        check_inputs({"suite": text}, Target.KFP)
+    check_inputs({"suite": text}, Target.VERTEX)

@@ -51,18 +51,14 @@ def test_processes_and_cache_vary_fastest(expand):
 
 
 def test_options_vary_in_the_order_of_the_class_and_not_of_the_file(expand):
-    options = "{use_zarr3: [true, false], use_ocdbt: [true, false], enable_trace: [false, true]}"
+    options = "{use_zarr3: [true, false], use_ocdbt: [true, false]}"
     points = expand(("save_restore", options)).points
-    names = ("enable_trace", "use_ocdbt", "use_zarr3")
+    names = ("use_ocdbt", "use_zarr3")
     assert [tuple(point.options[name] for name in names) for point in points] == [
-        (False, True, True),
-        (False, True, False),
-        (False, False, True),
-        (False, False, False),
-        (True, True, True),
-        (True, True, False),
-        (True, False, True),
-        (True, False, False),
+        (True, True),
+        (True, False),
+        (False, True),
+        (False, False),
     ]
 
 

@@ -254,7 +254,9 @@ class VerdictReport(ResultModel):
     @property
     def outcome(self) -> Ending:
         """What an exit code is made of; a study is an answer, however long each system takes."""
-        failed = not self.points or any(point.failed for point in self.points)
+        failed = not self.points or any(
+            point.unmeasured if point.is_study else point.failed for point in self.points
+        )
         answers = self.is_study and not self.lacks_operations
         return Ending(
             word="" if answers else self.word,

@@ -15,7 +15,7 @@ from orbax_bench_core.analysis.verdicts import (
 from orbax_bench_core.analysis.verdicts.words import attempts, finding
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.document import print_document, to_html, to_markdown
-from orbax_bench_core.exit_codes import exit_code
+from orbax_bench_core.exit_codes import Exit, exit_code
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.gate import FailureVerdict, StallVerdict
 from orbax_bench_core.records import FirstAttempts, RunDirectory
@@ -287,6 +287,12 @@ def test_it_ends_well_and_a_pipeline_goes_on(study, tmp_path):
 def test_an_arm_that_failed_is_no_answer(make_report, make_verdicts):
     failed = make_verdicts("p", word="INCONCLUSIVE", failed=True, reason="x", systems=SYSTEMS)
     assert exit_code(make_report(failed).outcome) != 0
+
+
+def test_a_system_that_failed_every_time_was_not_compared(make_report, make_verdicts):
+    attempts = {"baseline": FirstAttempts(count=8), "candidate": FirstAttempts(count=8, failed=8)}
+    point = make_verdicts("p", word="REGRESSION", attempts=attempts, systems=SYSTEMS)
+    assert exit_code(make_report(point).outcome) == Exit.FAILED
 
 
 def test_a_benchmark_names_what_it_saves_with():
