@@ -1,88 +1,42 @@
 """Documents that people read: elements, three renderers, numbers as text, the look of figures."""
 
-from orbax_bench_core.document.console import print_document
-from orbax_bench_core.document.elements import (
-    BLANK,
-    ByWidth,
-    Callout,
-    Cell,
-    Code,
-    Column,
-    Details,
-    Document,
-    Element,
-    Facts,
-    Figure,
-    Filter,
-    Group,
-    Heading,
-    Items,
-    Legend,
-    Mark,
-    Only,
-    Paragraph,
-    Plot,
-    Role,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    Tone,
-)
-from orbax_bench_core.document.figures import shorten
-from orbax_bench_core.document.html import to_html
-from orbax_bench_core.document.markdown import to_markdown, write_figures
-from orbax_bench_core.document.numbers import (
-    Scale,
-    count,
-    digits,
-    num_bytes,
-    percent,
-    seconds,
-    table_cell,
-    wait,
-)
-
-__all__ = [
-    "BLANK",
-    "ByWidth",
-    "Callout",
-    "Cell",
-    "Code",
-    "Column",
-    "Details",
-    "Document",
-    "Element",
-    "Facts",
-    "Figure",
-    "Filter",
-    "Group",
-    "Heading",
-    "Items",
-    "Legend",
-    "Mark",
-    "Only",
-    "Paragraph",
-    "Plot",
-    "Role",
-    "Row",
-    "Scale",
-    "Section",
-    "Span",
-    "Table",
-    "Text",
-    "Tone",
-    "count",
-    "digits",
-    "num_bytes",
-    "percent",
-    "print_document",
-    "seconds",
-    "shorten",
-    "table_cell",
-    "to_html",
-    "to_markdown",
-    "wait",
-    "write_figures",
-]
+from orbax_bench_core.document.console import print_document as print_document
+from orbax_bench_core.document.elements import BLANK as BLANK
+from orbax_bench_core.document.elements import ByWidth as ByWidth
+from orbax_bench_core.document.elements import Callout as Callout
+from orbax_bench_core.document.elements import Cell as Cell
+from orbax_bench_core.document.elements import Code as Code
+from orbax_bench_core.document.elements import Column as Column
+from orbax_bench_core.document.elements import Details as Details
+from orbax_bench_core.document.elements import Document as Document
+from orbax_bench_core.document.elements import Element as Element
+from orbax_bench_core.document.elements import Facts as Facts
+from orbax_bench_core.document.elements import Figure as Figure
+from orbax_bench_core.document.elements import Filter as Filter
+from orbax_bench_core.document.elements import Group as Group
+from orbax_bench_core.document.elements import Heading as Heading
+from orbax_bench_core.document.elements import Items as Items
+from orbax_bench_core.document.elements import Legend as Legend
+from orbax_bench_core.document.elements import Mark as Mark
+from orbax_bench_core.document.elements import Only as Only
+from orbax_bench_core.document.elements import Paragraph as Paragraph
+from orbax_bench_core.document.elements import Plot as Plot
+from orbax_bench_core.document.elements import Role as Role
+from orbax_bench_core.document.elements import Row as Row
+from orbax_bench_core.document.elements import Section as Section
+from orbax_bench_core.document.elements import Span as Span
+from orbax_bench_core.document.elements import Table as Table
+from orbax_bench_core.document.elements import Text as Text
+from orbax_bench_core.document.elements import Tone as Tone
+from orbax_bench_core.document.figures import shorten as shorten
+from orbax_bench_core.document.html import to_html as to_html
+from orbax_bench_core.document.markdown import to_markdown as to_markdown
+from orbax_bench_core.document.markdown import write_figures as write_figures
+from orbax_bench_core.document.numbers import Scale as Scale
+from orbax_bench_core.document.numbers import count as count
+from orbax_bench_core.document.numbers import digits as digits
+from orbax_bench_core.document.numbers import num_bytes as num_bytes
+from orbax_bench_core.document.numbers import percent as percent
+from orbax_bench_core.document.numbers import seconds as seconds
+from orbax_bench_core.document.numbers import table_cell as table_cell
+from orbax_bench_core.document.numbers import wait as wait

@@ -78,7 +78,7 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
         return f"did you mean {nearest[0]!r}?"
     if len(known) > _MOST_NAMES:
         closest = difflib.get_close_matches(given, known, n=_SOME_NAMES, cutoff=0)
-        return f"{len(known)} are known, among them {', '.join(closest)}"
+        return f"the nearest of {len(known)} names: {', '.join(closest)}"
     return f"known: {', '.join(sorted(known))}" if known else "nothing is known here"
 
 

@@ -4,72 +4,34 @@ The manifest of a run directory, `lineage.json`, is a lock file: the digest of e
 inputs, and what each step of a pipeline has measured. `check` computes each digest again.
 """
 
-from orbax_bench_core.lineage.artifacts import (
-    artifact_metadata,
-    bounded_metrics,
-    checkpoint_metadata,
-    output_metadata,
-    place_of,
-    point_at,
-)
-from orbax_bench_core.lineage.batches import (
-    lost_batches,
-    name_batch,
-    read_planned,
-    write_planned,
-)
-from orbax_bench_core.lineage.check import BROKEN, Finding, Status, check, is_unchanged
-from orbax_bench_core.lineage.digests import (
-    baseline_digest,
-    config_digest,
-    content_digest,
-    file_digest,
-    folder_digest,
-    point_digests,
-)
-from orbax_bench_core.lineage.find import trace
-from orbax_bench_core.lineage.manifest import (
-    ENDING,
-    METRICS,
-    SAMPLES,
-    TENSORBOARD,
-    ManifestWriter,
-    compared_with,
-    made_from_these_records,
-    note_ending,
-    read_manifest,
-)
-
-__all__ = [
-    "BROKEN",
-    "ENDING",
-    "METRICS",
-    "SAMPLES",
-    "TENSORBOARD",
-    "Finding",
-    "ManifestWriter",
-    "Status",
-    "artifact_metadata",
-    "baseline_digest",
-    "bounded_metrics",
-    "check",
-    "checkpoint_metadata",
-    "compared_with",
-    "config_digest",
-    "content_digest",
-    "file_digest",
-    "folder_digest",
-    "is_unchanged",
-    "lost_batches",
-    "made_from_these_records",
-    "name_batch",
-    "note_ending",
-    "output_metadata",
-    "place_of",
-    "point_at",
-    "point_digests",
-    "read_manifest",
-    "read_planned",
-    "trace",
-    "write_planned",
-]
+from orbax_bench_core.lineage.artifacts import artifact_metadata as artifact_metadata
+from orbax_bench_core.lineage.artifacts import bounded_metrics as bounded_metrics
+from orbax_bench_core.lineage.artifacts import checkpoint_metadata as checkpoint_metadata
+from orbax_bench_core.lineage.artifacts import output_metadata as output_metadata
+from orbax_bench_core.lineage.artifacts import place_of as place_of
+from orbax_bench_core.lineage.artifacts import point_at as point_at
+from orbax_bench_core.lineage.batches import lost_batches as lost_batches
+from orbax_bench_core.lineage.batches import name_batch as name_batch
+from orbax_bench_core.lineage.batches import read_planned as read_planned
+from orbax_bench_core.lineage.batches import write_planned as write_planned
+from orbax_bench_core.lineage.check import BROKEN as BROKEN
+from orbax_bench_core.lineage.check import Finding as Finding
+from orbax_bench_core.lineage.check import Status as Status
+from orbax_bench_core.lineage.check import check as check
+from orbax_bench_core.lineage.check import is_unchanged as is_unchanged
+from orbax_bench_core.lineage.digests import baseline_digest as baseline_digest
+from orbax_bench_core.lineage.digests import config_digest as config_digest
+from orbax_bench_core.lineage.digests import content_digest as content_digest
+from orbax_bench_core.lineage.digests import file_digest as file_digest
+from orbax_bench_core.lineage.digests import folder_digest as folder_digest
+from orbax_bench_core.lineage.digests import point_digests as point_digests
+from orbax_bench_core.lineage.find import trace as trace
+from orbax_bench_core.lineage.manifest import ENDING as ENDING
+from orbax_bench_core.lineage.manifest import METRICS as METRICS
+from orbax_bench_core.lineage.manifest import SAMPLES as SAMPLES
+from orbax_bench_core.lineage.manifest import TENSORBOARD as TENSORBOARD
+from orbax_bench_core.lineage.manifest import ManifestWriter as ManifestWriter
+from orbax_bench_core.lineage.manifest import compared_with as compared_with
+from orbax_bench_core.lineage.manifest import made_from_these_records as made_from_these_records
+from orbax_bench_core.lineage.manifest import note_ending as note_ending
+from orbax_bench_core.lineage.manifest import read_manifest as read_manifest

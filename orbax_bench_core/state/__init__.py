@@ -1,75 +1,38 @@
 """State that is checkpointed: synthetic pytrees, meshes, shardings, digests."""
 
-from orbax_bench_core.state.cache import StateCache
-from orbax_bench_core.state.digests import Digest, check_digest, digest, start_digest
-from orbax_bench_core.state.layout import check_dtype, split_axes, spread
-from orbax_bench_core.state.loading import (
-    DIGESTS_FILE,
-    Location,
-    describe,
-    described_arrays,
-    load_checkpoint,
-    load_targets,
-    locate,
-    record_digest,
-    recorded_digest,
-    save_fixture,
-    with_targets,
-)
-from orbax_bench_core.state.many_hosts import (
-    NotOnPathways,
-    initialize_if_used,
-    join_processes,
-    require_pathways,
-)
-from orbax_bench_core.state.mesh import MeshDoesNotFit, build_mesh, first_devices
-from orbax_bench_core.state.orbax_api import make_context
-from orbax_bench_core.state.sharding_file import read_sharding_file, sharding_targets
-from orbax_bench_core.state.synthetic import generate
-from orbax_bench_core.state.tree import (
-    StateError,
-    available_bytes,
-    load_fits,
-    named_leaves,
-    release_freed,
-    tree_bytes,
-)
-
-__all__ = [
-    "DIGESTS_FILE",
-    "Digest",
-    "Location",
-    "MeshDoesNotFit",
-    "NotOnPathways",
-    "StateCache",
-    "StateError",
-    "available_bytes",
-    "build_mesh",
-    "check_digest",
-    "check_dtype",
-    "describe",
-    "described_arrays",
-    "digest",
-    "first_devices",
-    "generate",
-    "initialize_if_used",
-    "join_processes",
-    "load_checkpoint",
-    "load_fits",
-    "load_targets",
-    "locate",
-    "make_context",
-    "named_leaves",
-    "read_sharding_file",
-    "record_digest",
-    "recorded_digest",
-    "release_freed",
-    "require_pathways",
-    "save_fixture",
-    "sharding_targets",
-    "split_axes",
-    "spread",
-    "start_digest",
-    "tree_bytes",
-    "with_targets",
-]
+from orbax_bench_core.state.cache import StateCache as StateCache
+from orbax_bench_core.state.digests import Digest as Digest
+from orbax_bench_core.state.digests import check_digest as check_digest
+from orbax_bench_core.state.digests import digest as digest
+from orbax_bench_core.state.digests import start_digest as start_digest
+from orbax_bench_core.state.layout import check_dtype as check_dtype
+from orbax_bench_core.state.layout import split_axes as split_axes
+from orbax_bench_core.state.layout import spread as spread
+from orbax_bench_core.state.loading import DIGESTS_FILE as DIGESTS_FILE
+from orbax_bench_core.state.loading import Location as Location
+from orbax_bench_core.state.loading import describe as describe
+from orbax_bench_core.state.loading import described_arrays as described_arrays
+from orbax_bench_core.state.loading import load_checkpoint as load_checkpoint
+from orbax_bench_core.state.loading import load_targets as load_targets
+from orbax_bench_core.state.loading import locate as locate
+from orbax_bench_core.state.loading import record_digest as record_digest
+from orbax_bench_core.state.loading import recorded_digest as recorded_digest
+from orbax_bench_core.state.loading import save_fixture as save_fixture
+from orbax_bench_core.state.loading import with_targets as with_targets
+from orbax_bench_core.state.many_hosts import NotOnPathways as NotOnPathways
+from orbax_bench_core.state.many_hosts import initialize_if_used as initialize_if_used
+from orbax_bench_core.state.many_hosts import join_processes as join_processes
+from orbax_bench_core.state.many_hosts import require_pathways as require_pathways
+from orbax_bench_core.state.mesh import MeshDoesNotFit as MeshDoesNotFit
+from orbax_bench_core.state.mesh import build_mesh as build_mesh
+from orbax_bench_core.state.mesh import first_devices as first_devices
+from orbax_bench_core.state.orbax_api import make_context as make_context
+from orbax_bench_core.state.sharding_file import read_sharding_file as read_sharding_file
+from orbax_bench_core.state.sharding_file import sharding_targets as sharding_targets
+from orbax_bench_core.state.synthetic import generate as generate
+from orbax_bench_core.state.tree import StateError as StateError
+from orbax_bench_core.state.tree import available_bytes as available_bytes
+from orbax_bench_core.state.tree import load_fits as load_fits
+from orbax_bench_core.state.tree import named_leaves as named_leaves
+from orbax_bench_core.state.tree import release_freed as release_freed
+from orbax_bench_core.state.tree import tree_bytes as tree_bytes

@@ -3,22 +3,15 @@
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.suite_files.draft import SCHEMA_FILE, Devices, Question, Subject, draft_suite
-from orbax_bench_core.suite_files.moved_suite import migrate
-from orbax_bench_core.suite_files.schema import SCHEMA_ID, schema_text, suite_schema
-
-__all__ = [
-    "SCHEMA_FILE",
-    "SCHEMA_ID",
-    "UPGRADE_SUITE",
-    "Devices",
-    "Question",
-    "Subject",
-    "draft_suite",
-    "migrate",
-    "schema_text",
-    "suite_schema",
-]
+from orbax_bench_core.suite_files.draft import SCHEMA_FILE as SCHEMA_FILE
+from orbax_bench_core.suite_files.draft import Devices as Devices
+from orbax_bench_core.suite_files.draft import Question as Question
+from orbax_bench_core.suite_files.draft import Subject as Subject
+from orbax_bench_core.suite_files.draft import draft_suite as draft_suite
+from orbax_bench_core.suite_files.moved_suite import migrate as migrate
+from orbax_bench_core.suite_files.schema import SCHEMA_ID as SCHEMA_ID
+from orbax_bench_core.suite_files.schema import schema_text as schema_text
+from orbax_bench_core.suite_files.schema import suite_schema as suite_schema
 
 UPGRADE_SUITE: Final = Path(__file__).parent / "upgrade.yaml"
 """The suite by which releases of Orbax are compared where nobody names another one."""

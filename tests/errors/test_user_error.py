@@ -26,7 +26,7 @@ def test_a_problem_names_file_line_and_key(problem, text):
         (
             "zzz",
             [f"name_{number}" for number in range(31)],
-            "31 are known, among them name_9, name_8, name_7, name_6, name_5",
+            "the nearest of 31 names: name_9, name_8, name_7, name_6, name_5",
         ),
         ("zzz", [], "nothing is known here"),
     ],

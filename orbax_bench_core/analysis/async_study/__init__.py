@@ -1,14 +1,8 @@
 """Async study: blocking saves beside saves in the background, by the size of the checkpoint."""
 
-from orbax_bench_core.analysis.async_study.model import AsyncStudy
-from orbax_bench_core.analysis.async_study.study import ParameterCounter, async_study, check_points
-from orbax_bench_core.analysis.async_study.view import headline, study_document
-
-__all__ = [
-    "AsyncStudy",
-    "ParameterCounter",
-    "async_study",
-    "check_points",
-    "headline",
-    "study_document",
-]
+from orbax_bench_core.analysis.async_study.model import AsyncStudy as AsyncStudy
+from orbax_bench_core.analysis.async_study.study import ParameterCounter as ParameterCounter
+from orbax_bench_core.analysis.async_study.study import async_study as async_study
+from orbax_bench_core.analysis.async_study.study import check_points as check_points
+from orbax_bench_core.analysis.async_study.view import headline as headline
+from orbax_bench_core.analysis.async_study.view import study_document as study_document

@@ -1,28 +1,17 @@
 """Choice of options: rankings with ties, effects, Pareto front, and recommendation."""
 
-from orbax_bench_core.analysis.best.build import best, best_of, read_best
-from orbax_bench_core.analysis.best.confidence import NEAR, separation
-from orbax_bench_core.analysis.best.factorial import FactorialLayout, analyse
-from orbax_bench_core.analysis.best.model import Best
-from orbax_bench_core.analysis.best.observations import Observer, parse_goal
-from orbax_bench_core.analysis.best.ranking import LEVEL, rank
-from orbax_bench_core.analysis.best.view import best_document, best_section
-from orbax_bench_core.analysis.best.words import best_line
-
-__all__ = [
-    "LEVEL",
-    "NEAR",
-    "Best",
-    "FactorialLayout",
-    "Observer",
-    "analyse",
-    "best",
-    "best_document",
-    "best_line",
-    "best_of",
-    "best_section",
-    "parse_goal",
-    "rank",
-    "read_best",
-    "separation",
-]
+from orbax_bench_core.analysis.best.build import best as best
+from orbax_bench_core.analysis.best.build import best_of as best_of
+from orbax_bench_core.analysis.best.build import read_best as read_best
+from orbax_bench_core.analysis.best.confidence import NEAR as NEAR
+from orbax_bench_core.analysis.best.confidence import separation as separation
+from orbax_bench_core.analysis.best.factorial import FactorialLayout as FactorialLayout
+from orbax_bench_core.analysis.best.factorial import analyse as analyse
+from orbax_bench_core.analysis.best.model import Best as Best
+from orbax_bench_core.analysis.best.observations import Observer as Observer
+from orbax_bench_core.analysis.best.observations import parse_goal as parse_goal
+from orbax_bench_core.analysis.best.ranking import LEVEL as LEVEL
+from orbax_bench_core.analysis.best.ranking import rank as rank
+from orbax_bench_core.analysis.best.view import best_document as best_document
+from orbax_bench_core.analysis.best.view import best_section as best_section
+from orbax_bench_core.analysis.best.words import best_line as best_line

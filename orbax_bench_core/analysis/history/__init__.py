@@ -1,19 +1,11 @@
 """Past runs in the order of time, and flags where what they measure has changed."""
 
-from orbax_bench_core.analysis.history.build import history, measured_in
-from orbax_bench_core.analysis.history.changes import LEAST, MOST
-from orbax_bench_core.analysis.history.model import History, PastOperation
-from orbax_bench_core.analysis.history.trend import trends_table, what_ran_in
-from orbax_bench_core.analysis.history.view import history_document
-
-__all__ = [
-    "LEAST",
-    "MOST",
-    "History",
-    "PastOperation",
-    "history",
-    "history_document",
-    "measured_in",
-    "trends_table",
-    "what_ran_in",
-]
+from orbax_bench_core.analysis.history.build import history as history
+from orbax_bench_core.analysis.history.build import measured_in as measured_in
+from orbax_bench_core.analysis.history.changes import LEAST as LEAST
+from orbax_bench_core.analysis.history.changes import MOST as MOST
+from orbax_bench_core.analysis.history.model import History as History
+from orbax_bench_core.analysis.history.model import PastOperation as PastOperation
+from orbax_bench_core.analysis.history.trend import trends_table as trends_table
+from orbax_bench_core.analysis.history.trend import what_ran_in as what_ran_in
+from orbax_bench_core.analysis.history.view import history_document as history_document

@@ -1,28 +1,15 @@
 """Summary of a run: median, spread, throughput and straggler per point and operation."""
 
-from orbax_bench_core.analysis.summary.aggregate import SummaryTable, cut, summarize
-from orbax_bench_core.analysis.summary.charts import short_names, shortened
-from orbax_bench_core.analysis.summary.model import MetricSummary, PointStatus, RunSummary
-from orbax_bench_core.analysis.summary.tables import ExtraColumns
-from orbax_bench_core.analysis.summary.view import (
-    metrics_document,
-    notes_document,
-    summary_document,
-    terminal_document,
-)
-
-__all__ = [
-    "ExtraColumns",
-    "MetricSummary",
-    "PointStatus",
-    "RunSummary",
-    "SummaryTable",
-    "cut",
-    "metrics_document",
-    "notes_document",
-    "short_names",
-    "shortened",
-    "summarize",
-    "summary_document",
-    "terminal_document",
-]
+from orbax_bench_core.analysis.summary.aggregate import SummaryTable as SummaryTable
+from orbax_bench_core.analysis.summary.aggregate import cut as cut
+from orbax_bench_core.analysis.summary.aggregate import summarize as summarize
+from orbax_bench_core.analysis.summary.charts import short_names as short_names
+from orbax_bench_core.analysis.summary.charts import shortened as shortened
+from orbax_bench_core.analysis.summary.model import MetricSummary as MetricSummary
+from orbax_bench_core.analysis.summary.model import PointStatus as PointStatus
+from orbax_bench_core.analysis.summary.model import RunSummary as RunSummary
+from orbax_bench_core.analysis.summary.tables import ExtraColumns as ExtraColumns
+from orbax_bench_core.analysis.summary.view import metrics_document as metrics_document
+from orbax_bench_core.analysis.summary.view import notes_document as notes_document
+from orbax_bench_core.analysis.summary.view import summary_document as summary_document
+from orbax_bench_core.analysis.summary.view import terminal_document as terminal_document

@@ -1,58 +1,30 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
-from orbax_bench_core.analysis.verdicts.evidence import Evidence
-from orbax_bench_core.analysis.verdicts.headlines import headline, nearest_to_trouble
-from orbax_bench_core.analysis.verdicts.metrics import MetricsShown
-from orbax_bench_core.analysis.verdicts.model import (
-    OperationVerdict,
-    PointVerdict,
-    Unmatched,
-    VerdictReport,
-    read_verdicts,
-    read_verdicts_file,
-    what_decided,
-    write_verdicts,
-)
-from orbax_bench_core.analysis.verdicts.paired import (
-    evidence_of,
-    judge_point,
-    judge_run,
-    needs_more,
-    report,
-    version_differences,
-)
-from orbax_bench_core.analysis.verdicts.plots import ratio_axis, ratio_limits
-from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST, compare_stored, compare_unpaired
-from orbax_bench_core.analysis.verdicts.view import verdicts_document
-from orbax_bench_core.analysis.verdicts.words import attempts, interval, ratio, share
-
-__all__ = [
-    "NO_PAST",
-    "Evidence",
-    "MetricsShown",
-    "OperationVerdict",
-    "PointVerdict",
-    "Unmatched",
-    "VerdictReport",
-    "attempts",
-    "compare_stored",
-    "compare_unpaired",
-    "evidence_of",
-    "headline",
-    "interval",
-    "judge_point",
-    "judge_run",
-    "nearest_to_trouble",
-    "needs_more",
-    "ratio",
-    "ratio_axis",
-    "ratio_limits",
-    "read_verdicts",
-    "read_verdicts_file",
-    "report",
-    "share",
-    "verdicts_document",
-    "version_differences",
-    "what_decided",
-    "write_verdicts",
-]
+from orbax_bench_core.analysis.verdicts.evidence import Evidence as Evidence
+from orbax_bench_core.analysis.verdicts.headlines import headline as headline
+from orbax_bench_core.analysis.verdicts.headlines import nearest_to_trouble as nearest_to_trouble
+from orbax_bench_core.analysis.verdicts.metrics import MetricsShown as MetricsShown
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict as OperationVerdict
+from orbax_bench_core.analysis.verdicts.model import PointVerdict as PointVerdict
+from orbax_bench_core.analysis.verdicts.model import Unmatched as Unmatched
+from orbax_bench_core.analysis.verdicts.model import VerdictReport as VerdictReport
+from orbax_bench_core.analysis.verdicts.model import read_verdicts as read_verdicts
+from orbax_bench_core.analysis.verdicts.model import read_verdicts_file as read_verdicts_file
+from orbax_bench_core.analysis.verdicts.model import what_decided as what_decided
+from orbax_bench_core.analysis.verdicts.model import write_verdicts as write_verdicts
+from orbax_bench_core.analysis.verdicts.paired import evidence_of as evidence_of
+from orbax_bench_core.analysis.verdicts.paired import judge_point as judge_point
+from orbax_bench_core.analysis.verdicts.paired import judge_run as judge_run
+from orbax_bench_core.analysis.verdicts.paired import needs_more as needs_more
+from orbax_bench_core.analysis.verdicts.paired import report as report
+from orbax_bench_core.analysis.verdicts.paired import version_differences as version_differences
+from orbax_bench_core.analysis.verdicts.plots import ratio_axis as ratio_axis
+from orbax_bench_core.analysis.verdicts.plots import ratio_limits as ratio_limits
+from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST as NO_PAST
+from orbax_bench_core.analysis.verdicts.unpaired import compare_stored as compare_stored
+from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired as compare_unpaired
+from orbax_bench_core.analysis.verdicts.view import verdicts_document as verdicts_document
+from orbax_bench_core.analysis.verdicts.words import attempts as attempts
+from orbax_bench_core.analysis.verdicts.words import interval as interval
+from orbax_bench_core.analysis.verdicts.words import ratio as ratio
+from orbax_bench_core.analysis.verdicts.words import share as share

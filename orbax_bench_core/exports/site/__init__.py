@@ -1,20 +1,9 @@
 """Morning page of past runs: latest verdict of each suite, trends, every run, at one address."""
 
-from orbax_bench_core.exports.site.gathering import Cards, gather
-from orbax_bench_core.exports.site.view import (
-    PAGE,
-    has_site,
-    renew_site,
-    site_document,
-    write_site,
-)
-
-__all__ = [
-    "PAGE",
-    "Cards",
-    "gather",
-    "has_site",
-    "renew_site",
-    "site_document",
-    "write_site",
-]
+from orbax_bench_core.exports.site.gathering import Cards as Cards
+from orbax_bench_core.exports.site.gathering import gather as gather
+from orbax_bench_core.exports.site.view import PAGE as PAGE
+from orbax_bench_core.exports.site.view import has_site as has_site
+from orbax_bench_core.exports.site.view import renew_site as renew_site
+from orbax_bench_core.exports.site.view import site_document as site_document
+from orbax_bench_core.exports.site.view import write_site as write_site

@@ -3,8 +3,4 @@
 `EventFiles` is the way in.
 """
 
-from orbax_bench_core.exports.tensorboard.write import EventFiles
-
-__all__ = [
-    "EventFiles",
-]
+from orbax_bench_core.exports.tensorboard.write import EventFiles as EventFiles

@@ -17,48 +17,22 @@ from orbax_bench_core.measure.collectors import (
     store_text,
     tensorstore,
 )
-from orbax_bench_core.measure.collectors.base import Collector, Reading
-from orbax_bench_core.measure.collectors.clocks import TIME, clock_readings
-from orbax_bench_core.measure.collectors.jax_monitoring import Heard, hearing_events
-from orbax_bench_core.measure.collectors.memory import HBM_IN_USE
-from orbax_bench_core.measure.collectors.process import (
-    ANON,
-    OPEN_FILES,
-    RSS,
-    RSS_GROWTH,
-    THREADS,
-)
-from orbax_bench_core.measure.collectors.store_text import RETRIES, code_of, reading_as_text
+from orbax_bench_core.measure.collectors.base import Collector as Collector
+from orbax_bench_core.measure.collectors.base import Reading as Reading
+from orbax_bench_core.measure.collectors.clocks import TIME as TIME
+from orbax_bench_core.measure.collectors.clocks import clock_readings as clock_readings
+from orbax_bench_core.measure.collectors.jax_monitoring import Heard as Heard
+from orbax_bench_core.measure.collectors.jax_monitoring import hearing_events as hearing_events
+from orbax_bench_core.measure.collectors.memory import HBM_IN_USE as HBM_IN_USE
+from orbax_bench_core.measure.collectors.process import ANON as ANON
+from orbax_bench_core.measure.collectors.process import OPEN_FILES as OPEN_FILES
+from orbax_bench_core.measure.collectors.process import RSS as RSS
+from orbax_bench_core.measure.collectors.process import RSS_GROWTH as RSS_GROWTH
+from orbax_bench_core.measure.collectors.process import THREADS as THREADS
+from orbax_bench_core.measure.collectors.store_text import RETRIES as RETRIES
+from orbax_bench_core.measure.collectors.store_text import code_of as code_of
+from orbax_bench_core.measure.collectors.store_text import reading_as_text as reading_as_text
 from orbax_bench_core.measure.definition import Family, Metric
-
-__all__ = [
-    "ANON",
-    "DEFAULT_KEYS",
-    "FACTORIES",
-    "FAMILIES",
-    "HBM_IN_USE",
-    "KEYS",
-    "METRICS",
-    "OPEN_FILES",
-    "RETRIES",
-    "RSS",
-    "RSS_GROWTH",
-    "THREADS",
-    "TIME",
-    "Collector",
-    "Heard",
-    "Reading",
-    "also_collecting",
-    "check",
-    "clock_readings",
-    "code_of",
-    "hearing_events",
-    "notes",
-    "reading_as_text",
-    "resolve",
-    "start",
-    "stop",
-]
 
 # In the order of the defaults: the earlier, the nearer to the clock. First those whose counters
 # move with every system call, and so with what the others do.

@@ -5,56 +5,25 @@ known of them. Kubeflow components, Airflow tasks and the command `orbax-bench s
 these in and out.
 """
 
-from orbax_bench_core.steps.pipeline.answers import (
-    as_component,
-    best,
-    calibrate,
-    inspect_checkpoint,
-    plan_save,
-    recovery,
-    soak,
-    study_async,
-)
-from orbax_bench_core.steps.pipeline.comparison import (
-    compare_baseline,
-    enforce_verdict,
-    publish_baseline,
-)
-from orbax_bench_core.steps.pipeline.finishing import aggregate, finish, run_folder
-from orbax_bench_core.steps.pipeline.measurement import (
-    generate_checkpoint,
-    plan_sweep,
-    run_sweep_point,
-)
-from orbax_bench_core.steps.pipeline.outputs import (
-    FAILURES,
-    ErrorsAsMessages,
-    NotPassed,
-    Outputs,
-    note_retried,
-)
-
-__all__ = [
-    "FAILURES",
-    "ErrorsAsMessages",
-    "NotPassed",
-    "Outputs",
-    "aggregate",
-    "as_component",
-    "best",
-    "calibrate",
-    "compare_baseline",
-    "enforce_verdict",
-    "finish",
-    "generate_checkpoint",
-    "inspect_checkpoint",
-    "note_retried",
-    "plan_save",
-    "plan_sweep",
-    "publish_baseline",
-    "recovery",
-    "run_folder",
-    "run_sweep_point",
-    "soak",
-    "study_async",
-]
+from orbax_bench_core.steps.pipeline.answers import as_component as as_component
+from orbax_bench_core.steps.pipeline.answers import best as best
+from orbax_bench_core.steps.pipeline.answers import calibrate as calibrate
+from orbax_bench_core.steps.pipeline.answers import inspect_checkpoint as inspect_checkpoint
+from orbax_bench_core.steps.pipeline.answers import plan_save as plan_save
+from orbax_bench_core.steps.pipeline.answers import recovery as recovery
+from orbax_bench_core.steps.pipeline.answers import soak as soak
+from orbax_bench_core.steps.pipeline.answers import study_async as study_async
+from orbax_bench_core.steps.pipeline.comparison import compare_baseline as compare_baseline
+from orbax_bench_core.steps.pipeline.comparison import enforce_verdict as enforce_verdict
+from orbax_bench_core.steps.pipeline.comparison import publish_baseline as publish_baseline
+from orbax_bench_core.steps.pipeline.finishing import aggregate as aggregate
+from orbax_bench_core.steps.pipeline.finishing import finish as finish
+from orbax_bench_core.steps.pipeline.finishing import run_folder as run_folder
+from orbax_bench_core.steps.pipeline.measurement import generate_checkpoint as generate_checkpoint
+from orbax_bench_core.steps.pipeline.measurement import plan_sweep as plan_sweep
+from orbax_bench_core.steps.pipeline.measurement import run_sweep_point as run_sweep_point
+from orbax_bench_core.steps.pipeline.outputs import FAILURES as FAILURES
+from orbax_bench_core.steps.pipeline.outputs import ErrorsAsMessages as ErrorsAsMessages
+from orbax_bench_core.steps.pipeline.outputs import NotPassed as NotPassed
+from orbax_bench_core.steps.pipeline.outputs import Outputs as Outputs
+from orbax_bench_core.steps.pipeline.outputs import note_retried as note_retried
