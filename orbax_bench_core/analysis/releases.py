@@ -5,22 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final, Literal
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.intervals import between
 from orbax_bench_core.analysis.verdicts import ratio_axis, ratio_limits
-from orbax_bench_core.document import (
-    Column,
-    Document,
-    Element,
-    Figure,
-    Heading,
-    Items,
-    Paragraph,
-    Row,
-    Section,
-    Span,
-    Table,
-    figures,
-)
+from orbax_bench_core.document import figures
 from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
@@ -231,12 +219,12 @@ def ratio_figure(search: ReleaseSearch, operation: str) -> Drawing:
     return figure
 
 
-def search_document(search: ReleaseSearch) -> Document:
+def search_document(search: ReleaseSearch) -> doc.Document:
     """Returns a search for people; a terminal has seen its steps, and is told the answer."""
-    said = Paragraph(Span(answer(search), strong=True))
+    said = doc.Paragraph(doc.Span(answer(search), strong=True))
     operations = dict.fromkeys(found.operation for step in search.steps for found in step.ratios)
     drawn = (
-        Figure(
+        doc.Figure(
             f"Ratio of {operation} by release: filled against {search.releases[0]}, hollow against "
             "another",
             functools.partial(ratio_figure, search, operation),
@@ -244,33 +232,33 @@ def search_document(search: ReleaseSearch) -> Document:
         )
         for index, operation in enumerate(operations)
     )
-    elements: tuple[Element, ...] = (
-        Heading(f"Search over {len(search.releases)} releases of {search.package}", level=1),
+    elements: tuple[doc.Element, ...] = (
+        doc.Heading(f"Search over {len(search.releases)} releases of {search.package}", level=1),
         said,
         *drawn,
-        Heading("Steps"),
+        doc.Heading("Steps"),
         _steps(search),
-        Section("How to read this", (Items(tuple(READING.splitlines())),)),
+        doc.Section("How to read this", (doc.Items(tuple(READING.splitlines())),)),
     )
-    return Document(title=f"Releases of {search.package}", elements=elements, brief=(said,))
+    return doc.Document(title=f"Releases of {search.package}", elements=elements, brief=(said,))
 
 
-def _steps(search: ReleaseSearch) -> Table:
+def _steps(search: ReleaseSearch) -> doc.Table:
     rows = [
-        Row(
+        doc.Row(
             (
                 str(number),
-                Span(step.release),
-                Span(step.against),
+                doc.Span(step.release),
+                doc.Span(step.against),
                 _PURPOSES[step.purpose],
-                Span.judged(step.outcome),
-                Span(", ".join(f"{each.operation} {each.ratio:.3f}x" for each in step.ratios)),
-                Span(", ".join(map(_interval, step.ratios))),
-                Span(step.why),
+                doc.Span.judged(step.outcome),
+                doc.Span(", ".join(f"{each.operation} {each.ratio:.3f}x" for each in step.ratios)),
+                doc.Span(", ".join(map(_interval, step.ratios))),
+                doc.Span(step.why),
             )
         )
         for number, step in enumerate(search.steps, start=1)
     ]
     kinds = {"step": "number", "for": "fixed", "verdict": "fixed", "in words": "prose"}
-    columns = tuple(Column(heading, kinds.get(heading, "text")) for heading in HEADINGS)  # type: ignore[arg-type]
-    return Table(columns, tuple(rows))
+    columns = tuple(doc.Column(heading, kinds.get(heading, "text")) for heading in HEADINGS)  # type: ignore[arg-type]
+    return doc.Table(columns, tuple(rows))

@@ -8,22 +8,8 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.baselines.store import Baseline, Capture, Promotion
-from orbax_bench_core.document import (
-    BLANK,
-    ByWidth,
-    Column,
-    Document,
-    Element,
-    Facts,
-    Heading,
-    Paragraph,
-    Row,
-    Span,
-    Table,
-    percent,
-    seconds,
-)
 from orbax_bench_core.provenance import UNKNOWN, Source
 from orbax_bench_core.records import seconds_per_repeat
 
@@ -36,7 +22,7 @@ _WIDE: Final = 110
 _BRIEF: Final = ("id", "revision", "measured", "baseline of")
 
 
-def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -> Document:
+def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -> doc.Document:
     """Returns captures, the newest first, and how many of their points are the baseline."""
     promoted = collections.Counter(current.values())
     rows = []
@@ -64,22 +50,22 @@ def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -
         "A wider terminal shows suite, number of points, arm and version of Orbax, too; --json has "
         "all."
     )
-    elements: list[Element] = [
-        ByWidth(
+    elements: list[doc.Element] = [
+        doc.ByWidth(
             _WIDE,
             (table,),
-            (table.only(_BRIEF), Paragraph(left_out, "dim", fold="wrapped")),
+            (table.only(_BRIEF), doc.Paragraph(left_out, "dim", fold="wrapped")),
         )
     ]
     if not current:
         missing = "No capture is the baseline yet: choose one with `promote`."
-        elements.append(Paragraph(missing, "dim", fold="wrapped"))
-    return Document(title="Captures", elements=tuple(elements))
+        elements.append(doc.Paragraph(missing, "dim", fold="wrapped"))
+    return doc.Document(title="Captures", elements=tuple(elements))
 
 
 def capture_document(
     capture: Capture, baselines: Sequence[Baseline], current: Mapping[str, str]
-) -> Document:
+) -> doc.Document:
     """Returns one capture: what ran, on what, and how long it took."""
     arm = f", {capture.arm} arm" if capture.arm else ""
     facts = {
@@ -91,22 +77,22 @@ def capture_document(
         "versions": versions(capture.provenance),
         "machine": machine(capture.provenance),
     }
-    elements: list[Element] = [
-        Heading(Span(capture.reference), level=1),
-        Facts(tuple((name, Span(fact)) for name, fact in facts.items())),
-        BLANK,
+    elements: list[doc.Element] = [
+        doc.Heading(doc.Span(capture.reference), level=1),
+        doc.Facts(tuple((name, doc.Span(fact)) for name, fact in facts.items())),
+        doc.BLANK,
     ]
     for baseline in baselines:
         chosen = current.get(baseline.point_id, "none") == capture.reference
         elements += _point(baseline, "the baseline" if chosen else "")
-    return Document(title=capture.reference, elements=tuple(elements))
+    return doc.Document(title=capture.reference, elements=tuple(elements))
 
 
 def promoted_document(
     baselines: Sequence[Baseline], current: Mapping[str, str], promotions: Sequence[Promotion]
-) -> Document:
+) -> doc.Document:
     """Returns how long each operation of the baselines took, and the last promotions."""
-    elements: list[Element] = []
+    elements: list[doc.Element] = []
     for baseline in baselines:
         elements += _point(baseline, f"from {current.get(baseline.point_id, 'none')}")
     rows = [
@@ -120,27 +106,27 @@ def promoted_document(
         for promotion in reversed(promotions[-_CHANGES:])
     ]
     headings = ("promotion", "when", "by", "what became the baseline", "note")
-    elements += [BLANK, _table(headings, rows)]
+    elements += [doc.BLANK, _table(headings, rows)]
     if len(promotions) > _CHANGES:
         earlier = f"and {len(promotions) - _CHANGES} earlier ones; --json has all."
-        elements.append(Paragraph(earlier, "dim", fold="wrapped"))
-    return Document(title="Baselines", elements=tuple(elements))
+        elements.append(doc.Paragraph(earlier, "dim", fold="wrapped"))
+    return doc.Document(title="Baselines", elements=tuple(elements))
 
 
-def _point(baseline: Baseline, said: str) -> list[Element]:
+def _point(baseline: Baseline, said: str) -> list[doc.Element]:
     """Returns how long each operation of a point took."""
     name = f"{baseline.records[0].point_name} {baseline.point_id} {said}".rstrip()
     rows = [
         _row(
             operation,
             str(len(times)),
-            seconds(statistics.median(times)),
-            percent(_spread(times)),
+            doc.seconds(statistics.median(times)),
+            doc.percent(_spread(times)),
         )
         for operation, times in seconds_per_repeat(baseline.records).items()
     ]
     table = _table(("operation", "n", "median", "spread"), rows, indented=True)
-    return [Paragraph(Span(name)), table]
+    return [doc.Paragraph(doc.Span(name)), table]
 
 
 def short(revision: str) -> str:
@@ -206,14 +192,16 @@ def _spread(times: Sequence[float]) -> float | None:
     return (high - low) / statistics.median(times)
 
 
-def _row(*cells: str) -> Row:
-    return Row(tuple(map(Span, cells)))
+def _row(*cells: str) -> doc.Row:
+    return doc.Row(tuple(map(doc.Span, cells)))
 
 
-def _table(headings: Sequence[str], rows: Sequence[Row], *, indented: bool = False) -> Table:
+def _table(
+    headings: Sequence[str], rows: Sequence[doc.Row], *, indented: bool = False
+) -> doc.Table:
     numbers = ("points", "n", "median", "spread")
     columns = (
-        Column(name, "number" if name in numbers else "text", apart=name == "revision")
+        doc.Column(name, "number" if name in numbers else "text", apart=name == "revision")
         for name in headings
     )
-    return Table(tuple(columns), tuple(rows), indented=indented)
+    return doc.Table(tuple(columns), tuple(rows), indented=indented)

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from orbax_bench_core.document import (
-    Column,
-    Document,
-    Element,
-    Facts,
-    Heading,
-    Items,
-    Paragraph,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    count,
-    num_bytes,
-    percent,
-)
+from orbax_bench_core import document as doc
 from orbax_bench_core.plan.layout import Amount
 from orbax_bench_core.plan.planning import Plan
 
@@ -28,45 +12,45 @@ _SHOWN: Final = 12
 _UNKNOWN: Final = "unknown"
 
 
-def plan_document(plan: Plan) -> Document:
+def plan_document(plan: Plan) -> doc.Document:
     """Returns a plan for people."""
     remarks = (*plan.layout.reasons, *plan.notes)
-    elements: tuple[Element, ...] = (
-        Heading(f"Plan: {plan.tree.label} on {plan.mesh.label}", level=1),
-        *(Paragraph(failure, "bad", mark="error:") for failure in plan.failures),
-        Facts(_tree(plan)),
-        Section("On storage", (Facts(_storage(plan)),)),
-        Section("Hosts", (Facts(_hosts(plan)),)),
-        Section("Arrays", _arrays(plan)),
-        *((Section("Notes", (Items(remarks),)),) if remarks else ()),
+    elements: tuple[doc.Element, ...] = (
+        doc.Heading(f"Plan: {plan.tree.label} on {plan.mesh.label}", level=1),
+        *(doc.Paragraph(failure, "bad", mark="error:") for failure in plan.failures),
+        doc.Facts(_tree(plan)),
+        doc.Section("On storage", (doc.Facts(_storage(plan)),)),
+        doc.Section("Hosts", (doc.Facts(_hosts(plan)),)),
+        doc.Section("Arrays", _arrays(plan)),
+        *((doc.Section("Notes", (doc.Items(remarks),)),) if remarks else ()),
     )
-    return Document(title=f"Plan of {plan.tree.label}", elements=elements)
+    return doc.Document(title=f"Plan of {plan.tree.label}", elements=elements)
 
 
-def plans_document(plans: tuple[Plan, ...], title: str) -> Document:
+def plans_document(plans: tuple[Plan, ...], title: str) -> doc.Document:
     """Returns several plans as a table of one row each, or the one that there is in full."""
     if len(plans) == 1:
         return plan_document(plans[0])
     columns = (
-        Column("tree"),
-        Column("mesh"),
-        Column("options"),
-        Column("array bytes", "number"),
-        Column("per device", "number"),
-        Column("most by a host", "number"),
-        Column("files", "number"),
-        Column("stored", "number"),
-        Column("fails", "number"),
+        doc.Column("tree"),
+        doc.Column("mesh"),
+        doc.Column("options"),
+        doc.Column("array bytes", "number"),
+        doc.Column("per device", "number"),
+        doc.Column("most by a host", "number"),
+        doc.Column("files", "number"),
+        doc.Column("stored", "number"),
+        doc.Column("fails", "number"),
     )
     rows = tuple(
-        Row(
+        doc.Row(
             (
                 plan.tree.label,
                 plan.mesh.label,
                 plan.options.label,
-                num_bytes(plan.tree.num_bytes),
-                num_bytes(plan.device_bytes),
-                num_bytes(int(plan.layout.host_bytes.max())),
+                doc.num_bytes(plan.tree.num_bytes),
+                doc.num_bytes(plan.device_bytes),
+                doc.num_bytes(int(plan.layout.host_bytes.max())),
                 files_text(plan.files),
                 stored_text(plan),
                 str(len(plan.failures)),
@@ -75,12 +59,12 @@ def plans_document(plans: tuple[Plan, ...], title: str) -> Document:
         for plan in plans
     )
     failures = dict.fromkeys(failure for plan in plans for failure in plan.failures)
-    return Document(
+    return doc.Document(
         title=title,
         elements=(
-            Heading(title, level=1),
-            Table(columns, rows),
-            *((Section("What will fail", (Items(tuple(failures)),)),) if failures else ()),
+            doc.Heading(title, level=1),
+            doc.Table(columns, rows),
+            *((doc.Section("What will fail", (doc.Items(tuple(failures)),)),) if failures else ()),
         ),
     )
 
@@ -97,22 +81,22 @@ def files_text(files: Amount) -> str:
 def stored_text(plan: Plan) -> str:
     """Returns the bytes on storage, or the payload that compression stays below."""
     if plan.stored_bytes is None:
-        return f"<= {num_bytes(plan.layout.num_bytes)}"
-    return num_bytes(plan.stored_bytes)
+        return f"<= {doc.num_bytes(plan.layout.num_bytes)}"
+    return doc.num_bytes(plan.stored_bytes)
 
 
-def _tree(plan: Plan) -> tuple[tuple[str, Text], ...]:
+def _tree(plan: Plan) -> tuple[tuple[str, doc.Text], ...]:
     tree, mesh = plan.tree, plan.mesh
     more = "".join(
-        f", {count(len(found), kind)}"
+        f", {doc.count(len(found), kind)}"
         for found, kind in ((tree.numbers, "number"), (tree.strings, "string"))
         if found
     )
-    devices, hosts = count(mesh.num_devices, "device"), count(mesh.num_hosts, "host")
-    copies = percent(plan.replicated_share)
+    devices, hosts = doc.count(mesh.num_devices, "device"), doc.count(mesh.num_hosts, "host")
+    copies = doc.percent(plan.replicated_share)
     even, largest = f"{plan.even_share:,.1f}", f"{plan.largest_share:,}"
     return (
-        ("arrays", f"{len(tree.arrays)} with {num_bytes(tree.num_bytes)}{more}"),
+        ("arrays", f"{len(tree.arrays)} with {doc.num_bytes(tree.num_bytes)}{more}"),
         (
             "elements",
             f"{plan.elements:,}; an even share of {devices} is {even}, each really holds {largest}",
@@ -120,37 +104,35 @@ def _tree(plan: Plan) -> tuple[tuple[str, Text], ...]:
         ("mesh", f"{devices} on {hosts} of {mesh.devices_per_host}"),
         (
             "per device",
-            f"{num_bytes(plan.device_bytes)}; {copies} of all device memory holds another copy",
+            f"{doc.num_bytes(plan.device_bytes)}; {copies} of all device memory holds another copy",
         ),
     )
 
 
-def _storage(plan: Plan) -> tuple[tuple[str, Text], ...]:
+def _storage(plan: Plan) -> tuple[tuple[str, doc.Text], ...]:
     layout, options = plan.layout, plan.options
     chunks = sum(array.num_chunks for array in layout.arrays)
     sizes = sorted(array.chunk_bytes for array in layout.arrays)
     note = ""
     if options.use_compression and options.compression_ratio is None:
         note = "; how far data compress is known only from a measurement (--compression-ratio)"
+    each = f"{doc.num_bytes(sizes[0])} to {doc.num_bytes(sizes[-1])}"
     return (
         ("options", options.label),
         ("files", files_text(plan.files)),
         ("bytes", stored_text(plan) + note),
-        ("metadata", f"about {num_bytes(layout.metadata_bytes)} of it"),
-        (
-            "chunks",
-            f"{chunks:,}, of {num_bytes(sizes[0])} to {num_bytes(sizes[-1])} before compression",
-        ),
+        ("metadata", f"about {doc.num_bytes(layout.metadata_bytes)} of it"),
+        ("chunks", f"{chunks:,}, of {each} before compression"),
     )
 
 
-def _hosts(plan: Plan) -> tuple[tuple[str, Text], ...]:
+def _hosts(plan: Plan) -> tuple[tuple[str, doc.Text], ...]:
     written, reading, memory = plan.layout.host_bytes, plan.reading, plan.memory
     idle = int((written == 0).sum())
     silent = f"; {idle:,} of {plan.mesh.num_hosts:,} hosts write nothing" if idle else ""
-    needed = num_bytes(int(reading.need.max()))
+    needed = doc.num_bytes(int(reading.need.max()))
     read = _range(int(reading.least.max()), int(reading.most.max()))
-    from_cpu, from_accelerators = num_bytes(memory.save), num_bytes(memory.save_accelerator)
+    from_cpu, from_accelerators = doc.num_bytes(memory.save), doc.num_bytes(memory.save_accelerator)
     return (
         ("written by a host", f"{_range(int(written.min()), int(written.max()))}{silent}"),
         (
@@ -161,14 +143,14 @@ def _hosts(plan: Plan) -> tuple[tuple[str, Text], ...]:
             "memory of a save",
             f"at most {from_cpu} more from CPU devices, {from_accelerators} from accelerators",
         ),
-        ("memory of a load", f"at most {num_bytes(memory.load)} more, the arrays included"),
+        ("memory of a load", f"at most {doc.num_bytes(memory.load)} more, the arrays included"),
         ("time of a save", _time(plan.time.save_s, plan.speeds.write, plan.speeds.write_source)),
         ("time of a load", _time(plan.time.load_s, plan.speeds.read, plan.speeds.read_source)),
     )
 
 
 def _range(least: int, most: int) -> str:
-    low, high = num_bytes(least), num_bytes(most)
+    low, high = doc.num_bytes(least), doc.num_bytes(most)
     return low if low == high else f"{low} to {high}"
 
 
@@ -185,36 +167,36 @@ def _time(least: float | None, speed: float | None, source: str) -> str:
     return f"at least {least:.3g} s at {speed:.3g} GiB/s per host ({source})"
 
 
-def _arrays(plan: Plan) -> tuple[Element, ...]:
+def _arrays(plan: Plan) -> tuple[doc.Element, ...]:
     columns = (
-        Column("array", apart=True),
-        Column("shape", "fixed"),
-        Column("dtype", "fixed", spare=True),
-        Column("shard", "fixed"),
-        Column("replicas", "number", spare=True),
-        Column("chunk", "fixed"),
-        Column("chunks", "number"),
-        Column("bytes", "number"),
+        doc.Column("array", apart=True),
+        doc.Column("shape", "fixed"),
+        doc.Column("dtype", "fixed", spare=True),
+        doc.Column("shard", "fixed"),
+        doc.Column("replicas", "number", spare=True),
+        doc.Column("chunk", "fixed"),
+        doc.Column("chunks", "number"),
+        doc.Column("bytes", "number"),
     )
     largest = sorted(plan.layout.arrays, key=lambda array: -array.num_bytes)
     rows = tuple(
-        Row(
+        doc.Row(
             (
-                Span(array.name, code=True),
+                doc.Span(array.name, code=True),
                 _shape(array.shape),
                 array.dtype,
                 _shape(array.shard_shape),
                 str(array.replicas),
                 _shape(array.chunk_shape),
                 f"{array.num_chunks:,}",
-                num_bytes(array.num_bytes),
+                doc.num_bytes(array.num_bytes),
             )
         )
         for array in largest[:_SHOWN]
     )
     rest = len(largest) - _SHOWN
-    more = (Paragraph(f"and {rest} smaller ones; --json has all", "dim"),) if rest > 0 else ()
-    return (Table(columns, rows), *more)
+    more = (doc.Paragraph(f"and {rest} smaller ones; --json has all", "dim"),) if rest > 0 else ()
+    return (doc.Table(columns, rows), *more)
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.async_study.model import (
     AsyncStudy,
     Documented,
@@ -16,25 +17,7 @@ from orbax_bench_core.analysis.async_study.model import (
     SizeSeries,
 )
 from orbax_bench_core.analysis.async_study.study import NEAR
-from orbax_bench_core.document import (
-    ByWidth,
-    Column,
-    Document,
-    Element,
-    Figure,
-    Heading,
-    Items,
-    Only,
-    Paragraph,
-    Row,
-    Section,
-    Span,
-    Table,
-    digits,
-    figures,
-    num_bytes,
-    seconds,
-)
+from orbax_bench_core.document import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -78,7 +61,7 @@ def size_row(size: Size) -> tuple[str, ...]:
     return (
         size.checkpoint,
         "–" if size.num_parameters is None else count(size.num_parameters),
-        num_bytes(size.num_bytes),
+        doc.num_bytes(size.num_bytes),
         " and ".join(map(str, counts)),
         _seconds(blocking.blocked),
         _seconds(background.blocked),
@@ -169,26 +152,28 @@ def _sentence(series: SizeSeries, *, several: bool) -> str:
 
 def _size(size: Size) -> str:
     if size.num_parameters is None:
-        return num_bytes(size.num_bytes)
+        return doc.num_bytes(size.num_bytes)
     return f"{count(size.num_parameters)} parameters"
 
 
 def _line(line: Line) -> str:
     rate = line.bytes_per_s
-    growing = f"its bytes at {num_bytes(rate)}/s" if rate and not line.flat else "no shown growth"
+    growing = (
+        f"its bytes at {doc.num_bytes(rate)}/s" if rate and not line.flat else "no shown growth"
+    )
     return (
-        f"{seconds(line.fixed_s)} and {growing}; the medians lie {percent(line.residual)} away "
+        f"{doc.seconds(line.fixed_s)} and {growing}; the medians lie {percent(line.residual)} away "
         f"(root mean square), {percent(line.worst)} at most"
     )
 
 
 def _seconds(time: Seconds) -> str:
     """Returns a median with its interval, in the unit of the median."""
-    median = seconds(time.median)
+    median = doc.seconds(time.median)
     if time.n == 1:
         return median
     factor = _PER_SECOND[median.rpartition(" ")[2]]
-    low, high = (digits(factor * end) for end in (time.low, time.high))
+    low, high = (doc.digits(factor * end) for end in (time.low, time.high))
     return f"{median} [{low}, {high}]"
 
 
@@ -208,9 +193,9 @@ WIDE: Final = 140
 """Columns from which on a console has room for total times beside blocked ones."""
 
 
-def study_document(study: AsyncStudy) -> Document:
+def study_document(study: AsyncStudy) -> doc.Document:
     """Returns a study for people; a narrow console shows the blocked times alone."""
-    return Document(
+    return doc.Document(
         title=f"Async study: {study.suite}",
         elements=_page(study),
         brief=_brief(study),
@@ -218,46 +203,48 @@ def study_document(study: AsyncStudy) -> Document:
     )
 
 
-def _page(study: AsyncStudy) -> tuple[Element, ...]:
-    elements: list[Element] = [
-        Heading(f"Async study: {study.suite}", level=1),
-        Paragraph(headline(study)),
-        Paragraph(documented(study.documented), "dim"),
+def _page(study: AsyncStudy) -> tuple[doc.Element, ...]:
+    elements: list[doc.Element] = [
+        doc.Heading(f"Async study: {study.suite}", level=1),
+        doc.Paragraph(headline(study)),
+        doc.Paragraph(documented(study.documented), "dim"),
     ]
     for index, series in enumerate(study.series):
-        elements.append(Heading(Span(series.name)))
+        elements.append(doc.Heading(doc.Span(series.name)))
         if index < MOST_FIGURES:
             drawn = functools.partial(shares_figure, series, study.documented)
-            elements.append(Figure(f"Share of blocked time saved by size: {series.name}", drawn))
+            elements.append(
+                doc.Figure(f"Share of blocked time saved by size: {series.name}", drawn)
+            )
         elements.append(_table(series))
-        elements += [Paragraph(line, "dim") for line in fit_lines(series)]
-    notes: list[Element] = [Items(study.notes)] if study.notes else []
+        elements += [doc.Paragraph(line, "dim") for line in fit_lines(series)]
+    notes: list[doc.Element] = [doc.Items(study.notes)] if study.notes else []
     if len(study.series) > MOST_FIGURES:
-        told = Items((f"The first {MOST_FIGURES} series have figures.",))
-        notes.append(Only("html", (told,)))
+        told = doc.Items((f"The first {MOST_FIGURES} series have figures.",))
+        notes.append(doc.Only("html", (told,)))
     run = f"Run {study.run_id}."
     linked = f"{run} Figures are in `async_study.html`, every number in `async_study.json`."
     return (
         *elements,
-        Section("Notes", tuple(notes)),
-        Section("How to read this", (Items(tuple(READING.splitlines())),)),
-        Only("html", (Paragraph(f"{run} Every number is in `async_study.json`.", "dim"),)),
-        Only("markdown", (Paragraph(linked),)),
+        doc.Section("Notes", tuple(notes)),
+        doc.Section("How to read this", (doc.Items(tuple(READING.splitlines())),)),
+        doc.Only("html", (doc.Paragraph(f"{run} Every number is in `async_study.json`.", "dim"),)),
+        doc.Only("markdown", (doc.Paragraph(linked),)),
     )
 
 
-def _brief(study: AsyncStudy) -> tuple[Element, ...]:
-    elements: list[Element] = []
+def _brief(study: AsyncStudy) -> tuple[doc.Element, ...]:
+    elements: list[doc.Element] = []
     for series in study.series:
         table = _table(series)
-        by_width = ByWidth(WIDE, (table,), (table.only(BLOCKED),))
-        elements += [Heading(Span(series.name)), by_width]
-        elements += [Paragraph(line, "dim") for line in fit_lines(series)]
+        by_width = doc.ByWidth(WIDE, (table,), (table.only(BLOCKED),))
+        elements += [doc.Heading(doc.Span(series.name)), by_width]
+        elements += [doc.Paragraph(line, "dim") for line in fit_lines(series)]
     return (
         *elements,
-        *(Paragraph(note, mark=Span("note:", "unsure")) for note in study.notes),
-        Paragraph(Span(headline(study), strong=True)),
-        Paragraph(documented(study.documented), "dim"),
+        *(doc.Paragraph(note, mark=doc.Span("note:", "unsure")) for note in study.notes),
+        doc.Paragraph(doc.Span(headline(study), strong=True)),
+        doc.Paragraph(documented(study.documented), "dim"),
     )
 
 
@@ -302,7 +289,7 @@ def shares_figure(series: SizeSeries, documented: Sequence[Documented]) -> Drawi
         axes.set_xlabel("parameters")
     else:
         axes.xaxis.set_major_locator(LogLocator(base=4))
-        axes.xaxis.set_major_formatter(lambda value, _: num_bytes(value))
+        axes.xaxis.set_major_formatter(lambda value, _: doc.num_bytes(value))
         axes.set_xlabel("bytes")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(min(places) / _BEYOND, max(places) * _BEYOND)
@@ -313,6 +300,6 @@ def shares_figure(series: SizeSeries, documented: Sequence[Documented]) -> Drawi
     return figure
 
 
-def _table(series: SizeSeries) -> Table:
-    columns = (Column(name, "number" if name in NUMBERS else "text") for name in HEADINGS)
-    return Table(tuple(columns), tuple(Row(size_row(size)) for size in series.sizes))
+def _table(series: SizeSeries) -> doc.Table:
+    columns = (doc.Column(name, "number" if name in NUMBERS else "text") for name in HEADINGS)
+    return doc.Table(tuple(columns), tuple(doc.Row(size_row(size)) for size in series.sizes))

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.best import words
 from orbax_bench_core.analysis.best.model import (
     Best,
@@ -17,24 +18,7 @@ from orbax_bench_core.analysis.best.model import (
     Ranking,
     Recommendation,
 )
-from orbax_bench_core.document import (
-    BLANK,
-    Callout,
-    Code,
-    Column,
-    Details,
-    Document,
-    Element,
-    Figure,
-    Heading,
-    Items,
-    Only,
-    Paragraph,
-    Row,
-    Span,
-    Table,
-    figures,
-)
+from orbax_bench_core.document import figures
 from orbax_bench_core.errors import command
 
 if TYPE_CHECKING:
@@ -49,36 +33,38 @@ _MOST_FIGURES: Final = 10
 _CHOSEN: Final = "chosen"
 
 
-def best_document(best: Best) -> Document:
+def best_document(best: Best) -> doc.Document:
     """Returns the answer of the command: on a terminal with code and evidence, on pages in full."""
     title = f"Best options: {best.suite}"
     brief = [part for case in best.cases for part in _answer(case, best.goal)]
-    return Document(
+    return doc.Document(
         title=title,
-        elements=(Heading(Span(title), level=1), *_elements(best)),
+        elements=(doc.Heading(doc.Span(title), level=1), *_elements(best)),
         brief=tuple(brief),
         escape=False,
     )
 
 
-def best_section(best: Best, place: str) -> Document | None:
+def best_section(best: Best, place: str) -> doc.Document | None:
     """Returns what stands above the tables of a sweep; None where there is nothing to choose."""
     if not best.cases:
         return None
     elements, brief = _elements(best), _brief(best, place)
-    return Document(title=best.suite, elements=elements, brief=brief, escape=False)
+    return doc.Document(title=best.suite, elements=elements, brief=brief, escape=False)
 
 
-def _elements(best: Best) -> tuple[Element, ...]:
-    elements: list[Element] = []
+def _elements(best: Best) -> tuple[doc.Element, ...]:
+    elements: list[doc.Element] = []
     for number, case in enumerate(best.cases):
         elements += _case(case, best.goal, figures=number < _MOST_FIGURES)
-    reading = Details("How to read this choice", (Items(tuple(words.READING.splitlines())),))
-    return (*elements, Only("html", (reading,)))
+    reading = doc.Details(
+        "How to read this choice", (doc.Items(tuple(words.READING.splitlines())),)
+    )
+    return (*elements, doc.Only("html", (reading,)))
 
 
-def _brief(best: Best, place: str) -> tuple[Element, ...]:
-    elements: list[Element] = []
+def _brief(best: Best, place: str) -> tuple[doc.Element, ...]:
+    elements: list[doc.Element] = []
     for case in best.cases[:_BRIEF_CASES]:
         elements.append(_headline(case, best.goal))
         found = case.recommendation
@@ -95,41 +81,43 @@ def _brief(best: Best, place: str) -> tuple[Element, ...]:
     more = len(best.cases) - _BRIEF_CASES
     rest = f"{more} more cases, effects" if more > 0 else "Effects"
     elements.append(
-        Paragraph(
-            Span(f"{rest}, other goals and the code to use it: {command('best', place)}"), "dim"
+        doc.Paragraph(
+            doc.Span(f"{rest}, other goals and the code to use it: {command('best', place)}"), "dim"
         )
     )
-    return (*elements, BLANK)
+    return (*elements, doc.BLANK)
 
 
-def _headline(case: Case, goal: Goal) -> Paragraph:
-    said = Span(
+def _headline(case: Case, goal: Goal) -> doc.Paragraph:
+    said = doc.Span(
         words.headline(case, goal),
         "good" if words.is_decided(case, goal) else "unsure",
         strong=True,
     )
-    return Paragraph((said, " ", Span(case.name, "dim")))
+    return doc.Paragraph((said, " ", doc.Span(case.name, "dim")))
 
 
-def _line(said: str) -> Paragraph:
-    return Paragraph(Span(said), "dim", indent=2, fold="hanging")
+def _line(said: str) -> doc.Paragraph:
+    return doc.Paragraph(doc.Span(said), "dim", indent=2, fold="hanging")
 
 
-def _whole(code: str) -> list[Element]:
+def _whole(code: str) -> list[doc.Element]:
     """Returns lines of a terminal that are copied as they are."""
-    return [Paragraph(Span(line), fold="whole") for line in code.splitlines()]
+    return [doc.Paragraph(doc.Span(line), fold="whole") for line in code.splitlines()]
 
 
-def _below(title: str, lines: Sequence[str]) -> list[Element]:
+def _below(title: str, lines: Sequence[str]) -> list[doc.Element]:
     """Returns lines below a title, on a terminal; nothing without lines."""
-    under = (Paragraph(Span(text), "dim", mark="-", indent=4, fold="hanging") for text in lines)
+    under = (
+        doc.Paragraph(doc.Span(text), "dim", mark="-", indent=4, fold="hanging") for text in lines
+    )
     return [_line(title), *under] if lines else []
 
 
-def _answer(case: Case, goal: Goal) -> list[Element]:
+def _answer(case: Case, goal: Goal) -> list[doc.Element]:
     """Returns a case for a terminal that was asked for nothing else."""
-    elements: list[Element] = [
-        Paragraph(Span(words.ranked_by(case.ranking)), fold="hanging"),
+    elements: list[doc.Element] = [
+        doc.Paragraph(doc.Span(words.ranked_by(case.ranking)), fold="hanging"),
         _ranking_table(case, case.ranking, _BRIEF_PLACES),
     ]
     elements += [_line(line) for line in words.effect_lines(case)]
@@ -152,29 +140,31 @@ def _answer(case: Case, goal: Goal) -> list[Element]:
             elements.append(_line(f"unlike {found.defaults_from}: {'; '.join(differences)}"))
         elif found.code:
             elements.append(_line(f"as {found.defaults_from} does by default"))
-        elements += [BLANK, *_whole(found.suite), BLANK]
+        elements += [doc.BLANK, *_whole(found.suite), doc.BLANK]
         for code in (found.code, *found.other_code) if found.code else ():
-            elements += [*_whole(code), BLANK]
+            elements += [*_whole(code), doc.BLANK]
         if found.why_no_code:
-            elements += [_line(f"no code of Orbax: {found.why_no_code}"), BLANK]
-    return [*elements, _headline(case, goal), BLANK]
+            elements += [_line(f"no code of Orbax: {found.why_no_code}"), doc.BLANK]
+    return [*elements, _headline(case, goal), doc.BLANK]
 
 
-def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
+def _case(case: Case, goal: Goal, *, figures: bool) -> list[doc.Element]:
     found = case.recommendation
     word, _, rest = words.headline(case, goal).partition(": ")
-    elements: list[Element] = [
-        Heading(Span(f"Best options of {case.name}")),
-        Callout(Span(word, "good" if words.is_decided(case, goal) else "unsure"), Span(rest)),
+    elements: list[doc.Element] = [
+        doc.Heading(doc.Span(f"Best options of {case.name}")),
+        doc.Callout(
+            doc.Span(word, "good" if words.is_decided(case, goal) else "unsure"), doc.Span(rest)
+        ),
     ]
     if found is not None:
         elements += _advice(found)
     warnings = [f"! {remark}" for remark in case.remarks]
     left = [f"not chosen from: {each.name}: {each.reason}" for each in case.left_out]
     if warnings or left:
-        elements.append(Items(tuple(map(Span, (*warnings, *left)))))
+        elements.append(doc.Items(tuple(map(doc.Span, (*warnings, *left)))))
     elements += [
-        Paragraph(Span(f"{words.ranked_by(case.ranking)}.")),
+        doc.Paragraph(doc.Span(f"{words.ranked_by(case.ranking)}.")),
         _ranking_table(case, case.ranking, _MOST_ROWS),
         *_folded("Effects of the options", _effects(case.effects, case if figures else None)),
         *_folded("Pareto front", _front(case, figure=figures)),
@@ -183,61 +173,65 @@ def _case(case: Case, goal: Goal, *, figures: bool) -> list[Element]:
         table = _ranking_table(case, ranking, _MOST_ROWS)
         title = words.ranked_by(ranking)
         elements += [
-            Only("html", (Details(Span(title), (table,)),)),
-            Only("markdown", (Paragraph(Span(f"{title}.")), table)),
+            doc.Only("html", (doc.Details(doc.Span(title), (table,)),)),
+            doc.Only("markdown", (doc.Paragraph(doc.Span(f"{title}.")), table)),
         ]
-    unknown = Items(tuple(map(Span, case.not_measured)))
+    unknown = doc.Items(tuple(map(doc.Span, case.not_measured)))
     return [
         *elements,
-        Only("html", (Details("What the run says nothing of", (unknown,)),)),
-        Only("markdown", (Paragraph("The run says nothing of:"), unknown)),
+        doc.Only("html", (doc.Details("What the run says nothing of", (unknown,)),)),
+        doc.Only("markdown", (doc.Paragraph("The run says nothing of:"), unknown)),
     ]
 
 
-def _advice(found: Recommendation) -> list[Element]:
+def _advice(found: Recommendation) -> list[doc.Element]:
     """Returns what speaks for a recommendation, and how to follow it."""
     said = [*found.evidence, f"chosen by {found.chosen_by}"]
-    elements: list[Element] = [
-        Items(tuple(map(Span, said))),
-        *_folded("As an entry of a suite:", [Code(found.suite)]),
+    elements: list[doc.Element] = [
+        doc.Items(tuple(map(doc.Span, said))),
+        *_folded("As an entry of a suite:", [doc.Code(found.suite)]),
     ]
     if found.code:
-        elements += _folded("In Orbax's own terms:", [Code(found.code)], opened=True)
+        elements += _folded("In Orbax's own terms:", [doc.Code(found.code)], opened=True)
     if found.other_code:
-        others: list[Element] = [Code(code) for code in found.other_code]
+        others: list[doc.Element] = [doc.Code(code) for code in found.other_code]
         elements += _folded("For other interfaces of Orbax:", others)
     if found.why_no_code:
-        elements.append(Paragraph(Span(f"No code of Orbax: {found.why_no_code}.")))
+        elements.append(doc.Paragraph(doc.Span(f"No code of Orbax: {found.why_no_code}.")))
     differences = words.difference_lines(found)
     if differences:
-        elements.append(Paragraph(Span(f"Unlike the defaults of {found.defaults_from}:")))
-        elements.append(Items(tuple(map(Span, differences))))
+        elements.append(doc.Paragraph(doc.Span(f"Unlike the defaults of {found.defaults_from}:")))
+        elements.append(doc.Items(tuple(map(doc.Span, differences))))
     elif found.code:
-        elements.append(Paragraph(Span(f"These are the defaults of {found.defaults_from}.")))
+        elements.append(
+            doc.Paragraph(doc.Span(f"These are the defaults of {found.defaults_from}."))
+        )
     return elements
 
 
-def _folded(title: str, elements: list[Element], *, opened: bool = False) -> list[Element]:
+def _folded(title: str, elements: list[doc.Element], *, opened: bool = False) -> list[doc.Element]:
     """Returns elements that HTML folds under a line, and Markdown has below it."""
     if not elements:
         return []
     return [
-        Only("html", (Details(title, tuple(elements), open=opened),)),
-        Only("markdown", ((Paragraph(title),) if title.endswith(":") else ()) + tuple(elements)),
+        doc.Only("html", (doc.Details(title, tuple(elements), open=opened),)),
+        doc.Only(
+            "markdown", ((doc.Paragraph(title),) if title.endswith(":") else ()) + tuple(elements)
+        ),
     ]
 
 
-def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
+def _ranking_table(case: Case, ranking: Ranking, most: int) -> doc.Table:
     points = {point.point_id: point for point in case.points}
     places = list(enumerate(ranking.places, start=1))
     # What is recommended stands first: the table must not name another than the answer does.
     places.sort(key=lambda place: _standing(case, ranking, place[1]) != _CHOSEN)
     rows = [
-        Row(
+        doc.Row(
             (
                 str(number),
-                Span(words.options(points[place.point_id])),
-                Span(place.point_id, "dim"),
+                doc.Span(words.options(points[place.point_id])),
+                doc.Span(place.point_id, "dim"),
                 str(place.rounds),
                 words.value(ranking.goal, place.median),
                 "–" if place.ratio is None else words.interval(place.ratio, place.low, place.high),
@@ -247,15 +241,15 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> Table:
         )
         for number, place in places[:most]
     ]
-    return Table(
+    return doc.Table(
         (
-            Column("rank", "number"),
-            Column("options", apart=True),
-            Column("point"),
-            Column("rounds", "number"),
-            Column("median", "number"),
-            Column("of rank 1", "number"),
-            Column("tie", "fixed"),
+            doc.Column("rank", "number"),
+            doc.Column("options", apart=True),
+            doc.Column("point"),
+            doc.Column("rounds", "number"),
+            doc.Column("median", "number"),
+            doc.Column("of rank 1", "number"),
+            doc.Column("tie", "fixed"),
         ),
         tuple(rows),
         sorts=True,
@@ -271,14 +265,16 @@ def _standing(case: Case, ranking: Ranking, place: Ranked) -> str:
     return _CHOSEN if chosen else words.tie(place)
 
 
-def _effects(effects: Effects, figure: Case | None) -> list[Element]:
-    elements: list[Element] = []
+def _effects(effects: Effects, figure: Case | None) -> list[doc.Element]:
+    elements: list[doc.Element] = []
     if effects.main:
         rows = tuple(
-            Row(
+            doc.Row(
                 (
-                    Span(" and ".join(each.options), code=True),
-                    Span(words.effect(each) if len(each.options) == 1 else words.interaction(each)),
+                    doc.Span(" and ".join(each.options), code=True),
+                    doc.Span(
+                        words.effect(each) if len(each.options) == 1 else words.interaction(each)
+                    ),
                     words.interval(each.ratio, each.low, each.high),
                     "matters" if each.matters else "–",
                 ),
@@ -287,19 +283,21 @@ def _effects(effects: Effects, figure: Case | None) -> list[Element]:
             for each in (*effects.main, *(pair for pair in effects.interactions if pair.matters))
         )
         elements.append(
-            Paragraph(Span(f"Effects on {effects.goal.text}, from {effects.rounds} rounds:"))
+            doc.Paragraph(
+                doc.Span(f"Effects on {effects.goal.text}, from {effects.rounds} rounds:")
+            )
         )
         if figure is not None:
             elements.append(
-                Figure("Effects of the options", functools.partial(effects_figure, figure))
+                doc.Figure("Effects of the options", functools.partial(effects_figure, figure))
             )
         columns = (
-            Column("option"),
-            Column("effect", "prose"),
-            Column("factor", "number"),
-            Column("all in mind", "fixed"),
+            doc.Column("option"),
+            doc.Column("effect", "prose"),
+            doc.Column("factor", "number"),
+            doc.Column("all in mind", "fixed"),
         )
-        elements.append(Table(columns, rows))
+        elements.append(doc.Table(columns, rows))
     said = [*effects.unknown]
     if others := words.other_pairs(effects):
         said.append(others)
@@ -308,30 +306,30 @@ def _effects(effects: Effects, figure: Case | None) -> list[Element]:
         if effects.used
         else f"the fit of main effects and pairs is not used: {effects.why}"
     )
-    elements.append(Items(tuple(map(Span, said))))
+    elements.append(doc.Items(tuple(map(doc.Span, said))))
     return elements
 
 
-def _front(case: Case, *, figure: bool) -> list[Element]:
+def _front(case: Case, *, figure: bool) -> list[doc.Element]:
     if len(case.front_of) < 2:
         return []
     points = [point for point in case.points if point.point_id in case.front]
     measures = case.front_of
     rows = tuple(
-        Row(
+        doc.Row(
             (
-                Span(words.options(point)),
+                doc.Span(words.options(point)),
                 *(words.value(Goal.of(measure), point.medians[measure]) for measure in measures),
             )
         )
         for point in points
     )
-    columns = (Column("point"), *(Column(measure, "number") for measure in measures))
-    drawn = Figure("Points by save and load", functools.partial(front_figure, case))
+    columns = (doc.Column("point"), *(doc.Column(measure, "number") for measure in measures))
+    drawn = doc.Figure("Points by save and load", functools.partial(front_figure, case))
     return [
-        Paragraph(Span(f"Pareto front of {', '.join(measures)}, by medians:")),
+        doc.Paragraph(doc.Span(f"Pareto front of {', '.join(measures)}, by medians:")),
         *([drawn] if figure else []),
-        Table(columns, rows, sorts=True),
+        doc.Table(columns, rows, sorts=True),
     ]
 
 

@@ -9,28 +9,13 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.noise.measure import expected_bound, from_records
 from orbax_bench_core.analysis.noise.passport import Component, Noise, Passport
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point
 from orbax_bench_core.baselines import FoundRun, find_runs
 from orbax_bench_core.config import ARMS, GateConfig
-from orbax_bench_core.document import (
-    BLANK,
-    Column,
-    Document,
-    Element,
-    Group,
-    Paragraph,
-    Role,
-    Row,
-    Span,
-    Table,
-    Text,
-    count,
-    num_bytes,
-    print_document,
-    seconds,
-)
+from orbax_bench_core.document import count
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Chances, Word, together
 from orbax_bench_core.records import PairedTimes, Record, repeats_of
@@ -217,56 +202,56 @@ def calibration_document(
     passport: Passport,
     left_out: Sequence[str] = (),
     gate: GateConfig | None = None,
-) -> Document:
+) -> doc.Document:
     """Returns how often identical arms were told apart, how noisy operations are, and the power.
 
     `left_out` are files among the records that are no records of their run, a line each; `gate` has
     the rules of the runs.
     """
-    strays = (Paragraph(Span(line), mark=Span("left out:", "bad")) for line in left_out)
-    return Document(
+    strays = (doc.Paragraph(doc.Span(line), mark=doc.Span("left out:", "bad")) for line in left_out)
+    return doc.Document(
         title="Calibration",
         elements=(
             *aa_elements(tests),
-            BLANK,
+            doc.BLANK,
             passport_table(passport),
             *power_elements(passport, gate or GateConfig()),
-            BLANK,
+            doc.BLANK,
             *component_elements(passport),
             *strays,
         ),
     )
 
 
-def aa_elements(tests: Sequence[AaTest]) -> tuple[Element, ...]:
+def aa_elements(tests: Sequence[AaTest]) -> tuple[doc.Element, ...]:
     """Returns how often identical arms were told apart, and which."""
     from orbax_bench_core.gate import reject_rate
 
     if not tests:
         missing = "no A/A tests: make some with `orbax-bench ab SUITE --output-directory DIR --aa`"
-        return (Paragraph(missing),)
-    elements: list[Element] = []
+        return (doc.Paragraph(missing),)
+    elements: list[doc.Element] = []
     by_bound: dict[float, list[AaTest]] = collections.defaultdict(list)
     for test in tests:
         by_bound[test.bound].append(test)
     for bound, same in sorted(by_bound.items()):
         rejected = [test for test in same if test.word == "REGRESSION"]
         rate = reject_rate(len(same), len(rejected), bound)
-        elements.append(Paragraph(Span(rate.statement, _role(rate.calibrated))))
+        elements.append(doc.Paragraph(doc.Span(rate.statement, _role(rate.calibrated))))
         if rate.low is not None and rate.high is not None:
             interval = f"95 % interval of the rate: {rate.low:.1%} to {rate.high:.1%}"
-            elements.append(Paragraph(interval, indent=2))
+            elements.append(doc.Paragraph(interval, indent=2))
         for test in rejected:
             told = f"REGRESSION in run {test.run_id}, {test.point}: {test.place}"
-            elements.append(Paragraph(Span(told), indent=2))
+            elements.append(doc.Paragraph(doc.Span(told), indent=2))
     elements += _at_no_tolerance(tests)
     found = collections.Counter(test.word for test in tests)
     counts = ", ".join(f"{count} {word}" for word, count in found.most_common())
     most = max(test.operations for test in tests)
-    return (*elements, Paragraph(f"{counts}; at most {most} operations per arm", indent=2))
+    return (*elements, doc.Paragraph(f"{counts}; at most {most} operations per arm", indent=2))
 
 
-def _at_no_tolerance(tests: Sequence[AaTest]) -> list[Element]:
+def _at_no_tolerance(tests: Sequence[AaTest]) -> list[doc.Element]:
     from orbax_bench_core.gate import reject_rate
 
     known = [test for test in tests if test.p_value is not None]
@@ -284,26 +269,26 @@ def _at_no_tolerance(tests: Sequence[AaTest]) -> list[Element]:
     )
     rate = reject_rate(len(known), len(apart), known[0].alpha).calibrated
     return [
-        Paragraph(Span(said, _role(rate)), indent=2),
-        *(Paragraph(Span(line), indent=4) for line in told),
+        doc.Paragraph(doc.Span(said, _role(rate)), indent=2),
+        *(doc.Paragraph(doc.Span(line), indent=4) for line in told),
     ]
 
 
-def component_elements(passport: Passport) -> tuple[Element, ...]:
+def component_elements(passport: Passport) -> tuple[doc.Element, ...]:
     """Returns by how much workers differ, and what that means for arms with a process each."""
     kinds: tuple[Literal["tau", "interaction"], ...] = ("tau", "interaction")
     lines = [
-        Paragraph(Span(component(noise, component, kind)))
+        doc.Paragraph(doc.Span(component(noise, component, kind)))
         for noise in passport.noise
         for kind in kinds
         if (component := getattr(noise, kind)) is not None
     ]
     if not lines:
-        return (Paragraph(Span(NO_WORKERS, "dim")),)
-    return (*lines, Paragraph(Span(bounds(passport)), "dim"))
+        return (doc.Paragraph(doc.Span(NO_WORKERS, "dim")),)
+    return (*lines, doc.Paragraph(doc.Span(bounds(passport)), "dim"))
 
 
-def passport_table(passport: Passport) -> Table:
+def passport_table(passport: Passport) -> doc.Table:
     """Returns how noisy operations are, and what that lets a comparison find."""
     from orbax_bench_core.analysis.verdicts import share
     from orbax_bench_core.config import GateRule
@@ -311,20 +296,22 @@ def passport_table(passport: Passport) -> Table:
 
     finds = tuple(f"{operations} per arm find" for operations in _DETECTABLE_AT)
     headings = ("noise", "n", "a repeat takes", *finds)
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, str], list[doc.Row]] = {}
     for noise in passport.noise:
-        cells: tuple[Text, ...] = (
-            Span(noise.operation),
+        cells: tuple[doc.Text, ...] = (
+            doc.Span(noise.operation),
             share(noise.sigma),
             str(noise.n),
-            seconds(noise.repeat_s),
+            doc.seconds(noise.repeat_s),
             *(share(detectable(noise.sigma, n, GateRule())) for n in _DETECTABLE_AT),
         )
-        groups.setdefault((noise.storage, place(noise), size(noise)), []).append(Row(cells))
-    return Table(
-        (Column("operation"), *(Column(name, "number") for name in headings)),
+        groups.setdefault((noise.storage, place(noise), size(noise)), []).append(doc.Row(cells))
+    return doc.Table(
+        (doc.Column("operation"), *(doc.Column(name, "number") for name in headings)),
         groups=tuple(
-            Group(Span(", ".join(keys), strong=True), tuple(rows), keys=tuple(map(Span, keys)))
+            doc.Group(
+                doc.Span(", ".join(keys), strong=True), tuple(rows), keys=tuple(map(doc.Span, keys))
+            )
             for keys, rows in groups.items()
         ),
         keys=("storage", "machine", "checkpoint"),
@@ -340,34 +327,38 @@ def chances_at(noise: Noise, gate: GateConfig) -> dict[float, Chances]:
     return dict(zip(SLOW_DOWNS, found, strict=True))
 
 
-def power_elements(passport: Passport, gate: GateConfig) -> tuple[Element, ...]:
+def power_elements(passport: Passport, gate: GateConfig) -> tuple[doc.Element, ...]:
     """Returns how likely each word is at the noise that was measured, by the true slow-down."""
     if not passport.noise:
         return ()
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, str], list[doc.Row]] = {}
     for noise in passport.noise:
         cells = [_chances(found) for found in chances_at(noise, gate).values()]
-        row = Row((Span(noise.operation), *cells))
+        row = doc.Row((doc.Span(noise.operation), *cells))
         groups.setdefault((noise.storage, place(noise), size(noise)), []).append(row)
     last = gate.looks[-1]
     return (
-        BLANK,
-        Paragraph(
+        doc.BLANK,
+        doc.Paragraph(
             f"Power: REGRESSION / PASS / INCONCLUSIVE in percent of comparisons of up to {last} "
             "operations per arm, if the candidate takes so much longer"
         ),
-        Table(
+        doc.Table(
             (
-                Column("operation"),
-                *(Column(f"+{100 * slow_down:.0f} %", "number") for slow_down in SLOW_DOWNS),
+                doc.Column("operation"),
+                *(doc.Column(f"+{100 * slow_down:.0f} %", "number") for slow_down in SLOW_DOWNS),
             ),
             groups=tuple(
-                Group(Span(", ".join(keys), strong=True), tuple(rows), keys=tuple(map(Span, keys)))
+                doc.Group(
+                    doc.Span(", ".join(keys), strong=True),
+                    tuple(rows),
+                    keys=tuple(map(doc.Span, keys)),
+                )
                 for keys, rows in groups.items()
             ),
             keys=("storage", "machine", "checkpoint"),
         ),
-        Paragraph(
+        doc.Paragraph(
             f"By the time of one primary operation, tolerance {100 * gate.tolerance:.3g} % and "
             f"margin {100 * gate.margin:.3g} %, from the noise above; arms that share their "
             "processes, without stalls and failures. One of three primary operations that alone is "
@@ -387,7 +378,7 @@ def size(noise: Noise) -> str:
     """Returns the sizes of an entry, such as `64 MiB to 256 MiB`."""
     if noise.size == 0:
         return "no bytes"
-    return f"{num_bytes(noise.size)} to {num_bytes(4 * noise.size)}"
+    return f"{doc.num_bytes(noise.size)} to {doc.num_bytes(4 * noise.size)}"
 
 
 def place(noise: Noise) -> str:
@@ -440,7 +431,7 @@ class Calibration:
     def show(self, console: Console) -> None:
         """Prints everything."""
         document = calibration_document(self.tests, self.passport, self.left_out, self.gate)
-        print_document(document, console)
+        doc.print_document(document, console)
 
 
 def calibration_of(places: Sequence[str]) -> Calibration:
@@ -463,5 +454,5 @@ def calibration_of(places: Sequence[str]) -> Calibration:
     )
 
 
-def _role(calibrated: bool | None) -> Role:
+def _role(calibrated: bool | None) -> doc.Role:
     return "bad" if calibrated is False else "good"

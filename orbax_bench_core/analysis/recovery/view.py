@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.intervals import between
 from orbax_bench_core.analysis.recovery.drills import (
     PairVerdict,
@@ -17,24 +18,7 @@ from orbax_bench_core.analysis.recovery.drills import (
     RecoverySeries,
 )
 from orbax_bench_core.analysis.summary import shortened
-from orbax_bench_core.document import (
-    Column,
-    Document,
-    Element,
-    Figure,
-    Heading,
-    Items,
-    Paragraph,
-    Role,
-    Row,
-    Section,
-    Span,
-    Table,
-    count,
-    figures,
-    percent,
-    seconds,
-)
+from orbax_bench_core.document import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -75,8 +59,8 @@ _INTERVAL, _RANGE = "95 % interval", "fastest – slowest"
 
 def _spread(phase: Phase) -> str:
     if phase.low is not None and phase.high is not None:
-        return f"[{seconds(phase.low)}, {seconds(phase.high)}]"
-    return f"{seconds(phase.fastest)} – {seconds(phase.slowest)}" if phase.n > 1 else _DASH
+        return f"[{doc.seconds(phase.low)}, {doc.seconds(phase.high)}]"
+    return f"{doc.seconds(phase.fastest)} – {doc.seconds(phase.slowest)}" if phase.n > 1 else _DASH
 
 
 def phase_row(phase: Phase, total: Phase) -> tuple[str, ...]:
@@ -84,17 +68,17 @@ def phase_row(phase: Phase, total: Phase) -> tuple[str, ...]:
     return (
         phase.phase,
         MEANINGS[phase.phase],
-        seconds(phase.median),
+        doc.seconds(phase.median),
         _spread(phase),
-        percent(phase.median / total.median) if total.median else _DASH,
-        seconds(phase.added) if phase.added else _DASH,
-        seconds(phase.total) if total.added else _DASH,
+        doc.percent(phase.median / total.median) if total.median else _DASH,
+        doc.seconds(phase.added) if phase.added else _DASH,
+        doc.seconds(phase.total) if total.added else _DASH,
     )
 
 
 def success(series: RecoverySeries) -> str:
     """Returns how many drills came back, and what is known of what they restored."""
-    said = f"{series.recovered} of {count(series.drills, 'drill')} came back"
+    said = f"{series.recovered} of {doc.count(series.drills, 'drill')} came back"
     if not series.recovered:
         return said
     if series.verified:
@@ -109,12 +93,12 @@ def losses(series: RecoverySeries) -> str:
         return ""
     said = (
         f"Steps lost: median {statistics.median(lost):g}, at most {max(lost)}. "
-        f"{left} of {count(len(lost), 'kill')} left a save uncommitted."
+        f"{left} of {doc.count(len(lost), 'kill')} left a save uncommitted."
     )
     if series.peers_s:
         said += (
             f" Left alone, the other processes noticed after "
-            f"{seconds(statistics.median(series.peers_s))} (median of {len(series.peers_s)})."
+            f"{doc.seconds(statistics.median(series.peers_s))} (median of {len(series.peers_s)})."
         )
     return said
 
@@ -142,12 +126,12 @@ def _of_series(series: RecoverySeries, *, several: bool) -> str:
     about = f"{series.name}: " if several else ""
     total = series.phase("recovery")
     if total is None:
-        return f"{about}none of {count(series.drills, 'drill')} came back."
+        return f"{about}none of {doc.count(series.drills, 'drill')} came back."
     largest = max(series.phases[:-1], key=lambda phase: phase.total)
-    given = f", {seconds(total.added)} of it given" if total.added else ""
+    given = f", {doc.seconds(total.added)} of it given" if total.added else ""
     return (
-        f"{about}back after {seconds(total.total)}{given}, the longest phase is {largest.phase} "
-        f"({seconds(largest.total)}); {success(series)}."
+        f"{about}back after {doc.seconds(total.total)}{given}, the longest phase is "
+        f"{largest.phase} ({doc.seconds(largest.total)}); {success(series)}."
     )
 
 
@@ -185,83 +169,83 @@ def phases_figure(series: Sequence[RecoverySeries]) -> Drawing:
 MOST_DRAWN: Final = 40
 
 
-def recovery_document(recovery: Recovery) -> Document:
+def recovery_document(recovery: Recovery) -> doc.Document:
     """Returns drills for people; a terminal reads the result last."""
-    result = Paragraph(Span(headline(recovery), strong=True))
+    result = doc.Paragraph(doc.Span(headline(recovery), strong=True))
     series = [element for drilled in recovery.series for element in _series(drilled)]
     verdicts = [element for verdict in recovery.verdicts for element in _verdict(verdict)]
     drawn = tuple(drilled for drilled in recovery.series if drilled.phases)[:MOST_DRAWN]
-    figure = Figure(
+    figure = doc.Figure(
         "Phases of a recovery, end to end", functools.partial(phases_figure, drawn), "phases.png"
     )
-    return Document(
+    return doc.Document(
         title=f"Recovery: {recovery.suite}",
         elements=(
-            Heading(f"Recovery: {recovery.suite}", level=1),
+            doc.Heading(f"Recovery: {recovery.suite}", level=1),
             result,
             *([figure] if drawn else []),
             *series,
             *verdicts,
-            Section("How to read this", (Items(tuple(READING.splitlines())),)),
-            Paragraph(f"Run {recovery.run_id}. Every number is in `recovery.json`.", "dim"),
+            doc.Section("How to read this", (doc.Items(tuple(READING.splitlines())),)),
+            doc.Paragraph(f"Run {recovery.run_id}. Every number is in `recovery.json`.", "dim"),
         ),
         brief=(*series, *verdicts, result),
     )
 
 
-def recovery_section(recovery: Recovery) -> Document:
+def recovery_section(recovery: Recovery) -> doc.Document:
     """Returns what the report of a run says of its drills, above the tables."""
-    result = Paragraph(headline(recovery))
+    result = doc.Paragraph(headline(recovery))
     series = [_below(element) for drilled in recovery.series for element in _series(drilled)]
     verdicts = [_below(element) for verdict in recovery.verdicts for element in _verdict(verdict)]
-    more = Paragraph("Figure and explanations are in recovery.html.", "dim")
-    elements = (Heading("Recovery"), result, *series, *verdicts, more)
-    return Document(title=recovery.suite, elements=elements, brief=(result,))
+    more = doc.Paragraph("Figure and explanations are in recovery.html.", "dim")
+    elements = (doc.Heading("Recovery"), result, *series, *verdicts, more)
+    return doc.Document(title=recovery.suite, elements=elements, brief=(result,))
 
 
-def _below(element: Element) -> Element:
+def _below(element: doc.Element) -> doc.Element:
     """Returns an element below a heading, which has no headings of its own."""
-    return Paragraph(element.text) if isinstance(element, Heading) else element
+    return doc.Paragraph(element.text) if isinstance(element, doc.Heading) else element
 
 
-def _series(series: RecoverySeries) -> list[Element]:
-    role: Role = "plain" if series.recovered == series.drills else "bad"
-    elements: list[Element] = [Heading(Span(series.name))]
+def _series(series: RecoverySeries) -> list[doc.Element]:
+    role: doc.Role = "plain" if series.recovered == series.drills else "bad"
+    elements: list[doc.Element] = [doc.Heading(doc.Span(series.name))]
     total = series.phase("recovery")
     if total is not None:
         spread = _RANGE if total.low is None else _INTERVAL
         headings = [spread if name == "spread" else name for name in HEADINGS]
         columns = (
-            Column(heading, "number" if name in NUMBERS else "fixed")
+            doc.Column(heading, "number" if name in NUMBERS else "fixed")
             for name, heading in zip(HEADINGS, headings, strict=True)
         )
-        rows = (Row(phase_row(phase, total)) for phase in series.phases)
-        table = Table(tuple(columns), tuple(rows))
+        rows = (doc.Row(phase_row(phase, total)) for phase in series.phases)
+        table = doc.Table(tuple(columns), tuple(rows))
         elements.append(table if total.added else table.only(headings[:_GIVEN]))
-    elements.append(Paragraph(f"{success(series)}.", role))
+    elements.append(doc.Paragraph(f"{success(series)}.", role))
     if series.steps_lost:
-        elements.append(Paragraph(losses(series)))
-    elements += [Paragraph(reason, "bad", mark="failed:") for reason in series.reasons]
+        elements.append(doc.Paragraph(losses(series)))
+    elements += [doc.Paragraph(reason, "bad", mark="failed:") for reason in series.reasons]
     return elements
 
 
-def _verdict_row(verdict: PhaseVerdict) -> Row:
+def _verdict_row(verdict: PhaseVerdict) -> doc.Row:
     word = verdict.word if verdict.primary else f"({verdict.word})"
-    return Row(
+    return doc.Row(
         (
             verdict.phase,
-            Span.judged(verdict.word, word),
+            doc.Span.judged(verdict.word, word),
             _DASH if verdict.ratio is None else f"{verdict.ratio:.2f}x",
             between(verdict.low, verdict.high, "{:.2f}".format),
         )
     )
 
 
-def _verdict(verdict: PairVerdict) -> list[Element]:
+def _verdict(verdict: PairVerdict) -> list[doc.Element]:
     columns = tuple(
-        Column(heading, "fixed" if heading in ("phase", "verdict") else "number")
+        doc.Column(heading, "fixed" if heading in ("phase", "verdict") else "number")
         for heading in VERDICT_HEADINGS
     )
     rows = map(_verdict_row, verdict.phases)
-    heading = Heading(("Candidate against baseline: ", Span(verdict.point)))
-    return [heading, Table(columns, tuple(rows))]
+    heading = doc.Heading(("Candidate against baseline: ", doc.Span(verdict.point)))
+    return [heading, doc.Table(columns, tuple(rows))]

@@ -5,26 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.soak.model import Growth, Level, Slope, Soak, SoakSeries, SoakWord
 from orbax_bench_core.analysis.soak.soak import DROPPED, FEWEST
-from orbax_bench_core.document import (
-    ByWidth,
-    Callout,
-    Column,
-    Document,
-    Element,
-    Figure,
-    Heading,
-    Items,
-    Paragraph,
-    Row,
-    Section,
-    Span,
-    Table,
-    digits,
-    figures,
-    seconds,
-)
+from orbax_bench_core.document import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -76,7 +60,7 @@ def growth_row(growth: Growth) -> tuple[str, ...]:
         _level(growth, growth.last),
         _slope(growth, growth.whole),
         _slope(growth, growth.half),
-        "–" if growth.limit is None else f"{digits(growth.limit)}{unit}",
+        "–" if growth.limit is None else f"{doc.digits(growth.limit)}{unit}",
         growth.word or "–",
     )
 
@@ -103,7 +87,7 @@ def sentence(series: SoakSeries, limit_mib: float, *, several: bool) -> str:
         return f"{about}{said[0].upper()}{said[1:]}, over {series.saves} saves."
     said = " and ".join(f"{NAMES[growth.level]} grows by {_kept(growth)}" for growth in memory)
     if series.word == "PASS":
-        below = f"below the limit of {digits(limit_mib)} MiB"
+        below = f"below the limit of {doc.digits(limit_mib)} MiB"
         return f"{about}The {said}: {below}, over {series.saves} saves."
     more = (
         f"about {series.needed} saves would tell"
@@ -112,7 +96,7 @@ def sentence(series: SoakSeries, limit_mib: float, *, several: bool) -> str:
     )
     return (
         f"{about}No verdict: the {said} over {series.saves} saves, and the limit is "
-        f"{digits(limit_mib)} MiB; {more}."
+        f"{doc.digits(limit_mib)} MiB; {more}."
     )
 
 
@@ -124,7 +108,7 @@ def _kept(growth: Growth) -> str:
 
 def _level(growth: Growth, value: float) -> str:
     if growth.unit == "s":
-        return seconds(value)
+        return doc.seconds(value)
     return f"{value:.0f}" if growth.unit == "count" else f"{value:.1f} MiB"
 
 
@@ -140,7 +124,7 @@ def _slope(growth: Growth, slope: Slope) -> str:
 def _signed(value: float) -> str:
     if abs(value) < 0.0005:
         return "0"
-    return f"{value:.3f}" if abs(value) < 1 else digits(value)
+    return f"{value:.3f}" if abs(value) < 1 else doc.digits(value)
 
 
 _WIDTH: Final = 9.6
@@ -190,48 +174,48 @@ _WIDE: Final = 120
 """Columns of a terminal that has room for the whole table."""
 
 
-def soak_document(soak: Soak) -> Document:
+def soak_document(soak: Soak) -> doc.Document:
     """Returns a soak for people; a terminal reads the verdict last."""
-    verdict = Callout(Span.judged(soak.word), headline(soak))
+    verdict = doc.Callout(doc.Span.judged(soak.word), headline(soak))
     series = [element for each in soak.series for element in _series(each, soak.limit_mib)]
-    return Document(
+    return doc.Document(
         title=f"Soak: {soak.suite}",
         elements=(
-            Heading(f"Soak: {soak.suite}", level=1),
+            doc.Heading(f"Soak: {soak.suite}", level=1),
             verdict,
             *series,
-            Section("Notes", (Items(soak.notes),) if soak.notes else ()),
-            Section("How to read this", (Items(tuple(READING.splitlines())),)),
-            Paragraph(f"Run {soak.run_id}. Every number is in `soak.json`.", "dim"),
+            doc.Section("Notes", (doc.Items(soak.notes),) if soak.notes else ()),
+            doc.Section("How to read this", (doc.Items(tuple(READING.splitlines())),)),
+            doc.Paragraph(f"Run {soak.run_id}. Every number is in `soak.json`.", "dim"),
         ),
         brief=(
-            *(element for element in series if not isinstance(element, Figure)),
-            *(Paragraph(note, mark=Span("note:", "unsure")) for note in soak.notes),
-            Paragraph((Span.judged(soak.word, strong=True), f": {headline(soak)}")),
+            *(element for element in series if not isinstance(element, doc.Figure)),
+            *(doc.Paragraph(note, mark=doc.Span("note:", "unsure")) for note in soak.notes),
+            doc.Paragraph((doc.Span.judged(soak.word, strong=True), f": {headline(soak)}")),
         ),
     )
 
 
-def soak_section(soak: Soak) -> Document:
+def soak_section(soak: Soak) -> doc.Document:
     """Returns what the report of a run says of its soak, above the tables."""
-    verdict = Callout(Span.judged(soak.word), headline(soak))
+    verdict = doc.Callout(doc.Span.judged(soak.word), headline(soak))
     series = [element for each in soak.series for element in _series(each, soak.limit_mib)]
     tables = (
-        Paragraph(element.text) if isinstance(element, Heading) else element
+        doc.Paragraph(element.text) if isinstance(element, doc.Heading) else element
         for element in series
-        if not isinstance(element, Figure)
+        if not isinstance(element, doc.Figure)
     )
-    more = Paragraph("Figures and explanations are in soak.html.", "dim")
-    elements = (Heading("Soak"), verdict, *tables, more)
-    return Document(title=soak.suite, elements=elements, brief=(verdict,))
+    more = doc.Paragraph("Figures and explanations are in soak.html.", "dim")
+    elements = (doc.Heading("Soak"), verdict, *tables, more)
+    return doc.Document(title=soak.suite, elements=elements, brief=(verdict,))
 
 
-def _series(series: SoakSeries, limit_mib: float) -> list[Element]:
+def _series(series: SoakSeries, limit_mib: float) -> list[doc.Element]:
     about = f"{series.name}, host {series.host}: {series.saves} saves of one process"
-    elements: list[Element] = [Heading(Span(about))]
+    elements: list[doc.Element] = [doc.Heading(doc.Span(about))]
     if series.levels:
         elements.append(
-            Figure(
+            doc.Figure(
                 f"Memory of the process by save: {series.name}",
                 functools.partial(memory_figure, series, limit_mib),
                 file=f"{series.series_id}_host_{series.host}.png",
@@ -239,18 +223,18 @@ def _series(series: SoakSeries, limit_mib: float) -> list[Element]:
         )
     if series.growths:
         table = _table(series)
-        elements.append(ByWidth(_WIDE, (table,), (table.only(JUDGED),)))
+        elements.append(doc.ByWidth(_WIDE, (table,), (table.only(JUDGED),)))
     return elements
 
 
-def _table(series: SoakSeries) -> Table:
+def _table(series: SoakSeries) -> doc.Table:
     columns = (
-        Column(name, "number" if name in NUMBERS else "fixed", whole=name != HEADINGS[0])
+        doc.Column(name, "number" if name in NUMBERS else "fixed", whole=name != HEADINGS[0])
         for name in HEADINGS
     )
     rows = []
     for growth in series.growths:
         *numbers, dash = growth_row(growth)
-        word = Span(dash, "dim") if growth.word is None else Span.judged(growth.word)
-        rows.append(Row((*numbers, word), dim=growth.limit is None))
-    return Table(tuple(columns), tuple(rows))
+        word = doc.Span(dash, "dim") if growth.word is None else doc.Span.judged(growth.word)
+        rows.append(doc.Row((*numbers, word), dim=growth.limit is None))
+    return doc.Table(tuple(columns), tuple(rows))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.summary.aggregate import STAGES
 from orbax_bench_core.analysis.summary.model import OperationSummary, RunSummary
 from orbax_bench_core.analysis.summary.tables import (
@@ -17,28 +18,7 @@ from orbax_bench_core.analysis.summary.tables import (
     PointTable,
     medians_of,
 )
-from orbax_bench_core.document import (
-    Cell,
-    Column,
-    Details,
-    Element,
-    Filter,
-    Group,
-    Heading,
-    Legend,
-    Mark,
-    Paragraph,
-    Plot,
-    Row,
-    Scale,
-    Section,
-    Span,
-    Table,
-    Tone,
-    count,
-    percent,
-    seconds,
-)
+from orbax_bench_core.document import count
 from orbax_bench_core.records import RunInfo, Series
 
 _COMMA: Final = re.compile(r",(?![^\[\](){}]*[\])}])")
@@ -105,7 +85,7 @@ def _text(value: Any) -> str:
 
 _MOST_DOTS: Final = 60
 _MOST_TOLD: Final = 12
-_TONES: Final[tuple[Tone, ...]] = ("c1", "c2", "c3", "c4", "c5", "c6", "c7")
+_TONES: Final[tuple[doc.Tone, ...]] = ("c1", "c2", "c3", "c4", "c5", "c6", "c7")
 _REST: Final = "elsewhere"
 _MIB: Final = 2**20
 
@@ -122,44 +102,44 @@ class ChartRow:
     notes: tuple[str, ...] = ()  # what else there is to say
 
 
-def repeats_group(title: str, rows: Sequence[ChartRow]) -> Group:
+def repeats_group(title: str, rows: Sequence[ChartRow]) -> doc.Group:
     """Returns rows below one axis, with a dot for every repeat."""
-    scale = Scale.of([row.operation.seconds for row in rows])
-    return Group(
-        label=Span(title),
+    scale = doc.Scale.of([row.operation.seconds for row in rows])
+    return doc.Group(
+        label=doc.Span(title),
         rows=tuple(_repeats_row(row, scale) for row in rows),
-        axis=scale.axis(seconds),
+        axis=scale.axis(doc.seconds),
     )
 
 
-def _repeats_row(row: ChartRow, scale: Scale) -> Row:
+def _repeats_row(row: ChartRow, scale: doc.Scale) -> doc.Row:
     beyond = [value for value in row.operation.seconds if value > scale.high]
     notes = row.notes
     if beyond:
-        told = ", ".join(map(seconds, sorted(beyond)[-3:]))
+        told = ", ".join(map(doc.seconds, sorted(beyond)[-3:]))
         which = "1 repeat is" if len(beyond) == 1 else f"{len(beyond)} repeats are"
         notes = (*notes, f"{which} beyond the axis: {told}")
-    label = Cell(Span(row.label), row.flags, notes)
-    return Row((label, *map(Span, row.cells)), plot=repeats_plot(row, scale), key=row.key)
+    label = doc.Cell(doc.Span(row.label), row.flags, notes)
+    return doc.Row((label, *map(doc.Span, row.cells)), plot=repeats_plot(row, scale), key=row.key)
 
 
-def repeats_plot(row: ChartRow, scale: Scale) -> Plot:
+def repeats_plot(row: ChartRow, scale: doc.Scale) -> doc.Plot:
     """Returns every repeat as a dot, the middle half as a band and the median as a stroke."""
     time, values = row.operation.time, row.operation.seconds
     dots = [(scale.place(value), _height(number)) for number, value in enumerate(_some(values))]
     inside = tuple(dot for dot in dots if dot[0] < 100)
     outside = tuple(dot for dot in dots if dot[0] >= 100)
-    told = ", ".join(map(seconds, values[:_MOST_TOLD]))
+    told = ", ".join(map(doc.seconds, values[:_MOST_TOLD]))
     few = len(values) <= _MOST_TOLD
     more = "" if few else f" and {len(values) - _MOST_TOLD} more"
     marks = [
-        Mark("band", ((scale.place(time.q25), 15), (scale.place(time.q75), 85))),
-        Mark("dots", inside),
-        *([Mark("dots", outside, "bad")] if outside else []),
-        Mark("ticks", ((scale.place(time.median), 0),), "plain"),
+        doc.Mark("band", ((scale.place(time.q25), 15), (scale.place(time.q75), 85))),
+        doc.Mark("dots", inside),
+        *([doc.Mark("dots", outside, "bad")] if outside else []),
+        doc.Mark("ticks", ((scale.place(time.median), 0),), "plain"),
     ]
-    span = "" if few else f"{seconds(time.minimum)} to {seconds(time.maximum)}: "
-    return Plot(f"{span}{told}{more}", tuple(marks))
+    span = "" if few else f"{doc.seconds(time.minimum)} to {doc.seconds(time.maximum)}: "
+    return doc.Plot(f"{span}{told}{more}", tuple(marks))
 
 
 def _height(number: int) -> float:
@@ -175,7 +155,9 @@ def _some(values: Sequence[float]) -> Sequence[float]:
     return [ordered[round(last * rank / (_MOST_DOTS - 1))] for rank in range(_MOST_DOTS)]
 
 
-def stage_elements(summary: RunSummary, rows: Mapping[str, Sequence[ChartRow]]) -> list[Element]:
+def stage_elements(
+    summary: RunSummary, rows: Mapping[str, Sequence[ChartRow]]
+) -> list[doc.Element]:
     """Returns where the time of each operation went, for the operations of which Orbax says it."""
     found = {
         key: {
@@ -186,8 +168,8 @@ def stage_elements(summary: RunSummary, rows: Mapping[str, Sequence[ChartRow]]) 
         for key, of in medians_of(summary).items()
     }
     names = dict.fromkeys(name for stages in found.values() for name in stages)
-    tones: dict[str, Tone] = dict(zip(names, _TONES, strict=False))
-    elements: list[Element] = []
+    tones: dict[str, doc.Tone] = dict(zip(names, _TONES, strict=False))
+    elements: list[doc.Element] = []
     for operation, of_operation in rows.items():
         staged = [(row, found.get((row.key, operation), {})) for row in of_operation]
         staged = [(row, stages) for row, stages in staged if stages]
@@ -196,49 +178,51 @@ def stage_elements(summary: RunSummary, rows: Mapping[str, Sequence[ChartRow]]) 
         # Parts of an operation say a second time what the whole says.
         part = any(operation.startswith(f"{other}_") for other in rows)
         table = _stage_table(operation, staged, tones)
-        elements.append(Details(Span(operation), (_legend(staged, tones), table), open=not part))
+        elements.append(
+            doc.Details(doc.Span(operation), (_legend(staged, tones), table), open=not part)
+        )
     return elements
 
 
 def _legend(
-    staged: Iterable[tuple[ChartRow, Mapping[str, float]]], tones: Mapping[str, Tone]
-) -> Legend:
+    staged: Iterable[tuple[ChartRow, Mapping[str, float]]], tones: Mapping[str, doc.Tone]
+) -> doc.Legend:
     names = dict.fromkeys(name for _, stages in staged for name in stages)
-    return Legend((*((tones.get(name, "dim"), name) for name in names), ("dim", _REST)))
+    return doc.Legend((*((tones.get(name, "dim"), name) for name in names), ("dim", _REST)))
 
 
 def _stage_table(
     operation: str,
     staged: Sequence[tuple[ChartRow, Mapping[str, float]]],
-    tones: Mapping[str, Tone],
-) -> Table:
+    tones: Mapping[str, doc.Tone],
+) -> doc.Table:
     longest = max(max(row.operation.time.median, sum(stages.values())) for row, stages in staged)
-    scale = Scale(0.0, longest or 1.0, log=False)
-    columns = (Column("point"), Column("median", "number"), Column("longest stage"))
+    scale = doc.Scale(0.0, longest or 1.0, log=False)
+    columns = (doc.Column("point"), doc.Column("median", "number"), doc.Column("longest stage"))
     rows = tuple(_stage_row(row, stages, tones, scale) for row, stages in staged)
-    group = Group(label=Span(operation), rows=rows, axis=scale.axis(seconds))
-    return Table(columns, groups=(group,), plots="stages", sorts=True)
+    group = doc.Group(label=doc.Span(operation), rows=rows, axis=scale.axis(doc.seconds))
+    return doc.Table(columns, groups=(group,), plots="stages", sorts=True)
 
 
 def _stage_row(
-    row: ChartRow, stages: Mapping[str, float], tones: Mapping[str, Tone], scale: Scale
-) -> Row:
+    row: ChartRow, stages: Mapping[str, float], tones: Mapping[str, doc.Tone], scale: doc.Scale
+) -> doc.Row:
     median, end = row.operation.time.median, 0.0
     rest = max(median - sum(stages.values()), 0.0)
     marks, told = [], []
     for name, length in (*stages.items(), (_REST, rest)):
         corners = ((scale.place(end), 15), (scale.place(end + length), 85))
-        marks.append(Mark("band", corners, tones.get(name, "dim")))
-        share = percent(length / median if median else None)
-        told.append(f"{name} {seconds(length)}, {share}")
+        marks.append(doc.Mark("band", corners, tones.get(name, "dim")))
+        share = doc.percent(length / median if median else None)
+        told.append(f"{name} {doc.seconds(length)}, {share}")
         end += length
     longest = max(stages, key=stages.__getitem__)
-    share = percent(stages[longest] / median) if median else "–"
-    largest = f"{longest} {seconds(stages[longest])}, {share}"
-    marks.append(Mark("ticks", ((scale.place(median), 0),), "plain"))
-    return Row(
-        (Span(row.label), seconds(median), largest),
-        plot=Plot("; ".join(told), tuple(marks)),
+    share = doc.percent(stages[longest] / median) if median else "–"
+    largest = f"{longest} {doc.seconds(stages[longest])}, {share}"
+    marks.append(doc.Mark("ticks", ((scale.place(median), 0),), "plain"))
+    return doc.Row(
+        (doc.Span(row.label), doc.seconds(median), largest),
+        plot=doc.Plot("; ".join(told), tuple(marks)),
         key=row.key,
     )
 
@@ -260,7 +244,7 @@ _STAGES: Final = (
 
 def charts(
     info: RunInfo, summary: RunSummary, tables: Sequence[PointTable], extra: ExtraColumns
-) -> tuple[Element, ...]:
+) -> tuple[doc.Element, ...]:
     """Returns every operation over the points, with a dot per repeat, and where its time went."""
     series = [each for entry in info.expansion.points for each in Series.all_of(entry)]
     shown = {table.point_id for table in tables}
@@ -268,8 +252,8 @@ def charts(
     short = short_names(series)
     rows = _chart_rows(tables, short)
     columns = (
-        Column("point"),
-        *(Column(heading, "number") for heading in (*_CHARTED, *extra.headings)),
+        doc.Column("point"),
+        *(doc.Column(heading, "number") for heading in (*_CHARTED, *extra.headings)),
     )
     groups = (
         [repeats_group(operation, found) for operation, found in rows.items()]
@@ -277,34 +261,37 @@ def charts(
         else [repeats_group(table.name, _by_operation(rows)) for table in tables]
     )
     empty = "No repeat has passed."
-    table = Table(columns, groups=tuple(groups), plots="repeats", sorts=True, empty=empty)
+    table = doc.Table(columns, groups=tuple(groups), plots="repeats", sorts=True, empty=empty)
     stages = tuple(stage_elements(summary, rows))
     kept = {row.key for found in rows.values() for row in found}
     left = len(series) - len(kept)
     series = [each for each in series if each.id in kept]
     names = {each.id: f"{each.name} {each.id}" for each in series}
     more = f"{count(left, 'more point')} of this run, slower ones, are in summary.csv alone."
-    bar = (Filter("points", names, varying(series)),) if len(series) > 1 else ()
+    bar = (doc.Filter("points", names, varying(series)),) if len(series) > 1 else ()
     return (
         *bar,
-        Heading("Time per operation"),
-        Paragraph(_HOW_TO_READ, "dim"),
-        *((Paragraph(more),) if left else ()),
+        doc.Heading("Time per operation"),
+        doc.Paragraph(_HOW_TO_READ, "dim"),
+        *((doc.Paragraph(more),) if left else ()),
         table,
-        *((Paragraph(extra.legend, "dim"),) if extra.legend else ()),
-        Section("Where the time went", stages, lead=(Paragraph(_STAGES, "dim"),)),
+        *((doc.Paragraph(extra.legend, "dim"),) if extra.legend else ()),
+        doc.Section("Where the time went", stages, lead=(doc.Paragraph(_STAGES, "dim"),)),
         *((_points(series, short),) if len(series) > 1 else ()),
     )
 
 
-def _points(series: Sequence[Series], names: Mapping[str, str]) -> Element:
+def _points(series: Sequence[Series], names: Mapping[str, str]) -> doc.Element:
     """Returns the names that the page leaves short, in full and with the ids of their records."""
     rows = (
-        Row((Span(names[each.id]), Span(each.name), Span(each.id, code=True)), key=each.id)
+        doc.Row(
+            (doc.Span(names[each.id]), doc.Span(each.name), doc.Span(each.id, code=True)),
+            key=each.id,
+        )
         for each in series
     )
-    columns = (Column("point"), Column("name"), Column("id", "fixed"))
-    return Details("Names and ids of the points", (Table(columns, tuple(rows)),))
+    columns = (doc.Column("point"), doc.Column("name"), doc.Column("id", "fixed"))
+    return doc.Details("Names and ids of the points", (doc.Table(columns, tuple(rows)),))
 
 
 def _chart_rows(

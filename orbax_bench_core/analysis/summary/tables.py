@@ -7,24 +7,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.summary.aggregate import PEAK, READ, WRITTEN
 from orbax_bench_core.analysis.summary.hosts import Straggler
 from orbax_bench_core.analysis.summary.model import OperationSummary, PointStatus, RunSummary
-from orbax_bench_core.document import (
-    Column,
-    Element,
-    Group,
-    Paragraph,
-    Role,
-    Row,
-    Span,
-    Table,
-    count,
-    digits,
-    num_bytes,
-    percent,
-    seconds,
-)
 from orbax_bench_core.measure import (
     BLOCKED,
     LOST,
@@ -38,32 +24,32 @@ from orbax_bench_core.measure import (
 from orbax_bench_core.records import OverlapFinder
 
 
-def operations_table(tables: Sequence[PointTable], extra: ExtraColumns) -> Table:
+def operations_table(tables: Sequence[PointTable], extra: ExtraColumns) -> doc.Table:
     """Returns the operations of all points."""
     operation, *numbers = headings(extra)
     groups = (
-        Group(
-            label=(Span(table.name, strong=True), " ", Span(table.point_id, "dim")),
-            keys=(Span(table.name), Span(table.point_id)),
-            rows=tuple(Row(tuple(map(Span, row))) for row in table.rows),
+        doc.Group(
+            label=(doc.Span(table.name, strong=True), " ", doc.Span(table.point_id, "dim")),
+            keys=(doc.Span(table.name), doc.Span(table.point_id)),
+            rows=tuple(doc.Row(tuple(map(doc.Span, row))) for row in table.rows),
             remarks=tuple(
-                Paragraph(Span(said.text), mark=Span("!", "bad"), indent=2)
+                doc.Paragraph(doc.Span(said.text), mark=doc.Span("!", "bad"), indent=2)
                 if said.serious
-                else Paragraph(Span(said.text), "dim", indent=2)
+                else doc.Paragraph(doc.Span(said.text), "dim", indent=2)
                 for said in table.remarks
             ),
         )
         for table in tables
     )
-    return Table(
-        (Column(operation), *(Column(heading, "number") for heading in numbers)),
+    return doc.Table(
+        (doc.Column(operation), *(doc.Column(heading, "number") for heading in numbers)),
         groups=tuple(groups),
         keys=("point", "id"),
         empty="No repeat has passed.",
     )
 
 
-def retried_lines(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+def retried_lines(points: Sequence[PointStatus]) -> tuple[doc.Element, ...]:
     """Returns a line for each point of which repeats passed only when they were tried again."""
     return tuple(
         wrapped(
@@ -78,7 +64,7 @@ def retried_lines(points: Sequence[PointStatus]) -> tuple[Element, ...]:
     )
 
 
-def shared_warning(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+def shared_warning(points: Sequence[PointStatus]) -> tuple[doc.Element, ...]:
     """Returns what stands above the times of a run whose repeats were not all alone."""
     said = OverlapFinder.warning(
         sum(point.not_alone for point in points), "comparisons of these times"
@@ -100,14 +86,14 @@ def traced_line(points: Sequence[PointStatus]) -> str:
     if not found:
         return ""
     return (
-        f"Traced: {count(found, 'warm-up')}, in no figure, since a trace makes operations slower; "
-        "the traces are in tensorboard/"
+        f"Traced: {doc.count(found, 'warm-up')}, in no figure, since a trace makes operations "
+        "slower; the traces are in tensorboard/"
     )
 
 
-def wrapped(mark: str, role: Role, text: str) -> Paragraph:
+def wrapped(mark: str, role: doc.Role, text: str) -> doc.Paragraph:
     """Returns a paragraph with a mark before it, which a terminal folds."""
-    return Paragraph(Span(text), mark=Span(mark, role), fold="wrapped")
+    return doc.Paragraph(doc.Span(text), mark=doc.Span(mark, role), fold="wrapped")
 
 
 OPERATION_HEADINGS = ("operation", "n", "median", "spread", "min", "max", "GiB/s")
@@ -187,12 +173,12 @@ def with_measured(summary: RunSummary, extra: ExtraColumns) -> ExtraColumns:
 
 def _measured(medians: Mapping[str, float]) -> tuple[str, str]:
     """Returns the cells of memory and I/O."""
-    memory = num_bytes(medians[PEAK] * _MIB) if PEAK in medians else "–"
+    memory = doc.num_bytes(medians[PEAK] * _MIB) if PEAK in medians else "–"
     moved = [(medians[each], mark) for each, mark in _DIRECTIONS.items() if each in medians]
     if not moved:
         return memory, "–"
     most, mark = max(moved)
-    return memory, f"{num_bytes(most)} {mark}" if most else num_bytes(0)
+    return memory, f"{doc.num_bytes(most)} {mark}" if most else doc.num_bytes(0)
 
 
 def headings(extra: ExtraColumns) -> tuple[str, ...]:
@@ -218,16 +204,17 @@ def _training_costs(summary: RunSummary) -> dict[tuple[str, str], str]:
     for (point_id, operation), found in medians_of(summary).items():
         if LOST.name in found:
             said[point_id, operation] = (
-                f"{operation}: cost the training {seconds(found[LOST.name])} "
+                f"{operation}: cost the training {doc.seconds(found[LOST.name])} "
                 f"({found[LOST_STEPS.name]:.3g} steps), of which it stood still for "
-                f"{seconds(found[BLOCKED.name])}"
+                f"{doc.seconds(found[BLOCKED.name])}"
             )
         if STEP_P99.name in found:
             said[point_id, operation] = (
                 f"{operation}: of {found[STEPS.name]:.0f} steps, the median took "
-                f"{seconds(found[STEP_MEDIAN.name])}, the 99th percentile "
-                f"{seconds(found[STEP_P99.name])}, the longest {seconds(found[STEP_MAX.name])}; "
-                f"{percent(found[SAVE_SHARE.name])} of their time went beyond the median"
+                f"{doc.seconds(found[STEP_MEDIAN.name])}, the 99th percentile "
+                f"{doc.seconds(found[STEP_P99.name])}, the longest "
+                f"{doc.seconds(found[STEP_MAX.name])}; {doc.percent(found[SAVE_SHARE.name])} of "
+                "their time went beyond the median"
             )
     return said
 
@@ -271,11 +258,11 @@ def operation_cells(operation: OperationSummary) -> tuple[str, ...]:
     return (
         time.operation,
         str(time.n),
-        seconds(time.median),
-        percent(time.spread),
-        seconds(time.minimum),
-        seconds(time.maximum),
-        "–" if operation.throughput is None else digits(operation.throughput),
+        doc.seconds(time.median),
+        doc.percent(time.spread),
+        doc.seconds(time.minimum),
+        doc.seconds(time.maximum),
+        "–" if operation.throughput is None else doc.digits(operation.throughput),
     )
 
 
@@ -283,13 +270,13 @@ def straggler_sentence(operation: str, straggler: Straggler) -> str:
     """Returns which host the others waited for in an operation, and in which stage."""
     said = (
         f"{operation}: host {straggler.host} was slowest in {straggler.slowest} of "
-        f"{straggler.repeats} repeats; the slowest host took {seconds(straggler.excess_s)} more "
-        "than the median host"
+        f"{straggler.repeats} repeats; the slowest host took {doc.seconds(straggler.excess_s)} "
+        "more than the median host"
     )
     if straggler.stage is None:
         return said
     share = min(1.0, straggler.stage_excess_s / straggler.excess_s) if straggler.excess_s else 1.0
     return (
-        f"{said}, {percent(share)} of it in {straggler.stage} "
-        f"(+{seconds(straggler.stage_excess_s)})"
+        f"{said}, {doc.percent(share)} of it in {straggler.stage} "
+        f"(+{doc.seconds(straggler.stage_excess_s)})"
     )

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.summary.charts import charts
 from orbax_bench_core.analysis.summary.effects import effects_elements, effects_line
 from orbax_bench_core.analysis.summary.model import Failure, MetricSummary, PointStatus, RunSummary
@@ -25,26 +26,7 @@ from orbax_bench_core.analysis.summary.tables import (
     with_measured,
     wrapped,
 )
-from orbax_bench_core.document import (
-    ByWidth,
-    Code,
-    Column,
-    Details,
-    Document,
-    Element,
-    Facts,
-    Heading,
-    Items,
-    Only,
-    Paragraph,
-    Row,
-    Section,
-    Span,
-    Table,
-    count,
-    digits,
-    num_bytes,
-)
+from orbax_bench_core.document import count
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import VERIFIED_WORDS, Record, RunInfo, Series, Verified
 
@@ -59,12 +41,12 @@ def summary_document(
     summary: RunSummary,
     example: Record | None = None,
     extra: ExtraColumns = NO_EXTRA,
-    answer: Document | None = None,
+    answer: doc.Document | None = None,
     files: Mapping[str, str] | None = None,
-) -> Document:
+) -> doc.Document:
     """Returns the page of the summary of a run; `terminal_document` is what a terminal shows."""
     above = () if answer is None else answer.elements
-    return Document(
+    return doc.Document(
         title=info.suite_name,
         elements=_page(info, summary, example, extra, above, files or {}),
         escape=False,
@@ -76,9 +58,9 @@ def _page(
     summary: RunSummary,
     example: Record | None,
     extra: ExtraColumns,
-    answer: tuple[Element, ...],
+    answer: tuple[doc.Element, ...],
     files: Mapping[str, str],
-) -> tuple[Element, ...]:
+) -> tuple[doc.Element, ...]:
     extra = with_measured(summary, extra)
     tables = point_tables(summary, extra)
     computed = (
@@ -87,43 +69,43 @@ def _page(
     )
     problems = [point for point in summary.points if point.failed or point.skipped]
     return (
-        Heading(Span(info.suite_name), level=1),
-        Only("html", (_run(info, summary, "×"),)),
-        Only("markdown", (_run(info, summary, "x"),)),
+        doc.Heading(doc.Span(info.suite_name), level=1),
+        doc.Only("html", (_run(info, summary, "×"),)),
+        doc.Only("markdown", (_run(info, summary, "x"),)),
         *shared_warning(summary.points),
         *answer,
-        Only("html", charts(info, summary, tables, extra)),
-        Only("markdown", (Heading("Time per operation"), Paragraph(computed))),
-        Only("markdown", (operations_table(tables, extra),)),
-        Only("markdown", (*_legend(extra), *_remarks(tables))),
-        Section(
+        doc.Only("html", charts(info, summary, tables, extra)),
+        doc.Only("markdown", (doc.Heading("Time per operation"), doc.Paragraph(computed))),
+        doc.Only("markdown", (operations_table(tables, extra),)),
+        doc.Only("markdown", (*_legend(extra), *_remarks(tables))),
+        doc.Section(
             "What did not pass",
             (*(_problems(problems) if problems else ()), *retried_lines(summary.points)),
         ),
-        Section("Verification", _verification(summary.points)),
-        Section("Options in effect", effects_elements(summary.points)),
-        Section("Notes", _notes(info, summary)),
-        Heading("What it ran on"),
-        Facts(
+        doc.Section("Verification", _verification(summary.points)),
+        doc.Section("Options in effect", effects_elements(summary.points)),
+        doc.Section("Notes", _notes(info, summary)),
+        doc.Heading("What it ran on"),
+        doc.Facts(
             tuple(
-                (label, Span(fact))
+                (label, doc.Span(fact))
                 for label, fact in provenance_facts(example, summary.hosts, summary.points).items()
             )
         ),
-        Only("html", (Section("Files beside this page", _files(files)),)),
+        doc.Only("html", (doc.Section("Files beside this page", _files(files)),)),
     )
 
 
-def _legend(extra: ExtraColumns) -> tuple[Element, ...]:
-    return (Paragraph(extra.legend, "dim"),) if extra.legend else ()
+def _legend(extra: ExtraColumns) -> tuple[doc.Element, ...]:
+    return (doc.Paragraph(extra.legend, "dim"),) if extra.legend else ()
 
 
-def _files(files: Mapping[str, str]) -> tuple[Element, ...]:
-    items = tuple((Span(name, href=name), f": {what}") for name, what in files.items())
-    return (Items(items),) if items else ()
+def _files(files: Mapping[str, str]) -> tuple[doc.Element, ...]:
+    items = tuple((doc.Span(name, href=name), f": {what}") for name, what in files.items())
+    return (doc.Items(items),) if items else ()
 
 
-def _run(info: RunInfo, summary: RunSummary, times: str) -> Paragraph:
+def _run(info: RunInfo, summary: RunSummary, times: str) -> doc.Paragraph:
     if info.paired:
         size = _paired_size(info, summary)
     else:
@@ -135,7 +117,7 @@ def _run(info: RunInfo, summary: RunSummary, times: str) -> Paragraph:
         f", begun {info.created_at:%Y-%m-%d %H:%M} UTC, {info.status}: {size}, "
         f"{info.execution.warmups} warm-up(s)."
     )
-    return Paragraph(("Run ", Span(info.run_id, code=True), said), "dim")
+    return doc.Paragraph(("Run ", doc.Span(info.run_id, code=True), said), "dim")
 
 
 def _paired_size(info: RunInfo, summary: RunSummary) -> str:
@@ -161,54 +143,60 @@ def _range(numbers: Sequence[int], what: str) -> str:
     return count(high, what) if low == high else f"{low} to {count(high, what)}"
 
 
-def _remarks(tables: Sequence[PointTable]) -> tuple[Element, ...]:
+def _remarks(tables: Sequence[PointTable]) -> tuple[doc.Element, ...]:
     """Returns remarks for below a table, which has no room for them in Markdown."""
-    elements: list[Element] = []
+    elements: list[doc.Element] = []
     for table in tables:
         if table.remarks:
             texts = (f"! {said.text}" if said.serious else said.text for said in table.remarks)
-            elements += [Paragraph(Span(f"{table.name}:")), Items(tuple(map(Span, texts)))]
+            elements += [
+                doc.Paragraph(doc.Span(f"{table.name}:")),
+                doc.Items(tuple(map(doc.Span, texts))),
+            ]
     return tuple(elements)
 
 
-def _verification(points: Sequence[PointStatus]) -> tuple[Element, ...]:
+def _verification(points: Sequence[PointStatus]) -> tuple[doc.Element, ...]:
     lines = verification_lines(points)
-    said = (Span(f"! {line}" if serious else line) for line, serious in lines)
-    return (Items(tuple(said)),) if lines else ()
+    said = (doc.Span(f"! {line}" if serious else line) for line, serious in lines)
+    return (doc.Items(tuple(said)),) if lines else ()
 
 
-def _problems(points: Sequence[PointStatus]) -> tuple[Element, ...]:
-    counts = tuple(Column(name, "number") for name in ("passed", "failed", "skipped"))
-    reason = Column("reason", "prose")
+def _problems(points: Sequence[PointStatus]) -> tuple[doc.Element, ...]:
+    counts = tuple(doc.Column(name, "number") for name in ("passed", "failed", "skipped"))
+    reason = doc.Column("reason", "prose")
     rows = [
-        (str(point.passed), str(point.failed), str(point.skipped), Span(point.reason))
+        (str(point.passed), str(point.failed), str(point.skipped), doc.Span(point.reason))
         for point in points
     ]
-    names = [(Span(point.point), Span(point.point_id, "dim")) for point in points]
+    names = [(doc.Span(point.point), doc.Span(point.point_id, "dim")) for point in points]
     together = (
-        Row(((name, " ", point_id), *row))
+        doc.Row(((name, " ", point_id), *row))
         for (name, point_id), row in zip(names, rows, strict=True)
     )
-    apart = (Row((*name, *row)) for name, row in zip(names, rows, strict=True))
+    apart = (doc.Row((*name, *row)) for name, row in zip(names, rows, strict=True))
     return (
-        Only("html", (Table((Column("point"), *counts, reason), tuple(together)),)),
-        Only("markdown", (Table((Column("point"), Column("id"), *counts, reason), tuple(apart)),)),
+        doc.Only("html", (doc.Table((doc.Column("point"), *counts, reason), tuple(together)),)),
+        doc.Only(
+            "markdown",
+            (doc.Table((doc.Column("point"), doc.Column("id"), *counts, reason), tuple(apart)),),
+        ),
         *(_failure(point, failure) for point in points for failure in point.failures),
     )
 
 
-def _failure(point: PointStatus, failure: Failure) -> Element:
+def _failure(point: PointStatus, failure: Failure) -> doc.Element:
     """Returns one way in which repeats failed, with what is known of it below."""
     repeats = ", ".join(map(str, failure.repeats[:_MOST_REPEATS]))
     more = len(failure.repeats) - _MOST_REPEATS
     some = f"repeats {repeats}" if len(failure.repeats) > 1 else f"repeat {repeats}"
     which = f"{some} and {more} more" if more > 0 else some
-    said = Span(f"{point.point} {which}: {failure.error.said}")
+    said = doc.Span(f"{point.point} {which}: {failure.error.said}")
     shown = failure.error.shown.strip()
-    return Details(said, (Code(shown),)) if shown else Paragraph(said)
+    return doc.Details(said, (doc.Code(shown),)) if shown else doc.Paragraph(said)
 
 
-def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
+def _notes(info: RunInfo, summary: RunSummary) -> tuple[doc.Element, ...]:
     skipped = [f"skipped {skip.point.name}: {skip.reason}" for skip in info.expansion.skipped]
     flags = [
         f"{point.point} {point.point_id}: {point.flag}"
@@ -227,8 +215,8 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[Element, ...]:
     if not html:
         return ()
     return (
-        Only("html", (Items(tuple(map(Span, html))),)),
-        Only("markdown", (Items(tuple(map(Span, markdown))),)),
+        doc.Only("html", (doc.Items(tuple(map(doc.Span, html))),)),
+        doc.Only("markdown", (doc.Items(tuple(map(doc.Span, markdown))),)),
     )
 
 
@@ -253,7 +241,7 @@ def provenance_facts(
     if devices:
         facts["devices"] = f"{devices['count']} x {devices['kind']} ({devices['platform']})"
     sizes = {
-        point.checkpoint: num_bytes(point.checkpoint_bytes)
+        point.checkpoint: doc.num_bytes(point.checkpoint_bytes)
         for point in points
         if point.checkpoint_bytes is not None
     }
@@ -265,7 +253,7 @@ def provenance_facts(
 
 
 def _memory(said: object) -> str:
-    return num_bytes(said) if isinstance(said, int) and 0 <= said < 2**63 else UNKNOWN
+    return doc.num_bytes(said) if isinstance(said, int) and 0 <= said < 2**63 else UNKNOWN
 
 
 def _mapping(part: object) -> collections.defaultdict[str, object]:
@@ -307,52 +295,54 @@ def terminal_document(
     info: RunInfo,
     summary: RunSummary,
     extra: ExtraColumns = NO_EXTRA,
-    answer: Document | None = None,
-) -> Document:
+    answer: doc.Document | None = None,
+) -> doc.Document:
     """What a terminal shows of the summary of a run; `summary_document` has the page too."""
     above = () if answer is None else answer.brief or answer.elements
     elements = (*shared_warning(summary.points), *above, *summary_elements(summary, extra))
-    return Document(title=info.suite_name, elements=elements, escape=False)
+    return doc.Document(title=info.suite_name, elements=elements, escape=False)
 
 
-def metrics_document(summary: RunSummary) -> Document:
+def metrics_document(summary: RunSummary) -> doc.Document:
     """Returns every metric of a summary by point and operation, for a terminal."""
-    elements: list[Element] = []
+    elements: list[doc.Element] = []
     for (point_id, point), of_point in itertools.groupby(
         summary.metrics, key=lambda metric: (metric.point_id, metric.point)
     ):
-        rows: list[Row] = []
+        rows: list[doc.Row] = []
         by_operation: dict[str, list[MetricSummary]] = {}
         for metric in of_point:
             by_operation.setdefault(metric.operation, []).append(metric)
         for operation, found in by_operation.items():
-            rows.append(Row((Span(operation, strong=True), "", "", "", "")))
+            rows.append(doc.Row((doc.Span(operation, strong=True), "", "", "", "")))
             for metric in found:
-                numbers = map(digits, (metric.median, metric.minimum, metric.maximum))
-                name = Span(f" {metric.metric}")
-                rows.append(Row((name, *map(Span, numbers), Span(metric.unit))))
-        numeric = (Column(name, "number") for name in ("median", "min", "max"))
-        columns = (Column("metric", apart=True), *numeric, Column("unit"))
+                numbers = map(doc.digits, (metric.median, metric.minimum, metric.maximum))
+                name = doc.Span(f" {metric.metric}")
+                rows.append(doc.Row((name, *map(doc.Span, numbers), doc.Span(metric.unit))))
+        numeric = (doc.Column(name, "number") for name in ("median", "min", "max"))
+        columns = (doc.Column("metric", apart=True), *numeric, doc.Column("unit"))
         elements += [
-            Paragraph((Span(point, strong=True), " ", Span(point_id, "dim"))),
-            Table(columns, tuple(rows), indented=True, ruled=False),
+            doc.Paragraph((doc.Span(point, strong=True), " ", doc.Span(point_id, "dim"))),
+            doc.Table(columns, tuple(rows), indented=True, ruled=False),
         ]
-    return Document(title="Metrics", elements=tuple(elements))
+    return doc.Document(title="Metrics", elements=tuple(elements))
 
 
-def notes_document(info: RunInfo) -> Document:
+def notes_document(info: RunInfo) -> doc.Document:
     """Returns what a reader of the suite should know: notes, and combinations that are skipped."""
     notes = [wrapped("note:", "unsure", note) for note in info.expansion.notes]
     notes += [
         wrapped("skipped:", "unsure", f"{skip.point.name}: {skip.reason}")
         for skip in info.expansion.skipped
     ]
-    return Document(title=info.suite_name, elements=tuple(notes))
+    return doc.Document(title=info.suite_name, elements=tuple(notes))
 
 
-def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tuple[Element, ...]:
+def summary_elements(
+    summary: RunSummary, extra: ExtraColumns = NO_EXTRA
+) -> tuple[doc.Element, ...]:
     """Returns what a terminal shows: every operation, then what failed or was skipped."""
-    elements: list[Element] = []
+    elements: list[doc.Element] = []
     extra = with_measured(summary, extra)
     tables = point_tables(summary, extra)
     if tables:
@@ -362,21 +352,25 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
         )
         elements.append(_fitting(tables, extra))
         elements += [
-            Paragraph(said, "dim", fold="wrapped") for said in (legend, extra.legend) if said
+            doc.Paragraph(said, "dim", fold="wrapped") for said in (legend, extra.legend) if said
         ]
     if not summary.points:
-        elements.append(Paragraph("No repeat has a record yet."))
+        elements.append(doc.Paragraph("No repeat has a record yet."))
     for line, serious in verification_lines(summary.points):
-        mark = Span("!", "bad") if serious else ""
-        elements.append(Paragraph(Span(line), "plain" if serious else "dim", mark=mark))
+        mark = doc.Span("!", "bad") if serious else ""
+        elements.append(doc.Paragraph(doc.Span(line), "plain" if serious else "dim", mark=mark))
     for said in filter(None, [effects_line(summary.points), traced_line(summary.points)]):
-        elements.append(Paragraph(Span(said), "dim", fold="wrapped"))
+        elements.append(doc.Paragraph(doc.Span(said), "dim", fold="wrapped"))
     for point in summary.points:
         name = f"{point.point} {point.point_id}"
         if point.flag is not None:
-            elements.append(Paragraph(Span(f"{name}: {point.flag}"), mark=Span("!", "bad")))
+            elements.append(
+                doc.Paragraph(doc.Span(f"{name}: {point.flag}"), mark=doc.Span("!", "bad"))
+            )
         if point.not_alone:
-            elements.append(Paragraph(Span(f"{name}: {not_alone(point)}"), mark=Span("!", "bad")))
+            elements.append(
+                doc.Paragraph(doc.Span(f"{name}: {not_alone(point)}"), mark=doc.Span("!", "bad"))
+            )
         if point.failed:
             total = point.failed + point.passed + point.skipped
             said = f"{name}: {point.failed} of {total} repeats: {point.reason}"
@@ -386,11 +380,11 @@ def summary_elements(summary: RunSummary, extra: ExtraColumns = NO_EXTRA) -> tup
     elements += retried_lines(summary.points)
     elements += [wrapped("left out:", "bad", line) for line in summary.left_out]
     if summary.points and not summary.measured:
-        elements.append(Paragraph("Nothing was measured."))
+        elements.append(doc.Paragraph("Nothing was measured."))
     return tuple(elements)
 
 
-def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
+def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> doc.Element:
     """Returns the operations of all points for a terminal: where it is narrow, in fewer columns."""
     every = headings(extra)
     lines = [every, *(row for table in tables for row in table.rows)]
@@ -409,7 +403,7 @@ def _fitting(tables: Sequence[PointTable], extra: ExtraColumns) -> Element:
     if len(kept) == len(every):
         return whole
     rest = ", ".join(heading for heading in every if heading not in kept)
-    told = Paragraph(
+    told = doc.Paragraph(
         f"Not shown, because the terminal is narrow: {rest}; report.html has all.", "dim"
     )
-    return ByWidth(sum(wide.values()), (whole,), (whole.only(kept), told))
+    return doc.ByWidth(sum(wide.values()), (whole,), (whole.only(kept), told))

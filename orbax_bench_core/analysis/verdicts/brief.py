@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.headlines import (
     compared,
@@ -16,19 +17,6 @@ from orbax_bench_core.analysis.verdicts.headlines import (
 from orbax_bench_core.analysis.verdicts.metrics import MetricsShown, metric_lines, note_of
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.words import finding, unmatched_line
-from orbax_bench_core.document import (
-    BLANK,
-    ByWidth,
-    Cell,
-    Column,
-    Element,
-    Paragraph,
-    Role,
-    Row,
-    Span,
-    Table,
-    Text,
-)
 
 MANY: Final = 8
 """Number of points above which those that pass have one line each."""
@@ -40,30 +28,32 @@ _HEADINGS: Final = ("operation", "95 % interval", "ratio", "verdict")
 _SAID_ALREADY: Final = "exploratory: "
 
 
-def brief_elements(report: VerdictReport, metrics: MetricsShown) -> tuple[Element, ...]:
+def brief_elements(report: VerdictReport, metrics: MetricsShown) -> tuple[doc.Element, ...]:
     """Returns what a terminal shows of verdicts, with the metrics that `metrics` says."""
     points = worst_first(report.points)
     short = [point for point in points if len(points) > MANY and point.word == "PASS"]
     long = points[: len(points) - len(short)]
     rows = [_cells(operation, point) for point in long for operation in primary_first(point)]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
-    elements: list[Element] = []
+    elements: list[doc.Element] = []
     for point in long:
         elements += _point(point, widths)
     if short:
         stamp = EXPLORATORY if report.exploratory else ""
-        passed = Span(f"{len(short)} points pass{stamp}", strong=True)
+        passed = doc.Span(f"{len(short)} points pass{stamp}", strong=True)
         elements.append(_hanging((passed, ", each with its highest ratio:")))
         elements += _passes(short)
     elements += [
-        _hanging(Span(unmatched_line(point)), mark=Span("!", "unsure"))
+        _hanging(doc.Span(unmatched_line(point)), mark=doc.Span("!", "unsure"))
         for point in report.unmatched
     ]
     elements += _metrics(long, metrics)
-    elements += [_hanging(Span(note), mark=Span("note:", "unsure")) for note in report.remarks]
+    elements += [
+        _hanging(doc.Span(note), mark=doc.Span("note:", "unsure")) for note in report.remarks
+    ]
     if not all(operation.primary for point in long for operation in point.operations):
         aside = "In (parentheses): operations that are not primary; they decide nothing."
-        elements.append(_hanging(Span(aside, "dim")))
+        elements.append(_hanging(doc.Span(aside, "dim")))
     apart = all(point.mode == "unpaired" for point in report.points)
     ratio = (
         f"Ratio{' of medians' if apart else ''}: candidate ({report.candidate}) over baseline "
@@ -71,74 +61,76 @@ def brief_elements(report: VerdictReport, metrics: MetricsShown) -> tuple[Elemen
     )
     return (
         *elements,
-        _hanging(Span(ratio, "dim")),
-        _hanging((verdict_word(report), Span(f": {headline(report).removeprefix(_SAID_ALREADY)}"))),
+        _hanging(doc.Span(ratio, "dim")),
+        _hanging(
+            (verdict_word(report), doc.Span(f": {headline(report).removeprefix(_SAID_ALREADY)}"))
+        ),
     )
 
 
-def _point(point: PointVerdict, widths: Sequence[int]) -> list[Element]:
+def _point(point: PointVerdict, widths: Sequence[int]) -> list[doc.Element]:
     """Returns the name and verdict of a point, then its operations in columns of all points."""
-    about = Span(particulars(point), "dim")
-    title = (Span(point.point, strong=True), " ", about)
-    elements: list[Element] = [_hanging(title, mark=verdict_word(point))]
-    mark = Span("failed:", "bad") if point.failed else Span("note:", "dim")
+    about = doc.Span(particulars(point), "dim")
+    title = (doc.Span(point.point, strong=True), " ", about)
+    elements: list[doc.Element] = [_hanging(title, mark=verdict_word(point))]
+    mark = doc.Span("failed:", "bad") if point.failed else doc.Span("note:", "dim")
     for remark in words.remarks(point):
-        elements.append(_hanging((mark, " ", Span(remark)), indent=2))
-        mark = Span("note:", "dim")
+        elements.append(_hanging((mark, " ", doc.Span(remark)), indent=2))
+        mark = doc.Span("note:", "dim")
     operations = primary_first(point)
     wide = (_wide_table(point, widths),) if operations else ()
     narrow = (*_lines(point, widths), *_advice(point))
-    table = ByWidth(_WIDE, wide, narrow, terminal=True)
-    return [*elements, table, BLANK]
+    table = doc.ByWidth(_WIDE, wide, narrow, terminal=True)
+    return [*elements, table, doc.BLANK]
 
 
-def _metrics(points: Sequence[PointVerdict], shown: MetricsShown) -> list[Element]:
+def _metrics(points: Sequence[PointVerdict], shown: MetricsShown) -> list[doc.Element]:
     """Returns metrics of points, which decide nothing, for below all of their verdicts."""
-    elements: list[Element] = []
+    elements: list[doc.Element] = []
     for point in points:
         lines = metric_lines(point, shown)
         if lines and len(points) > 1:
-            name = (Span(point.point, strong=True), " ", Span(point.point_id, "dim"))
+            name = (doc.Span(point.point, strong=True), " ", doc.Span(point.point_id, "dim"))
             elements.append(_hanging(name))
-        elements += [*lines, BLANK] if lines else []
+        elements += [*lines, doc.BLANK] if lines else []
     every = [metric for point in points for metric in point.metrics]
-    return [*elements, _hanging(Span(note_of(every), "dim"))] if elements else []
+    return [*elements, _hanging(doc.Span(note_of(every), "dim"))] if elements else []
 
 
-def _wide_table(point: PointVerdict, widths: Sequence[int]) -> Table:
+def _wide_table(point: PointVerdict, widths: Sequence[int]) -> doc.Table:
     columns = (
-        Column(heading, "number" if heading == "ratio" else "text", width=width)
+        doc.Column(heading, "number" if heading == "ratio" else "text", width=width)
         for heading, width in zip(_HEADINGS, widths, strict=True)
     )
     rows = (
-        Row(
+        doc.Row(
             (
-                *map(Span, numbers_of(operation)),
+                *map(doc.Span, numbers_of(operation)),
                 operation_word(operation, point),
-                Cell(Span(advice_on(operation, point)), tuple(words.flags(operation))),
+                doc.Cell(doc.Span(advice_on(operation, point)), tuple(words.flags(operation))),
             ),
             dim=not operation.primary,
         )
         for operation in primary_first(point)
     )
-    return Table((*columns, Column("what to do")), tuple(rows), indented=True, ruled=False)
+    return doc.Table((*columns, doc.Column("what to do")), tuple(rows), indented=True, ruled=False)
 
 
-def _lines(point: PointVerdict, widths: Sequence[int]) -> list[Element]:
-    elements: list[Element] = []
+def _lines(point: PointVerdict, widths: Sequence[int]) -> list[doc.Element]:
+    elements: list[doc.Element] = []
     for operation in primary_first(point):
         name, interval, ratio = numbers_of(operation)
         numbers = f"{name:{widths[0]}}  {interval:{widths[1]}}  {ratio:>{widths[2]}}  "
-        role: Role = "plain" if operation.primary else "dim"
+        role: doc.Role = "plain" if operation.primary else "dim"
         elements.append(_hanging((numbers, operation_word(operation, point)), role, indent=2))
         elements += [
-            _hanging(Span(flag), role, indent=4, mark=Span("!", "unsure"))
+            _hanging(doc.Span(flag), role, indent=4, mark=doc.Span("!", "unsure"))
             for flag in words.flags(operation)
         ]
     return elements
 
 
-def _advice(point: PointVerdict) -> list[Element]:
+def _advice(point: PointVerdict) -> list[doc.Element]:
     """Returns each advice with the operations that it is for, primary ones only if they pass."""
     given: dict[str, list[str]] = {}
     for operation in primary_first(point):
@@ -146,22 +138,27 @@ def _advice(point: PointVerdict) -> list[Element]:
         if advice and (operation.primary or operation.verdict.word != "PASS"):
             given.setdefault(advice, []).append(operation.operation)
     return [
-        _hanging(Span(f"{', '.join(names)}: {advice}"), indent=2, mark="→")
+        _hanging(doc.Span(f"{', '.join(names)}: {advice}"), indent=2, mark="→")
         for advice, names in given.items()
     ]
 
 
-def _passes(points: Sequence[PointVerdict]) -> list[Element]:
+def _passes(points: Sequence[PointVerdict]) -> list[doc.Element]:
     """Returns points that pass on one line each, with their numbers in columns."""
     cells = [_nearest_cells(point) for point in points]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    elements: list[Element] = []
+    elements: list[doc.Element] = []
     for point, numbers in zip(points, cells, strict=True):
         padded = (cell.ljust(width) for cell, width in zip(numbers, widths, strict=True))
         flagged = sum(len(words.flags(operation)) for operation in point.operations)
         flags = f" ! {flagged} flag{'' if flagged == 1 else 's'}" if flagged else ""
-        name = (Span(point.point), " ", Span(point.point_id, "dim"), Span(flags, "unsure"))
-        mark = (verdict_word(point), Span(f" {'  '.join(padded)}".rstrip()))
+        name = (
+            doc.Span(point.point),
+            " ",
+            doc.Span(point.point_id, "dim"),
+            doc.Span(flags, "unsure"),
+        )
+        mark = (verdict_word(point), doc.Span(f" {'  '.join(padded)}".rstrip()))
         elements.append(_hanging(name, indent=2, mark=mark))
     return elements
 
@@ -177,8 +174,10 @@ def _cells(operation: OperationVerdict, point: PointVerdict) -> tuple[str, ...]:
     return (*numbers_of(operation), operation_word(operation, point).text)
 
 
-def _hanging(text: Text, role: Role = "plain", *, indent: int = 0, mark: Text = "") -> Paragraph:
-    return Paragraph(text, role, mark=mark, indent=indent, fold="hanging")
+def _hanging(
+    text: doc.Text, role: doc.Role = "plain", *, indent: int = 0, mark: doc.Text = ""
+) -> doc.Paragraph:
+    return doc.Paragraph(text, role, mark=mark, indent=indent, fold="hanging")
 
 
 EXPLORATORY: Final = ", exploratory"
@@ -202,7 +201,7 @@ def numbers_of(operation: OperationVerdict) -> tuple[str, str, str]:
 
 def operation_word(
     operation: OperationVerdict, point: PointVerdict, *, strong: bool = False
-) -> Span:
+) -> doc.Span:
     """Returns the verdict of an operation; one that decides nothing is in parentheses."""
     word = operation.verdict.word
     how = " unpaired" if point.mode == "unpaired" else ""
@@ -210,21 +209,21 @@ def operation_word(
     if word != "PASS" and operation.verdict.endpoint == "stalls":
         how += ": stalls"
     if point.is_study:
-        return Span(
+        return doc.Span(
             words.compared_word(operation.verdict) + how, strong=strong and operation.primary
         )
     said = f"{words.MARKS[word]} {words.word_of(operation)}{how}"
     stands_out = operation.primary and (strong or word == "REGRESSION")
-    return Span.judged(word, said, strong=stands_out)
+    return doc.Span.judged(word, said, strong=stands_out)
 
 
-def verdict_word(judged: PointVerdict | VerdictReport, *, strong: bool = False) -> Span:
+def verdict_word(judged: PointVerdict | VerdictReport, *, strong: bool = False) -> doc.Span:
     """Returns the verdict of a point or of a report."""
     if judged.is_study:
-        return Span(stamped(judged), strong=True)
+        return doc.Span(stamped(judged), strong=True)
     word = judged.word
     stands_out = strong or word == "REGRESSION"
-    return Span.judged(word, f"{words.MARKS[word]} {stamped(judged)}", strong=stands_out)
+    return doc.Span.judged(word, f"{words.MARKS[word]} {stamped(judged)}", strong=stands_out)
 
 
 def stamped(judged: PointVerdict | VerdictReport) -> str:

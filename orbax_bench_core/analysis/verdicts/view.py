@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.brief import (
     MANY,
@@ -30,28 +31,7 @@ from orbax_bench_core.analysis.verdicts.metrics import MetricsShown, metric_tabl
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.plots import draw_blocks, draw_intervals, draw_series
 from orbax_bench_core.analysis.verdicts.words import unmatched_line
-from orbax_bench_core.document import (
-    Callout,
-    Cell,
-    Column,
-    Details,
-    Document,
-    Element,
-    Facts,
-    Figure,
-    Filter,
-    Group,
-    Heading,
-    Items,
-    Only,
-    Paragraph,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    figures,
-)
+from orbax_bench_core.document import figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +51,7 @@ _FIGURES: Final = (
 )
 
 
-def verdicts_document(report: VerdictReport, metrics: MetricsShown = "changed") -> Document:
+def verdicts_document(report: VerdictReport, metrics: MetricsShown = "changed") -> doc.Document:
     """Returns verdicts for people.
 
     A page has figures, of the worst points only where there are very many. A wide terminal shows
@@ -79,14 +59,14 @@ def verdicts_document(report: VerdictReport, metrics: MetricsShown = "changed") 
     there are many points, those that pass have one line each there. A page has every metric, a
     terminal those that `metrics` says.
     """
-    return Document(
+    return doc.Document(
         title=f"{stamped(report)}: {report.suite}",
         elements=_page(report),
         brief=brief_elements(report, metrics),
     )
 
 
-def _page(report: VerdictReport) -> tuple[Element, ...]:
+def _page(report: VerdictReport) -> tuple[doc.Element, ...]:
     points = worst_first(report.points)
     meanings, reading = words.MEANINGS.items(), words.READING
     if report.is_study:  # what decides about a release is not said
@@ -95,122 +75,123 @@ def _page(report: VerdictReport) -> tuple[Element, ...]:
             f"{words.STUDY}: {words.STUDY_MEANING}.",
             *(line for line in reading if "PASS" not in line),
         )
-    unmatched = tuple(Span(unmatched_line(point)) for point in report.unmatched)
-    rules = tuple(map(Span, words.rules(report.gate)))
+    unmatched = tuple(doc.Span(unmatched_line(point)) for point in report.unmatched)
+    rules = tuple(map(doc.Span, words.rules(report.gate)))
     described = (f"{word}: {meaning}" for word, meaning in meanings)
-    coloured = ((Span.judged(word, strong=True), f": {meaning}") for word, meaning in meanings)
+    coloured = ((doc.Span.judged(word, strong=True), f": {meaning}") for word, meaning in meanings)
     return (
-        Only("html", _html_head(report)),
-        Only("markdown", _markdown_head(report)),
-        Heading("Verdicts"),
+        doc.Only("html", _html_head(report)),
+        doc.Only("markdown", _markdown_head(report)),
+        doc.Heading("Verdicts"),
         *((_filter(points),) if len(points) > MANY else ()),
-        *(_tables(points) if points else (Paragraph("There is no verdict."),)),
-        Section("Points without a partner", (Items(unmatched),) if unmatched else ()),
-        Section("Notes", (Items(report.remarks),) if report.remarks else ()),
-        Only("html", (Section("Metrics", _metrics(points)),)),
-        Only("html", (Section("Figures", _drawings(report, points)),)),
-        Only("markdown", tuple(_point_section(report, point) for point in points)),
-        Heading("How to read this"),
-        Only("html", (Items((*coloured, *reading, _FIGURES)),)),
-        Only("markdown", (Items((*described, *reading)),)),
-        Section("The rules that were applied", (Items(rules),)),
+        *(_tables(points) if points else (doc.Paragraph("There is no verdict."),)),
+        doc.Section("Points without a partner", (doc.Items(unmatched),) if unmatched else ()),
+        doc.Section("Notes", (doc.Items(report.remarks),) if report.remarks else ()),
+        doc.Only("html", (doc.Section("Metrics", _metrics(points)),)),
+        doc.Only("html", (doc.Section("Figures", _drawings(report, points)),)),
+        doc.Only("markdown", tuple(_point_section(report, point) for point in points)),
+        doc.Heading("How to read this"),
+        doc.Only("html", (doc.Items((*coloured, *reading, _FIGURES)),)),
+        doc.Only("markdown", (doc.Items((*described, *reading)),)),
+        doc.Section("The rules that were applied", (doc.Items(rules),)),
     )
 
 
-def _html_head(report: VerdictReport) -> tuple[Element, ...]:
+def _html_head(report: VerdictReport) -> tuple[doc.Element, ...]:
     judged = f", judged {report.judged_at:%Y-%m-%d %H:%M} UTC"
-    run = ("Candidate against baseline, run ", Span(report.run_id, code=True), judged)
+    run = ("Candidate against baseline, run ", doc.Span(report.run_id, code=True), judged)
     return (
-        Heading(Span(report.suite), level=1),
-        Paragraph(run, "dim"),
-        Callout(verdict_word(report), Span(headline(report))),
-        Facts(
+        doc.Heading(doc.Span(report.suite), level=1),
+        doc.Paragraph(run, "dim"),
+        doc.Callout(verdict_word(report), doc.Span(headline(report))),
+        doc.Facts(
             (
                 ("verdict", f"{stamped(report)}: {meaning_of(report)}"),
-                ("baseline", Span(report.baseline)),
-                ("candidate", Span(report.candidate)),
+                ("baseline", doc.Span(report.baseline)),
+                ("candidate", doc.Span(report.candidate)),
             )
         ),
     )
 
 
-def _markdown_head(report: VerdictReport) -> tuple[Element, ...]:
+def _markdown_head(report: VerdictReport) -> tuple[doc.Element, ...]:
     judged = f", judged {report.judged_at:%Y-%m-%d %H:%M} UTC"
     return (
-        Heading((verdict_word(report), f": {report.suite}"), level=1),
-        Paragraph(headline(report)),
-        Facts(
+        doc.Heading((verdict_word(report), f": {report.suite}"), level=1),
+        doc.Paragraph(headline(report)),
+        doc.Facts(
             (
                 ("verdict", f"{stamped(report)}, that is, {meaning_of(report)}"),
-                ("baseline", Span(report.baseline, code=True)),
-                ("candidate", Span(report.candidate, code=True)),
-                ("run", (Span(report.run_id, code=True), judged)),
+                ("baseline", doc.Span(report.baseline, code=True)),
+                ("candidate", doc.Span(report.candidate, code=True)),
+                ("run", (doc.Span(report.run_id, code=True), judged)),
             )
         ),
     )
 
 
-def _filter(points: Sequence[PointVerdict]) -> Filter:
+def _filter(points: Sequence[PointVerdict]) -> doc.Filter:
     names = {point.point_id: f"{point.point} {point.point_id}" for point in points}
-    return Filter("points", names, {"verdict": {each.point_id: each.word for each in points}})
+    return doc.Filter("points", names, {"verdict": {each.point_id: each.word for each in points}})
 
 
-def _tables(points: Sequence[PointVerdict]) -> tuple[Element, ...]:
+def _tables(points: Sequence[PointVerdict]) -> tuple[doc.Element, ...]:
     columns = (
-        Column("metric"),
-        Column("95 % interval", "fixed"),
-        Column("ratio", "number"),
-        Column("verdict", "fixed"),
-        Column("what to do", "prose"),
+        doc.Column("metric"),
+        doc.Column("95 % interval", "fixed"),
+        doc.Column("ratio", "number"),
+        doc.Column("verdict", "fixed"),
+        doc.Column("what to do", "prose"),
     )
     html = tuple(map(_html_group, points))
     markdown = tuple(map(_markdown_group, points))
     return (
-        Only("html", (Table(columns, groups=html),)),
-        Only("markdown", (Table(columns, groups=markdown, keys=("point",)),)),
+        doc.Only("html", (doc.Table(columns, groups=html),)),
+        doc.Only("markdown", (doc.Table(columns, groups=markdown, keys=("point",)),)),
     )
 
 
-def _html_group(point: PointVerdict) -> Group:
+def _html_group(point: PointVerdict) -> doc.Group:
     about = particulars(point)
     rows = (
-        Row(
+        doc.Row(
             (
-                *map(Span, numbers_of(operation)),
+                *map(doc.Span, numbers_of(operation)),
                 operation_word(operation, point, strong=True),
-                Cell(advice_on(operation, point), tuple(words.flags(operation))),
+                doc.Cell(advice_on(operation, point), tuple(words.flags(operation))),
             ),
             dim=not operation.primary,
         )
         for operation in primary_first(point)
     )
-    return Group(
-        label=(verdict_word(point), " ", Span(point.point), " ", Span(about, "dim")),
+    return doc.Group(
+        label=(verdict_word(point), " ", doc.Span(point.point), " ", doc.Span(about, "dim")),
         rows=tuple(rows),
-        intro=tuple(map(Paragraph, _remarks(point))),
+        intro=tuple(map(doc.Paragraph, _remarks(point))),
         key=point.point_id,
     )
 
 
-def _markdown_group(point: PointVerdict) -> Group:
+def _markdown_group(point: PointVerdict) -> doc.Group:
     """Returns the rows of a point; one without operations has a row that says why."""
     rows = []
     for operation in primary_first(point):
         name, *numbers = numbers_of(operation)
-        cells = (*map(Span, numbers), operation_word(operation, point))
-        rows.append(Row((Span(name, code=True), *cells, advice_on(operation, point))))
-    nothing = Row(("–", "–", "–", verdict_word(point), " ".join(words.remarks(point))))
-    return Group(
-        label=Span(point.point),
-        keys=(Span(point.point, code=True),),
+        cells = (*map(doc.Span, numbers), operation_word(operation, point))
+        rows.append(doc.Row((doc.Span(name, code=True), *cells, advice_on(operation, point))))
+    nothing = doc.Row(("–", "–", "–", verdict_word(point), " ".join(words.remarks(point))))
+    return doc.Group(
+        label=doc.Span(point.point),
+        keys=(doc.Span(point.point, code=True),),
         rows=tuple(rows) or (nothing,),
     )
 
 
-def _metrics(points: Sequence[PointVerdict]) -> tuple[Element, ...]:
+def _metrics(points: Sequence[PointVerdict]) -> tuple[doc.Element, ...]:
     return tuple(
-        Details(
-            (Span(point.point), Span(f" {len(point.metrics)} metrics", "dim")), metric_table(point)
+        doc.Details(
+            (doc.Span(point.point), doc.Span(f" {len(point.metrics)} metrics", "dim")),
+            metric_table(point),
         )
         for point in points
         if point.metrics
@@ -222,32 +203,32 @@ def _remarks(point: PointVerdict) -> list[str]:
     return [f"failed: {remarks[0]}", *remarks[1:]] if point.failed and remarks else remarks
 
 
-def _drawings(report: VerdictReport, points: Sequence[PointVerdict]) -> tuple[Element, ...]:
+def _drawings(report: VerdictReport, points: Sequence[PointVerdict]) -> tuple[doc.Element, ...]:
     plotted = plotted_points(report)
-    elements: list[Element] = []
+    elements: list[doc.Element] = []
     for point in plotted:
-        summary = (verdict_word(point, strong=True), " ", Span(point.point))
+        summary = (verdict_word(point, strong=True), " ", doc.Span(point.point))
         opened = point.word != "PASS" or len(points) < _FEW
-        elements.append(Details(summary, tuple(page_figures(report, point)), open=opened))
+        elements.append(doc.Details(summary, tuple(page_figures(report, point)), open=opened))
     if len(plotted) < len(points):
         bare = f"{len(points) - len(plotted)} more points have no figures here"
-        elements.append(Paragraph(f"{bare}; their numbers are in the table above.", "dim"))
+        elements.append(doc.Paragraph(f"{bare}; their numbers are in the table above.", "dim"))
     return tuple(elements)
 
 
-def _point_section(report: VerdictReport, point: PointVerdict) -> Section:
+def _point_section(report: VerdictReport, point: PointVerdict) -> doc.Section:
     """Returns what Markdown says of a point below the table, if there is anything to say."""
-    items: list[Text] = list(_remarks(point))
+    items: list[doc.Text] = list(_remarks(point))
     for operation in primary_first(point):
-        name = Span(operation.operation, code=True)
+        name = doc.Span(operation.operation, code=True)
         items += [("! ", name, f" {flag}") for flag in words.flags(operation)]
     figures = figure_files(report, point) if point in plotted_points(report) else ()
     decided = words.decided(point)
     said = f"{stamped(point)}{f' ({decided})' if decided else ''}, {words.design(point)}, id "
-    return Section(
-        ("" if point.is_study else f"{words.MARKS[point.word]} ", Span(point.point, code=True)),
-        (*((Items(tuple(items)),) if items else ()), *figures, *metric_table(point)),
-        lead=(Paragraph((said, Span(point.point_id, code=True))),),
+    return doc.Section(
+        ("" if point.is_study else f"{words.MARKS[point.word]} ", doc.Span(point.point, code=True)),
+        (*((doc.Items(tuple(items)),) if items else ()), *figures, *metric_table(point)),
+        lead=(doc.Paragraph((said, doc.Span(point.point_id, code=True))),),
     )
 
 
@@ -328,25 +309,25 @@ def drawn_operations(report: VerdictReport, point: PointVerdict) -> list[Operati
     ]
 
 
-def page_figures(report: VerdictReport, point: PointVerdict) -> list[Figure]:
+def page_figures(report: VerdictReport, point: PointVerdict) -> list[doc.Figure]:
     """Returns the figures of one point of a comparison on a page, one drawing each."""
     panels = [interval_panel(report, point)]
     for operation in drawn_operations(report, point):
         panels += operation_panels(report, point, operation)
-    return [Figure(panel.title, functools.partial(_figure, [panel])) for panel in panels]
+    return [doc.Figure(panel.title, functools.partial(_figure, [panel])) for panel in panels]
 
 
-def figure_files(report: VerdictReport, point: PointVerdict) -> list[Figure]:
+def figure_files(report: VerdictReport, point: PointVerdict) -> list[doc.Figure]:
     """Returns the figures of one point of a comparison as files, one for each operation."""
     panel = interval_panel(report, point)
     name = f"{_safe(point.point_id)}.png"
-    files = [Figure(panel.title, functools.partial(_figure, [panel]), file=name)]
+    files = [doc.Figure(panel.title, functools.partial(_figure, [panel]), file=name)]
     for index, operation in enumerate(drawn_operations(report, point)):
         panels = operation_panels(report, point, operation)
         if panels:
             title = f"{operation.operation} of {point.point}: blocks and series"
             name = f"{_safe(point.point_id)}_{index}_{_safe(operation.operation)}.png"
-            files.append(Figure(title, functools.partial(_figure, panels), file=name))
+            files.append(doc.Figure(title, functools.partial(_figure, panels), file=name))
     return files
 
 

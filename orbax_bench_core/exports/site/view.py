@@ -9,24 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.history import trends_table, what_ran_in
-from orbax_bench_core.document import (
-    Column,
-    Document,
-    Element,
-    Filter,
-    Heading,
-    Items,
-    Paragraph,
-    Role,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    count,
-    to_html,
-)
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site.gathering import Cards, Site, SiteRun, gather
 from orbax_bench_core.files import place, read_json, write_atomically
@@ -35,7 +19,7 @@ if TYPE_CHECKING:
     from etils import epath
 
 
-_MARKS: Final[Mapping[str, tuple[str, Role]]] = {
+_MARKS: Final[Mapping[str, tuple[str, doc.Role]]] = {
     "REGRESSION": ("✗", "bad"),
     "LEAK": ("✗", "bad"),
     "not back": ("✗", "bad"),
@@ -55,39 +39,41 @@ _TRENDS: Final = (
 )
 
 
-def site_document(site: Site, folder: epath.Path) -> Document:
+def site_document(site: Site, folder: epath.Path) -> doc.Document:
     """Returns the morning page."""
     suites = site.suites()
     title = _title(suites)
-    made = f"Written {site.made_at:%Y-%m-%d %H:%M} UTC, from {count(len(site.nights), 'run')}"
-    older = f"; {count(site.older, 'older run')} left out" if site.older else ""
-    elements: list[Element] = [
-        Heading(title if suites else "No run yet", level=1),
-        Paragraph(f"{made}{older}. Every run writes it again.", "dim"),
+    made = f"Written {site.made_at:%Y-%m-%d %H:%M} UTC, from {doc.count(len(site.nights), 'run')}"
+    older = f"; {doc.count(site.older, 'older run')} left out" if site.older else ""
+    elements: list[doc.Element] = [
+        doc.Heading(title if suites else "No run yet", level=1),
+        doc.Paragraph(f"{made}{older}. Every run writes it again.", "dim"),
     ]
     if suites:
         elements += [
             _filter(site),
-            Heading("Latest of each suite"),
+            doc.Heading("Latest of each suite"),
             _latest(suites, folder),
             *_trends(site, suites),
-            Heading("Runs"),
+            doc.Heading("Runs"),
             _runs(site, folder),
         ]
-    unread = tuple(map(Span, site.unread))
-    elements.append(Section("Could not be read", (Items(unread),) if unread else ()))
-    return Document(title=f"orbax-bench: {title}", elements=tuple(elements), brief=_brief(suites))
+    unread = tuple(map(doc.Span, site.unread))
+    elements.append(doc.Section("Could not be read", (doc.Items(unread),) if unread else ()))
+    return doc.Document(
+        title=f"orbax-bench: {title}", elements=tuple(elements), brief=_brief(suites)
+    )
 
 
 def _title(suites: Mapping[str, Sequence[SiteRun]]) -> str:
     states = Counter(nights[0].state for nights in suites.values())
     said = [f"{states[state]} {state}" for state in _MARKS if states[state]]
-    return f"{', '.join(said)} in {count(len(suites), 'suite')}"
+    return f"{', '.join(said)} in {doc.count(len(suites), 'suite')}"
 
 
-def _filter(site: Site) -> Filter:
+def _filter(site: Site) -> doc.Filter:
     nights = {night.info.run_id: night for night in site.nights}
-    return Filter(
+    return doc.Filter(
         "runs",
         {key: f"{key} {each.info.suite_name} {_name(each)}" for key, each in nights.items()},
         {
@@ -97,15 +83,15 @@ def _filter(site: Site) -> Filter:
     )
 
 
-def _latest(suites: Mapping[str, Sequence[SiteRun]], folder: epath.Path) -> Table:
+def _latest(suites: Mapping[str, Sequence[SiteRun]], folder: epath.Path) -> doc.Table:
     worst_first = sorted(suites.values(), key=lambda nights: _ORDER.index(nights[0].state))
     rows = tuple(
-        Row(
+        doc.Row(
             (
-                Span(nights[0].info.suite_name, strong=True),
+                doc.Span(nights[0].info.suite_name, strong=True),
                 _state(nights[0], folder),
-                Span(f"{nights[0].info.created_at:%Y-%m-%d %H:%M}"),
-                Span(nights[0].found.answer or "–"),
+                doc.Span(f"{nights[0].info.created_at:%Y-%m-%d %H:%M}"),
+                doc.Span(nights[0].found.answer or "–"),
                 _since(nights),
             ),
             key=nights[0].info.run_id,
@@ -113,13 +99,13 @@ def _latest(suites: Mapping[str, Sequence[SiteRun]], folder: epath.Path) -> Tabl
         for nights in worst_first
     )
     columns = (
-        Column("suite"),
-        Column("state", "fixed"),
-        Column("begun", "fixed"),
-        Column("what it found", "prose"),
-        Column("since"),
+        doc.Column("suite"),
+        doc.Column("state", "fixed"),
+        doc.Column("begun", "fixed"),
+        doc.Column("what it found", "prose"),
+        doc.Column("since"),
     )
-    return Table(columns, rows, sorts=True)
+    return doc.Table(columns, rows, sorts=True)
 
 
 def _since(nights: Sequence[SiteRun]) -> str:
@@ -128,27 +114,29 @@ def _since(nights: Sequence[SiteRun]) -> str:
     while same < len(nights) and nights[same].state == nights[0].state:
         same += 1
     since = nights[same - 1].info.created_at
-    return f"{count(same, 'run')}, {since:%Y-%m-%d}"
+    return f"{doc.count(same, 'run')}, {since:%Y-%m-%d}"
 
 
-def _trends(site: Site, suites: Mapping[str, Sequence[SiteRun]]) -> list[Element]:
+def _trends(site: Site, suites: Mapping[str, Sequence[SiteRun]]) -> list[doc.Element]:
     keys = {name: nights[0].info.run_id for name, nights in suites.items()}
     table = trends_table({name: site.histories[name] for name in keys}, keys)
-    return [Heading("Trends"), Paragraph(_TRENDS, "dim"), table] if table is not None else []
+    return (
+        [doc.Heading("Trends"), doc.Paragraph(_TRENDS, "dim"), table] if table is not None else []
+    )
 
 
-def _runs(site: Site, folder: epath.Path) -> Table:
+def _runs(site: Site, folder: epath.Path) -> doc.Table:
     ran: dict[str, str] = {}
     for found in site.histories.values():
         ran |= what_ran_in(found)
     rows = tuple(
-        Row(
+        doc.Row(
             (
-                Span(_name(night), href=_address(night, folder)),
-                Span(night.info.suite_name),
-                Span(f"{night.info.created_at:%Y-%m-%d %H:%M}"),
+                doc.Span(_name(night), href=_address(night, folder)),
+                doc.Span(night.info.suite_name),
+                doc.Span(f"{night.info.created_at:%Y-%m-%d %H:%M}"),
                 _state(night, folder),
-                Span(ran.get(night.info.run_id, "–")),
+                doc.Span(ran.get(night.info.run_id, "–")),
                 _pages(night, folder),
             ),
             key=night.info.run_id,
@@ -156,29 +144,29 @@ def _runs(site: Site, folder: epath.Path) -> Table:
         for night in site.nights
     )
     columns = (
-        Column("run"),
-        Column("suite"),
-        Column("begun", "fixed"),
-        Column("state", "fixed"),
-        Column("what ran"),
-        Column("pages"),
+        doc.Column("run"),
+        doc.Column("suite"),
+        doc.Column("begun", "fixed"),
+        doc.Column("state", "fixed"),
+        doc.Column("what ran"),
+        doc.Column("pages"),
     )
-    return Table(columns, rows, sorts=True)
+    return doc.Table(columns, rows, sorts=True)
 
 
-def _state(night: SiteRun, folder: epath.Path) -> Span:
+def _state(night: SiteRun, folder: epath.Path) -> doc.Span:
     mark, role = _MARKS[night.state]
     page = night.found.page
     href = _address(night, folder, page) if page in night.pages else ""
-    return Span(f"{mark} {night.state}", role, strong=role == "bad", href=href)
+    return doc.Span(f"{mark} {night.state}", role, strong=role == "bad", href=href)
 
 
-def _pages(night: SiteRun, folder: epath.Path) -> Text:
-    said: list[str | Span] = []
+def _pages(night: SiteRun, folder: epath.Path) -> doc.Text:
+    said: list[str | doc.Span] = []
     for page in night.pages:
         name = page.removesuffix(".html").replace("_", " ")
         said += [", "] if said else []
-        said.append(Span(name, href=_address(night, folder, page)))
+        said.append(doc.Span(name, href=_address(night, folder, page)))
     return tuple(said) or "–"
 
 
@@ -201,13 +189,13 @@ def _address(night: SiteRun, folder: epath.Path, page: str = "") -> str:
     return f"https://storage.cloud.google.com/{quote(place)}" if scheme == "gs" else ""
 
 
-def _brief(suites: Mapping[str, Sequence[SiteRun]]) -> tuple[Element, ...]:
+def _brief(suites: Mapping[str, Sequence[SiteRun]]) -> tuple[doc.Element, ...]:
     lines = []
     for name, nights in suites.items():
         mark, role = _MARKS[nights[0].state]
-        said = (Span(f"{mark} {nights[0].state}", role), f" {name}: {_since(nights)}")
-        lines.append(Paragraph(said))
-    return tuple(lines) or (Paragraph("No run yet."),)
+        said = (doc.Span(f"{mark} {nights[0].state}", role), f" {name}: {_since(nights)}")
+        lines.append(doc.Paragraph(said))
+    return tuple(lines) or (doc.Paragraph("No run yet."),)
 
 
 PAGE: Final = "index.html"
@@ -230,7 +218,7 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
     kept = [_kept(place, folder) for place in given]
     settings = {"schema_version": 1, "places": kept, "most": most}
     write_atomically(root / _SETTINGS, json.dumps(settings, indent=1).encode())
-    write_atomically(root / PAGE, to_html(site_document(site, root)).encode())
+    write_atomically(root / PAGE, doc.to_html(site_document(site, root)).encode())
     cards.write()
     return site
 
