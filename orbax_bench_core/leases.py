@@ -17,19 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pydantic
 
+from orbax_bench_core import files
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import (
-    ResultModel,
-    answered,
-    create_exclusively,
-    is_gone,
-    names_in,
-    read_if_there,
-    refuse_links,
-    started,
-    this_machine,
-    write_atomically,
-)
+from orbax_bench_core.files import started
 
 if TYPE_CHECKING:
     from etils import epath
@@ -80,7 +70,7 @@ class LeaseLost(Exception):
     """Loss of a lease: another command owns by now what is about to be written."""
 
 
-class Lease(ResultModel):
+class Lease(files.ResultModel):
     """Content of a lease file; its holder alone writes it, and the newest of an owner stays.
 
     Attributes:
@@ -119,7 +109,7 @@ class Lease(ResultModel):
     @property
     def provably_gone(self) -> bool:
         """Whether its holder was a process of this machine that is not there any more."""
-        return self.machine == this_machine() and is_gone(self.pid, self.started)
+        return self.machine == files.this_machine() and files.is_gone(self.pid, self.started)
 
 
 class Fence(NamedTuple):
@@ -176,7 +166,7 @@ def held(
     run cannot be held beside one of its points, nor a batch beside what shares a point with it.
     """
     lease = _new(owner, command, points)
-    refuse_links(root / FOLDER, root)
+    files.refuse_links(root / FOLDER, root)
     path = _take(root, lease, say)
     beating = _Heart(path, lease)
     try:
@@ -197,7 +187,7 @@ def turn(
     for until its counter has stood still for `PACE.stale_s`.
     """
     lease = _new(owner, command)
-    refuse_links(root / FOLDER, root)
+    files.refuse_links(root / FOLDER, root)
     path = _take(root, lease, say, patient=True)
     beating = _Heart(path, lease)
     try:
@@ -213,7 +203,7 @@ def _new(owner: str, command: str, points: Sequence[str] = ()) -> Lease:
         owner=owner,
         token=uuid.uuid4().hex,
         host=socket.gethostname(),
-        machine=this_machine(),
+        machine=files.this_machine(),
         pid=os.getpid(),
         started=started(os.getpid()),
         command=command,
@@ -247,9 +237,9 @@ class _Heart:
     def _write(self, **fields: object) -> None:
         # A directory that was renamed is not made again; a full disk has its message elsewhere.
         with contextlib.suppress(OSError):
-            if read_if_there(self._path) is not None:
+            if files.read_if_there(self._path) is not None:
                 lease = self._lease.model_copy(update=fields)
-                write_atomically(self._path, lease.model_dump_json().encode())
+                files.write_atomically(self._path, lease.model_dump_json().encode())
 
 
 def _take(
@@ -262,7 +252,7 @@ def _take(
             _await_end(root, lease.owner, newest, say, patient=patient)
         epoch = 1 if newest is None else newest.epoch + 1
         path = _path(root, lease.owner, epoch)
-        if create_exclusively(path, lease.model_dump_json().encode()):
+        if files.create_exclusively(path, lease.model_dump_json().encode()):
             return path
         time.sleep(PACE.poll_s)  # NFS may list for seconds what was there before
 
@@ -337,32 +327,32 @@ def _refusal(root: epath.Path, owner: str, lease: Lease | None) -> str:
 
 def _clean(root: epath.Path, owner: str, newest: epath.Path) -> None:
     """Deletes older leases of an owner, which nobody reads any more."""
-    for name in names_in(root / FOLDER):
+    for name in files.names_in(root / FOLDER):
         match = _NAME.fullmatch(name)
         if match and match["owner"] == owner and name != newest.name:
-            with contextlib.suppress(OSError), answered(path := root / FOLDER / name):
+            with contextlib.suppress(OSError), files.answered(path := root / FOLDER / name):
                 path.unlink(missing_ok=True)
 
 
 def _sweep(root: epath.Path) -> None:
     """Deletes leases that no holder has touched for a week: of machines that started again, say."""
-    for name in filter(_NAME.fullmatch, names_in(root / FOLDER)):
-        with contextlib.suppress(OSError), answered(path := root / FOLDER / name):
+    for name in filter(_NAME.fullmatch, files.names_in(root / FOLDER)):
+        with contextlib.suppress(OSError), files.answered(path := root / FOLDER / name):
             if time.time() - path.stat().mtime > _KEPT_S:
                 path.unlink(missing_ok=True)
 
 
 def _owners(root: epath.Path) -> list[str]:
-    matches = (_NAME.fullmatch(name) for name in names_in(root / FOLDER))
+    matches = (_NAME.fullmatch(name) for name in files.names_in(root / FOLDER))
     return sorted({match["owner"] for match in matches if match})
 
 
 def _newest(root: epath.Path, owner: str) -> _Kept | None:
-    matches = (_NAME.fullmatch(name) for name in names_in(root / FOLDER))
+    matches = (_NAME.fullmatch(name) for name in files.names_in(root / FOLDER))
     epochs = [int(match["epoch"]) for match in matches if match and match["owner"] == owner]
     if not epochs:
         return None
-    data = read_if_there(_path(root, owner, max(epochs)), _MOST_BYTES)
+    data = files.read_if_there(_path(root, owner, max(epochs)), _MOST_BYTES)
     if data is None:  # deleted since it was listed, for there is a newer one
         return _newest(root, owner)
     try:
@@ -387,7 +377,7 @@ def holder(root: epath.Path) -> Lease | None:
         lease = None if newest is None else newest.lease
         if newest is None or lease is None or lease.ended or lease.provably_gone:
             continue
-        with contextlib.suppress(OSError), answered(path := _path(root, owner, newest.epoch)):
+        with contextlib.suppress(OSError), files.answered(path := _path(root, owner, newest.epoch)):
             if time.time() - path.stat().mtime < _KEPT_S:
                 return lease
     return None

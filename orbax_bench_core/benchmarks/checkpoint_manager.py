@@ -13,15 +13,9 @@ from orbax_bench_core.authoring import (
     UnmetNeed,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.support import saving
 from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
 from orbax_bench_core.benchmarks.support.options import BoundedOptions, delete_if_scarce
-from orbax_bench_core.benchmarks.support.saving import (
-    check_steps,
-    measure_step,
-    open_checkpoint_manager,
-    pytree_restore,
-    restore_target,
-)
 from orbax_bench_core.measure import Metrics
 
 _JSON = {"a": 1, "b": "test"}
@@ -65,14 +59,14 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
 
         metrics, options = Metrics(), context.options
         tree, directory = require_tree(context, "checkpoint_manager"), context.path / "steps"
-        num_bytes, target = tree_bytes(tree), restore_target(tree)
+        num_bytes, target = tree_bytes(tree), saving.restore_target(tree)
         generator = np.random.RandomState(0).get_state()
         arguments = ocp.args.Composite(
             pytree=ocp.args.StandardSave(tree),
             json_item=ocp.args.JsonSave(_JSON),
             np_random_key=ocp.args.NumpyRandomKeySave(generator),
         )
-        with open_checkpoint_manager(
+        with saving.open_checkpoint_manager(
             directory,
             save_interval_steps=options.save_interval_steps,
             max_to_keep=options.max_to_keep,
@@ -81,7 +75,7 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
             saved = [
                 step
                 for step in range(options.train_steps)
-                if measure_step(
+                if saving.measure_step(
                     metrics,
                     context,
                     manager,
@@ -91,7 +85,7 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
                     asynchronous=options.async_enabled,
                 )
             ]
-            check_steps(manager, saved[-options.max_to_keep :])
+            saving.check_steps(manager, saved[-options.max_to_keep :])
             delete_if_scarce(tree)
             arguments = ocp.args.Composite(
                 pytree=ocp.args.StandardRestore(target),
@@ -148,7 +142,7 @@ class CheckpointManagerPerf(BenchmarksGenerator[CheckpointManagerPerfOptions]):
 
         metrics, options = Metrics(), context.options
         tree, directory = require_tree(context, "checkpoint_manager_perf"), context.path / "steps"
-        target = restore_target(tree)
+        target = saving.restore_target(tree)
         # The handler is given, not implied: what is implied ignores both options.
         handler = ocp.PyTreeCheckpointHandler(
             use_ocdbt=options.use_ocdbt, use_zarr3=options.use_zarr3
@@ -157,7 +151,7 @@ class CheckpointManagerPerf(BenchmarksGenerator[CheckpointManagerPerfOptions]):
         training.steps(1)  # compiles
         last = options.train_steps - 1
         policies = require_orbax_module("checkpoint_managers", "checkpoint_manager_perf")
-        with open_checkpoint_manager(
+        with saving.open_checkpoint_manager(
             directory,
             handlers={"pytree_item": handler},
             save_decision_policy=policies.ContinuousCheckpointingPolicy(),
@@ -168,7 +162,7 @@ class CheckpointManagerPerf(BenchmarksGenerator[CheckpointManagerPerfOptions]):
                     training.steps(1)
                 if step == last:
                     training.restart()
-                measure_step(
+                saving.measure_step(
                     metrics,
                     context,
                     manager,
@@ -176,9 +170,9 @@ class CheckpointManagerPerf(BenchmarksGenerator[CheckpointManagerPerfOptions]):
                     tree=training.state,
                     arguments=ocp.args.Composite(pytree_item=ocp.args.PyTreeSave(training.state)),
                 )
-            check_steps(manager, [last])
+            saving.check_steps(manager, [last])
             del training
-            arguments = ocp.args.Composite(pytree_item=pytree_restore(target, item=target))
+            arguments = ocp.args.Composite(pytree_item=saving.pytree_restore(target, item=target))
             context.prepare_load("restore", directory / str(last))
             with metrics.measure("restore", num_bytes=tree_bytes(tree)):
                 restored = manager.restore(last, args=arguments)["pytree_item"]
@@ -234,7 +228,7 @@ class Deleter(BenchmarksGenerator[DeleterOptions]):
         arguments = ocp.args.Composite(
             pytree=ocp.args.StandardSave(tree), json_item=ocp.args.JsonSave({"a": 1})
         )
-        with open_checkpoint_manager(
+        with saving.open_checkpoint_manager(
             directory,
             save_interval_steps=options.save_interval_steps,
             max_to_keep=options.max_to_keep,
@@ -242,7 +236,7 @@ class Deleter(BenchmarksGenerator[DeleterOptions]):
         ) as manager:
             saved: list[int] = []
             for step in range(options.train_steps):
-                if not measure_step(
+                if not saving.measure_step(
                     metrics,
                     context,
                     manager,
@@ -256,7 +250,7 @@ class Deleter(BenchmarksGenerator[DeleterOptions]):
                         manager.delete(saved[-1])
                 saved.append(step)
             if context.verifier is not None:
-                target = ocp.args.StandardRestore(restore_target(tree))
+                target = ocp.args.StandardRestore(saving.restore_target(tree))
                 restored = manager.restore(saved[-1], args=ocp.args.Composite(pytree=target))
                 context.verify(restored["pytree"])
         return TestResult(metrics=metrics)

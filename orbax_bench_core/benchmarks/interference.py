@@ -19,19 +19,13 @@ from orbax_bench_core.authoring import (
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
+from orbax_bench_core.benchmarks.support import saving
 from orbax_bench_core.benchmarks.support.needs import (
     require_arrays_of_all,
     require_one_process,
     require_tree,
 )
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
-from orbax_bench_core.benchmarks.support.saving import (
-    check_steps,
-    load_target,
-    measure_save,
-    open_checkpoint_manager,
-    restore_target,
-)
 from orbax_bench_core.measure import TIME, Metrics, Reading, tail_of_steps
 
 if TYPE_CHECKING:
@@ -84,7 +78,7 @@ class TrainInterference(BenchmarksGenerator[TrainInterferenceOptions]):
 
         options = context.options
         require_arrays_of_all(context, "train_interference")
-        metrics, path, target = Metrics(), context.path / "ckpt", load_target(context.pytree)
+        metrics, path, target = Metrics(), context.path / "ckpt", saving.load_target(context.pytree)
         with options.orbax_context():
             _train_and_save(metrics, context, path)
             if context.verifier is not None:
@@ -118,7 +112,7 @@ def _train_and_save(
         before = trainer.submit(steps, "steps_before", options.steps_before).result()
         training.restart()  # what is saved must equal what it is verified against
         beside = _Beside(trainer, steps_during)
-        measure_save(metrics, context, path, training.state, meanwhile=beside)
+        saving.measure_save(metrics, context, path, training.state, meanwhile=beside)
         during = beside.times()
         after = trainer.submit(steps, "steps_after", options.steps_after).result()
     _summarize(metrics, before, during, after)
@@ -215,12 +209,12 @@ class CheckpointInterval(BenchmarksGenerator[CheckpointIntervalOptions]):
         metrics, options = Metrics(), context.options
         require_one_process("checkpoint_interval")
         tree, directory = require_tree(context, "checkpoint_interval"), context.path / "steps"
-        target = restore_target(tree)
+        target = saving.restore_target(tree)
         saved = list(range(0, options.train_steps, options.save_interval_steps))
         last = saved[-1]
         training = Training(tree, matrix_size=options.matrix_size)
         training.steps(_WARM_UP_STEPS)
-        with open_checkpoint_manager(
+        with saving.open_checkpoint_manager(
             directory,
             save_interval_steps=options.save_interval_steps,
             max_to_keep=options.max_to_keep,
@@ -232,7 +226,7 @@ class CheckpointInterval(BenchmarksGenerator[CheckpointIntervalOptions]):
                 manager.wait_until_finished()
             for reading in tail_of_steps(times):
                 metrics.record("train", reading.metric, reading.value)
-            check_steps(manager, saved[-options.max_to_keep :])
+            saving.check_steps(manager, saved[-options.max_to_keep :])
             del training
             context.prepare_load("restore", directory / str(last))
             with metrics.measure("restore", num_bytes=tree_bytes(tree)):

@@ -7,18 +7,10 @@ import datetime
 import time
 from collections.abc import Mapping, Sequence
 
+from orbax_bench_core import records
 from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
 from orbax_bench_core.execute.hosts import Host
 from orbax_bench_core.leases import LeaseLost
-from orbax_bench_core.records import (
-    PEER_FAILED,
-    AlreadyRecorded,
-    Attempt,
-    ErrorInfo,
-    Record,
-    Repeat,
-    RunDirectory,
-)
 from orbax_bench_core.worker import Done, Task
 
 
@@ -32,12 +24,12 @@ class RepeatAttempt:
         errors: The errors of hosts that a failure has ended.
     """
 
-    def __init__(self, run: RunDirectory, host: Host, tasks: Sequence[Task]) -> None:
+    def __init__(self, run: records.RunDirectory, host: Host, tasks: Sequence[Task]) -> None:
         """Begins an attempt; its records belong into `run`, and `host` knows where workers run."""
         self.tasks = tasks
         self.group: WorkerGroup | None = None
         self.ended: dict[int, Done] = {}
-        self.errors: dict[int, ErrorInfo] = {}
+        self.errors: dict[int, records.ErrorInfo] = {}
         self._run, self._host = run, host
         self._started_at, self._clock = datetime.datetime.now(datetime.UTC), time.monotonic()
 
@@ -58,7 +50,7 @@ class RepeatAttempt:
 
     def record_failure(self, failure: HostFailed) -> None:
         """Records that a host failed, and how the others were ended for that."""
-        own = ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
+        own = records.ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
         peer = peer_failed(failure.host, failure.message)
         peers = dict.fromkeys(range(len(self.tasks)), peer)
         self.errors = {**peers, **failure.others, failure.host: own}
@@ -71,7 +63,7 @@ class RepeatAttempt:
         if late and first is not None:
             self._record(dict.fromkeys(late, peer_failed(first, self.ended[first].reason)))
 
-    def _record(self, errors: Mapping[int, ErrorInfo], *, skipped: bool = False) -> None:
+    def _record(self, errors: Mapping[int, records.ErrorInfo], *, skipped: bool = False) -> None:
         """Records the hosts in `errors`, which could not do it themselves."""
         for host, error in errors.items():
             started = None if self.group is None else self.group.ready[host]
@@ -89,7 +81,7 @@ class RepeatAttempt:
             _write(self._run, record)
 
 
-def check_there(run: RunDirectory) -> None:
+def check_there(run: records.RunDirectory) -> None:
     """Checks that a run directory can still take records."""
     try:
         run.check_there()
@@ -97,10 +89,10 @@ def check_there(run: RunDirectory) -> None:
         raise CannotRecord(str(failure)) from None
 
 
-def _write(run: RunDirectory, record: Record) -> None:
+def _write(run: records.RunDirectory, record: records.Record) -> None:
     check_there(run)
     try:
-        with contextlib.suppress(AlreadyRecorded):  # it came to its end after all
+        with contextlib.suppress(records.AlreadyRecorded):  # it came to its end after all
             run.write_record(record)
     except (OSError, LeaseLost) as failure:
         raise CannotRecord(f"cannot write the record: {failure}") from None
@@ -115,20 +107,22 @@ def began_nothing(group: WorkerGroup, ended: Mapping[int, Done], num_hosts: int)
     return len(unmet) == num_hosts and not any(group.measured.values())
 
 
-def peer_failed(host: int, reason: str) -> ErrorInfo:
+def peer_failed(host: int, reason: str) -> records.ErrorInfo:
     """Describes the end of a host that the failure of another one, `host`, has caused."""
-    return ErrorInfo(type=PEER_FAILED, message=f"ended because host {host} failed: {reason}")
+    return records.ErrorInfo(
+        type=records.PEER_FAILED, message=f"ended because host {host} failed: {reason}"
+    )
 
 
 def attempts_so_far(
-    earlier: Repeat, errors: Mapping[int, ErrorInfo]
-) -> Mapping[int, tuple[Attempt, ...]]:
+    earlier: records.Repeat, errors: Mapping[int, records.ErrorInfo]
+) -> Mapping[int, tuple[records.Attempt, ...]]:
     """Returns what was tried in vain on each host before a repeat is tried again.
 
     A host that passed, and is to measure again because another one failed, has tried in vain too.
     """
     failed = {host: record.error for host, record in earlier.records.items() if record.error}
-    first = min(failed, key=lambda host: failed[host].type == PEER_FAILED, default=None)
+    first = min(failed, key=lambda host: failed[host].type == records.PEER_FAILED, default=None)
     peer = None if first is None else peer_failed(first, failed[first].message)
     return {
         host: record.as_attempt(errors.get(host, peer)) for host, record in earlier.records.items()
@@ -150,9 +144,9 @@ class WarmUpEnded(Exception):
         """Whether the point cannot run here at all, rather than having failed."""
         return self._done.status == "skipped"
 
-    def errors(self, num_hosts: int) -> dict[int, ErrorInfo]:
+    def errors(self, num_hosts: int) -> dict[int, records.ErrorInfo]:
         """Returns what to record for each host."""
-        own = self._done.error or ErrorInfo(type="Unknown", message="no reason was given")
+        own = self._done.error or records.ErrorInfo(type="Unknown", message="no reason was given")
         if not self.skipped and not self._done.unmet:
             own = own.model_copy(update={"message": f"in a warm-up: {own.message}"})
         peer = peer_failed(self._host, own.message)

@@ -9,17 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from orbax_bench_core import sweep
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.group import HostFailed, WorkerGroup
 from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade, stop_all
 from orbax_bench_core.files import names_in, new_scratch_folder
 from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo
-from orbax_bench_core.sweep import (
-    Placement,
-    allocator_settings,
-    benchmark_environment,
-    placement,
-)
 from orbax_bench_core.worker import WorkerSetup
 
 if TYPE_CHECKING:
@@ -65,7 +60,7 @@ class WorkerPool:
         # Records have the last lines of a worker that failed; there is no other place for logs.
         self._logs_are_scratch = "://" in self._root
         self._logs = _log_folder(session.directory)
-        self._groups: dict[Placement, WorkerGroup] = {}
+        self._groups: dict[sweep.Placement, WorkerGroup] = {}
         self._lives: dict[int, WorkerGroup | HostFailed] = {}
         self._devices_are_fixed = False
 
@@ -93,7 +88,7 @@ class WorkerPool:
         except BaseException:
             group.stop()
             raise
-        self._await(group, placement(point))
+        self._await(group, sweep.placement(point))
         if evicted:
             self.starts.append(time.monotonic() - clock)
         self._groups[self._key(point)] = group
@@ -155,7 +150,7 @@ class WorkerPool:
         self._do_meanwhile()
         for slot, group in started.items():
             try:
-                self._await(group, placement(points[slot]))
+                self._await(group, sweep.placement(points[slot]))
             except HostFailed as failure:
                 self._lives[slot] = failure
 
@@ -164,7 +159,7 @@ class WorkerPool:
         if meanwhile is not None:
             meanwhile()
 
-    def _await(self, group: WorkerGroup, asked: Placement) -> None:
+    def _await(self, group: WorkerGroup, asked: sweep.Placement) -> None:
         """Waits until a group is ready, and takes from it what the devices are."""
         group.await_ready()
         for host, ready in group.ready.items():
@@ -191,8 +186,8 @@ class WorkerPool:
             evicted = True
         return evicted
 
-    def _key(self, point: SweepPoint) -> Placement:
-        key = placement(point)
+    def _key(self, point: SweepPoint) -> sweep.Placement:
+        key = sweep.placement(point)
         return key._replace(num_devices=0) if self._devices_are_fixed else key
 
     def _limit(self) -> int:
@@ -212,7 +207,7 @@ class WorkerPool:
     def _start(
         self, point: SweepPoint, timeout_s: float, *, life: int | None = None
     ) -> WorkerGroup:
-        num_devices, processes, environment, host_memory, x64 = placement(point)
+        num_devices, processes, environment, host_memory, x64 = sweep.placement(point)
         self._check_environment(environment, processes)
         coordinator = self._settings.host.free_address() if processes > 1 else None
         setups = [
@@ -238,7 +233,9 @@ class WorkerPool:
             setups,
             environment={
                 **self._environment,
-                **allocator_settings(host_memory, self._environment.get("GLIBC_TUNABLES", "")),
+                **sweep.allocator_settings(
+                    host_memory, self._environment.get("GLIBC_TUNABLES", "")
+                ),
                 **self._pinned_devices(processes),
             },
             python=environment,
@@ -277,7 +274,7 @@ def _end(groups: Iterable[WorkerGroup]) -> None:
 
 
 def _environment(session: Session) -> dict[str, str]:
-    environment = benchmark_environment(session.suite.source.file)
+    environment = sweep.benchmark_environment(session.suite.source.file)
     if session.settings.hlo_dump:
         # XLA reads its flags once, before the first device is used.
         folder = session.directory.folder("hlo_dump")

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from orbax_bench_core import sweep
 from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm, EnvironmentConfig
 from orbax_bench_core.execute.attempts import (
@@ -24,15 +25,6 @@ from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.session import Progress, Retry, Session
 from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.records import ErrorInfo, Repeat
-from orbax_bench_core.sweep import (
-    Pair,
-    SweepEntry,
-    SweepPoint,
-    placement,
-    side,
-    sides,
-    suite_folder,
-)
 from orbax_bench_core.worker import Task
 
 _DRILLED: Final = -1
@@ -44,7 +36,7 @@ def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -
     """Makes the environments that a session needs, and a runner whose workers end with it."""
     unmade = session.settings.host.make_environments(
         environments(session.entries),
-        folder=suite_folder(session.suite.source.file) or Path.cwd(),
+        folder=sweep.suite_folder(session.suite.source.file) or Path.cwd(),
         say=session.say,
     )
     share = any(_needs_two_groups(entry) for entry in session.entries)
@@ -54,9 +46,9 @@ def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -
     runner.check_recorded()
 
 
-def environments(entries: Iterable[SweepEntry]) -> list[EnvironmentConfig]:
+def environments(entries: Iterable[sweep.SweepEntry]) -> list[EnvironmentConfig]:
     """Returns the environments that points or pairs name, each once."""
-    named = (point.environment for entry in entries for point in sides(entry).values())
+    named = (point.environment for entry in entries for point in sweep.sides(entry).values())
     return list(
         {environment.name: environment for environment in named if environment is not None}.values()
     )
@@ -84,13 +76,13 @@ class Runner:
         """Seconds that each start of workers took that had to wait for the end of others."""
         return self._pool.starts
 
-    def missing(self, point: SweepEntry, index: int, arm: Arm | None = None) -> bool:
+    def missing(self, point: sweep.SweepEntry, index: int, arm: Arm | None = None) -> bool:
         """Returns whether one repeat is still to be run."""
         return not _ended(self._run.read_repeat(point, index, arm), arm)
 
     def finish(
         self,
-        point: SweepEntry,
+        point: sweep.SweepEntry,
         index: int,
         arm: Arm | None = None,
         block: int | None = None,
@@ -139,7 +131,7 @@ class Runner:
             )
 
     @contextlib.contextmanager
-    def lives(self, pair: Pair, arms: Mapping[int, Arm]) -> Iterator[bool]:
+    def lives(self, pair: sweep.Pair, arms: Mapping[int, Arm]) -> Iterator[bool]:
         """Has each of some slots of a block measured by workers of its own, which end with it."""
         if self._drills:
             yield False  # every repeat has processes of its own
@@ -154,7 +146,7 @@ class Runner:
         """Ends the workers of one slot, if there are any."""
         self._pool.end_life(life)
 
-    def end_workers(self, points: Iterable[SweepPoint]) -> None:
+    def end_workers(self, points: Iterable[sweep.SweepPoint]) -> None:
         """Ends the workers that some points share, so that new ones measure what follows."""
         self._pool.end(points)
 
@@ -311,23 +303,23 @@ def _ended(repeat: Repeat, arm: Arm | None) -> bool:
     return repeat.finished or (arm is not None and repeat.first_failed)
 
 
-def _needs_two_groups(entry: SweepEntry) -> bool:
-    return len({placement(point) for point in sides(entry).values()}) > 1
+def _needs_two_groups(entry: sweep.SweepEntry) -> bool:
+    return len({sweep.placement(point) for point in sweep.sides(entry).values()}) > 1
 
 
 class RepeatKey(NamedTuple):
     """A repeat that is to be made; its fields are those of `OfRepeat`."""
 
-    point: SweepEntry
+    point: sweep.SweepEntry
     repeat: int
     arm: Arm | None = None
     block: int | None = None
     life: int | None = None
 
     @property
-    def measured(self) -> SweepPoint:
+    def measured(self) -> sweep.SweepPoint:
         """The point, or that of the side."""
-        return side(self.point, self.arm)
+        return sweep.side(self.point, self.arm)
 
     def progress(self, **fields: Any) -> Progress:
         """Returns what is told of it as it goes on; `fields` are those of `Progress`."""

@@ -11,6 +11,7 @@ from typing import Final, Self
 
 import pydantic
 
+from orbax_bench_core import sweep
 from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
 from orbax_bench_core.errors import UserError, shortened, shown
 from orbax_bench_core.execute.hosts import Host, LocalHost, Rendezvous
@@ -20,15 +21,6 @@ from orbax_bench_core.execute.placement import ExpectedDevices
 from orbax_bench_core.files import place
 from orbax_bench_core.provenance import CodeUnderTest, code_under_test
 from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
-from orbax_bench_core.sweep import (
-    Pair,
-    ProcessNoiseOf,
-    SweepEntry,
-    SweepPoint,
-    entry_from_json,
-    expand,
-    sides,
-)
 
 Say = Callable[[str], None]
 """Takes a line for people."""
@@ -64,7 +56,7 @@ class RunSettings:
     hlo_dump: bool = False
     devices: int | None = None
     take_turns: bool = False
-    process_noise: ProcessNoiseOf | None = None
+    process_noise: sweep.ProcessNoiseOf | None = None
     host: Host = dataclasses.field(default_factory=LocalHost)
     patience: Patience = PATIENCE
     soak: bool = False
@@ -97,7 +89,7 @@ class OfRepeat(Event):
         life: The slot of the block that has a worker of its own; None without lives.
     """
 
-    point: SweepEntry
+    point: sweep.SweepEntry
     index: int | None
     arm: Arm | None = None
     block: int | None = None
@@ -180,7 +172,7 @@ class Session:
     directory: RunDirectory
     info: RunInfo
     suite: LoadedSuite
-    entries: tuple[SweepEntry, ...]
+    entries: tuple[sweep.SweepEntry, ...]
     code: CodeUnderTest = dataclasses.field(default_factory=CodeUnderTest)
     step: bool = False
     settings: RunSettings = DEFAULTS
@@ -204,7 +196,7 @@ class Session:
         With `engine_run`, a run directory of another run of the engine is refused, or with `go_on`
         taken over.
         """
-        expansion = expand(suite)
+        expansion = sweep.expand(suite)
         _check_stores(expansion.points)
         run = RunDirectory(directory)
         code = code_under_test(expansion.files, suite.source.file)
@@ -289,14 +281,14 @@ class Session:
         return self.settings.keep_data or self.info.execution.keep_data
 
     @property
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[sweep.Pair, ...]:
         """The pairs among the entries."""
-        return tuple(entry for entry in self.entries if isinstance(entry, Pair))
+        return tuple(entry for entry in self.entries if isinstance(entry, sweep.Pair))
 
     @property
-    def plain(self) -> tuple[SweepPoint, ...]:
+    def plain(self) -> tuple[sweep.SweepPoint, ...]:
         """The points that are no pairs."""
-        return tuple(entry for entry in self.entries if isinstance(entry, SweepPoint))
+        return tuple(entry for entry in self.entries if isinstance(entry, sweep.SweepPoint))
 
     @property
     def wanted(self) -> list[tuple[str, int]]:
@@ -304,18 +296,18 @@ class Session:
         return [(point.id, i) for point in self.plain for i in range(self.info.num_repeats)]
 
 
-def _from_json(text: str) -> SweepEntry:
+def _from_json(text: str) -> sweep.SweepEntry:
     try:
-        return entry_from_json(text)
+        return sweep.entry_from_json(text)
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise UserError(f"{shown(text)} is no point: {first['msg']}") from None
 
 
-def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[SweepEntry, ...]:
+def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[sweep.SweepEntry, ...]:
     """Returns points and pairs that are given by id or as JSON, in their order, each once."""
     known = {entry.id: entry for entry in info.expansion.points}
-    found: dict[str, SweepEntry] = {}
+    found: dict[str, sweep.SweepEntry] = {}
     for point in points:
         entry = _from_json(point) if point.lstrip().startswith("{") else known.get(point)
         if entry is None:
@@ -326,12 +318,12 @@ def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[Swee
     return tuple(found.values())
 
 
-def _check_stores(entries: Sequence[SweepEntry]) -> None:
+def _check_stores(entries: Sequence[sweep.SweepEntry]) -> None:
     """Checks that there are credentials for what is saved to or loaded from a bucket.
 
     A worker would look for them for minutes, in each repeat.
     """
-    points = [point for entry in entries for point in sides(entry).values()]
+    points = [point for entry in entries for point in sweep.sides(entry).values()]
     for named in {path for point in points for path in (point.storage, point.checkpoint.path)}:
         if named is not None:
             place(named)

@@ -7,22 +7,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core import plan
 from orbax_bench_core.document import num_bytes
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.inventory import Inventory, StoredCheckpoint, read_checkpoint, take_inventory
-from orbax_bench_core.plan import (
-    PlanMesh,
-    PlannedArray,
-    PlannedTree,
-    ReadArray,
-    ReadCost,
-    load_bound,
-    onto,
-    read_cost,
-    read_mesh,
-    saved_mesh,
-    tree_of_stored,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +26,8 @@ class HostReads:
         memory: The most memory that a load takes on a host, in bytes.
     """
 
-    mesh: PlanMesh
-    reading: ReadCost
+    mesh: plan.PlanMesh
+    reading: plan.ReadCost
     memory: int
 
 
@@ -60,7 +48,7 @@ class Inspection:
 
     stored: StoredCheckpoint
     inventory: Inventory
-    mesh: PlanMesh | None
+    mesh: plan.PlanMesh | None
     unfit: tuple[str, ...]
     replicated_share: float | None
     reads: tuple[HostReads, ...]
@@ -222,33 +210,33 @@ def inspect_checkpoint(
 
 def _mesh(
     stored: StoredCheckpoint, mesh: str | None, devices_per_host: int | None
-) -> PlanMesh | None:
+) -> plan.PlanMesh | None:
     if mesh is not None:
-        return read_mesh(mesh, devices_per_host)
-    found = saved_mesh(stored)
+        return plan.read_mesh(mesh, devices_per_host)
+    found = plan.saved_mesh(stored)
     if found is None or devices_per_host is None:
         return found
-    return read_mesh(found.label, devices_per_host)
+    return plan.read_mesh(found.label, devices_per_host)
 
 
-def _tree(stored: StoredCheckpoint) -> PlannedTree | None:
+def _tree(stored: StoredCheckpoint) -> plan.PlannedTree | None:
     """Returns the tree of a checkpoint; None where damage leaves no array of it."""
     try:
-        return tree_of_stored(stored)
+        return plan.tree_of_stored(stored)
     except UserError:
         return None
 
 
-def _reads(tree: PlannedTree, mesh: PlanMesh, limit: int | None) -> Iterator[HostReads]:
+def _reads(tree: plan.PlannedTree, mesh: plan.PlanMesh, limit: int | None) -> Iterator[HostReads]:
     """Yields what hosts read for the mesh as it is, and for other numbers of hosts."""
     sizes = [mesh.devices_per_host]
     sizes += [size for size in _powers(mesh.num_devices) if size != mesh.devices_per_host]
     for size in sizes[:_HOST_COUNTS]:
-        place = PlanMesh(mesh.axes, mesh.sizes, size)
+        place = plan.PlanMesh(mesh.axes, mesh.sizes, size)
         if not place.is_aligned:
             continue
-        reading = read_cost([_read_array(tree, array, place) for array in tree.arrays], place)
-        yield HostReads(mesh=place, reading=reading, memory=load_bound(reading, limit))
+        reading = plan.read_cost([_read_array(tree, array, place) for array in tree.arrays], place)
+        yield HostReads(mesh=place, reading=reading, memory=plan.load_bound(reading, limit))
 
 
 def _powers(devices: int) -> list[int]:
@@ -259,15 +247,17 @@ def _powers(devices: int) -> list[int]:
     return found
 
 
-def _read_array(tree: PlannedTree, array: PlannedArray, mesh: PlanMesh) -> ReadArray:
-    spec = onto(array, mesh)
-    return ReadArray(array.name, array.shape, array.itemsize, tree.saved[array.name], spec)
+def _read_array(
+    tree: plan.PlannedTree, array: plan.PlannedArray, mesh: plan.PlanMesh
+) -> plan.ReadArray:
+    spec = plan.onto(array, mesh)
+    return plan.ReadArray(array.name, array.shape, array.itemsize, tree.saved[array.name], spec)
 
 
-def _unfit(tree: PlannedTree, mesh: PlanMesh) -> Iterator[str]:
+def _unfit(tree: plan.PlannedTree, mesh: plan.PlanMesh) -> Iterator[str]:
     """Yields the arrays whose shards on a mesh are no whole number of chunks."""
     for array in tree.arrays:
-        spec = onto(array, mesh)
+        spec = plan.onto(array, mesh)
         entries = [*spec, *[None] * (len(array.shape) - len(spec))]
         for size, chunk, entry in zip(array.shape, tree.saved[array.name], entries, strict=True):
             axes = (entry,) if isinstance(entry, str) else entry or ()
@@ -277,7 +267,7 @@ def _unfit(tree: PlannedTree, mesh: PlanMesh) -> Iterator[str]:
                 break
 
 
-def _replicated(tree: PlannedTree | None, reads: HostReads) -> float | None:
+def _replicated(tree: plan.PlannedTree | None, reads: HostReads) -> float | None:
     held = reads.reading.held * reads.mesh.num_hosts
     return 1 - tree.num_bytes / held if tree is not None and held else None
 

@@ -17,14 +17,7 @@ from urllib3.exceptions import HTTPError
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.launchers import pods
-from orbax_bench_core.launchers.kubernetes import (
-    FINGERPRINT,
-    OURS,
-    KubernetesSettings,
-    Object,
-    PodsLauncher,
-)
+from orbax_bench_core.launchers import kubernetes, pods
 from orbax_bench_core.launchers.launch import say
 
 _PATIENCE: Final = urllib3.Retry(
@@ -50,7 +43,7 @@ _DONE: Final = ("Completed", "Complete")
 """Terminal states of success: JobSet's word and PathwaysJob's."""
 
 
-def followed(job: PodsLauncher) -> int:
+def followed(job: kubernetes.PodsLauncher) -> int:
     """Creates an object, follows it to its end, and deletes it; returns the exit code of host 0."""
     configuration, namespace, in_pod = _cluster(job.settings)
     configuration.retries = _PATIENCE
@@ -58,7 +51,7 @@ def followed(job: PodsLauncher) -> int:
         return _Course(api, namespace, job, in_pod=in_pod).run()
 
 
-def _cluster(settings: KubernetesSettings) -> tuple[Any, str, bool]:
+def _cluster(settings: kubernetes.KubernetesSettings) -> tuple[Any, str, bool]:
     """Returns how to reach the cluster, the namespace, and whether this is one of its pods."""
     configuration = client.Configuration()
     context, file = settings.context, settings.kubeconfig
@@ -84,7 +77,9 @@ def _cluster(settings: KubernetesSettings) -> tuple[Any, str, bool]:
 class _Course:
     """One launch on Kubernetes, from its creation to its end."""
 
-    def __init__(self, api: Any, namespace: str, job: PodsLauncher, *, in_pod: bool) -> None:
+    def __init__(
+        self, api: Any, namespace: str, job: kubernetes.PodsLauncher, *, in_pod: bool
+    ) -> None:
         self._host = api.configuration.host
         self._objects, self._core = client.CustomObjectsApi(api), client.CoreV1Api(api)
         self._job, self._in_pod = job, in_pod
@@ -149,28 +144,28 @@ class _Course:
         body = {**secret, "metadata": metadata}
         pods.unless(409, partial(create, self._namespace, body, _request_timeout=pods.TIMEOUT_S))
 
-    def _get(self) -> Object | None:
+    def _get(self) -> kubernetes.Object | None:
         return pods.unless(404, partial(self._objects.get_namespaced_custom_object, **self._one))
 
-    def _one_that_exists(self) -> Object | None:
+    def _one_that_exists(self) -> kubernetes.Object | None:
         """An object of the same launch that still runs; None after removing a finished one."""
         found = self._get()
         if found is None:
             return None
         metadata = found["metadata"]
-        ours = OURS.items() <= metadata.get("labels", {}).items()
+        ours = kubernetes.OURS.items() <= metadata.get("labels", {}).items()
         if ours and _terminal(found):
             self._delete()
             return None
-        wanted = self._manifest["metadata"]["annotations"][FINGERPRINT]
-        if ours and metadata.get("annotations", {}).get(FINGERPRINT) == wanted:
+        wanted = self._manifest["metadata"]["annotations"][kubernetes.FINGERPRINT]
+        if ours and metadata.get("annotations", {}).get(kubernetes.FINGERPRINT) == wanted:
             return found
         raise UserError(
             f"{self._called} is there already, and runs something else. Choose another --name, or "
             f"end it: {self._remove}"
         )
 
-    def _owner(self) -> Object:
+    def _owner(self) -> kubernetes.Object:
         """Returns that the object goes with the pod that this runs in; empty outside of one."""
         name = os.environ.get("KFP_POD_NAME") or os.environ.get("HOSTNAME", "")
         if not (self._in_pod and name):
@@ -201,7 +196,7 @@ class _Course:
             self._count_time(those, suspended=suspended)
             self._await_change(found)
 
-    def _ended(self, found: Object, those: Sequence[Object]) -> int | None:
+    def _ended(self, found: kubernetes.Object, those: Sequence[kubernetes.Object]) -> int | None:
         """Returns the exit code once all has ended; None before."""
         for pod in filter(self._logs.is_head, those):
             self._code = pods.exit_code(pod, self._job.container) or self._code
@@ -216,7 +211,9 @@ class _Course:
             return self._code
         return None
 
-    def _tell(self, found: Object, those: Sequence[Object], *, suspended: bool) -> None:
+    def _tell(
+        self, found: kubernetes.Object, those: Sequence[kubernetes.Object], *, suspended: bool
+    ) -> None:
         """Says how far it is, where that has changed."""
         if suspended:
             queue = self._job.settings.queue
@@ -231,7 +228,7 @@ class _Course:
             self._last_said = said
             say(f"{self._called}: {said}")
 
-    def _count_time(self, those: Sequence[Object], *, suspended: bool) -> None:
+    def _count_time(self, those: Sequence[kubernetes.Object], *, suspended: bool) -> None:
         """Counts the time since the last look, in which the cluster could run pods."""
         passed, self._seen = time.monotonic() - self._seen, time.monotonic()
         if suspended:
@@ -251,7 +248,7 @@ class _Course:
                 "goes on from what has been measured"
             )
 
-    def _await_change(self, found: Object) -> None:
+    def _await_change(self, found: kubernetes.Object) -> None:
         """Waits until the object changes, or for some seconds.
 
         What is true is always asked for again, so a watch that the server ends, or for which the
@@ -297,7 +294,7 @@ class _Course:
             time.sleep(_PAUSE_S)
         say(f"{self._called} is still being deleted")
 
-    def _delete_secret(self, secret: Object) -> None:
+    def _delete_secret(self, secret: kubernetes.Object) -> None:
         delete, name = self._core.delete_namespaced_secret, secret["metadata"]["name"]
         pods.unless(404, partial(delete, name, self._namespace, _request_timeout=pods.TIMEOUT_S))
 
@@ -312,12 +309,12 @@ class _Course:
         return f"Kubernetes refuses {self._called} ({pods.reason(error)}); {remedy}"
 
 
-def _terminal(found: Object) -> str:
+def _terminal(found: kubernetes.Object) -> str:
     """Returns the word in which an object has ended; empty while it has not."""
     return str(found.get("status", {}).get("terminalState", ""))
 
 
-def _condition(found: Object, kind: str) -> Object:
+def _condition(found: kubernetes.Object, kind: str) -> kubernetes.Object:
     """Returns a condition that holds; empty where it does not."""
     for condition in found.get("status", {}).get("conditions") or ():
         if condition["type"] == kind and condition["status"] == "True":
@@ -325,7 +322,7 @@ def _condition(found: Object, kind: str) -> Object:
     return {}
 
 
-def _reference(owner: Object) -> Object:
+def _reference(owner: kubernetes.Object) -> kubernetes.Object:
     """Returns what an object says of the one that it is deleted with."""
     metadata = owner["metadata"]
     return {

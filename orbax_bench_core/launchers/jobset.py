@@ -8,6 +8,7 @@ import pydantic
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
+from orbax_bench_core.launchers import kubernetes
 from orbax_bench_core.launchers.hardware import (
     GKE_GPU,
     GKE_RESOURCE,
@@ -15,15 +16,6 @@ from orbax_bench_core.launchers.hardware import (
     provisioning,
     require_bounded,
     require_one_capacity,
-)
-from orbax_bench_core.launchers.kubernetes import (
-    OURS,
-    KubernetesSettings,
-    Object,
-    ObjectKind,
-    PodsLauncher,
-    Text,
-    variables,
 )
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import require_jobset_names
@@ -39,12 +31,12 @@ _KEPT_S: Final = 3600
 _TOKEN_KEY: Final = "token"  # noqa: S105 - the name of a key
 
 
-class JobSetSettings(KubernetesSettings):
+class JobSetSettings(kubernetes.KubernetesSettings):
     """Settings of a JobSet, which docs/launch/jobset.md explains."""
 
     gpus: int = pydantic.Field(default=0, ge=0)
     gpu: str | None = None
-    node_selector: dict[str, Text] = {}
+    node_selector: dict[str, kubernetes.Text] = {}
     tolerations: list[dict[str, Any]] = []
     spot: bool = False
     reservation: str | None = None
@@ -68,11 +60,11 @@ class JobSetSettings(KubernetesSettings):
         return self
 
 
-class JobSet(PodsLauncher):
+class JobSet(kubernetes.PodsLauncher):
     """Starts a pod for each host."""
 
     place = "jobset"
-    kind = ObjectKind(
+    kind = kubernetes.ObjectKind(
         group="jobset.x-k8s.io",
         version="v1alpha2",
         plural="jobsets",
@@ -109,17 +101,17 @@ class JobSet(PodsLauncher):
         placed = {"alpha.jobset.sigs.k8s.io/exclusive-topology": _GKE_POOL} if alone else {}
         return placed | provisioning(self.settings.queue, self.settings.max_run_s).annotations
 
-    def secret(self, token: str) -> Object:
+    def secret(self, token: str) -> kubernetes.Object:
         """Returns the Secret with the token of the run."""
         return {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": self._secret_name, "labels": dict(OURS)},
+            "metadata": {"name": self._secret_name, "labels": dict(kubernetes.OURS)},
             "type": "Opaque",
             "stringData": {_TOKEN_KEY: token},
         }
 
-    def spec(self) -> Object:
+    def spec(self) -> kubernetes.Object:
         """Returns a replicated job with a pod for each host of a slice."""
         job = {
             "parallelism": self._each,
@@ -144,7 +136,7 @@ class JobSet(PodsLauncher):
             ],
         }
 
-    def _set_failures(self) -> Object:
+    def _set_failures(self) -> kubernetes.Object:
         """Returns when all pods restart: on TPUs, whose slice ends with each of its hosts."""
         if self.launch.tpu is None:
             return {"maxRestarts": 0}
@@ -156,7 +148,7 @@ class JobSet(PodsLauncher):
         }
         return {"maxRestarts": self.settings.restarts, "rules": [preempted]}
 
-    def _job_failures(self) -> Object:
+    def _job_failures(self) -> kubernetes.Object:
         """Returns when a pod is made again: where there are no TPUs, whose hosts end together."""
         if self.launch.tpu is None:
             return {"backoffLimit": self.settings.restarts * self._each}
@@ -166,14 +158,14 @@ class JobSet(PodsLauncher):
         }
         return {"backoffLimit": 0, "podFailurePolicy": {"rules": [disrupted]}}
 
-    def _template(self) -> Object:
+    def _template(self) -> kubernetes.Object:
         settings, tpu = self.settings, self.launch.tpu
         capacity = provisioning(
             settings.queue, settings.max_run_s, settings.reservation, flex_start=settings.flex_start
         )
         accelerator = GKE_RESOURCE if tpu is not None else GPU_RESOURCE if settings.gpus else None
         taints = [accelerator, _GKE_SPOT if settings.spot else None, *capacity.taints]
-        pod: Object = {
+        pod: kubernetes.Object = {
             "restartPolicy": "OnFailure" if tpu is None else "Never",
             "terminationGracePeriodSeconds": settings.grace_s,
             "nodeSelector": {
@@ -202,7 +194,7 @@ class JobSet(PodsLauncher):
         limits = {} if accelerator is None else {accelerator: chips}
         return self.template(pod, self.bench(more, limits))
 
-    def _variables(self) -> list[Object]:
+    def _variables(self) -> list[kubernetes.Object]:
         """Returns by what a host knows its place, what its records tell of it, and the token."""
         name, settings = self.launch.name, self.settings
         plain = settings.environment | {
@@ -219,7 +211,7 @@ class JobSet(PodsLauncher):
             "ORBAX_BENCH_NODE": "spec.nodeName",
         }
         token = {"secretKeyRef": {"name": self._secret_name, "key": _TOKEN_KEY}}
-        return [{"name": TOKEN, "valueFrom": token}, *variables(plain, fields)]
+        return [{"name": TOKEN, "valueFrom": token}, *kubernetes.variables(plain, fields)]
 
     @property
     def _secret_name(self) -> str:

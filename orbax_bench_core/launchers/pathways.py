@@ -8,15 +8,8 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.launchers import kubernetes
 from orbax_bench_core.launchers.hardware import GENERATIONS
-from orbax_bench_core.launchers.kubernetes import (
-    KubernetesSettings,
-    Object,
-    ObjectKind,
-    PodsLauncher,
-    Text,
-    variables,
-)
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import is_digest, require_jobset_names
 from orbax_bench_core.provenance import IMAGE
@@ -45,25 +38,25 @@ class ServerSettings(ConfigModel):
     """Settings of the servers of Pathways."""
 
     pathways_dir: Annotated[str | None, pydantic.AfterValidator(_in_a_bucket)] = None
-    pathways_version: Text | None = None
+    pathways_version: kubernetes.Text | None = None
     sidecar_image: Annotated[str | None, pydantic.AfterValidator(_by_digest)] = None
 
 
-class PathwaysSettings(KubernetesSettings, ServerSettings):
+class PathwaysSettings(kubernetes.KubernetesSettings, ServerSettings):
     """Settings of a Pathways job, which docs/launch/pathways.md explains."""
 
     restarts: int = pydantic.Field(default=1, ge=0)
     proxy_timeout_s: int = pydantic.Field(default=600, ge=1)
 
 
-class Pathways(PodsLauncher):
+class Pathways(kubernetes.PodsLauncher):
     """Starts one process beside the servers of Pathways; its pods are that, and one for each host.
 
     It is no cluster of agents: the process sees the devices of all hosts as its own.
     """
 
     place = "pathways"
-    kind = ObjectKind(
+    kind = kubernetes.ObjectKind(
         group="pathways-job.pathways.domain",
         version="v1",
         plural="pathwaysjobs",
@@ -94,7 +87,7 @@ class Pathways(PodsLauncher):
             "numSlices": launch.slices,
         }
 
-    def spec(self) -> Object:
+    def spec(self) -> kubernetes.Object:
         """Returns the process, and the slices whose devices it drives."""
         settings = self.settings
         workers = dict(self._workers)
@@ -119,7 +112,7 @@ class Pathways(PodsLauncher):
             ]
         return spec
 
-    def _variables(self) -> list[Object]:
+    def _variables(self) -> list[kubernetes.Object]:
         """Returns by what JAX finds the proxy; the job's controller sets the same once more."""
         plain = self.settings.environment | {
             IMAGE: self.image,
@@ -134,7 +127,7 @@ class Pathways(PodsLauncher):
             "ORBAX_BENCH_NODE": "spec.nodeName",
         }
         # What a variable names in its value must stand before it.
-        return [*variables({}, fields), *variables(plain, {})]
+        return [*kubernetes.variables({}, fields), *kubernetes.variables(plain, {})]
 
 
 def pathways_folder(launch: Launch, place: str, given: str | None) -> str:

@@ -10,16 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from orbax_bench_core.config import (
-    BITS,
-    ArraySpec,
-    CheckpointConfig,
-    MeshConfig,
-    ShardingEntry,
-    Spec,
-    expanded,
-    leaves,
-)
+from orbax_bench_core import config
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.inventory import StoredCheckpoint, read_checkpoint
 from orbax_bench_core.plan.meshes import PlanMesh, named
@@ -42,7 +33,7 @@ class PlannedArray:
     path: tuple[str | int, ...]
     shape: tuple[int, ...]
     dtype: str
-    spec: tuple[ShardingEntry, ...] = ()
+    spec: tuple[config.ShardingEntry, ...] = ()
 
     @property
     def name(self) -> str:
@@ -52,7 +43,7 @@ class PlannedArray:
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return BITS[self.dtype] // 8
+        return config.BITS[self.dtype] // 8
 
     @property
     def num_bytes(self) -> int:
@@ -90,7 +81,7 @@ class PlannedTree:
 
 
 def tree_of_config(
-    checkpoint: CheckpointConfig, mesh: PlanMesh | None, *, suite_file: str = ""
+    checkpoint: config.CheckpointConfig, mesh: PlanMesh | None, *, suite_file: str = ""
 ) -> PlannedTree:
     """Returns the tree of a `checkpoint_config`.
 
@@ -107,7 +98,7 @@ def tree_of_config(
     if checkpoint.nnx is not None:
         entries = _described(checkpoint.nnx, benchmark_environment(suite_file))
         return _planned(checkpoint.nnx, entries, () if mesh is None else mesh.axes)
-    spec = expanded(checkpoint, mesh_config(mesh)).spec
+    spec = config.expanded(checkpoint, mesh_config(mesh)).spec
     if not spec:
         raise UserError(
             "there is no tree to plan for: checkpoint_config needs `spec`, `model`, `nnx` or `path`"
@@ -157,13 +148,13 @@ def saved_mesh(stored: StoredCheckpoint) -> PlanMesh | None:
     return PlanMesh(found.axes, found.sizes, found.num_devices // processes)
 
 
-def tree_of_spec(spec: Spec, *, label: str) -> PlannedTree:
+def tree_of_spec(spec: config.Spec, *, label: str) -> PlannedTree:
     """Returns the tree of a spec, in the order in which JAX flattens it."""
-    found = sorted(leaves(spec), key=lambda leaf: leaf[0])
+    found = sorted(config.leaves(spec), key=lambda leaf: leaf[0])
     arrays = tuple(
         PlannedArray(path, leaf.shape, leaf.dtype, leaf.sharding or ())
         for path, leaf in found
-        if isinstance(leaf, ArraySpec)
+        if isinstance(leaf, config.ArraySpec)
     )
     if not arrays:
         raise UserError("the tree has no array: there is nothing to plan")
@@ -175,15 +166,15 @@ def tree_of_spec(spec: Spec, *, label: str) -> PlannedTree:
     )
 
 
-def mesh_config(mesh: PlanMesh | None) -> MeshConfig | None:
+def mesh_config(mesh: PlanMesh | None) -> config.MeshConfig | None:
     """Returns a mesh as the suite file has it."""
     if mesh is None:
         return None
     sizes = dict(zip(mesh.axes, mesh.sizes, strict=True))
-    return MeshConfig(mesh_axes=mesh.axes, ici_parallelism=sizes)
+    return config.MeshConfig(mesh_axes=mesh.axes, ici_parallelism=sizes)
 
 
-def onto(array: PlannedArray, mesh: PlanMesh) -> tuple[ShardingEntry, ...]:
+def onto(array: PlannedArray, mesh: PlanMesh) -> tuple[config.ShardingEntry, ...]:
     """Returns the partition of an array on a mesh that may lack some of its axes.
 
     Raises:
@@ -268,7 +259,7 @@ def _planned(
     return PlannedTree(factory.partition(":")[2], arrays)
 
 
-def _kept(spec: Sequence[Any], axes: Sequence[str] | None) -> tuple[ShardingEntry, ...]:
+def _kept(spec: Sequence[Any], axes: Sequence[str] | None) -> tuple[config.ShardingEntry, ...]:
     """Returns a partition without the axes that a mesh lacks, as a model of ours is laid out."""
     found = (named(tuple(entry) if isinstance(entry, list) else entry) for entry in spec)
     return tuple(

@@ -13,24 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import pydantic
 
+from orbax_bench_core import files
 from orbax_bench_core.config import Arm, LoadedSuite
 from orbax_bench_core.errors import Problem, UserError, remedy_of, shown
-from orbax_bench_core.files import (
-    MAX_BYTES,
-    ResultModel,
-    checked_path,
-    create_exclusively,
-    digest,
-    is_abandoned,
-    is_there,
-    read_at_most,
-    read_if_there,
-    refuse_links,
-    remove_tree,
-    swap,
-    without_detours,
-    write_atomically,
-)
 from orbax_bench_core.leases import WHOLE, Fence, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.reading import (
@@ -70,7 +55,7 @@ _AT_ONCE: Final = 16
 _AT_ONCE_HERE: Final = 4
 """Records that are held at once where a disk has them."""
 
-Result = TypeVar("Result", bound=ResultModel)
+Result = TypeVar("Result", bound=files.ResultModel)
 
 
 class AlreadyRecorded(Exception):
@@ -94,7 +79,7 @@ class RunDirectory:
         from etils import epath
 
         try:
-            self.root = epath.Path(without_detours(checked_path(root)))
+            self.root = epath.Path(files.without_detours(files.checked_path(root)))
         except ValueError as error:
             raise UserError(str(error)) from None
         self.fence: Fence | None = None
@@ -147,7 +132,7 @@ class RunDirectory:
     @property
     def engine_run(self) -> str:
         """Id of the engine's run that this is of; empty where none was noted."""
-        data = self._read(self.root / ENGINE_RUN, MAX_BYTES)
+        data = self._read(self.root / ENGINE_RUN, files.MAX_BYTES)
         return "" if data is None else parsed_engine_run(data, str(self.root / ENGINE_RUN))
 
     def claim(self, engine_run: str, *, go_on: bool = False) -> None:
@@ -168,7 +153,7 @@ class RunDirectory:
         if earlier != engine_run:
             data = json.dumps({"version": 1, "engine_run": engine_run}, indent=2).encode()
             try:
-                write_atomically(self.root / ENGINE_RUN, data)
+                files.write_atomically(self.root / ENGINE_RUN, data)
             except OSError as error:
                 raise self._unwritable(error) from None
 
@@ -179,7 +164,7 @@ class RunDirectory:
     def exists(self) -> bool:
         """Returns whether a run is here."""
         try:
-            return is_there(self._info_path)
+            return files.is_there(self._info_path)
         except OSError as error:
             raise unreadable(self._info_path, error) from None
 
@@ -198,7 +183,7 @@ class RunDirectory:
 
     def read_info(self) -> RunInfo:
         """Reads `run.json`."""
-        data = self._read(self._info_path, MAX_BYTES)
+        data = self._read(self._info_path, files.MAX_BYTES)
         if data is None:
             there = "it has no run.json" if self.root.is_dir() else "it is a file"
             why = there if self.root.exists() else "it does not exist"
@@ -215,7 +200,7 @@ class RunDirectory:
     ) -> Result | None:
         """Returns what a file beside the records says; None where there is no such file."""
         path = self.root / name
-        data = self._read(path, MAX_BYTES)
+        data = self._read(path, files.MAX_BYTES)
         if data is None:
             return None
         try:
@@ -229,14 +214,14 @@ class RunDirectory:
 
     def set_status(self, status: RunStatus) -> None:
         """Changes how far the run is in `run.json`, and leaves the rest as it was written."""
-        content = json.loads(read_at_most(self._info_path))
+        content = json.loads(files.read_at_most(self._info_path))
         if content.get("status") != status:
             content["status"] = status
-            write_atomically(self._info_path, json.dumps(content, indent=2).encode())
+            files.write_atomically(self._info_path, json.dumps(content, indent=2).encode())
 
     def write_info(self, info: RunInfo) -> None:
         """Writes `run.json`."""
-        write_atomically(self._info_path, info.model_dump_json(indent=2).encode())
+        files.write_atomically(self._info_path, info.model_dump_json(indent=2).encode())
         self._run_id = info.run_id
 
     def read_record(
@@ -298,14 +283,14 @@ class RunDirectory:
         for entry in entries:
             for path in Path(self.root / "records" / entry.id).glob("*/.*.tmp"):
                 with contextlib.suppress(OSError):  # it lies behind a link
-                    refuse_links(path, self.root)
-                    if is_abandoned(path):
+                    files.refuse_links(path, self.root)
+                    if files.is_abandoned(path):
                         path.unlink(missing_ok=True)
 
     def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
         """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
         data = self._read(self.root / RecordPlace(point.id, repeat, False, host).path)
-        return "" if data is None else digest(data)
+        return "" if data is None else files.digest(data)
 
     def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> Record:
         """Puts the record of one repeat in its place.
@@ -316,28 +301,28 @@ class RunDirectory:
         """
         place = RecordPlace(record.point_id, record.repeat, record.warmup, record.host)
         path = self.root / place.path
-        refuse_links(path.parent, self.root)
+        files.refuse_links(path.parent, self.root)
         record, data = _readable(record)
         right = Fence.parse(fence) if fence else self.fence
         while True:
             if right is not None:
                 right.check(self.root)
-            if create_exclusively(path, data):
+            if files.create_exclusively(path, data):
                 return record
-            before = read_if_there(path, MAX_RECORD_BYTES)
+            before = files.read_if_there(path, MAX_RECORD_BYTES)
             if before is None:
                 continue
             there = parsed_record(before)
             wrong = "" if there is None else misplaced(there, place, record.run_id)
             torn = there is None and not other_version(before)
             if torn or (wrong and right is not None):
-                create_exclusively(_aside(path, before), before)
+                files.create_exclusively(_aside(path, before), before)
             else:
-                final = there is not None and there.finished and digest(before) != replaces
+                final = there is not None and there.finished and files.digest(before) != replaces
                 kept = wrong or other_version(before) or ("final" if final else "")
                 if kept:
                     raise AlreadyRecorded(f"{path} is {kept}")
-            if swap(path, before, data):
+            if files.swap(path, before, data):
                 return record
 
     def check_versions(
@@ -409,11 +394,11 @@ class RunDirectory:
     ) -> None:
         """Deletes the checkpoint data of one repeat; its record stays."""
         path = self.data_path(point, repeat, warmup=warmup, arm=arm)
-        remove_tree(path, self._data_root(point, arm))
+        files.remove_tree(path, self._data_root(point, arm))
 
     def folder(self, name: str) -> epath.Path:
         """Returns a folder of the run directory that is to be written into."""
-        refuse_links(self.root / name, self.root)
+        files.refuse_links(self.root / name, self.root)
         return self.root / name
 
     @property
@@ -428,7 +413,7 @@ class RunDirectory:
     def _read(self, path: epath.Path | str, most: int = MAX_RECORD_BYTES) -> bytes | None:
         """Returns what a file holds, or None when it is not there."""
         try:
-            return read_if_there(path, most)
+            return files.read_if_there(path, most)
         except OSError as error:
             raise unreadable(path, error) from None
 
@@ -448,7 +433,7 @@ def _readable(record: Record) -> tuple[Record, bytes]:
 
 def _aside(path: epath.Path, data: bytes) -> epath.Path:
     """Returns where that is kept which a record takes the place of."""
-    return path.with_name(f".{path.name}.{digest(data)[:12]}")
+    return path.with_name(f".{path.name}.{files.digest(data)[:12]}")
 
 
 def _ends_early(data: bytes) -> bool:

@@ -11,28 +11,11 @@ from typing import Final, Literal
 
 import pydantic
 
-from orbax_bench_core.config import (
-    Arm,
-    ExecutionConfig,
-    GateConfig,
-    LoadedSuite,
-    gate_changes,
-    gate_edits,
-)
+from orbax_bench_core import config, sweep
 from orbax_bench_core.errors import Problem, UserError, command
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import SCHEMA_VERSION, SchemaVersion
-from orbax_bench_core.sweep import (
-    Expansion,
-    Pair,
-    PairDesign,
-    ProcessNoiseOf,
-    arrangement,
-    design_of,
-    earlier_design,
-    sides,
-)
 
 RunStatus = Literal["running", "complete", "incomplete"]
 
@@ -70,14 +53,14 @@ class RunInfo(ResultModel):
     suite_text: str
     suite_file: str
     num_repeats: int
-    execution: ExecutionConfig
-    gate: GateConfig = GateConfig()
+    execution: config.ExecutionConfig
+    gate: config.GateConfig = config.GateConfig()
     rules: str
     seed: str = ""
     baseline: str = ""
     candidate: str = ""
-    designs: dict[str, PairDesign] = {}
-    expansion: Expansion
+    designs: dict[str, sweep.PairDesign] = {}
+    expansion: sweep.Expansion
     code: CodeUnderTest = CodeUnderTest()
     created_at: datetime.datetime
     status: RunStatus = "running"
@@ -85,15 +68,15 @@ class RunInfo(ResultModel):
     @property
     def num_series(self) -> int:
         """How many points are measured, each arm of a pair counted."""
-        return sum(len(sides(entry)) for entry in self.expansion.points)
+        return sum(len(sweep.sides(entry)) for entry in self.expansion.points)
 
-    def design(self, pair: Pair) -> PairDesign:
+    def design(self, pair: sweep.Pair) -> sweep.PairDesign:
         """Returns the design of a pair; without lives where none was decided."""
-        return self.designs.get(pair.id) or earlier_design(pair)
+        return self.designs.get(pair.id) or sweep.earlier_design(pair)
 
-    def order(self, pair: Pair, block: int) -> tuple[Arm, ...]:
+    def order(self, pair: sweep.Pair, block: int) -> tuple[config.Arm, ...]:
         """Returns the arm of each of the 4 slots of a block."""
-        return arrangement(self.order_seed, pair.id, block)
+        return sweep.arrangement(self.order_seed, pair.id, block)
 
     @property
     def order_seed(self) -> str:
@@ -103,14 +86,14 @@ class RunInfo(ResultModel):
     @property
     def paired(self) -> bool:
         """Whether the run compares two arms."""
-        return any(isinstance(entry, Pair) for entry in self.expansion.points)
+        return any(isinstance(entry, sweep.Pair) for entry in self.expansion.points)
 
 
 def begun(
-    loaded: LoadedSuite,
-    expansion: Expansion,
+    loaded: config.LoadedSuite,
+    expansion: sweep.Expansion,
     code: CodeUnderTest,
-    process_noise: ProcessNoiseOf | None,
+    process_noise: sweep.ProcessNoiseOf | None,
 ) -> RunInfo:
     """Returns what `run.json` says of a run that begins now."""
     suite = loaded.suite
@@ -128,7 +111,7 @@ def begun(
         baseline="" if suite.arms is None else str(suite.arms.baseline),
         candidate="" if suite.arms is None else str(suite.arms.candidate),
         designs={
-            pair.id: design_of(
+            pair.id: sweep.design_of(
                 pair,
                 suite.gate,
                 passport=None if process_noise is None else process_noise(pair, suite.gate),
@@ -153,7 +136,7 @@ def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> Ru
         return info.model_copy(update=kept)
     if earlier.gate.fingerprint != info.gate.fingerprint:
         raise UserError(
-            f"{root} was measured for other rules ({gate_changes(earlier.gate, info.gate)}"
+            f"{root} was measured for other rules ({config.gate_changes(earlier.gate, info.gate)}"
             "): rules that are chosen after the data decide nothing. Measure again in another "
             "output directory, or judge what is here by other rules, as an exploration: "
             f"`{command('compare', root, *_as_flags(earlier.gate, info.gate))}`"
@@ -188,8 +171,8 @@ def parsed_engine_run(data: bytes, file: str) -> str:
     return found
 
 
-def _as_flags(before: GateConfig, after: GateConfig) -> list[str]:
-    return [word for edit in gate_edits(before, after) for word in ("--rule", edit)]
+def _as_flags(before: config.GateConfig, after: config.GateConfig) -> list[str]:
+    return [word for edit in config.gate_edits(before, after) for word in ("--rule", edit)]
 
 
 class RunFile(enum.StrEnum):

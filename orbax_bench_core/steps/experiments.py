@@ -9,18 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
+from orbax_bench_core import execute
 from orbax_bench_core.config import LoadedSuite, Suite, load_suite
 from orbax_bench_core.document import num_bytes
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import (
-    DEFAULTS,
-    RunSettings,
-    Say,
-    Session,
-    refuse_several_hosts,
-    run_points,
-    silent,
-)
 from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.heartbeat import Beating
@@ -89,14 +81,14 @@ class Experiment:
         """Returns a context that has mistakes told in the words of whoever asks for it."""
         return contextlib.nullcontext()
 
-    def check(self, session: Session) -> None:
+    def check(self, session: execute.Session) -> None:
         """Refuses points that cannot be measured, before anything is."""
 
-    def announced(self, session: Session) -> Iterable[str]:  # noqa: ARG002 - as above
+    def announced(self, session: execute.Session) -> Iterable[str]:  # noqa: ARG002 - as above
         """Returns what is said before it begins."""
         return ()
 
-    def measure(self, session: Session, *, lock: bool) -> None:
+    def measure(self, session: execute.Session, *, lock: bool) -> None:
         """Measures what the records lack."""
         raise NotImplementedError
 
@@ -135,12 +127,12 @@ def begin(
     suite: LoadedSuite,
     directory: str,
     *,
-    settings: RunSettings = DEFAULTS,
-    say: Say = silent,
-) -> Session:
+    settings: execute.RunSettings = execute.DEFAULTS,
+    say: execute.Say = execute.silent,
+) -> execute.Session:
     """Begins the run directory of an experiment, or goes on with what is there."""
     settings = dataclasses.replace(settings, **experiment.changes)
-    session = Session.begin(suite, directory, settings=settings, say=say)
+    session = execute.Session.begin(suite, directory, settings=settings, say=say)
     experiment.check(session)
     return session
 
@@ -151,8 +143,8 @@ def perform(
     directory: str,
     *,
     overrides: Sequence[str] = (),
-    settings: RunSettings = DEFAULTS,
-    say: Say = silent,
+    settings: execute.RunSettings = execute.DEFAULTS,
+    say: execute.Say = execute.silent,
     lock: bool = True,
 ) -> Conclusion:
     """Makes an experiment from beginning to end, and shows nothing."""
@@ -169,13 +161,13 @@ def perform(
 
 
 @contextlib.contextmanager
-def measuring(session: Session, *, lock: bool) -> Iterator[Session]:
+def measuring(session: execute.Session, *, lock: bool) -> Iterator[execute.Session]:
     """Holds the lease of what the session measures; gives the session, which has a heartbeat.
 
     With `lock`, it first waits until nothing else of ours measures on its hosts.
     """
     if not session.settings.placed:
-        refuse_several_hosts("what was started here")
+        execute.refuse_several_hosts("what was started here")
     check_room(session)
     turn = session.alone() if lock else contextlib.nullcontext()
     with session.owned(), turn, Beating(session, session.watch) as watch:
@@ -183,7 +175,7 @@ def measuring(session: Session, *, lock: bool) -> Iterator[Session]:
 
 
 def measure_points(
-    session: Session,
+    session: execute.Session,
     *,
     limits: bool = True,
     lock: bool = True,
@@ -191,7 +183,7 @@ def measure_points(
 ) -> None:
     """Runs every repeat that has no finished record yet."""
     with measuring(session, lock=lock) as watched:
-        run_points(watched, meanwhile)
+        execute.run_points(watched, meanwhile)
         if limits:
             from orbax_bench_core.limits import ensure_limits
 
@@ -213,7 +205,7 @@ class Room:
     largest: int
 
 
-def check_room(session: Session) -> None:
+def check_room(session: execute.Session) -> None:
     """Warns when checkpoints will probably fill a disk, before anything is measured.
 
     Nothing is known of models and checkpoints that the suite only names, nor of buckets.
@@ -233,7 +225,7 @@ def check_room(session: Session) -> None:
             )
 
 
-def rooms(session: Session) -> list[Room]:
+def rooms(session: execute.Session) -> list[Room]:
     """Returns the room on each local disk that a session writes checkpoints to."""
     found: dict[int, Room] = {}
     for point in _points(session):
@@ -252,12 +244,12 @@ def rooms(session: Session) -> list[Room]:
     return list(found.values())
 
 
-def _points(session: Session) -> Iterable[SweepPoint]:
+def _points(session: execute.Session) -> Iterable[SweepPoint]:
     for entry in session.entries:
         yield from sides(entry).values()
 
 
-def _kept(session: Session, point: SweepPoint) -> int:
+def _kept(session: execute.Session, point: SweepPoint) -> int:
     """Returns how many checkpoints of a point a run leaves that are not there yet."""
     if session.pairs or not session.keeps_data:
         return 0

@@ -7,21 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from orbax_bench_core import execute
 from orbax_bench_core.analysis.verdicts import attempts, words
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import (
-    HOST_WAIT_S,
-    Event,
-    HostsMissing,
-    Progress,
-    Retry,
-    RunSettings,
-    Session,
-    Watcher,
-    detect_cluster,
-    equal_everywhere,
-    on_hosts,
-)
 from orbax_bench_core.launchers import expected_of, job_name, make_launcher
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.provenance import IMAGE
@@ -47,7 +35,7 @@ class BatchOutcome(NamedTuple):
     records: dict[str, list[Record]]
 
     @classmethod
-    def of(cls, session: Session) -> BatchOutcome:
+    def of(cls, session: execute.Session) -> BatchOutcome:
         """Reads what is recorded of the points of a session."""
         found = {
             entry.id: list(session.directory.read_point(entry).records) for entry in session.entries
@@ -67,7 +55,7 @@ class BatchOutcome(NamedTuple):
 
 
 def measure_batch(
-    session: Session, *, limits: bool = True, strict: bool = False, lock: bool = True
+    session: execute.Session, *, limits: bool = True, strict: bool = False, lock: bool = True
 ) -> BatchOutcome:
     """Runs what points still lack: their repeats, or blocks of both arms until a verdict.
 
@@ -94,39 +82,41 @@ def run_batch(
     points: Sequence[str],
     output_directory: str,
     *,
-    settings: RunSettings,
+    settings: execute.RunSettings,
     limits: bool = True,
     strict: bool = False,
     lock: bool = True,
-    host_wait_s: float = HOST_WAIT_S,
+    host_wait_s: float = execute.HOST_WAIT_S,
 ) -> BatchOutcome:
     """Measures some entries of a run that `plan` has begun, and prints what happens.
 
     Where a launcher has started the same step on several hosts, all of them measure together, and
     each returns the same: process 0 orchestrates, the others serve it and read what it has written.
     """
-    session = Session.rejoin(output_directory, *points, settings=settings, watch=_Log(), say=say)
+    session = execute.Session.rejoin(
+        output_directory, *points, settings=settings, watch=_Log(), say=say
+    )
     name = batch_name([entry.id for entry in session.entries])
-    cluster = None if settings.placed else detect_cluster(os.environ)
+    cluster = None if settings.placed else execute.detect_cluster(os.environ)
     if cluster is not None:
         say(cluster.said)
 
     found: list[BatchOutcome] = []
 
-    def measure(known: RunSettings) -> int:
+    def measure(known: execute.RunSettings) -> int:
         known_session = dataclasses.replace(session, settings=known)
         try:
             found.append(measure_batch(known_session, limits=limits, strict=strict, lock=lock))
-        except HostsMissing as lost:
+        except execute.HostsMissing as lost:
             raise PointFailed(str(lost)) from None
         return 0
 
-    code = on_hosts(
+    code = execute.on_hosts(
         cluster,
         session.directory,
         measure,
         suite=session.suite,
-        equal={**equal_everywhere(), "the point": name},
+        equal={**execute.equal_everywhere(), "the point": name},
         settings=settings,
         say=say,
         host_wait_s=host_wait_s,
@@ -137,18 +127,18 @@ def run_batch(
     return found[0] if found else BatchOutcome.of(session)
 
 
-class _Log(Watcher):
+class _Log(execute.Watcher):
     """Log of a step: one line per event."""
 
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, Progress):
+    def __call__(self, event: execute.Event) -> None:
+        if isinstance(event, execute.Progress):
             self._progress(event)
-        elif isinstance(event, Retry):
+        elif isinstance(event, execute.Retry):
             say(f"{event.point.name} repeat {event.index} is tried again: {event.reason}")
         elif isinstance(event, PairJudged):
             self._judged(event)
 
-    def _progress(self, progress: Progress) -> None:
+    def _progress(self, progress: execute.Progress) -> None:
         if progress.repeat is not None and progress.arm is None:
             error = progress.repeat.error
             reason = "" if error is None else f": {error.said}"
@@ -211,7 +201,7 @@ def launch_batch(
     output_directory: str,
     *,
     hosts: PointHosts,
-    settings: RunSettings,
+    settings: execute.RunSettings,
     limits: bool = True,
     strict: bool = False,
     lock: bool = True,
@@ -222,7 +212,7 @@ def launch_batch(
     Each runs `orbax-bench step run-sweep-point`, where it is a container in the image of this step,
     which `ORBAX_BENCH_IMAGE` names by digest. Interrupted or told to end, it clears the hosts up.
     """
-    session = Session.rejoin(output_directory, *points)
+    session = execute.Session.rejoin(output_directory, *points)
     ids = [entry.id for entry in session.entries]
     said = _said(session.entries)
     flags = {

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Final
 
+from orbax_bench_core import plan
 from orbax_bench_core.config import (
     MODELS,
     CheckpointConfig,
@@ -20,14 +21,6 @@ from orbax_bench_core.config import (
 )
 from orbax_bench_core.document import num_bytes
 from orbax_bench_core.errors import UserError, command, did_you_mean
-from orbax_bench_core.plan import (
-    PlanMesh,
-    PlannedTree,
-    onto,
-    read_mesh,
-    tree_of_config,
-    tree_of_model,
-)
 from orbax_bench_core.suite_files.schema import modeline
 
 SCHEMA_FILE: Final = "orbax-bench.schema.json"
@@ -103,7 +96,7 @@ def draft_suite(
     with_schema: bool = True,
 ) -> LoadedSuite:
     """Drafts a suite, checked as any other."""
-    place = None if mesh is None else read_mesh(mesh, 1)
+    place = None if mesh is None else plan.read_mesh(mesh, 1)
     if subject.nnx is not None:
         part = _of_model(subject.nnx, file, place, devices)
     elif subject.checkpoint is not None:
@@ -130,14 +123,14 @@ class _Part:
 
     name: str
     lines: tuple[str, ...]
-    mesh: PlanMesh | None
+    mesh: plan.PlanMesh | None
 
 
-def _usual(devices: Devices) -> PlanMesh:
-    return PlanMesh((_USUAL_AXIS,), (devices.count,), 1)
+def _usual(devices: Devices) -> plan.PlanMesh:
+    return plan.PlanMesh((_USUAL_AXIS,), (devices.count,), 1)
 
 
-def _of_preset(name: str, scale: float | None, mesh: PlanMesh) -> _Part:
+def _of_preset(name: str, scale: float | None, mesh: plan.PlanMesh) -> _Part:
     def size(factor: float) -> int:
         sizes = dict(zip(mesh.axes, mesh.sizes, strict=True))
         config = CheckpointConfig(model=name, scale=factor, optimizer="adamw")
@@ -159,12 +152,12 @@ def _of_preset(name: str, scale: float | None, mesh: PlanMesh) -> _Part:
     return _Part(name, lines, mesh)
 
 
-def _of_model(factory: str, file: str, mesh: PlanMesh | None, devices: Devices) -> _Part:
-    tree = tree_of_model(factory, file)
+def _of_model(factory: str, file: str, mesh: plan.PlanMesh | None, devices: Devices) -> _Part:
+    tree = plan.tree_of_model(factory, file)
     mesh = mesh or _mesh_for(tree, devices)
     for array in tree.arrays:
         if mesh is not None:
-            onto(array, mesh)
+            plan.onto(array, mesh)
     arrays = f"{tree.elements:,} elements in {len(tree.arrays)} arrays"
     lines = (
         f"# The state of a Flax NNX model: {arrays}, {num_bytes(tree.num_bytes)}.",
@@ -174,7 +167,7 @@ def _of_model(factory: str, file: str, mesh: PlanMesh | None, devices: Devices) 
     return _Part(tree.label, lines, mesh)
 
 
-def _mesh_for(tree: PlannedTree, devices: Devices) -> PlanMesh | None:
+def _mesh_for(tree: plan.PlannedTree, devices: Devices) -> plan.PlanMesh | None:
     """Returns a mesh with the axes that a model names; None where it names none.
 
     All devices are along the axis that most arrays name; simulated ones may be fewer.
@@ -194,10 +187,10 @@ def _mesh_for(tree: PlannedTree, devices: Devices) -> PlanMesh | None:
     for count in counts:
         for place in range(len(axes)):
             sizes = tuple(count if index == place else 1 for index in range(len(axes)))
-            mesh = PlanMesh(axes, sizes, 1)
+            mesh = plan.PlanMesh(axes, sizes, 1)
             try:
                 for array in tree.arrays:
-                    onto(array, mesh)
+                    plan.onto(array, mesh)
             except UserError as error:
                 failure = error
             else:
@@ -205,9 +198,9 @@ def _mesh_for(tree: PlannedTree, devices: Devices) -> PlanMesh | None:
     raise UserError(f"{failure}; give a mesh that fits as --mesh, such as --mesh {axes[0]}=2")
 
 
-def _of_checkpoint(path: str, mesh: PlanMesh | None) -> _Part:
+def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
     config = CheckpointConfig(path=path)
-    tree = tree_of_config(config, None)
+    tree = plan.tree_of_config(config, None)
     assert config.path is not None
     arrays = f"{len(tree.arrays)} arrays, {num_bytes(tree.num_bytes)}"
     lines = (
@@ -219,7 +212,7 @@ def _of_checkpoint(path: str, mesh: PlanMesh | None) -> _Part:
     return _Part(tree.label, lines, mesh)
 
 
-def _synthetic(mesh: PlanMesh) -> _Part:
+def _synthetic(mesh: plan.PlanMesh) -> _Part:
     rows = 256 * mesh.num_devices
     columns = 2 ** max(8, 21 - math.ceil(math.log2(rows)))
     size = num_bytes(rows * columns * 4)
@@ -257,7 +250,7 @@ def _head(name: str, question: Question, file: str) -> Iterator[str]:
         yield _with_comment("num_repeats: 5", "more of them narrow what the answer leaves open")
 
 
-def _mesh(mesh: PlanMesh | None, devices: Devices) -> Iterator[str]:
+def _mesh(mesh: plan.PlanMesh | None, devices: Devices) -> Iterator[str]:
     if mesh is None:
         return
     sizes = ", ".join(f"{axis}: {size}" for axis, size in zip(mesh.axes, mesh.sizes, strict=True))

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pydantic
 
+from orbax_bench_core import sweep
 from orbax_bench_core.config import (
     ALIASES,
     BITS,
@@ -20,14 +21,6 @@ from orbax_bench_core.config import (
     DescribedSchema,
     ExecutionConfig,
     Suite,
-)
-from orbax_bench_core.sweep import (
-    BUILTINS,
-    describe_options,
-    load_class,
-    names_of,
-    option_types,
-    swept_keys,
 )
 
 Json = dict[str, Any]
@@ -108,7 +101,7 @@ def _is_leaf(key: str) -> Json:
 
 
 def _allow_lists(keys: Json) -> None:
-    for name in swept_keys(ExecutionConfig):
+    for name in sweep.swept_keys(ExecutionConfig):
         items = keys[name].pop("items")
         del keys[name]["type"]
         keys[name] |= _one_or_more(items) | {"default": keys[name]["default"][0]}
@@ -120,22 +113,25 @@ def _allow_lists(keys: Json) -> None:
 def _describe_benchmarks(definitions: Json) -> None:
     generator = definitions["BenchmarkEntry"]["properties"]["generator"]
     del generator["type"]
-    generator["anyOf"] = [{"enum": list(BUILTINS)}, {"type": "string", "pattern": r"^[^.]+\..+$"}]
+    generator["anyOf"] = [
+        {"enum": list(sweep.BUILTINS)},
+        {"type": "string", "pattern": r"^[^.]+\..+$"},
+    ]
     rules = []
-    for name in BUILTINS:
+    for name in sweep.BUILTINS:
         definitions[f"options_of_{name}"] = _options(name)
-        called = {"properties": {"generator": {"enum": list(names_of(name))}}}
+        called = {"properties": {"generator": {"enum": list(sweep.names_of(name))}}}
         own = {"properties": {"options": _ref(f"options_of_{name}")}}
         rules.append({"if": {**called, "required": ["generator"]}, "then": own})
     definitions["BenchmarkEntry"]["allOf"] = rules
 
 
 def _options(builtin: str) -> Json:
-    generator = load_class(builtin)
-    types = option_types(generator)
+    generator = sweep.load_class(builtin)
+    types = sweep.option_types(generator)
     keys: Json = {}
     required = []
-    for option in describe_options(generator):
+    for option in sweep.describe_options(generator):
         value = _value(types[option.name]) if option.name in types else {}
         keys[option.name] = {
             "description": option.meaning,

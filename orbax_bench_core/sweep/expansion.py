@@ -17,14 +17,7 @@ from typing import Any, Final
 
 import pydantic
 
-from orbax_bench_core.config import (
-    ARMS,
-    BenchmarkEntry,
-    KeyPath,
-    LoadedSuite,
-    SuiteError,
-    sharding_conflict,
-)
+from orbax_bench_core import config
 from orbax_bench_core.errors import Problem
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.catalog import (
@@ -40,17 +33,17 @@ from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, baseline_poi
 from orbax_bench_core.sweep.point import SweepPoint
 
 
-def expand(loaded: LoadedSuite, *, imports: bool = True) -> Expansion:
+def expand(loaded: config.LoadedSuite, *, imports: bool = True) -> Expansion:
     """Expands a suite, without importing JAX or anyone's module into this process.
 
     Built-in benchmarks keep their heavy imports inside functions and are expanded here. Any other
     class may import JAX, hold a TPU or crash, so a process of its own looks at it.
     """
-    generators: dict[KeyPath, str] = {
+    generators: dict[config.KeyPath, str] = {
         ("benchmarks", index, "generator"): entry.generator
         for index, entry in enumerate(loaded.suite.benchmarks)
     }
-    for name in ARMS:
+    for name in config.ARMS:
         if given := loaded.suite.arm(name).generator:
             generators["arms", name, "generator"] = given
     others = {
@@ -61,7 +54,7 @@ def expand(loaded: LoadedSuite, *, imports: bool = True) -> Expansion:
     if not others:
         return expand_here(loaded)
     if not imports:
-        raise SuiteError(
+        raise config.SuiteError(
             *(
                 loaded.source.problem(
                     f"{path!r} is no built-in, so its options are known to its module alone, which "
@@ -84,7 +77,7 @@ def expand(loaded: LoadedSuite, *, imports: bool = True) -> Expansion:
         written = answer_file.read()
         if not written:
             last_lines = "\n".join(process.stderr.strip().splitlines()[-3:])
-            raise SuiteError(
+            raise config.SuiteError(
                 Problem(
                     "the process that imports the benchmark classes ended with code "
                     f"{process.returncode}: {last_lines or 'it printed nothing'}",
@@ -93,7 +86,7 @@ def expand(loaded: LoadedSuite, *, imports: bool = True) -> Expansion:
             )
     answer = json.loads(written)
     if "problems" in answer:
-        raise SuiteError(*(Problem(**problem) for problem in answer["problems"]))
+        raise config.SuiteError(*(Problem(**problem) for problem in answer["problems"]))
     expansion = Expansion.model_validate_json(answer["expansion"])
     return expansion.model_copy(update={"files": answer["files"]})
 
@@ -153,7 +146,7 @@ class Expansion(pydantic.BaseModel):
         return tuple(entry for entry in self.points if isinstance(entry, SweepPoint))
 
 
-def expand_here(loaded: LoadedSuite) -> Expansion:
+def expand_here(loaded: config.LoadedSuite) -> Expansion:
     """Expands a suite in this process, importing every benchmark class that it names."""
     loaded = dataclasses.replace(loaded, suite=with_distinct_names(loaded.suite))
     points: dict[str, SweepEntry] = {}
@@ -179,11 +172,11 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
         except ArmError as error:
             problems.append(loaded.source.problem(str(error), error.where))
     if problems:
-        raise SuiteError(*problems)
+        raise config.SuiteError(*problems)
     if not points:
         reasons = [*notes, *dict.fromkeys(skip.reason for skip in skipped.values())]
         said = "; ".join(reasons or ["no combination is left"])
-        raise SuiteError(Problem(f"the sweep is empty: {said}", file=loaded.source.file))
+        raise config.SuiteError(Problem(f"the sweep is empty: {said}", file=loaded.source.file))
     names = {point.benchmark for entry in points.values() for point in sides(entry).values()}
     labels = _Labels([*points.values(), *(skip.point for skip in skipped.values())])
     for id_, point in points.items():  # one by one, so that there are never two of each in memory
@@ -200,7 +193,7 @@ def expand_here(loaded: LoadedSuite) -> Expansion:
 
 
 def _entry_points(
-    loaded: LoadedSuite, entry: BenchmarkEntry, notes: list[str]
+    loaded: config.LoadedSuite, entry: config.BenchmarkEntry, notes: list[str]
 ) -> Iterator[SweepEntry]:
     name = catalog.benchmark_of(entry.generator)
     suite, benchmark = loaded.suite, load_class(name)
@@ -257,7 +250,7 @@ def _entry_points(
 
 
 def _check_number(
-    loaded: LoadedSuite, options: Mapping[str, Sequence[Any]], environments: Sequence[Any]
+    loaded: config.LoadedSuite, options: Mapping[str, Sequence[Any]], environments: Sequence[Any]
 ) -> None:
     """Refuses more combinations than a suite may have, before they are made."""
     suite = loaded.suite
@@ -292,7 +285,7 @@ class _Conflicts:
             key = (id(point.checkpoint), id(point.mesh))
             if key not in self._found:
                 self._kept += [point.checkpoint, point.mesh]
-                conflict = sharding_conflict(point.checkpoint, point.mesh)
+                conflict = config.sharding_conflict(point.checkpoint, point.mesh)
                 self._found[key] = (
                     f"leaf {'.'.join(conflict.where)}: {conflict.message}" if conflict else ""
                 )

@@ -14,16 +14,8 @@ from typing import Any, NamedTuple
 
 import pydantic
 
+from orbax_bench_core import config
 from orbax_bench_core.authoring import LATER, BenchmarkOptions, BenchmarksGenerator
-from orbax_bench_core.config import (
-    TYPES,
-    ArmConfig,
-    ConfigModel,
-    ExecutionConfig,
-    Suite,
-    meanings,
-    mistyped,
-)
 from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shown
 from orbax_bench_core.sweep.catalog import BUILTINS, author_line, load_class, options_class
 
@@ -125,8 +117,11 @@ def _check_type(name: str, values: Sequence[Any], annotation: Any) -> None:
             adapter.validate_python(value)
         except pydantic.ValidationError:
             members = _members(annotation)
-            allowed = (TYPES[one] if one in TYPES else _describe_member(one) for one in members)
-            raise OptionError(name, mistyped(" or ".join(allowed), value)) from None
+            allowed = (
+                config.TYPES[one] if one in config.TYPES else _describe_member(one)
+                for one in members
+            )
+            raise OptionError(name, config.mistyped(" or ".join(allowed), value)) from None
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
@@ -177,7 +172,7 @@ def option_types(generator: type[BenchmarksGenerator]) -> dict[str, Any]:
 def describe_options(generator: type[BenchmarksGenerator]) -> list[OptionDescription]:
     """Returns the options of a benchmark, its own before those that every benchmark has."""
     own = options_class(generator)
-    known = meanings(own)
+    known = config.meanings(own)
     types = typing.get_type_hints(own)
     described = [
         OptionDescription(
@@ -225,13 +220,13 @@ def swept_keys(model: type[pydantic.BaseModel]) -> tuple[str, ...]:
 def sweepable_axes() -> tuple[Axis, ...]:
     """Returns every axis: of blocks first, then of the options of each built-in benchmark."""
     axes = []
-    for key in swept_keys(Suite):
-        item = _item(Suite.model_fields[key].annotation)
-        is_block = isinstance(item, type) and issubclass(item, ConfigModel)
+    for key in swept_keys(config.Suite):
+        item = _item(config.Suite.model_fields[key].annotation)
+        is_block = isinstance(item, type) and issubclass(item, config.ConfigModel)
         keys = item.model_fields if is_block else {"": None}
         axes += [Axis(key, name) for name in keys if name != _OPTIONS]
-    axes += [Axis("execution", key) for key in swept_keys(ExecutionConfig)]
-    axes += [Axis("arms", key) for key in ArmConfig.model_fields]
+    axes += [Axis("execution", key) for key in swept_keys(config.ExecutionConfig)]
+    axes += [Axis("arms", key) for key in config.ArmConfig.model_fields]
     for benchmark in BUILTINS:
         axes += [Axis(benchmark, one.name) for one in describe_options(load_class(benchmark))]
     return tuple(axes)

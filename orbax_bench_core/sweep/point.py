@@ -10,20 +10,13 @@ from typing import Any, Self
 
 import pydantic
 
-from orbax_bench_core.config import (
-    CheckpointConfig,
-    Conditions,
-    ConfigModel,
-    EnvironmentConfig,
-    MeshConfig,
-    expanded,
-)
+from orbax_bench_core import config
 from orbax_bench_core.sweep.catalog import short_name
 
 _ID_LENGTH = 12
 
 
-class SweepPoint(ConfigModel):
+class SweepPoint(config.ConfigModel):
     """One combination of benchmark, options, checkpoint, mesh, processes and conditions.
 
     Attributes:
@@ -45,12 +38,12 @@ class SweepPoint(ConfigModel):
     id_name: str = ""
     options: dict[str, Any]
     given: tuple[str, ...] = ()
-    checkpoint: CheckpointConfig
-    mesh: MeshConfig | None
+    checkpoint: config.CheckpointConfig
+    mesh: config.MeshConfig | None
     processes: pydantic.PositiveInt = 1
-    conditions: Conditions = Conditions()
+    conditions: config.Conditions = config.Conditions()
     storage: str | None = None
-    environment: EnvironmentConfig | None = None
+    environment: config.EnvironmentConfig | None = None
     candidate: None = None
     label: str = ""
 
@@ -103,7 +96,7 @@ class SweepPoint(ConfigModel):
         """Returns the point with the tree of its model preset, laid out for its mesh."""
         if self.checkpoint.model is None:
             return self
-        return self.replace(checkpoint=expanded(self.checkpoint, self.mesh))
+        return self.replace(checkpoint=config.expanded(self.checkpoint, self.mesh))
 
     @property
     def name(self) -> str:

@@ -8,20 +8,12 @@ from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
+from orbax_bench_core import records
 from orbax_bench_core.authoring import Drill
 from orbax_bench_core.config import Arm, HostMemory
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.provenance import UNKNOWN, storage_provenance
-from orbax_bench_core.records import (
-    UNMET_NEED,
-    Attempt,
-    ErrorInfo,
-    Record,
-    State,
-    Status,
-    troubles_of,
-)
 from orbax_bench_core.sweep import Placement, SweepEntry, SweepPoint, side
 from orbax_bench_core.worker.runtime import MAX_SIMULATED_DEVICES
 
@@ -110,7 +102,7 @@ class Task(ResultModel):
     num_hosts: int = 1
     code: dict[str, Any] = {}
     verify: bool
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[records.Attempt, ...] = ()
     fence: str = ""
     replaces: str = ""
     drill: Drill | None = None
@@ -120,17 +112,19 @@ class Task(ResultModel):
         """The point to measure: one side of a pair, or the task's point itself."""
         return side(self.point, self.arm)
 
-    def record(self, **found: Any) -> Record:
+    def record(self, **found: Any) -> records.Record:
         """Returns the record of this task; `found` has the fields that the task does not know."""
-        return Record(
+        return records.Record(
             **{name: getattr(self, name) for name in _RECORDED},
             point_id=self.point.id,
             point_name=self.point.name,
-            store_troubles=troubles_of(found.get("samples", ())),
+            store_troubles=records.troubles_of(found.get("samples", ())),
             **found,
         )
 
-    def provenance(self, host: dict[str, Any], root: str, state: State | None) -> dict[str, Any]:
+    def provenance(
+        self, host: dict[str, Any], root: str, state: records.State | None
+    ) -> dict[str, Any]:
         """Returns the provenance for the record of this task, from that of `host`.
 
         `root` is the run directory; `state` is None when the task never got that far.
@@ -146,7 +140,7 @@ class Task(ResultModel):
         }
 
 
-_RECORDED: Final = tuple(name for name in Task.model_fields if name in Record.model_fields)
+_RECORDED: Final = tuple(name for name in Task.model_fields if name in records.Record.model_fields)
 
 
 class Ready(ResultModel):
@@ -221,8 +215,8 @@ class Done(ResultModel):
     """
 
     event: Literal["done"] = "done"
-    status: Status
-    error: ErrorInfo | None = None
+    status: records.Status
+    error: records.ErrorInfo | None = None
 
     @property
     def reason(self) -> str:
@@ -232,7 +226,7 @@ class Done(ResultModel):
     @property
     def unmet(self) -> bool:
         """Whether the benchmark said, before it began, what it lacks."""
-        return self.error is not None and self.error.type == UNMET_NEED
+        return self.error is not None and self.error.type == records.UNMET_NEED
 
     @property
     def not_worth_retrying(self) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
+from orbax_bench_core import records
 from orbax_bench_core.authoring import Against, BenchmarkOptions, TestContext, TestResult, UnmetNeed
 from orbax_bench_core.files import refuse_links, remove_tree
 from orbax_bench_core.inventory import Inventory, take_inventory
@@ -28,15 +29,6 @@ from orbax_bench_core.measure import (
     tracing,
 )
 from orbax_bench_core.provenance import loaded_code
-from orbax_bench_core.records import (
-    UNMET_NEED,
-    ErrorInfo,
-    OptionEffect,
-    Record,
-    RunDirectory,
-    State,
-    weakest,
-)
 from orbax_bench_core.state import (
     Digest,
     MeshDoesNotFit,
@@ -64,23 +56,29 @@ def run_repeat(
     provenance: dict[str, Any],
     worker: str,
     measured: Callable[[Sequence[Sample]], None],
-) -> Record:
+) -> records.Record:
     """Runs one repeat and returns its record, whatever happens inside the benchmark.
 
     `worker` is the id of this process. `measured` is called with the samples of each operation as
     soon as it ends.
     """
-    run = RunDirectory(setup.root)
+    run = records.RunDirectory(setup.root)
     repeat = _Repeat(task, setup, run, states, measured)
     started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
-    error: ErrorInfo | None = None
+    error: records.ErrorInfo | None = None
     status = "passed"
     try:
         repeat.execute()
     except (MeshDoesNotFit, NotOnPathways) as reason:
-        status, error = "skipped", ErrorInfo(type=type(reason).__name__, message=str(reason))
+        status, error = (
+            "skipped",
+            records.ErrorInfo(type=type(reason).__name__, message=str(reason)),
+        )
     except UnmetNeed as need:
-        status, error = "failed", ErrorInfo(type=UNMET_NEED, message=_first_line(need))
+        status, error = (
+            "failed",
+            records.ErrorInfo(type=records.UNMET_NEED, message=_first_line(need)),
+        )
     except (Exception, SystemExit) as failure:  # noqa: BLE001 - a failure is data
         status, error = "failed", _describe(failure)
     finally:
@@ -125,7 +123,7 @@ class _Repeat:
         self,
         task: Task,
         setup: WorkerSetup,
-        run: RunDirectory,
+        run: records.RunDirectory,
         states: StateCache,
         measured: Callable[[Sequence[Sample]], None],
     ) -> None:
@@ -138,10 +136,10 @@ class _Repeat:
         self.samples: list[Sample] = []
         self.notes: dict[str, list[str]] = {}
         self._left_out: dict[str, None] = {}
-        self.state: State | None = None
+        self.state: records.State | None = None
         self.inventory: Inventory | None = None
         self.code = task.code
-        self.effects: tuple[OptionEffect, ...] = ()
+        self.effects: tuple[records.OptionEffect, ...] = ()
 
     def execute(self) -> None:
         point = self._task.measured
@@ -184,7 +182,7 @@ class _Repeat:
         """Makes the state and an empty folder, and waits until every host has; returns both."""
         task, point = self._task, self._task.measured
         made = self._states.get(point.checkpoint, point.mesh, mesh)
-        self.state = State(num_bytes=made.num_bytes, digest=made.digest)
+        self.state = records.State(num_bytes=made.num_bytes, digest=made.digest)
         resumes = self._task.drill is not None and self._task.drill.killed is not None
         if task.host == 0 and not resumes:
             self._run.remove_data(task.point, task.repeat, warmup=task.warmup, arm=task.arm)
@@ -281,7 +279,7 @@ class _Repeat:
     def _note_verified(self, against: Against) -> None:
         assert self.state is not None
         before = () if self.state.verified == "none" else (self.state.verified,)
-        self.state = self.state.model_copy(update={"verified": weakest([*before, against])})
+        self.state = self.state.model_copy(update={"verified": records.weakest([*before, against])})
 
     def _local_path(self) -> epath.Path | None:
         from etils import epath
@@ -304,7 +302,7 @@ class _Traces:
     """Decides which operations are traced, and by whom: the framework, or the author by hand."""
 
     task: Task
-    run: RunDirectory
+    run: records.RunDirectory
     claimed: set[str] = dataclasses.field(default_factory=set)
 
     @property
@@ -336,8 +334,8 @@ class _Traces:
         return folder
 
 
-def _describe(failure: BaseException) -> ErrorInfo:
-    return ErrorInfo(
+def _describe(failure: BaseException) -> records.ErrorInfo:
+    return records.ErrorInfo(
         type=type(failure).__name__,
         message=_first_line(failure),
         traceback="".join(traceback.format_exception(failure)),

@@ -9,15 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from orbax_bench_core.analysis.best import model
 from orbax_bench_core.analysis.best.confidence import separation
 from orbax_bench_core.analysis.best.factorial import Factorial
-from orbax_bench_core.analysis.best.model import (
-    Confidence,
-    Goal,
-    OptionDifference,
-    Ranking,
-    Recommendation,
-)
 from orbax_bench_core.analysis.best.observations import MEASURES, Observed
 from orbax_bench_core.analysis.best.orbax_code import (
     RELEASE,
@@ -44,18 +38,18 @@ _SAME_BYTES: Final = 1.01
 class Choice:
     """Facts that a recommendation is chosen from."""
 
-    goal: Goal
+    goal: model.Goal
     points: Mapping[str, Observed]  # all points of the case, by id
     # values of the goal, by point that can be chosen, then by round
     values: Mapping[str, Mapping[int, float]]
-    ranking: Ranking
+    ranking: model.Ranking
     factorial: Factorial | None  # what the fit says; None where the means count
     places: tuple[str, ...]  # the points of the fit, in its order
     varied: tuple[str, ...]  # names of what varies
     paired: bool  # whether rounds were interleaved
 
 
-def recommend(choice: Choice) -> Recommendation:
+def recommend(choice: Choice) -> model.Recommendation:
     """Chooses among the ties: by the fit or else by the means, then by bytes, files and habit."""
     estimates = _estimates(choice)
     ties = [id_ for id_ in choice.ranking.ties if id_ in estimates]
@@ -63,7 +57,7 @@ def recommend(choice: Choice) -> Recommendation:
     observed = choice.points[chosen]
     confidence = _confidence(choice, chosen, estimates)
     against = _against_defaults(choice, chosen)
-    return Recommendation(
+    return model.Recommendation(
         point_id=chosen,
         name=observed.point.name,
         chosen_by=chosen_by,
@@ -131,7 +125,7 @@ def _median(observed: Observed, measure: str) -> float:
     return float(np.median(values)) if values else math.inf
 
 
-def _confidence(choice: Choice, chosen: str, estimates: Mapping[str, float]) -> Confidence:
+def _confidence(choice: Choice, chosen: str, estimates: Mapping[str, float]) -> model.Confidence:
     """Returns how surely the chosen point is within 5 % of the best.
 
     Points with fewer rounds than the chosen one are left aside; the others are compared in the
@@ -139,7 +133,7 @@ def _confidence(choice: Choice, chosen: str, estimates: Mapping[str, float]) -> 
     """
     fit = None if choice.factorial is None else choice.factorial.fit
     if not choice.paired:
-        return Confidence(risk=None, rounds=0, missing=None, noise=None)
+        return model.Confidence(risk=None, rounds=0, missing=None, noise=None)
     if fit is not None:
         places = [place for place, id_ in enumerate(choice.places) if id_ in choice.values]
         ids = [choice.places[place] for place in places]
@@ -170,9 +164,9 @@ def _asynchronous(observed: Observed) -> Any:
     return observed.point.options.get("async_enabled")
 
 
-def _differences(observed: Observed, varied: tuple[str, ...]) -> tuple[OptionDifference, ...]:
+def _differences(observed: Observed, varied: tuple[str, ...]) -> tuple[model.OptionDifference, ...]:
     return tuple(
-        OptionDifference(
+        model.OptionDifference(
             option=name,
             value=observed.point.options[name],
             default=default,

@@ -7,16 +7,9 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from orbax_bench_core.analysis.best import model
 from orbax_bench_core.analysis.best.advice import Choice, not_measured, recommend, remarks
 from orbax_bench_core.analysis.best.confidence import effects_of, factorial_of
-from orbax_bench_core.analysis.best.model import (
-    Best,
-    Case,
-    Goal,
-    LeftOut,
-    PointInfo,
-    Ranking,
-)
 from orbax_bench_core.analysis.best.observations import (
     FRONT,
     MEASURES,
@@ -38,7 +31,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import Run, RunDirectory, RunFile, RunInfo
 
 
-def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = None) -> Best:
+def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = None) -> model.Best:
     """Returns which options to take, from the records of a sweep.
 
         found = orbax_bench_core.best("out", goal="blocking=3,load=1")
@@ -79,7 +72,7 @@ def best_of(
     *,
     goal: str | None = None,
     peak_memory: int | None = None,
-) -> Best:
+) -> model.Best:
     """Returns the same of repeats that were observed while they were read for something else."""
     grouped = {
         name: points
@@ -102,7 +95,7 @@ def best_of(
         peak_memory=peak_memory,
         not_alone=observer.not_alone(),
     )
-    return Best(
+    return model.Best(
         run_id=info.run_id,
         suite=info.suite_name,
         goal=chosen,
@@ -114,9 +107,9 @@ def best_of(
     )
 
 
-def read_best(directory: RunDirectory) -> Best | None:
+def read_best(directory: RunDirectory) -> model.Best | None:
     """Returns what the report of a run found; None where there is no such file."""
-    return directory.read_result(RunFile.BEST, Best)
+    return directory.read_result(RunFile.BEST, model.Best)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -124,7 +117,7 @@ class Asked:
     """Request for a choice: its run, its goal, and the bounds on it."""
 
     info: RunInfo
-    goal: Goal  # what is made small
+    goal: model.Goal  # what is made small
     peak_memory: int | None  # most bytes of host memory that a point may take; None sets no bound
     # repeats of each point that were not alone on their machine, by id
     not_alone: Mapping[str, int]
@@ -135,7 +128,7 @@ class Asked:
         return self.info.execution.order == "interleaved"
 
 
-def case_of(name: str, points: list[Observed], asked: Asked) -> Case | None:
+def case_of(name: str, points: list[Observed], asked: Asked) -> model.Case | None:
     """Returns the choice among points; None where fewer than two have measured the goal."""
     values = values_for(points, asked.goal)
     if sum(map(bool, values.values())) < 2:
@@ -163,7 +156,7 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> Case | None:
     recommendation = recommend(choice) if choosable else None
     chosen = None if recommendation is None else recommendation.point_id
     memory = asked.peak_memory is not None or "memory" in asked.goal.weights
-    return Case(
+    return model.Case(
         name=name,
         rounds=max(len(of) for of in values.values()),
         options=varied,
@@ -174,7 +167,9 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> Case | None:
         front_of=front_of,
         recommendation=recommendation,
         left_out=tuple(
-            LeftOut(point_id=point.point.id, name=point.point.name, reason=left_out[point.point.id])
+            model.LeftOut(
+                point_id=point.point.id, name=point.point.name, reason=left_out[point.point.id]
+            )
             for point in points
             if point.point.id in left_out
         ),
@@ -184,11 +179,11 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> Case | None:
     )
 
 
-def _other_rankings(points: Sequence[Observed], asked: Asked) -> Iterator[Ranking]:
+def _other_rankings(points: Sequence[Observed], asked: Asked) -> Iterator[model.Ranking]:
     """Yields the rankings by what was measured beside the goal."""
     for measure in MEASURES:
         if measure != asked.goal.text:
-            goal = Goal.of(measure)
+            goal = model.Goal.of(measure)
             found = {id_: of for id_, of in values_for(points, goal).items() if of}
             if found:
                 yield _ranking(goal, found, paired=asked.interleaved)
@@ -236,16 +231,16 @@ def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[
     return found
 
 
-def _ranking(goal: Goal, values: Values, *, paired: bool) -> Ranking:
+def _ranking(goal: model.Goal, values: Values, *, paired: bool) -> model.Ranking:
     places = rank(values)
     if not paired:
         places = tuple(place.model_copy(update={"tied": None}) for place in places)
-    return Ranking(goal=goal, level=LEVEL, places=places)
+    return model.Ranking(goal=goal, level=LEVEL, places=places)
 
 
-def _info(observed: Observed, varied: Mapping[str, tuple[Any, ...]]) -> PointInfo:
+def _info(observed: Observed, varied: Mapping[str, tuple[Any, ...]]) -> model.PointInfo:
     chosen = choices(observed.point)
-    return PointInfo(
+    return model.PointInfo(
         point_id=observed.point.id,
         name=observed.point.name,
         options={name: chosen.get(name) for name in varied},

@@ -7,17 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core import document as doc
-from orbax_bench_core.analysis.best import words
-from orbax_bench_core.analysis.best.model import (
-    Best,
-    Case,
-    Effects,
-    Goal,
-    OptionContrast,
-    Ranked,
-    Ranking,
-    Recommendation,
-)
+from orbax_bench_core.analysis.best import model, words
 from orbax_bench_core.document import figures
 from orbax_bench_core.errors import command
 
@@ -33,7 +23,7 @@ _MOST_FIGURES: Final = 10
 _CHOSEN: Final = "chosen"
 
 
-def best_document(best: Best) -> doc.Document:
+def best_document(best: model.Best) -> doc.Document:
     """Returns the answer of the command: on a terminal with code and evidence, on pages in full."""
     title = f"Best options: {best.suite}"
     brief = [part for case in best.cases for part in _answer(case, best.goal)]
@@ -45,7 +35,7 @@ def best_document(best: Best) -> doc.Document:
     )
 
 
-def best_section(best: Best, place: str) -> doc.Document | None:
+def best_section(best: model.Best, place: str) -> doc.Document | None:
     """Returns what stands above the tables of a sweep; None where there is nothing to choose."""
     if not best.cases:
         return None
@@ -53,7 +43,7 @@ def best_section(best: Best, place: str) -> doc.Document | None:
     return doc.Document(title=best.suite, elements=elements, brief=brief, escape=False)
 
 
-def _elements(best: Best) -> tuple[doc.Element, ...]:
+def _elements(best: model.Best) -> tuple[doc.Element, ...]:
     elements: list[doc.Element] = []
     for number, case in enumerate(best.cases):
         elements += _case(case, best.goal, figures=number < _MOST_FIGURES)
@@ -63,7 +53,7 @@ def _elements(best: Best) -> tuple[doc.Element, ...]:
     return (*elements, doc.Only("html", (reading,)))
 
 
-def _brief(best: Best, place: str) -> tuple[doc.Element, ...]:
+def _brief(best: model.Best, place: str) -> tuple[doc.Element, ...]:
     elements: list[doc.Element] = []
     for case in best.cases[:_BRIEF_CASES]:
         elements.append(_headline(case, best.goal))
@@ -88,7 +78,7 @@ def _brief(best: Best, place: str) -> tuple[doc.Element, ...]:
     return (*elements, doc.BLANK)
 
 
-def _headline(case: Case, goal: Goal) -> doc.Paragraph:
+def _headline(case: model.Case, goal: model.Goal) -> doc.Paragraph:
     said = doc.Span(
         words.headline(case, goal),
         "good" if words.is_decided(case, goal) else "unsure",
@@ -114,7 +104,7 @@ def _below(title: str, lines: Sequence[str]) -> list[doc.Element]:
     return [_line(title), *under] if lines else []
 
 
-def _answer(case: Case, goal: Goal) -> list[doc.Element]:
+def _answer(case: model.Case, goal: model.Goal) -> list[doc.Element]:
     """Returns a case for a terminal that was asked for nothing else."""
     elements: list[doc.Element] = [
         doc.Paragraph(doc.Span(words.ranked_by(case.ranking)), fold="hanging"),
@@ -148,7 +138,7 @@ def _answer(case: Case, goal: Goal) -> list[doc.Element]:
     return [*elements, _headline(case, goal), doc.BLANK]
 
 
-def _case(case: Case, goal: Goal, *, figures: bool) -> list[doc.Element]:
+def _case(case: model.Case, goal: model.Goal, *, figures: bool) -> list[doc.Element]:
     found = case.recommendation
     word, _, rest = words.headline(case, goal).partition(": ")
     elements: list[doc.Element] = [
@@ -184,7 +174,7 @@ def _case(case: Case, goal: Goal, *, figures: bool) -> list[doc.Element]:
     ]
 
 
-def _advice(found: Recommendation) -> list[doc.Element]:
+def _advice(found: model.Recommendation) -> list[doc.Element]:
     """Returns what speaks for a recommendation, and how to follow it."""
     said = [*found.evidence, f"chosen by {found.chosen_by}"]
     elements: list[doc.Element] = [
@@ -221,7 +211,7 @@ def _folded(title: str, elements: list[doc.Element], *, opened: bool = False) ->
     ]
 
 
-def _ranking_table(case: Case, ranking: Ranking, most: int) -> doc.Table:
+def _ranking_table(case: model.Case, ranking: model.Ranking, most: int) -> doc.Table:
     points = {point.point_id: point for point in case.points}
     places = list(enumerate(ranking.places, start=1))
     # What is recommended stands first: the table must not name another than the answer does.
@@ -256,7 +246,7 @@ def _ranking_table(case: Case, ranking: Ranking, most: int) -> doc.Table:
     )
 
 
-def _standing(case: Case, ranking: Ranking, place: Ranked) -> str:
+def _standing(case: model.Case, ranking: model.Ranking, place: model.Ranked) -> str:
     """Returns whether a point is the best, tied or behind, or which of the tied is recommended."""
     if ranking.ties == (place.point_id,):
         return "best"
@@ -265,7 +255,7 @@ def _standing(case: Case, ranking: Ranking, place: Ranked) -> str:
     return _CHOSEN if chosen else words.tie(place)
 
 
-def _effects(effects: Effects, figure: Case | None) -> list[doc.Element]:
+def _effects(effects: model.Effects, figure: model.Case | None) -> list[doc.Element]:
     elements: list[doc.Element] = []
     if effects.main:
         rows = tuple(
@@ -310,7 +300,7 @@ def _effects(effects: Effects, figure: Case | None) -> list[doc.Element]:
     return elements
 
 
-def _front(case: Case, *, figure: bool) -> list[doc.Element]:
+def _front(case: model.Case, *, figure: bool) -> list[doc.Element]:
     if len(case.front_of) < 2:
         return []
     points = [point for point in case.points if point.point_id in case.front]
@@ -319,7 +309,10 @@ def _front(case: Case, *, figure: bool) -> list[doc.Element]:
         doc.Row(
             (
                 doc.Span(words.options(point)),
-                *(words.value(Goal.of(measure), point.medians[measure]) for measure in measures),
+                *(
+                    words.value(model.Goal.of(measure), point.medians[measure])
+                    for measure in measures
+                ),
             )
         )
         for point in points
@@ -333,7 +326,7 @@ def _front(case: Case, *, figure: bool) -> list[doc.Element]:
     ]
 
 
-def _largest(case: Case) -> list[OptionContrast]:
+def _largest(case: model.Case) -> list[model.OptionContrast]:
     return sorted(case.effects.main, key=lambda each: -max(each.ratio, 1 / each.ratio))
 
 
@@ -344,7 +337,7 @@ MOST_EFFECTS: Final = 20
 _MOST_NAMES: Final = 8
 
 
-def front_figure(case: Case) -> Drawing:
+def front_figure(case: model.Case) -> Drawing:
     """Returns the points by time of save and load; those on the front are filled and named."""
     figure = figures.new_figure(_WIDTH, _HEIGHT)
     axes = figure.subplots()
@@ -372,7 +365,7 @@ def front_figure(case: Case) -> Drawing:
             markerfacecolor=None if on_front else figures.PAGE,
         )
     for axis, goal in ((axes.xaxis, first), (axes.yaxis, second)):
-        write = functools.partial(words.value, Goal.of(goal))
+        write = functools.partial(words.value, model.Goal.of(goal))
         figures.log_axis(axis, [point.medians[goal] for point in shown], write)
         axis.set_label_text(f"{goal}, median")
     named = [point for point in shown if point.point_id in case.front]
@@ -390,7 +383,7 @@ def front_figure(case: Case) -> Drawing:
     return figure
 
 
-def effects_figure(case: Case) -> Drawing:
+def effects_figure(case: model.Case) -> Drawing:
     """Returns main effects as ratios with their intervals, on a log scale; 1 is no effect."""
     shown = case.effects.main[:MOST_EFFECTS]
     figure = figures.new_figure(_WIDTH, 1.0 + _ROW * len(shown))

@@ -6,19 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from orbax_bench_core.analysis.best import model
 from orbax_bench_core.analysis.best.confidence import MOST_ROUNDS
-from orbax_bench_core.analysis.best.model import (
-    Best,
-    Case,
-    Confidence,
-    Effects,
-    Goal,
-    OptionContrast,
-    PointInfo,
-    Ranked,
-    Ranking,
-    Recommendation,
-)
 from orbax_bench_core.analysis.best.observations import acts_on
 from orbax_bench_core.document import count, digits, num_bytes, percent, seconds
 from orbax_bench_core.records import OverlapFinder
@@ -56,7 +45,7 @@ _GOALS: Final = {
 }
 
 
-def best_line(best: Best) -> str:
+def best_line(best: model.Best) -> str:
     """Returns the answer for the first case in a sentence, and how many cases there are."""
     if not best.cases:
         return ""
@@ -65,7 +54,7 @@ def best_line(best: Best) -> str:
     return f"{said}; and {count(more, 'more case')}" if more else said
 
 
-def goal_words(goal: Goal) -> str:
+def goal_words(goal: model.Goal) -> str:
     """Returns what a goal is, for people."""
     if len(goal.weights) == 1:
         name = next(iter(goal.weights))
@@ -74,7 +63,7 @@ def goal_words(goal: Goal) -> str:
     return f"weighted geometric mean ({', '.join(parts)})"
 
 
-def value(goal: Goal, number: float) -> str:
+def value(goal: model.Goal, number: float) -> str:
     """Returns a value of a goal with its unit."""
     if goal.unit == "s":
         return seconds(number)
@@ -91,12 +80,12 @@ def setting(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def options(point: PointInfo) -> str:
+def options(point: model.PointInfo) -> str:
     """Returns what tells a point from the others of its case."""
     return ", ".join(option(name, setting) for name, setting in point.options.items())
 
 
-def acting_options(point: PointInfo, goal: Goal) -> str:
+def acting_options(point: model.PointInfo, goal: model.Goal) -> str:
     """Returns the same without the options that cannot change a goal."""
     acting = {name: value for name, value in point.options.items() if acts_on(name, goal)}
     return options(point.model_copy(update={"options": acting}))
@@ -109,12 +98,12 @@ def interval(ratio: float, low: float | None, high: float | None) -> str:
     return f"{ratio:.3f}x [{low:.3f}–{high:.3f}]"
 
 
-def tie(place: Ranked) -> str:
+def tie(place: model.Ranked) -> str:
     """Returns whether a point ties with the best, in a word."""
     return {True: "tied", False: "behind", None: "unknown"}[place.tied]
 
 
-def ties_sentence(ranking: Ranking) -> str:
+def ties_sentence(ranking: model.Ranking) -> str:
     """Returns how many points cannot be told from the one with the smallest median."""
     places = ranking.places
     if not places:
@@ -139,24 +128,24 @@ def ties_sentence(ranking: Ranking) -> str:
     return f"{said}; of {unknown} nobody knows" if unknown else said
 
 
-def _first(goal: Goal) -> str:
+def _first(goal: model.Goal) -> str:
     """Returns what the point with the smallest median is called while others may be better."""
     return "fastest seen" if goal.unit == "s" else "smallest seen"
 
 
-def ranked_by(ranking: Ranking) -> str:
+def ranked_by(ranking: model.Ranking) -> str:
     """Returns what points are ranked by, and how many cannot be told from the best."""
     return f"By {goal_words(ranking.goal)}: {ties_sentence(ranking)}"
 
 
-def effect(contrast: OptionContrast) -> str:
+def effect(contrast: model.OptionContrast) -> str:
     """Returns a main effect in a line."""
     (name,), (new,), (old,) = contrast.options, contrast.values, contrast.against
     said = interval(contrast.ratio, contrast.low, contrast.high)
     return f"{option(name, new)} takes {said} of {option(name, old)}"
 
 
-def interaction(contrast: OptionContrast) -> str:
+def interaction(contrast: model.OptionContrast) -> str:
     """Returns an interaction in a line."""
     (first, second), (one, other) = contrast.options, contrast.values
     said = interval(contrast.ratio, contrast.low, contrast.high)
@@ -166,7 +155,7 @@ def interaction(contrast: OptionContrast) -> str:
     )
 
 
-def risk_sentence(found: Confidence) -> str:
+def risk_sentence(found: model.Confidence) -> str:
     """Returns how surely the recommended point is near the best, and what is missing."""
     if found.risk is None:
         return (
@@ -187,9 +176,9 @@ def against_defaults(ratio: tuple[float, float, float]) -> str:
 
 
 def evidence(
-    ranking: Ranking,
+    ranking: model.Ranking,
     chosen: str,
-    confidence: Confidence,
+    confidence: model.Confidence,
     *,
     against: tuple[float, float, float] | None,
     has_default: bool,
@@ -220,7 +209,7 @@ def evidence(
     return tuple(said)
 
 
-def headline(case: Case, goal: Goal) -> str:
+def headline(case: model.Case, goal: model.Goal) -> str:
     """Returns the answer of a case in a line: the best settings, or the tie and what decides it."""
     found, places = case.recommendation, case.ranking.places
     if found is None:
@@ -232,12 +221,14 @@ def headline(case: Case, goal: Goal) -> str:
     return f"{said} ({shared})" if shared else said
 
 
-def is_decided(case: Case, goal: Goal) -> bool:
+def is_decided(case: model.Case, goal: model.Goal) -> bool:
     """Returns whether one setting alone is best of several."""
     return len(_candidates(case, goal)) == 1 < len(case.ranking.places)
 
 
-def _answer(case: Case, found: Recommendation, goal: Goal, places: Sequence[Ranked]) -> str:
+def _answer(
+    case: model.Case, found: model.Recommendation, goal: model.Goal, places: Sequence[model.Ranked]
+) -> str:
     """Returns the answer, of which the options that cannot change the goal are no part."""
     settings = {point.point_id: acting_options(point, goal) for point in case.points}
     candidates = _candidates(case, goal)
@@ -258,13 +249,13 @@ def _answer(case: Case, found: Recommendation, goal: Goal, places: Sequence[Rank
     return f"{said}; {_to_decide(found.confidence)}"
 
 
-def _candidates(case: Case, goal: Goal) -> set[str]:
+def _candidates(case: model.Case, goal: model.Goal) -> set[str]:
     """Returns the settings that may be best, or are."""
     may_be = set(case.ranking.ties)
     return {acting_options(point, goal) for point in case.points if point.point_id in may_be}
 
 
-def _to_decide(found: Confidence) -> str:
+def _to_decide(found: model.Confidence) -> str:
     """Returns what it would take to know that no other point is over 5 % better."""
     if found.risk is None:
         return "to decide takes two rounds or more (num_repeats) in order: interleaved"
@@ -280,7 +271,7 @@ def _share(risk: float) -> str:
     return "below 1 %" if risk < 0.01 else f"up to {percent(risk)}"
 
 
-def effect_lines(case: Case) -> list[str]:
+def effect_lines(case: model.Case) -> list[str]:
     """Returns main effects and pairs that matter, the largest first."""
     mains = sorted(case.effects.main, key=_size, reverse=True)
     lines = [effect(contrast) for contrast in mains[:_MOST_LINES]]
@@ -290,7 +281,7 @@ def effect_lines(case: Case) -> list[str]:
     ]
 
 
-def pairs_sentence(case: Case) -> str:
+def pairs_sentence(case: model.Case) -> str:
     """Returns how many pairs of options matter; empty without pairs."""
     pairs = {contrast.options for contrast in case.effects.interactions}
     if not pairs:
@@ -299,7 +290,7 @@ def pairs_sentence(case: Case) -> str:
     return f"{len(matter)} of {count(len(pairs), 'pair')} of options matter beside the main effects"
 
 
-def other_pairs(effects: Effects) -> str:
+def other_pairs(effects: model.Effects) -> str:
     """Returns how many pairs of options do not matter; empty where all do."""
     pairs = {contrast.options for contrast in effects.interactions}
     others = pairs - {each.options for each in effects.interactions if each.matters}
@@ -310,7 +301,7 @@ def other_pairs(effects: Effects) -> str:
     return f"{more} of options {verb} no interaction that matters"
 
 
-def difference_lines(found: Recommendation) -> list[str]:
+def difference_lines(found: model.Recommendation) -> list[str]:
     """Returns how a recommendation differs from what Orbax does by default."""
     by = {True: "as the suite has it", False: "the benchmark's own default"}
     return [
@@ -320,7 +311,7 @@ def difference_lines(found: Recommendation) -> list[str]:
     ]
 
 
-def _size(contrast: OptionContrast) -> float:
+def _size(contrast: model.OptionContrast) -> float:
     return max(contrast.ratio, 1 / contrast.ratio) if contrast.ratio > 0 else 0.0
 
 

@@ -6,19 +6,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from orbax_bench_core import sweep
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.document import wait
 from orbax_bench_core.provenance import host_provenance, storage_provenance
-from orbax_bench_core.sweep import (
-    Pair,
-    PairDesign,
-    ProcessNoise,
-    ProcessNoiseOf,
-    SweepEntry,
-    baseline_point,
-    design_of,
-)
 
 _BLOCK_OF_LIVES_S: Final = (10.0, 30.0)
 """Seconds of a block of four new worker processes, with arrays of some MiB, on two cores and more:
@@ -39,7 +31,7 @@ class Expectation:
 
 
 def expected(
-    point: SweepEntry,
+    point: sweep.SweepEntry,
     gate: GateConfig,
     passport: Passport,
     *,
@@ -49,9 +41,9 @@ def expected(
     """Returns what a comparison of a point will probably take if nothing has changed."""
     from orbax_bench_core.gate import plan_operations, spread_over_processes
 
-    design = PairDesign()
-    if isinstance(point, Pair):
-        design = design_of(point, gate, passport=process_noise(point, gate, passport))
+    design = sweep.PairDesign()
+    if isinstance(point, sweep.Pair):
+        design = sweep.design_of(point, gate, passport=process_noise(point, gate, passport))
     entries = {
         operation: entry
         for operation in gate.primary
@@ -82,25 +74,29 @@ def expected(
     )
 
 
-def process_noise(point: SweepEntry, gate: GateConfig, passport: Passport) -> ProcessNoise:
+def process_noise(
+    point: sweep.SweepEntry, gate: GateConfig, passport: Passport
+) -> sweep.ProcessNoise:
     """Returns what is known of processes: the worst of the primary operations of a point."""
     entries = [passport.entry(point, operation) for operation in gate.primary]
     found = [entry for entry in entries if entry is not None]
     offsets = [entry.tau.high for entry in found if entry.tau is not None]
     ratios = [entry.interaction for entry in found if entry.interaction is not None]
-    return ProcessNoise(
+    return sweep.ProcessNoise(
         # Where one operation is not known, nothing can be said of all.
         offset_high=max(offsets) if offsets and len(offsets) == len(found) else None,
         interaction_low=max((ratio.low for ratio in ratios), default=None),
     )
 
 
-def processes_of(passport: Passport) -> ProcessNoiseOf:
+def processes_of(passport: Passport) -> sweep.ProcessNoiseOf:
     """Returns what a passport knows of the processes of any pair, on any storage."""
     return lambda pair, gate: process_noise(pair, gate, passport)
 
 
-def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str) -> str:
+def forecast(
+    points: Sequence[sweep.SweepEntry], gate: GateConfig, passport: Passport, root: str
+) -> str:
     """Returns what a comparison of points on this machine will probably take, one line for people.
 
     Points that name no storage have their data in the run directory, `root`.
@@ -122,7 +118,7 @@ def forecast(points: Sequence[SweepEntry], gate: GateConfig, passport: Passport,
 
 
 def expected_minutes(
-    points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str
+    points: Sequence[sweep.SweepEntry], gate: GateConfig, passport: Passport, root: str
 ) -> float | None:
     """Returns the minutes that a comparison will probably take; None where nothing is known.
 
@@ -133,7 +129,7 @@ def expected_minutes(
 
 
 def _expectations(
-    points: Sequence[SweepEntry], gate: GateConfig, passport: Passport, root: str
+    points: Sequence[sweep.SweepEntry], gate: GateConfig, passport: Passport, root: str
 ) -> list[Expectation]:
     """Returns the forecasts of the points that a passport knows."""
     cpu = host_provenance()["host"]["cpu"]
@@ -144,17 +140,19 @@ def _expectations(
     return [expectation for expectation in each if expectation is not None]
 
 
-def _storage(points: Sequence[SweepEntry], root: str) -> list[str]:
-    return [storage_provenance(baseline_point(point).storage or root)["type"] for point in points]
+def _storage(points: Sequence[sweep.SweepEntry], root: str) -> list[str]:
+    return [
+        storage_provenance(sweep.baseline_point(point).storage or root)["type"] for point in points
+    ]
 
 
-def _minutes(known: Sequence[Expectation], points: Sequence[SweepEntry]) -> float:
+def _minutes(known: Sequence[Expectation], points: Sequence[sweep.SweepEntry]) -> float:
     # Points that the passport does not know will take about as long as those that it does.
     return sum(expectation.minutes for expectation in known) * len(points) / len(known)
 
 
 def usual_minutes(
-    points: Sequence[Pair], gate: GateConfig, designs: Mapping[str, PairDesign]
+    points: Sequence[sweep.Pair], gate: GateConfig, designs: Mapping[str, sweep.PairDesign]
 ) -> tuple[float, float] | None:
     """Returns the fewest and the most minutes of a comparison where no passport knows its points.
 
@@ -162,7 +160,7 @@ def usual_minutes(
     The first number is a verdict at the first look on a fast host, the second the last look on a
     slow one, of small checkpoints. None where a pair has no such lives: its operations decide.
     """
-    found = [designs.get(point.id, PairDesign()) for point in points]
+    found = [designs.get(point.id, sweep.PairDesign()) for point in points]
     if not found or not all(design.lives for design in found):
         return None
     fast, slow = _BLOCK_OF_LIVES_S

@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Final
 
+from orbax_bench_core import records
 from orbax_bench_core.analysis.summary.effects import strongest_effects
 from orbax_bench_core.analysis.summary.hosts import HostFinder, stragglers_of
 from orbax_bench_core.analysis.summary.model import (
@@ -38,14 +39,6 @@ from orbax_bench_core.measure import (
     STEPS,
     TIME,
     TOLERATED_SHARE,
-)
-from orbax_bench_core.records import (
-    ErrorInfo,
-    OverlapFinder,
-    Repeat,
-    Series,
-    store_flags,
-    weakest,
 )
 from orbax_bench_core.sweep import BLOCK_SIZE
 
@@ -111,13 +104,13 @@ NOTHING_MEASURED: Final = (
 )
 
 
-def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> RunSummary:
+def summarize(repeats: Iterable[records.Repeat], table: SummaryTable | None = None) -> RunSummary:
     """Aggregates the repeats of a run that count."""
     metrics: list[MetricSummary] = []
     operations: list[OperationSummary] = []
     points: list[PointStatus] = []
     hosts = HostFinder()
-    overlaps = OverlapFinder()
+    overlaps = records.OverlapFinder()
     for series, found in itertools.groupby(repeats, key=lambda repeat: repeat.series):
         every = list(found)
         for repeat in every:
@@ -142,7 +135,7 @@ def summarize(repeats: Iterable[Repeat], table: SummaryTable | None = None) -> R
 class _Point:
     """Values of the measured repeats of one series."""
 
-    def __init__(self, series: Series, repeats: Sequence[Repeat]) -> None:
+    def __init__(self, series: records.Series, repeats: Sequence[records.Repeat]) -> None:
         self._series = series
         self._repeats = repeats
         self._counted = [repeat for repeat in repeats if repeat.counts]
@@ -155,7 +148,7 @@ class _Point:
         for repeat in self._counted:
             self._add(repeat)
 
-    def _add(self, repeat: Repeat) -> None:
+    def _add(self, repeat: records.Repeat) -> None:
         hosts = list(repeat.records.values())
         for record in hosts:
             for sample in record.samples:
@@ -182,7 +175,7 @@ class _Point:
     def operations(self) -> list[OperationSummary]:
         """Returns every operation, by its slowest hosts."""
         stragglers = stragglers_of(list(repeat.records.values()) for repeat in self._counted)
-        store, conditions = store_flags(self._counted), self._series.point.conditions
+        store, conditions = records.store_flags(self._counted), self._series.point.conditions
         return [
             OperationSummary(
                 time=self._summary((operation, TIME), seconds),
@@ -203,7 +196,7 @@ class _Point:
         loads = [operation for operation, metric in self._values if metric == RESIDENT]
         measured = any(metric != RESIDENT for _, metric in self._values)
         flag = uncontrolled_flag(point.conditions, loads) if measured else NOTHING_MEASURED
-        failures: dict[str, list[tuple[int, ErrorInfo]]] = {}
+        failures: dict[str, list[tuple[int, records.ErrorInfo]]] = {}
         for repeat in self._repeats:
             if repeat.status == "failed" and repeat.error is not None:
                 failures.setdefault(repeat.error.said, []).append((repeat.index, repeat.error))
@@ -214,7 +207,7 @@ class _Point:
             point_id=self._series.id,
             point=self._series.name,
             reason=next(filter(None, reasons), ""),
-            verified=weakest({repeat.verified for repeat in self._counted}),
+            verified=records.weakest({repeat.verified for repeat in self._counted}),
             effects=strongest_effects(
                 effect
                 for repeat in self._repeats

@@ -8,19 +8,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core import records
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, StorageTrouble
 from orbax_bench_core.config import ARMS, Arm, GateConfig
 from orbax_bench_core.errors import did_you_mean
 from orbax_bench_core.gate import Decision, Doubt, decide
-from orbax_bench_core.records import (
-    VERIFIED_WORDS,
-    Repeat,
-    StoreFlags,
-    Trouble,
-    Verified,
-    store_flags,
-    weakest,
-)
 from orbax_bench_core.sweep import BLOCK_SIZE
 
 if TYPE_CHECKING:
@@ -42,7 +34,7 @@ _REFUSED: Final = re.compile(
 _NAMES_FIRST: Final = "See to the names under `gate.primary` first."
 
 _Arrays = tuple["np.ndarray", "np.ndarray"]
-_NO_FLAGS: Final = StoreFlags(flagged=0, repeats=0, counts={})
+_NO_FLAGS: Final = records.StoreFlags(flagged=0, repeats=0, counts={})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,15 +92,19 @@ def never_measured(gate: GateConfig, measured: Iterable[str]) -> str:
     )
 
 
-def verified_of(arms: Mapping[Arm, Sequence[Repeat]]) -> dict[Arm, Verified]:
+def verified_of(arms: Mapping[Arm, Sequence[records.Repeat]]) -> dict[Arm, records.Verified]:
     """Returns what the restored values of each arm were compared with, by repeats that passed."""
-    return {arm: weakest(each.verified for each in found) for arm, found in arms.items() if found}
+    return {
+        arm: records.weakest(each.verified for each in found)
+        for arm, found in arms.items()
+        if found
+    }
 
 
 def storage_doubts(
     troubles: Iterable[StorageTrouble],
     operations: Iterable[OperationVerdict],
-    repeats: Iterable[Repeat],
+    repeats: Iterable[records.Repeat],
     reason: str = "",
 ) -> dict[Doubt, str]:
     """Returns the doubts that an object store's trouble raises, with a reason unless there is one.
@@ -142,12 +138,12 @@ def evidence_remarks(point: PointVerdict) -> list[str]:
     return [*_verification(point.verified), *map(_storage, point.storage)]
 
 
-def _verification(verified: Mapping[Arm, Verified]) -> list[str]:
+def _verification(verified: Mapping[Arm, records.Verified]) -> list[str]:
     if len(set(verified.values())) > 1:
-        each = (f"the {arm} is {VERIFIED_WORDS[found]}" for arm, found in verified.items())
+        each = (f"the {arm} is {records.VERIFIED_WORDS[found]}" for arm, found in verified.items())
         return ["; ".join(each)]
-    same: Verified = next(iter(verified.values()), "saved")
-    return [] if same in ("saved", "reference") else [f"both arms: {VERIFIED_WORDS[same]}"]
+    same: records.Verified = next(iter(verified.values()), "saved")
+    return [] if same in ("saved", "reference") else [f"both arms: {records.VERIFIED_WORDS[same]}"]
 
 
 def _storage(trouble: StorageTrouble) -> str:
@@ -164,7 +160,7 @@ def _storage(trouble: StorageTrouble) -> str:
     return f"{said}; the {trouble.more} is throttled more (p = {trouble.p_value:.2g})"
 
 
-def _counts(counts: Mapping[Trouble, int]) -> str:
+def _counts(counts: Mapping[records.Trouble, int]) -> str:
     return f" ({', '.join(f'{kind}: {n}' for kind, n in counts.items())})" if counts else ""
 
 
@@ -177,10 +173,10 @@ def _reason(trouble: StorageTrouble) -> str:
 
 
 def storage_troubles(
-    arms: Mapping[Arm, Sequence[Repeat]], per_life: int = 1
+    arms: Mapping[Arm, Sequence[records.Repeat]], per_life: int = 1
 ) -> Iterator[StorageTrouble]:
     """Yields the operations with which an object store had trouble, of repeats that passed."""
-    flags = {arm: store_flags(repeats) for arm, repeats in arms.items()}
+    flags = {arm: records.store_flags(repeats) for arm, repeats in arms.items()}
     for operation in dict.fromkeys(name for found in flags.values() for name in found):
         found = {arm: flags[arm].get(operation, _NO_FLAGS) for arm in arms}
         if any(counts.flagged for counts in found.values()):
@@ -196,7 +192,7 @@ def storage_troubles(
 
 
 def _throttled_more(
-    arms: Mapping[Arm, Sequence[Repeat]], operation: str, per_life: int
+    arms: Mapping[Arm, Sequence[records.Repeat]], operation: str, per_life: int
 ) -> tuple[Arm | None, float | None]:
     """Returns which arm is flagged more often, if chance does not explain it, and the p-value."""
     from orbax_bench_core.gate import Excess
@@ -215,7 +211,7 @@ def _throttled_more(
     return (arm if chances[arm] <= _LEVEL else None), chances[arm]
 
 
-def _by_block(repeats: Sequence[Repeat], operation: str, per_life: int) -> _Arrays | None:
+def _by_block(repeats: Sequence[records.Repeat], operation: str, per_life: int) -> _Arrays | None:
     """Returns which operations were flagged, and which slots are the candidate's.
 
     Shapes are (blocks, slots, operations of a slot) and (blocks, slots). Blocks of which a repeat
@@ -223,7 +219,7 @@ def _by_block(repeats: Sequence[Repeat], operation: str, per_life: int) -> _Arra
     """
     import numpy as np
 
-    blocks: defaultdict[int, list[Repeat]] = defaultdict(list)
+    blocks: defaultdict[int, list[records.Repeat]] = defaultdict(list)
     for repeat in sorted(repeats, key=lambda each: each.index):
         if repeat.block is not None:
             blocks[repeat.block].append(repeat)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from etils import epath
 
+from orbax_bench_core import lineage
 from orbax_bench_core.analysis.summary import RunSummary, summarize
 from orbax_bench_core.analysis.verdicts import compare_stored, headline, read_verdicts
 from orbax_bench_core.config import SuiteSource, parse_suite
@@ -17,20 +18,6 @@ from orbax_bench_core.document import Document, Element, Facts, Heading, Items, 
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Exit, exit_code
 from orbax_bench_core.files import checked_path, names_in, read_json, write_atomically
-from orbax_bench_core.lineage import (
-    ENDING,
-    METRICS,
-    SAMPLES,
-    TENSORBOARD,
-    artifact_metadata,
-    bounded_metrics,
-    file_digest,
-    lost_batches,
-    made_from_these_records,
-    note_ending,
-    output_metadata,
-    point_digests,
-)
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.conclusions import publish_verdicts, unfinished
 from orbax_bench_core.steps.notifiers import Notifiers
@@ -68,14 +55,16 @@ def aggregate(output_directory: str) -> Outputs[list[str]]:
     """
     run = RunDirectory(output_directory)
     found = publish(run)
-    files = {"samples": SAMPLES, "summary": "report.md", "report": "report.html"}
+    files = {"samples": lineage.SAMPLES, "summary": "report.md", "report": "report.html"}
     named = {kind: StepOutput.of_run(run, name, kind) for kind, name in files.items()}
-    medians = read_json(run.root / METRICS)
+    medians = read_json(run.root / lineage.METRICS)
     named["metrics"] = StepOutput(
-        metadata=bounded_metrics(medians.items()), place=str(run.root / METRICS), copied=True
+        metadata=lineage.bounded_metrics(medians.items()),
+        place=str(run.root / lineage.METRICS),
+        copied=True,
     )
-    of_events = output_metadata(run, TENSORBOARD, "tensorboard")
-    named["tensorboard"] = StepOutput(metadata=of_events, place=str(run.root / TENSORBOARD))
+    of_events = lineage.output_metadata(run, lineage.TENSORBOARD, "tensorboard")
+    named["tensorboard"] = StepOutput(metadata=of_events, place=str(run.root / lineage.TENSORBOARD))
     return Outputs(value=lacking_of(Run(run), found), named=named)
 
 
@@ -92,8 +81,8 @@ def lacking_of(run: Run, summary: RunSummary) -> list[str]:
 
 def _lacking(run: Run, summary: RunSummary) -> Iterator[str]:
     entries = run.info.expansion.points
-    points = point_digests(run.directory.root, [entry.id for entry in entries])
-    for name, ids in lost_batches(run.directory, points).items():
+    points = lineage.point_digests(run.directory.root, [entry.id for entry in entries])
+    for name, ids in lineage.lost_batches(run.directory, points).items():
         yield f"the step of {name} left nothing, and {len(ids)} of its points have no record"
     for entry in unfinished(run):
         yield f"{entry.name} {entry.id}: incomplete"
@@ -181,11 +170,11 @@ def finish(
     ]
     document = Document(title=f"{state}: how the run ended", elements=tuple(elements))
     refused = any(not _is_of(RunDirectory(place), engine_run) for place in places)
-    pages = _PAGES_OF_REFUSED if refused else {"ending": ENDING, "report": "report.html"}
+    pages = _PAGES_OF_REFUSED if refused else {"ending": lineage.ENDING, "report": "report.html"}
     root = epath.Path(folder)
     write_atomically(root / pages["ending"], to_markdown(document).encode())
     if not refused and RunDirectory(folder).exists():
-        note_ending(RunDirectory(folder))
+        lineage.note_ending(RunDirectory(folder))
     else:
         write_atomically(root / pages["report"], to_html(document).encode())
     print(f"{SAID}{state}: {'; '.join(line for _, lines in endings for line in lines)}", flush=True)
@@ -193,7 +182,9 @@ def finish(
 
 
 def _output(path: epath.Path, kind: str) -> StepOutput:
-    metadata = artifact_metadata(kind, digest=file_digest(str(path)), path=str(path))
+    metadata = lineage.artifact_metadata(
+        kind, digest=lineage.file_digest(str(path)), path=str(path)
+    )
     return StepOutput(metadata=metadata, place=str(path), copied=True)
 
 
@@ -211,7 +202,7 @@ def _ending(
             f"is {shown(engine_run)}; give each run a folder of its own"
         )
         return notifiers.failed(_never_begun(suite)[0], directory, why), (why,)
-    read, current = Run(run), made_from_these_records(run, *_PAGES)
+    read, current = Run(run), lineage.made_from_these_records(run, *_PAGES)
     summary = summarize(read.repeats()) if current else publish(run)
     said = " " in status  # a sentence, as of who has seen a command end
     lacking = [*([status] if said and failed else []), *lacking_of(read, summary)]
@@ -221,7 +212,7 @@ def _ending(
         lines = tuple(lacking) or ("every point is complete",)
         ended = Exit.FAILED if lacking else Exit.OK
         return notifiers.ended(read.info.suite_name, ended, directory, lines), lines
-    if read.info.paired and not made_from_these_records(run, RunFile.VERDICTS):
+    if read.info.paired and not lineage.made_from_these_records(run, RunFile.VERDICTS):
         publish_verdicts(run, compare_stored(directory, directory))
     found = read_verdicts(read)
     outcomes = comparison_outcomes(found, directory)
