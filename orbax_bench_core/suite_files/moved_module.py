@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import dataclasses
-import inspect
+import difflib
 import io
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from orbax_bench_core import authoring, measure
 from orbax_bench_core.errors import Problem, UserError
-from orbax_bench_core.suite_files.edits import FRAMEWORK, MOVED, Edit, Migration, edited
 from orbax_bench_core.sweep import BUILTINS, benchmark_of, is_builtin, names_of
+
+FRAMEWORK: Final = "orbax.checkpoint._src.testing.benchmarks"
+
+MOVED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        f"{FRAMEWORK}.core.core": "orbax_bench_core.authoring",
+        f"{FRAMEWORK}.core.metric": "orbax_bench_core.measure",
+    }
+)
+"""Modules of the framework, and those that take their places."""
 
 _NAMES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -55,28 +63,59 @@ _OF_BASE: Final = frozenset(
 )
 """Attributes that the framework's base class gives its subclasses, and ours does not."""
 
-_CLASSES: Final[Mapping[str, type]] = MappingProxyType(
-    {
-        "Metrics": measure.Metrics,
-        "TestContext": authoring.TestContext,
-        "TestResult": authoring.TestResult,
-    }
-)
-"""Classes of which a module uses objects."""
-_MEMBERS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {
-        "Metrics": frozenset(dir(measure.Metrics())),
-        **{
-            cls.__name__: frozenset([*dir(cls), *(field.name for field in dataclasses.fields(cls))])
-            for cls in (authoring.TestContext, authoring.TestResult)
-        },
-    }
-)
-_GONE: Final = frozenset({"time", "report"})
-"""Methods that `Metrics` of the framework has or had, and ours has not."""
 _MEASURED: Final = 'a block is measured by `metrics.measure("save")`, a value kept by `record`'
+_FAILED: Final = "a result that is returned is a success here: failures are raised"
+_GONE: Final = {
+    "_add_results": f"`Metrics` has no `_add_results` here: {_MEASURED}",
+    "report": f"`Metrics` has no `report` here: {_MEASURED}",
+    "time": f"`Metrics` has no `time` here: {_MEASURED}",
+    "error": f"`TestResult` has no `error` here: {_FAILED}",
+    "is_successful": f"`TestResult` has no `is_successful` here: {_FAILED}",
+}
+"""Attributes that objects of the framework have or had, and ours have not."""
 
 _INSTEAD: Final = {"Benchmark": "a worker runs each sweep point"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """New text in place of that from `start` up to `end`, in characters."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Migration:
+    """Outcome of a migration of a file; nothing is written yet.
+
+    What is left to be done by hand comes with lines; notes are on what stays as it is, and works.
+    """
+
+    file: str
+    before: str
+    after: str
+    left: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff; empty where there is none."""
+        lines = difflib.unified_diff(
+            self.before.splitlines(keepends=True),
+            self.after.splitlines(keepends=True),
+            self.file,
+            self.file,
+        )
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """Returns a text with edits, none of which overlap."""
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
 
 
 def migrate_module(text: str, file: str) -> Migration:
@@ -108,21 +147,17 @@ class _Module:
         """Modules of ours by the name that they have in the file, dotted where it has no alias."""
         self._objects: dict[str, str] = {}
         """Names of ours by the name that they have in the file."""
-        self._functions: dict[str, list[ast.FunctionDef]] = {}
+        self._functions: set[str] = set()
         self._set_here: set[str] = set()
         """Attributes that the module itself sets on some object."""
-        self._reused: set[str] = set()
-        """Expressions that hold something else elsewhere in the module."""
         self._imported: set[str] = set()
         """Names of modules that the module imports."""
-        self._held: dict[str, set[str]] = {name: set() for name in _CLASSES}
-        """Expressions, and `.attribute` and `function()` of any owner, that are such an object."""
 
     def look(self) -> None:
         """Finds all edits, and what is left."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.FunctionDef):
-                self._functions.setdefault(node.name, []).append(node)
+                self._functions.add(node.name)
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 self._set_here.add(node.attr)
             if isinstance(node, ast.Import):
@@ -131,16 +166,6 @@ class _Module:
                 self._import_from(node)
             elif isinstance(node, ast.Import):
                 self._import(node)
-        known = -1
-        while known != (known := sum(map(len, self._held.values()))):
-            for node in ast.walk(self._tree):
-                self._bind(node)
-        self._reused = {
-            ast.unparse(target)
-            for node in ast.walk(self._tree)
-            if isinstance(node, ast.Assign) and self._class_of(node.value) is None
-            for target in node.targets
-        }
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Attribute):
                 self._attribute(node)
@@ -226,104 +251,19 @@ class _Module:
             target = self._modules[owner]
             if node.attr not in _NAMES[target]:
                 self._missing(node.attr, target, node)
-        held = None if owner in self._reused else self._class_of(node.value)
-        if held is None and node.attr in _GONE and self._looks_like_metrics(node.value):
-            held = "Metrics"
         if (
-            held is not None
+            node.attr in _GONE
             and isinstance(node.ctx, ast.Load)
-            and node.attr not in {*_MEMBERS[held], *self._set_here, "is_successful"}
+            and not {owner, owner.partition(".")[0]} & self._imported
+            and node.attr not in self._set_here
+            and (self._objects or self._modules)
         ):
-            instead = f": {_MEASURED}" if held == "Metrics" else ""
-            self._say(f"`{held}` has no `{node.attr}` here{instead}", node)
+            self._say(_GONE[node.attr], node)
         if node.attr == "benchmarks" and owner.endswith("_src.testing"):
             self._reached(node)
         dotted = ast.unparse(node)
         if dotted in self._modules and "." in dotted:
             self._replace(node, self._modules[dotted])
-
-    def _bind(self, node: ast.AST) -> None:
-        """Notes what holds an object of ours after a statement, a parameter or a call."""
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                self._hold(target, self._class_of(node.value))
-        elif isinstance(node, ast.AnnAssign):
-            made = None if node.value is None else self._class_of(node.value)
-            self._hold(node.target, self._annotated(node.annotation) or made)
-        elif isinstance(node, ast.NamedExpr):
-            self._hold(node.target, self._class_of(node.value))
-        elif isinstance(node, ast.arg) and (held := self._annotated(node.annotation)):
-            self._held[held].add(node.arg)
-        elif isinstance(node, ast.ClassDef):
-            for item in node.body:
-                if isinstance(item, ast.AnnAssign) and (held := self._annotated(item.annotation)):
-                    self._held[held].add(f".{ast.unparse(item.target)}")
-        elif isinstance(node, ast.FunctionDef):
-            returned = (each.value for each in ast.walk(node) if isinstance(each, ast.Return))
-            found = {self._class_of(value) for value in returned if value is not None}
-            for returns in filter(None, {self._annotated(node.returns), *found}):
-                self._held[returns].add(f"{node.name}()")
-            if node.name == "test_fn" and len(node.args.args) == 2:
-                self._held["TestContext"].add(node.args.args[1].arg)
-        elif isinstance(node, ast.Call):
-            self._bind_arguments(node)
-
-    def _bind_arguments(self, call: ast.Call) -> None:
-        """Notes which parameters of a function of this module are given an object of ours."""
-        name = ast.unparse(call.func).rpartition(".")[2]
-        for function in self._functions.get(name, ()):
-            names = [each.arg for each in function.args.args]
-            if isinstance(call.func, ast.Attribute) and names[:1] == ["self"]:
-                names = names[1:]
-            for parameter, value in zip(names, call.args, strict=False):
-                if held := self._class_of(value):
-                    self._held[held].add(parameter)
-            for keyword in call.keywords:
-                if keyword.arg in names and (held := self._class_of(keyword.value)):
-                    self._held[held].add(keyword.arg)
-
-    def _hold(self, target: ast.expr, held: str | None) -> None:
-        if held is None:
-            return
-        self._held[held].add(ast.unparse(target))
-        if isinstance(target, ast.Attribute):
-            self._held[held].add(f".{target.attr}")
-
-    def _class_of(self, node: ast.expr) -> str | None:
-        """Returns the class of ours of which an expression is an object, as far as is known."""
-        text = ast.unparse(node)
-        forms = {text}
-        if isinstance(node, ast.Attribute):
-            forms.add(f".{node.attr}")
-        elif isinstance(node, ast.Call):
-            forms.add(f"{ast.unparse(node.func).rpartition('.')[2]}()")
-        for name, held in self._held.items():
-            if forms & held or (isinstance(node, ast.Call) and self._is(node.func, name)):
-                return name
-        return None
-
-    def _annotated(self, annotation: ast.expr | None) -> str | None:
-        """Returns the class of ours that an annotation names, also in quotes or a union."""
-        for node in ast.walk(annotation) if annotation is not None else ():
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                with contextlib.suppress(SyntaxError):
-                    quoted = ast.parse(node.value, mode="eval").body
-                    if found := self._annotated(quoted):
-                        return found
-            for name in _CLASSES:
-                if isinstance(node, ast.expr) and self._is(node, name):
-                    return name
-        return None
-
-    def _looks_like_metrics(self, node: ast.expr) -> bool:
-        """Returns whether an object of unknown class is called metrics, in a module of a benchmark.
-
-        It may be a parameter, or come from another module.
-        """
-        if not (self._objects or self._modules):
-            return False
-        name = ast.unparse(node)
-        return name not in self._imported and "metrics" in name.rpartition(".")[2].lower()
 
     def _call(self, node: ast.Call) -> None:
         if self._is(node.func, "TestResult"):
@@ -334,28 +274,10 @@ class _Module:
                 if keyword.arg in _RESULT_KEYS:
                     advice = _RESULT_KEYS[keyword.arg]
                     self._say(f"TestResult takes no `{keyword.arg}` here: {advice}", keyword.value)
-        elif isinstance(node.func, ast.Attribute) and node.func.attr == "is_successful":
-            self._say("a result that is returned is a success here: failures are raised", node)
-        elif isinstance(node.func, ast.Attribute):
-            held = self._class_of(node.func.value)
-            if held is not None:
-                self._keywords(node, getattr(_CLASSES[held], node.func.attr, None))
-        for name in ("Metrics", "TestContext"):
-            if self._is(node.func, name):
-                self._keywords(node, _CLASSES[name])
-
-    def _keywords(self, call: ast.Call, called: Callable[..., object] | None) -> None:
-        """Says which keywords of a call what is called here has not."""
-        if called is None or not callable(called):
-            return
-        known = [name for name in inspect.signature(called).parameters if name != "self"]
-        for keyword in call.keywords:
-            if keyword.arg is not None and keyword.arg not in known:
-                name = ast.unparse(call.func)
-                allowed = ", ".join(known)
-                self._say(
-                    f"`{name}` takes no `{keyword.arg}` here: it takes {allowed}", keyword.value
-                )
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "measure":
+            for keyword in node.keywords:
+                if keyword.arg == "operation_name":
+                    self._say("`measure` calls its first argument `name` here", keyword.value)
 
     def _class(self, node: ast.ClassDef) -> None:
         if not any(self._is(base, "BenchmarksGenerator") for base in node.bases):
@@ -367,7 +289,7 @@ class _Module:
             if (
                 isinstance(each, ast.Attribute)
                 and ast.unparse(each.value) == "self"
-                and each.attr in _OF_BASE - self._set_here - self._functions.keys()
+                and each.attr in _OF_BASE - self._set_here - self._functions
             ):
                 self._say(f"a benchmark has no `{each.attr}` here: take it from the context", each)
 

@@ -10,8 +10,13 @@ import yaml
 
 from orbax_bench_core.config import KeyPath, SuiteSource
 from orbax_bench_core.errors import Problem, UserError
-from orbax_bench_core.suite_files.edits import FRAMEWORK, Edit, Migration, edited
-from orbax_bench_core.suite_files.moved_module import migrate_module
+from orbax_bench_core.suite_files.moved_module import (
+    FRAMEWORK,
+    Edit,
+    Migration,
+    edited,
+    migrate_module,
+)
 from orbax_bench_core.sweep import benchmark_of, is_builtin
 
 
