@@ -1,7 +1,5 @@
 """Exit codes: one table for every command."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from collections.abc import Iterable

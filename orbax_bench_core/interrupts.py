@@ -1,7 +1,5 @@
 """Interrupts: signals that end a command in an orderly way, and that no code on their way loses."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

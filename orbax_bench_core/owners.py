@@ -5,8 +5,6 @@ then fails to stat any file of that user (https://github.com/google/etils/issues
 every command and every load of Orbax.
 """
 
-from __future__ import annotations
-
 import contextlib
 import grp
 import os

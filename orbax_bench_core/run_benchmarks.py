@@ -3,8 +3,6 @@
 python -m orbax_bench_core.run_benchmarks --config_file=sweep.yaml --output_directory=/tmp/bench/
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 import sys

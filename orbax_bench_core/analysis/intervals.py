@@ -1,7 +1,5 @@
 """Intervals of medians, ratios and means, as all answers give them."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

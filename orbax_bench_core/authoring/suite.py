@@ -1,7 +1,5 @@
 """Suite of benchmark objects in Python, as scripts for Orbax's own framework make it."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

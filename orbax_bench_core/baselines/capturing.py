@@ -1,7 +1,5 @@
 """Capture and promotion: a run becomes a capture, and a capture the baseline of its points."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names of captures: ids, labels, commits, tags, branches, and the nearest ancestor of HEAD."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Documents of a registry of baselines: captures, one capture, and what is promoted."""
 
-from __future__ import annotations
-
 import collections
 import statistics
 import string

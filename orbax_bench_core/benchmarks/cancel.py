@@ -1,7 +1,5 @@
 """Cancellation of a save, of Orbax's v0 `CheckpointManager` and its v1 `Checkpointer`."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

@@ -1,7 +1,5 @@
 """Steps saved, kept and deleted by Orbax's v0 `CheckpointManager`."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from orbax_bench_core.authoring import (

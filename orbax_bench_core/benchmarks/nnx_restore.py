@@ -1,7 +1,5 @@
 """Save of a Flax NNX model on one number of devices, and restore onto another."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

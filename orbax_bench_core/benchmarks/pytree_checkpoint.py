@@ -1,7 +1,5 @@
 """Orbax's v0 `PyTreeCheckpointHandler`: for all replicas, or one that broadcasts."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from typing import Any

@@ -1,7 +1,5 @@
 """Arguments that several sub-commands share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """Arms of a comparison, as flags of the command line."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence

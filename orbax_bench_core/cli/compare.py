@@ -1,7 +1,5 @@
 """`orbax-bench compare`: verdicts on runs and baselines that are on storage."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`orbax-bench inspect`: a checkpoint by its metadata, damaged or not."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

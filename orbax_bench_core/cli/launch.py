@@ -1,7 +1,5 @@
 """`launch`: the same command started on every host of a cluster."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from typing import Annotated, Final, Literal

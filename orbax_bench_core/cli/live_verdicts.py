@@ -1,7 +1,5 @@
 """Progress of a comparison: the operation under way, and a line for each look at a point."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from types import TracebackType

@@ -1,7 +1,5 @@
 """Entry point of the `orbax-bench` command: its sub-commands, and those of other packages."""
 
-from __future__ import annotations
-
 import gc
 import importlib.util
 import logging

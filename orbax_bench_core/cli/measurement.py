@@ -1,7 +1,5 @@
 """Measurement on a terminal: its progress, what stops it, what it found, and its exit code."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable

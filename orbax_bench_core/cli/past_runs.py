@@ -1,7 +1,5 @@
 """Commands that read past runs: `best`, `history`, `report` and `site`."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

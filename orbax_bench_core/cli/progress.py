@@ -1,7 +1,5 @@
 """Progress of a measurement: a bar with the time left on a terminal, lines in a log."""
 
-from __future__ import annotations
-
 from types import TracebackType
 from typing import Final, Self
 

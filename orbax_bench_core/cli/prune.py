@@ -1,7 +1,5 @@
 """`orbax-bench prune`: remove old runs, captures and states of suites that nobody uses."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Annotated, Final

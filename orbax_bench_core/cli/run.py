@@ -1,7 +1,5 @@
 """`orbax-bench run`: run a suite on this machine, or on all hosts of a cluster."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

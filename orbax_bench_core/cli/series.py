@@ -1,7 +1,5 @@
 """Comparisons one after the other: the search for a release, and runs of a suite against itself."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

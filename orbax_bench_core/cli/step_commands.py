@@ -4,8 +4,6 @@ A command is made from the signature and the docstring of its step in
 `orbax_bench_core.steps.pipeline`; here stands what is different on a command line.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

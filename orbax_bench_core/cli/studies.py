@@ -1,7 +1,5 @@
 """Commands that study one thing: `async-study`, `recovery` and `soak`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """Commands on suites and benchmarks: `expand`, `list` and `migrate`."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

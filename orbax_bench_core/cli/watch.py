@@ -1,7 +1,5 @@
 """`orbax-bench watch`: which suites have not reported, for a machine that measures nothing."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from typing import Annotated, Final

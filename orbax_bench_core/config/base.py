@@ -1,7 +1,5 @@
 """Base of a suite file's blocks: their model, their errors, and the messages of these."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterable, Mapping

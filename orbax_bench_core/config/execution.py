@@ -1,7 +1,5 @@
 """The `execution` and `environments` blocks: order, retries, conditions and library versions."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

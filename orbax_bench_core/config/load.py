@@ -1,7 +1,5 @@
 """Loading of a suite file: a checked `Suite`, every mistake named by file, line and key."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

@@ -1,7 +1,5 @@
 """The `mesh_config` block, and whether a mesh can hold the shardings of a spec."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator

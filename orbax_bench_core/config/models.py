@@ -4,8 +4,6 @@ A preset becomes an ordinary spec, so that whatever reads specs (sharding checks
 the generator) needs to know nothing of models.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -5,8 +5,6 @@ They travel inside the suite's text, under the key `overrides`, so that whoever 
 same suite, and so that a message can say that a value came from the command line.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -1,7 +1,5 @@
 """YAML source: plain data, and the line of every key."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any, Final

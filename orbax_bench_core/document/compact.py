@@ -1,7 +1,5 @@
 """Compaction of drawings: the same picture as matplotlib's SVG in about a quarter of the bytes."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import xml.etree.ElementTree as ElementTree

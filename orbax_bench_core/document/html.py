@@ -1,7 +1,5 @@
 """HTML renderer: pages that need no other file and no network, light or dark."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Interpreters: a Python with the variables of a worker, and the check that it can run one."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import fcntl

@@ -3,8 +3,6 @@
 The versions that are installed beside this package are the default of every environment.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import re

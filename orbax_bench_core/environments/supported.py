@@ -1,7 +1,5 @@
 """Requirements of a worker, and the JAX versions that releases of Orbax work with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 

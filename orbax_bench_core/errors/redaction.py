@@ -1,7 +1,5 @@
 """Credentials: refused in addresses that would be kept, left out of what others say."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """User errors: mistakes that the user can mend, with their place and remedy."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import errno

@@ -4,8 +4,6 @@ A launcher starts the same command on every host, and tells each of them by its 
 it is. JAX reads them too, but only a process that imports JAX can ask it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

@@ -6,8 +6,6 @@ used, at the pipe of its events and at its exit code. The rule, `Pulse`, reads n
 clock, so that it is the same for workers on this machine and for those whose signs an agent sends.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import platform

@@ -1,7 +1,5 @@
 """Metadata server of Google Cloud, which tells a TPU VM its place in its slice."""
 
-from __future__ import annotations
-
 import re
 import sys
 import time

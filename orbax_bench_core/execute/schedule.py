@@ -1,7 +1,5 @@
 """Schedule of a session: orders of repeats, pairs look by look, and when the rest is given up."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import random

@@ -5,8 +5,6 @@ is a failure, INCONCLUSIVE is skipped, what could not be compared is an error. W
 code fails no test: arms that were measured apart, and an exploration, are skipped with a word.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 import xml.etree.ElementTree as ET

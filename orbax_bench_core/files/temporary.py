@@ -1,7 +1,5 @@
 """Temporary files and folders: named after their process, and deleted once it is gone."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Document of an inspection: commit, damage, format, files, arrays, loads, advice."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from orbax_bench_core import document as doc

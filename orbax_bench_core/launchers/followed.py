@@ -1,7 +1,5 @@
 """Course of a launch on Kubernetes: created, followed to its end, its logs kept, deleted."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import time

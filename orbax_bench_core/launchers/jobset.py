@@ -1,7 +1,5 @@
 """JobSets: one pod for each host, on Kubernetes."""
 
-from __future__ import annotations
-
 from typing import Any, Final, Self
 
 import pydantic

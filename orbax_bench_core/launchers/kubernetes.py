@@ -1,7 +1,5 @@
 """Places on Kubernetes: one object that consists of pods, its settings and what all have of it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

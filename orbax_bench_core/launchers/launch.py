@@ -1,7 +1,5 @@
 """Command that is started on every host, and what a launcher does with it."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Pathways jobs: one process that drives the devices of all hosts, on Kubernetes."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final
 
 import pydantic

@@ -1,7 +1,5 @@
 """Places that a run can be launched on, by the name that `--on` takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Pods of a launch: how they are, and their logs, shown as they are written or kept of failures."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Processes of one machine, which stand for hosts."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 import socket

@@ -1,7 +1,5 @@
 """Nodes of a Ray cluster: one actor on each, which starts the command and forwards its lines."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import logging

@@ -1,7 +1,5 @@
 """Hosts that share nothing with this machine but the run directory: checks, and their suite."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import itertools

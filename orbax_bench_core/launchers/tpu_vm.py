@@ -1,7 +1,5 @@
 """Cloud TPU VMs: the hosts of a slice as virtual machines, reached by gcloud's ssh."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Final
 

@@ -1,7 +1,5 @@
 """XPK workloads: Google's command line starts the pods of a GKE cluster that it has made."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Final, Self
 

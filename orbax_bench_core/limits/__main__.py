@@ -1,7 +1,5 @@
 """`python -m orbax_bench_core.limits`: a process that measures limits and prints them."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Models of `limits.json` and `limits_of_hosts.json`: measured speeds of machine and storage."""
 
-from __future__ import annotations
-
 import statistics
 from typing import Annotated, Any, Final, Literal, Self
 

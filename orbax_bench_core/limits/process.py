@@ -1,7 +1,5 @@
 """Child process that measures limits. Its parent need not import JAX."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType

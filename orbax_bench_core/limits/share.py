@@ -5,8 +5,6 @@ reached. A share of 100 % says that Orbax adds nothing; more says that it moves 
 probe, because data compress well, or more of them at once.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal

@@ -1,7 +1,5 @@
 """Metadata of pipeline artifacts: one digest, a pointer, and what people filter by, as text."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

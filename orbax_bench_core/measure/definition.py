@@ -1,7 +1,5 @@
 """Definition of a metric, and of a family of metrics whose names only a run can know."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 

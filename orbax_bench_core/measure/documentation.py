@@ -4,8 +4,6 @@
 `docs/schema/metrics.json`, for programs, into the checkout that it runs from.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

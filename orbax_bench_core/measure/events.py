@@ -1,7 +1,5 @@
 """Metrics of `jax.monitoring` events: those of a table, and names for all others."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Control groups for memory, and what they or the machine leave free for this process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple

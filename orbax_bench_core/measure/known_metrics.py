@@ -1,7 +1,5 @@
 """Registry of metrics by name."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from types import MappingProxyType

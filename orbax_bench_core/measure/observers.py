@@ -1,7 +1,5 @@
 """Observers of measured blocks: samples are streamed as each block ends, failures are logged."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading

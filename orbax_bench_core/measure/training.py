@@ -1,7 +1,5 @@
 """Metrics of a training: what a save costs it, from the times of its steps, and what a kill."""
 
-from __future__ import annotations
-
 import functools
 import statistics
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Storage options of a plan: what decides files and chunks of a save by Orbax."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import functools

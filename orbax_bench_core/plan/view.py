@@ -1,7 +1,5 @@
 """Document of a plan: what is saved, what lies on storage, what hosts need, what will fail."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from orbax_bench_core import document as doc

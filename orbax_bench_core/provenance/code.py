@@ -1,7 +1,5 @@
 """Code under test: the revision of a benchmark's class and of its suite file."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

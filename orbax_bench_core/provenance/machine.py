@@ -3,8 +3,6 @@
 Unpaired runs are comparable only if machine and storage agree.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import os

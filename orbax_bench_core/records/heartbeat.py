@@ -1,7 +1,5 @@
 """Heartbeat: how far a measurement is, written each minute while it goes on."""
 
-from __future__ import annotations
-
 import datetime
 from typing import ClassVar, Final, Literal, Self
 

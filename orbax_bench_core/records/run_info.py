@@ -1,7 +1,5 @@
 """Run info: what `run.json` says of a run, its points and its rules."""
 
-from __future__ import annotations
-
 import datetime
 import enum
 import json

@@ -3,8 +3,6 @@
 `python -m orbax_bench_core.records.schema` writes them into `docs/schema`.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

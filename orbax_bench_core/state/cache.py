@@ -1,7 +1,5 @@
 """Cache of the states that repeats share."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import OrderedDict
 from typing import Any

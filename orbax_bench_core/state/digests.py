@@ -5,8 +5,6 @@ corruption, swapped or lost shards and wrong dtypes; it is no defence against so
 values to collide. Floats are compared bit by bit: -0.0 differs from 0.0, and NaNs by payload.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

@@ -5,8 +5,6 @@ wrap alike everywhere. The multipliers are those of `lowbias32` and `triple32`, 
 low avalanche bias: https://github.com/skeeto/hash-prospector (public domain).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Final

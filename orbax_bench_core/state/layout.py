@@ -1,7 +1,5 @@
 """Array layout: shardings of a spec, dtypes that JAX can compute with, programs over shards."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Devices of many hosts: of processes that join, or of Pathways, where one controls them all."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import inspect

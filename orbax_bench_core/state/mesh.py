@@ -1,7 +1,5 @@
 """Device meshes: built from `mesh_config`, or cut from a larger one."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ A model is named by its factory, `module:factory`: a function or class that take
 Run as a process of its own, it describes a model for one that imports neither JAX nor the model.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import importlib

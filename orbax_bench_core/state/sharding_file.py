@@ -5,8 +5,6 @@ One object; a key is the dotted path of a leaf, its value
 "spec": [null, axis name or list of axis names, for each dimension]}}`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated

@@ -10,8 +10,6 @@ bit pattern is then put together with integer operations: no rounding mode, flus
 transcendental function of a backend can change a bit of it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -1,7 +1,5 @@
 """Pytrees: names of leaves, sizes of arrays, and memory that this process may still take."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 from typing import Any, Final

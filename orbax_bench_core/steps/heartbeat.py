@@ -1,7 +1,5 @@
 """Heartbeat of a measurement: a file of the run directory and, in a step, a line of its log."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import threading

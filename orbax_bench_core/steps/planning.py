@@ -1,7 +1,5 @@
 """Steps before the first point: the plan of a sweep, and the checkpoint that its points load."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """Steps that were tried again, as the run directory and the report have them."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Final, Literal
 

@@ -3,8 +3,6 @@
 `python -m orbax_bench_core.steps.sharding CHECKPOINT fsdp=8` prints it.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Soak step: saves of one process, until there are enough to judge what it keeps of each."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

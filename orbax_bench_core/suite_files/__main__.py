@@ -1,7 +1,5 @@
 """`python -m orbax_bench_core.suite_files [FILE]`: the schema of a suite into `docs/schema`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Draft of a suite: what to save and what to ask of it, as a file with comments that runs."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import json

@@ -1,7 +1,5 @@
 """Migration of a module: imports of Orbax's own framework, whatever they are called there."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import difflib

@@ -1,7 +1,5 @@
 """Migration of a suite: generators of Orbax's own framework by the names of the built-ins."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Final

@@ -1,7 +1,5 @@
 """JSON schema of a suite file, by which editors complete keys and underline mistakes."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -3,8 +3,6 @@
 The suite is read from standard input as JSON, and its points or problems are written to `FILE`.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Catalog of the built-in benchmarks by name, and import of the class that a suite names."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import traceback

@@ -8,8 +8,6 @@ every block has four processes, two of each arm, so that the process is what is 
 offset is noise.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

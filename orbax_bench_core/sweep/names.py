@@ -1,7 +1,5 @@
 """Names that tell the meshes of a suite from each other, and its checkpoints."""
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar

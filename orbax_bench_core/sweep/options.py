@@ -1,7 +1,5 @@
 """Options of a benchmark and axes of a suite: what may be swept, in which combinations."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Outcome of a benchmark that was run for a test."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

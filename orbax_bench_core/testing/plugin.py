@@ -4,8 +4,6 @@ It gives JAX simulated CPU devices, eight or as many as the ini option `orbax_be
 and two fixtures, `run_benchmark` and `benchmark_context`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

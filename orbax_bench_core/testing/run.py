@@ -1,7 +1,5 @@
 """Run of a benchmark in this process, step by step as a worker runs it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Worker process: it holds the devices and runs repeats, one task at a time."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import faulthandler

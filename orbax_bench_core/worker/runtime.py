@@ -1,7 +1,5 @@
 """Runtime of a worker: its simulated devices, and when garbage is collected."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import itertools

@@ -5,8 +5,6 @@ background blocks for a fixed time too, and until its bytes are copied, at the s
 the share saved goes from what the fixed times leave to 1 less the ratio of both speeds.
 """
 
-from __future__ import annotations
-
 import collections
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Recommendation: the point that is chosen among the ties, and what speaks for it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence

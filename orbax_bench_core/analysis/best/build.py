@@ -1,7 +1,5 @@
 """Choice of a run: its cases, from what was observed of its points, and the file it is kept in."""
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ The sum of the chances of single points stands for their joint chance, which is 
 al., "Simulation budget allocation", Discrete Event Dynamic Systems 10 (2000) 251).
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Mapping, Sequence

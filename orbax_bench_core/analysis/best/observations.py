@@ -1,7 +1,5 @@
 """Observations of a choice: the value that a goal has in each repeat, by block and process."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -3,8 +3,6 @@
 The tables are those of one release; a test compares them with the Orbax that is installed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping

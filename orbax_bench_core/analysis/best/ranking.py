@@ -1,7 +1,5 @@
 """Ranking of points by a goal: medians, paired ratios, and which points tie with the best."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import statistics

@@ -1,7 +1,5 @@
 """Sentences on the choice of options, the same in the terminal and on pages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, Final

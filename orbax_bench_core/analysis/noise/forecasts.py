@@ -1,7 +1,5 @@
 """Forecast of a comparison: its length and its chance of a verdict, from the noise passport."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final

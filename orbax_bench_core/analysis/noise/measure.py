@@ -1,7 +1,5 @@
 """Noise in records: of the repeats of a worker, and from one worker process to the next."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import itertools

@@ -1,7 +1,5 @@
 """Noise passport: noise per operation, size class, storage and machine; its file and look-ups."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from pathlib import Path

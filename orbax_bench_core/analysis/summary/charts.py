@@ -1,7 +1,5 @@
 """Charts of a run: every repeat of an operation as a dot, and where its time went."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Hosts of a run: which machines they were, and how often each was started again."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import statistics

@@ -1,7 +1,5 @@
 """Summary of a run: its metrics, its operations, and how each of its points ended."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Advice about a verdict, in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Verdicts in a terminal: tables with advice where it is wide, and lines where it is narrow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

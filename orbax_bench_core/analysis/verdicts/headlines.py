@@ -1,7 +1,5 @@
 """Headlines of reports: the result in a sentence or two."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final

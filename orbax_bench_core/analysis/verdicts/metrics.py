@@ -1,7 +1,5 @@
 """Metrics of both arms: medians, deltas, and their table."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Paired verdicts: from the records of a run with two arms."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import functools

@@ -1,7 +1,5 @@
 """Unpaired verdicts: a run beside a baseline that was measured apart, a warning at most."""
 
-from __future__ import annotations
-
 import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence

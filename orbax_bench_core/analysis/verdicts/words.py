@@ -1,7 +1,5 @@
 """Sentences on verdicts: what decided them, what was compared, and what to do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol

@@ -4,8 +4,6 @@ The mixins declare no dataclass fields. The order of an options class's fields i
 sweep axes, so each class lists its own.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Training loop that a save can disturb: steps that update a checkpoint's arrays in place."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from time import perf_counter

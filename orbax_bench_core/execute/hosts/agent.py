@@ -1,7 +1,5 @@
 """Agent of a host: it joins process 0, and runs workers for it until the run ends."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """Process 0 of a cluster: all hosts of a run as one, to which it hands workers."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

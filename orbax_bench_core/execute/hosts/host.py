@@ -1,7 +1,5 @@
 """Words of all hosts: what is said of their workers, their lines and their ends."""
 
-from __future__ import annotations
-
 import dataclasses
 import queue
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Reception of agents at process 0: who is let in, who is refused and why, and who is missing."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import errno

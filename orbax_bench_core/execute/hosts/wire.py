@@ -5,8 +5,6 @@ and each frame after that carries a code made from a key of this one connection 
 nobody can add, change, repeat or reorder one. Nothing is encrypted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hmac

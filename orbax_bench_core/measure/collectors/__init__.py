@@ -1,7 +1,5 @@
 """Collectors by key, and how a block runs a list of them."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence

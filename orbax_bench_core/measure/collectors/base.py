@@ -1,7 +1,5 @@
 """Base of the collectors: their interface, differences of two states, files of the kernel."""
 
-from __future__ import annotations
-
 import abc
 import functools
 import os

@@ -1,7 +1,5 @@
 """Time of a block: its wall clock with the throughput that follows, and collector `cpu`."""
 
-from __future__ import annotations
-
 import functools
 import resource
 from collections.abc import Sequence

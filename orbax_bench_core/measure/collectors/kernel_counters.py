@@ -4,8 +4,6 @@ Collectors `disk_io`, `network`, `page_faults` and `cgroup_memory`. Each gives n
 kernel does not count.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 import os

@@ -8,8 +8,6 @@ Collector `store_answers` reads nothing but text: answers of an object store tha
 and retries.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections import Counter, defaultdict

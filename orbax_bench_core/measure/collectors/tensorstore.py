@@ -1,7 +1,5 @@
 """TensorStore's metrics: key-value stores and caches in a block, and its thread pool."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections import Counter

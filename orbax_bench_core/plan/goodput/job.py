@@ -1,7 +1,5 @@
 """A job and its checkpoints: costs, failures and devices, in seconds."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

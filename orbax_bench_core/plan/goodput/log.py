@@ -5,8 +5,6 @@ An entry has `job_name` and one event: `job_start_time`, `job_end_time`, the beg
 `custom_badput_event_type` with its start or end. Times are seconds since the epoch.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

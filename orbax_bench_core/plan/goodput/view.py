@@ -1,7 +1,5 @@
 """Document of a goodput plan: ways to save side by side, intervals, and what is lost."""
 
-from __future__ import annotations
-
 from orbax_bench_core.document import (
     Column,
     Document,

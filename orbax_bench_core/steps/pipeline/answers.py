@@ -1,7 +1,5 @@
 """Steps that answer a question: options, plan, checkpoint, noise, ways to save, leaks, recovery."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Steps of a comparison: its verdict, what that does to a pipeline, and the capture of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final

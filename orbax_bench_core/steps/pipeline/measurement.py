@@ -1,7 +1,5 @@
 """Steps plan-sweep, generate-checkpoint and run-sweep-point."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 
