@@ -51,21 +51,14 @@ _RANKED: Final = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ending:
-    """How something ended, as far as an exit code depends on it.
+    """How something ended, as far as an exit code depends on it."""
 
-    Attributes:
-        word: The verdict, or LEAK of a soak; empty where nothing was judged.
-        incomplete: Whether something failed or was left out, or nothing was measured.
-        exploratory: Whether it was judged by rules that were changed after the data.
-        only_warns: Whether both sides were measured apart, so that the word decides nothing.
-        lacks_operations: Whether an arm lacks an operation, which is never tolerated.
-    """
-
-    word: str = ""
-    incomplete: bool = False
-    exploratory: bool = False
+    word: str = ""  # the verdict, or LEAK of a soak; empty where nothing was judged
+    incomplete: bool = False  # whether something failed or was left out, or nothing was measured
+    exploratory: bool = False  # whether it was judged by rules that were changed after the data
+    # whether both sides were measured apart, so that the word decides nothing
     only_warns: bool = False
-    lacks_operations: bool = False
+    lacks_operations: bool = False  # whether an arm lacks an operation, which is never tolerated
 
 
 def exit_code(*found: Ending, incomplete: bool = False, allow_inconclusive: bool = False) -> int:

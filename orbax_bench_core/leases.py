@@ -42,18 +42,13 @@ _NAME: Final = re.compile(r"(?P<owner>.+)\.(?P<epoch>[1-9]\d*)\.json")
 
 @dataclasses.dataclass
 class Pace:
-    """Pace of leases, and patience of newcomers; tests are in a hurry.
+    """Pace of leases, and patience of newcomers; tests are in a hurry."""
 
-    Attributes:
-        beat_s: Seconds between two beats of a holder.
-        stale_s: Seconds of the newcomer's own clock after which a counter that stood still says
-            that its holder is gone.
-        poll_s: Seconds between two looks at a counter.
-    """
-
-    beat_s: float = 3.0
+    beat_s: float = 3.0  # seconds between two beats of a holder
+    # seconds of the newcomer's own clock after which a counter that stood still says that its
+    # holder is gone
     stale_s: float = 60.0
-    poll_s: float = 0.5
+    poll_s: float = 0.5  # seconds between two looks at a counter
 
 
 PACE: Final = Pace()
@@ -71,33 +66,22 @@ class LeaseLost(Exception):
 
 
 class Lease(files.ResultModel):
-    """Content of a lease file; its holder alone writes it, and the newest of an owner stays.
+    """Content of a lease file; its holder alone writes it, and the newest of an owner stays."""
 
-    Attributes:
-        owner: What is held: `run`, or the id of a point.
-        token: Random word that no other lease has.
-        host: Name of the holder's machine.
-        machine: Boot and process namespace of the holder: where these are ours, its pid is one of
-            our own processes.
-        pid: Process id of the holder.
-        started: When that process started, in the kernel's ticks; empty where it does not say.
-        command: What the holder runs.
-        since: When it was taken, UTC.
-        beat: Counter that the holder raises every few seconds.
-        ended: Whether the holder has given it back.
-        points: Ids of the points that are held together, where it is a batch of them.
-    """
-
-    owner: str
-    token: str
-    host: str
+    owner: str  # what is held: `run`, or the id of a point
+    token: str  # random word that no other lease has
+    host: str  # name of the holder's machine
+    # boot and process namespace of the holder: where these are ours, its pid is one of our own
+    # processes
     machine: str
-    pid: int
+    pid: int  # process id of the holder
+    # when that process started, in the kernel's ticks; empty where it does not say
     started: str = ""
-    command: str
-    since: datetime.datetime
-    beat: int = 0
-    ended: bool = False
+    command: str  # what the holder runs
+    since: datetime.datetime  # when it was taken, UTC
+    beat: int = 0  # counter that the holder raises every few seconds
+    ended: bool = False  # whether the holder has given it back
+    # ids of the points that are held together, where it is a batch of them
     points: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -113,15 +97,10 @@ class Lease(files.ResultModel):
 
 
 class Fence(NamedTuple):
-    """Right to write records: the lease that must still be the newest of its owner.
+    """Right to write records: the lease that must still be the newest of its owner."""
 
-    Attributes:
-        owner: What is held.
-        token: Token of the lease.
-    """
-
-    owner: str
-    token: str
+    owner: str  # what is held
+    token: str  # token of the lease
 
     def __str__(self) -> str:
         return f"{self.owner}:{self.token}"

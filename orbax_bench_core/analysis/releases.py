@@ -37,66 +37,39 @@ _OUTCOMES: Final = {
 
 
 class OperationRatio(ResultModel):
-    """Ratio of one operation between two releases.
-
-    Attributes:
-        operation: Name of the operation.
-        ratio: Newer over older, so that above 1 is slower.
-        low: Lower end of its interval; None without one.
-        high: Upper end of it.
-    """
+    """Ratio of one operation between two releases."""
 
     operation: str
-    ratio: float
-    low: float | None = None
-    high: float | None = None
+    ratio: float  # newer over older, so that above 1 is slower
+    low: float | None = None  # lower end of its interval; None without one
+    high: float | None = None  # upper end of it
 
 
 class SearchStep(ResultModel):
-    """One comparison of a search.
+    """One comparison of a search."""
 
-    Attributes:
-        release: The newer release.
-        against: The older one.
-        purpose: What it was for.
-        outcome: What it gave.
-        why: The verdict in a sentence, or why there is none.
-        ratios: Of the primary operations; of several points the worst.
-        folder: Run directory of the comparison.
-    """
-
-    release: str
-    against: str
-    purpose: Purpose
-    outcome: ReleaseWord
-    why: str = ""
+    release: str  # the newer release
+    against: str  # the older one
+    purpose: Purpose  # what it was for
+    outcome: ReleaseWord  # what it gave
+    why: str = ""  # the verdict in a sentence, or why there is none
+    # of the primary operations; of several points the worst
     ratios: tuple[OperationRatio, ...] = ()
-    folder: str = ""
+    folder: str = ""  # run directory of the comparison
 
 
 class ReleaseSearch(ResultModel):
-    """Result of a search over releases.
-
-    Attributes:
-        package: The package.
-        releases: Every release of the search, in order of version.
-        conclusion: Kind of the answer.
-        last_good: The direct predecessor of a named release, the older end of a range, or the good
-            release.
-        first_bad: A named release, or the newer end of a range; None without a regression.
-        undecided: Releases inside a range that gave no verdict.
-        operations: The operations that regressed between the ends.
-        steps: Every comparison, in the order in which it was made.
-    """
+    """Result of a search over releases."""
 
     package: str
-    releases: tuple[str, ...]
-    conclusion: Conclusion
+    releases: tuple[str, ...]  # every release of the search, in order of version
+    conclusion: Conclusion  # kind of the answer
+    # the direct predecessor of a named release, the older end of a range, or the good release
     last_good: str
-    first_bad: str | None
-    undecided: tuple[str, ...] = ()
-    operations: tuple[str, ...] = ()
-    steps: tuple[SearchStep, ...]
+    first_bad: str | None  # A named release, or the newer end of a range; None without a regression
+    undecided: tuple[str, ...] = ()  # releases inside a range that gave no verdict
+    operations: tuple[str, ...] = ()  # the operations that regressed between the ends
+    steps: tuple[SearchStep, ...]  # every comparison, in the order in which it was made
 
     @property
     def outcome(self) -> Ending:

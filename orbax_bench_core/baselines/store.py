@@ -39,66 +39,39 @@ _CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
 class Baseline(ResultModel):
-    """Samples of one sweep point in one run.
+    """Samples of one sweep point in one run."""
 
-    Attributes:
-        schema_version: Version of this layout.
-        point_id: Id of the sweep point, which is also the name of the file.
-        commit: Revision of the code under test, or `unknown`.
-        captured_at: When it was captured, UTC.
-        records: The record of every measured repeat on every host. A side of a paired run is here
-            as the point that it measured, and still knows its run, block and arm.
-    """
-
-    schema_version: SchemaVersion = SCHEMA_VERSION
-    point_id: str
-    commit: str
-    captured_at: datetime.datetime
+    schema_version: SchemaVersion = SCHEMA_VERSION  # version of this layout
+    point_id: str  # id of the sweep point, which is also the name of the file
+    commit: str  # revision of the code under test, or `unknown`
+    captured_at: datetime.datetime  # when it was captured, UTC
+    # the record of every measured repeat on every host. A side of a paired run is here as the point
+    # that it measured, and still knows its run, block and arm.
     records: tuple[Record, ...]
 
 
 class CapturedPoint(ResultModel):
-    """One point of a capture.
+    """One point of a capture."""
 
-    Attributes:
-        point_id: Id of the sweep point.
-        point: Name of the sweep point.
-        repeats: Measured repeats.
-    """
-
-    point_id: str
-    point: str
-    repeats: int
+    point_id: str  # id of the sweep point
+    point: str  # name of the sweep point
+    repeats: int  # measured repeats
 
 
 class Capture(ResultModel):
-    """Capture of one run; its raw samples lie in the folder of the same name.
+    """Capture of one run; its raw samples lie in the folder of the same name."""
 
-    Attributes:
-        schema_version: Version of this layout.
-        id: Unique id, which begins with the date.
-        revision: What it is filed under: a label, or the revision of the code under test.
-        captured_at: When it was captured, UTC.
-        run_id: The run.
-        measured_at: When the run began, UTC.
-        suite: Name of the run's suite.
-        arm: Which side of a paired run it is; None for a run without arms.
-        points: The points, in the order of the suite.
-        code: The code under test.
-        provenance: What ran, and on what, from the first record.
-    """
-
-    schema_version: SchemaVersion = SCHEMA_VERSION
-    id: str
-    revision: str
-    captured_at: datetime.datetime
+    schema_version: SchemaVersion = SCHEMA_VERSION  # version of this layout
+    id: str  # unique id, which begins with the date
+    revision: str  # what it is filed under: a label, or the revision of the code under test
+    captured_at: datetime.datetime  # when it was captured, UTC
     run_id: str
-    measured_at: datetime.datetime
-    suite: str
-    arm: Arm | None = None
-    points: tuple[CapturedPoint, ...]
-    code: Source = Source()
-    provenance: dict[str, Any] = {}
+    measured_at: datetime.datetime  # when the run began, UTC
+    suite: str  # name of the run's suite
+    arm: Arm | None = None  # which side of a paired run it is; None for a run without arms
+    points: tuple[CapturedPoint, ...]  # the points, in the order of the suite
+    code: Source = Source()  # the code under test
+    provenance: dict[str, Any] = {}  # what ran, and on what, from the first record
 
     @property
     def reference(self) -> str:
@@ -107,27 +80,18 @@ class Capture(ResultModel):
 
 
 class Promotion(ResultModel):
-    """One change of what the baseline is.
+    """One change of what the baseline is."""
 
-    Attributes:
-        schema_version: Version of this layout.
-        number: One more than the highest that was there, so that clocks decide nothing. Two that
-            were made at the same moment have the same number; both count, ordered by id.
-        id: Unique id.
-        promoted_at: When, UTC.
-        points: The capture that each point's baseline became, by point id; None when it has none
-            from then on.
-        by: User, host and version that promoted.
-        note: Why, in the words of whoever did it.
-    """
-
-    schema_version: SchemaVersion = SCHEMA_VERSION
+    schema_version: SchemaVersion = SCHEMA_VERSION  # version of this layout
+    # one more than the highest that was there, so that clocks decide nothing. Two that were made at
+    # the same moment have the same number; both count, ordered by id.
     number: int
-    id: str
-    promoted_at: datetime.datetime
+    id: str  # unique id
+    promoted_at: datetime.datetime  # when, UTC
+    # the capture that each point's baseline became, by point id; None when it has none from then on
     points: dict[str, str | None]
-    by: dict[str, str] = {}
-    note: str = ""
+    by: dict[str, str] = {}  # user, host and version that promoted
+    note: str = ""  # why, in the words of whoever did it
 
 
 def capture_id(measured_at: datetime.datetime, records: Iterable[Record]) -> str:

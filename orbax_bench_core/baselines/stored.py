@@ -44,23 +44,17 @@ _POINT: Final = re.compile(r"_[0-9a-f]{12}$")
 
 
 class Summary(ResultModel):
-    """Baseline of one benchmark of Orbax's own framework, of its schema version 1.
-
-    Attributes:
-        schema_version: Version of that layout.
-        metrics: Statistics over the hosts of the mean over the repeats, by operation and metric.
-        benchmark_name: Class of the benchmark and digest of its options; empty where it is unknown.
-        config: The options.
-        manifest: What ran, and on what.
-    """
+    """Baseline of one benchmark of Orbax's own framework, of its schema version 1."""
 
     model_config = pydantic.ConfigDict(extra="ignore", frozen=True)
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[1] = 1  # version of that layout
+    # statistics over the hosts of the mean over the repeats, by operation and metric
     metrics: dict[str, dict[str, pydantic.FiniteFloat]]
+    # class of the benchmark and digest of its options; empty where it is unknown
     benchmark_name: str = ""
-    config: dict[str, Any] = {}
-    manifest: dict[str, Any] = {}
+    config: dict[str, Any] = {}  # the options
+    manifest: dict[str, Any] = {}  # what ran, and on what
 
     @property
     def means(self) -> Mapping[tuple[str, str], float]:

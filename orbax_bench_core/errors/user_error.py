@@ -16,19 +16,12 @@ from orbax_bench_core.files import as_system_error
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """One thing that is wrong."""
 
-    Attributes:
-        message: What was given, what is allowed, what to do.
-        key: Dotted path of the key at fault; empty for the file as a whole.
-        file: The file it is in; empty when the suite did not come from a file.
-        line: 1-based line in that file; None where there is none to name.
-    """
-
-    message: str
-    key: str = ""
-    file: str = ""
-    line: int | None = None
+    message: str  # what was given, what is allowed, what to do
+    key: str = ""  # dotted path of the key at fault; empty for the file as a whole
+    file: str = ""  # the file it is in; empty when the suite did not come from a file
+    line: int | None = None  # 1-based line in that file; None where there is none to name
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line is not None else self.file
@@ -160,15 +153,10 @@ _REMEDIES: Final = {
 
 
 class Refusal(NamedTuple):
-    """An error that the user can mend.
+    """An error that the user can mend."""
 
-    Attributes:
-        error: What to tell.
-        passing: Whether the same may go well once there is room again, or the store is well.
-    """
-
-    error: UserError
-    passing: bool
+    error: UserError  # what to tell
+    passing: bool  # whether the same may go well once there is room again, or the store is well
 
 
 def may_pass(error: BaseException) -> bool:

@@ -53,23 +53,15 @@ _SPREAD = 4096
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Place of this process among the hosts of a run.
+    """Place of this process among the hosts of a run."""
 
-    Attributes:
-        found: Whose variables told it, for people.
-        rank: Index of this host; 0 is the one that orchestrates.
-        size: How many hosts there are, at least 2.
-        head: Name or address of host 0.
-        port: Port at which host 0 listens for the others.
-        tpu_hosts: How many hosts have the TPUs of a slice, which must be used together; 0 where no
-            TPUs are told of.
-    """
-
-    found: str
-    rank: int
-    size: int
-    head: str
-    port: int
+    found: str  # whose variables told it, for people
+    rank: int  # index of this host; 0 is the one that orchestrates
+    size: int  # how many hosts there are, at least 2
+    head: str  # name or address of host 0
+    port: int  # port at which host 0 listens for the others
+    # how many hosts have the TPUs of a slice, which must be used together; 0 where no TPUs are told
+    # of
     tpu_hosts: int = 0
 
     @property

@@ -115,20 +115,15 @@ def _run(command: str) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Kill:
-    """Kill of workers while they train.
+    """Kill of workers while they train."""
 
-    Attributes:
-        step: After which step.
-        kills: What is killed: the `last` process; `all`; the `host` of the last with its agent; the
-            `store`, and no process; or all, and the store once new ones are up.
-        peers_s: Seconds for which the others are left alone, to see when they notice by themselves.
-        store: The store that is taken away; None where it stays.
-    """
-
-    step: int
+    step: int  # after which step
+    # what is killed: the `last` process; `all`; the `host` of the last with its agent; the `store`,
+    # and no process; or all, and the store once new ones are up
     kills: Kills
+    # seconds for which the others are left alone, to see when they notice by themselves
     peers_s: float
-    store: Store | None = None
+    store: Store | None = None  # the store that is taken away; None where it stays
 
     @classmethod
     def of(cls, point: SweepPoint, seed: str) -> Kill:

@@ -109,20 +109,13 @@ _DRAIN_S: Final = 0.2
 
 @dataclasses.dataclass(eq=False)  # frozen, no context manager could let it pass
 class HostFailed(Exception):
-    """A host ended in a way that leaves no record of its own, and the group with it.
+    """A host ended in a way that leaves no record of its own, and the group with it."""
 
-    Attributes:
-        host: The host with which the failure began.
-        kind: `WorkerDied`, `HostLost`, `Frozen`, `Stalled` or `Timeout`.
-        message: What is known of it.
-        tail: The last lines that it printed, or where its threads stand.
-        others: Errors of hosts that are no less to blame than this one.
-    """
-
-    host: int
-    kind: str
-    message: str
-    tail: str
+    host: int  # the host with which the failure began
+    kind: str  # `WorkerDied`, `HostLost`, `Frozen`, `Stalled` or `Timeout`
+    message: str  # what is known of it
+    tail: str  # the last lines that it printed, or where its threads stand
+    # errors of hosts that are no less to blame than this one
     others: Mapping[int, ErrorInfo] = dataclasses.field(default_factory=dict)
 
 

@@ -40,25 +40,15 @@ class Liveness(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Signs:
-    """Signs of a worker at one moment; what is not known keeps its default.
+    """Signs of a worker at one moment; what is not known keeps its default."""
 
-    Attributes:
-        pid: Its process id.
-        hostname: The machine on which it runs.
-        state: The letter of its state, as in `/proc/<pid>/stat`: R, S, D, T, t or Z.
-        ticks: Clock ticks of CPU that all of its threads have used.
-        wchan: The function of the kernel in which its main thread sleeps.
-        ended: Whether the pipe of its events is closed.
-        exit_code: Its exit code, negative for a signal; None while it runs.
-    """
-
-    pid: int | None = None
-    hostname: str = ""
-    state: str = ""
-    ticks: int | None = None
-    wchan: str = ""
-    ended: bool = False
-    exit_code: int | None = None
+    pid: int | None = None  # its process id
+    hostname: str = ""  # the machine on which it runs
+    state: str = ""  # the letter of its state, as in `/proc/<pid>/stat`: R, S, D, T, t or Z
+    ticks: int | None = None  # clock ticks of CPU that all of its threads have used
+    wchan: str = ""  # the function of the kernel in which its main thread sleeps
+    ended: bool = False  # whether the pipe of its events is closed
+    exit_code: int | None = None  # its exit code, negative for a signal; None while it runs
 
     @property
     def gone(self) -> bool:

@@ -79,47 +79,30 @@ class Event:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OfRepeat(Event):
-    """Something that happened to a repeat or a warm-up.
+    """Something that happened to a repeat or a warm-up."""
 
-    Attributes:
-        point: The sweep point, or the pair.
-        index: The repeat; None for a warm-up.
-        arm: Which side of the point it measures; None outside a paired comparison.
-        block: The block of the paired comparison; None outside one.
-        life: The slot of the block that has a worker of its own; None without lives.
-    """
-
-    point: sweep.SweepEntry
-    index: int | None
-    arm: Arm | None = None
-    block: int | None = None
+    point: sweep.SweepEntry  # the sweep point, or the pair
+    index: int | None  # the repeat; None for a warm-up
+    arm: Arm | None = None  # which side of the point it measures; None outside a paired comparison
+    block: int | None = None  # the block of the paired comparison; None outside one
+    # the slot of the block that has a worker of its own; None without lives
     life: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Progress(OfRepeat):
-    """A warm-up or a repeat that begins, or a repeat that has ended.
+    """A warm-up or a repeat that begins, or a repeat that has ended."""
 
-    Attributes:
-        repeat: The repeat's records once it has ended; None while it begins.
-        reused: Whether they were there before this run.
-    """
-
-    repeat: Repeat | None = None
-    reused: bool = False
+    repeat: Repeat | None = None  # the repeat's records once it has ended; None while it begins
+    reused: bool = False  # whether they were there before this run
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Retry(OfRepeat):
-    """An attempt at a repeat has failed, and it is tried again.
+    """An attempt at a repeat has failed, and it is tried again."""
 
-    Attributes:
-        reason: Why the attempt failed, and which host is to blame.
-        left: How often it may be tried from here on.
-    """
-
-    reason: str
-    left: int
+    reason: str  # why the attempt failed, and which host is to blame
+    left: int  # how often it may be tried from here on
 
 
 class Watcher:
@@ -155,29 +138,18 @@ def to_stderr(line: str) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Session:
-    """A measurement: the run directory, what is measured, how, and who watches.
+    """A measurement: the run directory, what is measured, how, and who watches."""
 
-    Attributes:
-        directory: The run directory.
-        info: What its `run.json` says.
-        suite: The suite.
-        entries: What is measured: all of the run, or the one of a step.
-        code: Revisions of what is under test from now on.
-        step: Whether other steps may measure other entries at the same time.
-        settings: How.
-        watch: Told of every event.
-        say: Takes lines for people.
-    """
-
-    directory: RunDirectory
-    info: RunInfo
+    directory: RunDirectory  # the run directory
+    info: RunInfo  # what its `run.json` says
     suite: LoadedSuite
-    entries: tuple[sweep.SweepEntry, ...]
+    entries: tuple[sweep.SweepEntry, ...]  # what is measured: all of the run, or the one of a step
+    # revisions of what is under test from now on
     code: CodeUnderTest = dataclasses.field(default_factory=CodeUnderTest)
-    step: bool = False
-    settings: RunSettings = DEFAULTS
-    watch: Watcher = dataclasses.field(default_factory=Watcher)
-    say: Say = silent
+    step: bool = False  # whether other steps may measure other entries at the same time
+    settings: RunSettings = DEFAULTS  # how
+    watch: Watcher = dataclasses.field(default_factory=Watcher)  # told of every event
+    say: Say = silent  # takes lines for people
 
     @classmethod
     def begin(

@@ -170,25 +170,15 @@ _IN_FLIGHT: Final = datetime.timedelta(seconds=60)
 
 
 class LastState(ResultModel):
-    """State of a suite after its last run.
+    """State of a suite after its last run."""
 
-    Attributes:
-        version: Version of this layout.
-        suite: Name of the suite.
-        state: The state.
-        run_id: The run that found it.
-        begun: When that run began, UTC.
-        claimed_at: When somebody undertook to announce the state, UTC.
-        delivered: Whether the announcement arrived.
-    """
-
-    version: Literal[1] = 1
+    version: Literal[1] = 1  # version of this layout
     suite: str
     state: State
-    run_id: str
-    begun: datetime.datetime
-    claimed_at: datetime.datetime
-    delivered: bool
+    run_id: str  # the run that found it
+    begun: datetime.datetime  # when that run began, UTC
+    claimed_at: datetime.datetime  # when somebody undertook to announce the state, UTC
+    delivered: bool  # whether the announcement arrived
 
     def due(self, now: datetime.datetime) -> bool:
         """Returns whether the announcement was lost with whoever undertook it."""
@@ -270,7 +260,7 @@ _MOST_CHARACTERS: Final = 500
 class News:
     """State of a suite, as a run has found it."""
 
-    suite: str  # name of the suite
+    suite: str
     state: State  # what the run found
     run_id: str  # id of the run; empty where none was begun
     directory: str  # the run directory

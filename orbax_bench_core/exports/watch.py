@@ -21,52 +21,33 @@ _ALIVE: Final = datetime.timedelta(seconds=5 * Heartbeat.PERIOD_S)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What is expected of suites.
+    """What is expected of suites."""
 
-    Attributes:
-        within: Within this time each has begun a run that has reported.
-        own: Another such time of some suites, which must be there.
-        stalled: After this time without a sign, or without a repeat that ended, a run hangs.
-        forget: A suite that began no run for this long is no longer expected, unless it is in
-            `own`.
-    """
-
-    within: datetime.timedelta
-    own: Mapping[str, datetime.timedelta]
+    within: datetime.timedelta  # within this time each has begun a run that has reported
+    own: Mapping[str, datetime.timedelta]  # another such time of some suites, which must be there
+    # after this time without a sign, or without a repeat that ended, a run hangs
     stalled: datetime.timedelta
+    # A suite that began no run for this long is no longer expected, unless it is in `own`
     forget: datetime.timedelta
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Watched:
-    """What is known of a suite.
+    """What is known of a suite."""
 
-    Attributes:
-        suite: Its name.
-        said: How it is, in a sentence.
-        well: Whether that is as it should be.
-        directory: Its newest run directory; empty where there is none.
-    """
-
-    suite: str
-    said: str
-    well: bool
-    directory: str
+    suite: str  # its name
+    said: str  # how it is, in a sentence
+    well: bool  # whether that is as it should be
+    directory: str  # its newest run directory; empty where there is none
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Watch:
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        suites: The suites, by name.
-        forgotten: Names of those that are no longer expected.
-        unread: What could not be read, a line each.
-    """
-
-    suites: tuple[Watched, ...]
-    forgotten: tuple[str, ...]
-    unread: tuple[str, ...]
+    suites: tuple[Watched, ...]  # the suites, by name
+    forgotten: tuple[str, ...]  # names of those that are no longer expected
+    unread: tuple[str, ...]  # what could not be read, a line each
 
 
 def watch(places: Iterable[str], limits: Limits, now: datetime.datetime) -> Watch:

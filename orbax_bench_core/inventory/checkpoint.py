@@ -78,37 +78,22 @@ class StoredArray:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCheckpoint:
-    """One checkpoint.
+    """One checkpoint."""
 
-    Attributes:
-        path: What was given.
-        root: Where it begins.
-        item: Name of the item that holds the tree; empty where the root does.
-        is_committed: Whether its save finished; None where nothing tells.
-        commit: How that is known, or what is missing.
-        save_s: Seconds from the begin of its save to its commit; None where nothing tells.
-        ocdbt: Whether its arrays are in an OCDBT database.
-        arrays: Its arrays and Python numbers, by name.
-        strings: Names of its strings.
-        sizes: Bytes of every file, by its path below the root.
-        processes: Processes that wrote it; None where nothing tells.
-        siblings: Unfinished saves beside it.
-        problems: What is wrong with it, a line each; empty where nothing was found.
-    """
-
-    path: str
-    root: str
-    item: str
-    is_committed: bool | None
-    commit: str
+    path: str  # what was given
+    root: str  # where it begins
+    item: str  # name of the item that holds the tree; empty where the root does
+    is_committed: bool | None  # whether its save finished; None where nothing tells
+    commit: str  # how that is known, or what is missing
+    # seconds from the begin of its save to its commit; None where nothing tells
     save_s: float | None
-    ocdbt: bool
-    arrays: tuple[StoredArray, ...]
-    strings: tuple[str, ...]
-    sizes: Mapping[PurePosixPath, int]
-    processes: int | None
-    siblings: tuple[str, ...]
-    problems: tuple[str, ...]
+    ocdbt: bool  # whether its arrays are in an OCDBT database
+    arrays: tuple[StoredArray, ...]  # its arrays and Python numbers, by name
+    strings: tuple[str, ...]  # names of its strings
+    sizes: Mapping[PurePosixPath, int]  # bytes of every file, by its path below the root
+    processes: int | None  # processes that wrote it; None where nothing tells
+    siblings: tuple[str, ...]  # unfinished saves beside it
+    problems: tuple[str, ...]  # what is wrong with it, a line each; empty where nothing was found
 
     @property
     def has_array_metadata(self) -> bool:

@@ -33,29 +33,20 @@ _DEEP = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4")
 
 @dataclasses.dataclass(frozen=True)
 class Generation:
-    """One TPU generation.
+    """One TPU generation."""
 
-    Attributes:
-        name: As Google writes it, such as `v5e`.
-        aliases: Other names people know it by.
-        accelerator: GKE's name, the value of the node selector.
-        machines: Machine types by their number of chips.
-        topologies: The slices by name; those of several hosts included.
-        device_kinds: What JAX calls such a device, in `jax/_src/pallas/mosaic/tpu_info.py`.
-        largest_cube: Most chips of a three-dimensional slice beyond `topologies`, whose sides are
-            multiples of 4 in ascending order; 0 when there is none.
-        devices_per_chip: JAX devices.
-        vertex: Whether a Vertex AI custom job can ask for it by machine type and topology.
-    """
-
-    name: str
-    aliases: tuple[str, ...]
-    accelerator: str
-    machines: dict[int, str]
-    topologies: tuple[str, ...]
+    name: str  # as Google writes it, such as `v5e`
+    aliases: tuple[str, ...]  # other names people know it by
+    accelerator: str  # GKE's name, the value of the node selector
+    machines: dict[int, str]  # machine types by their number of chips
+    topologies: tuple[str, ...]  # the slices by name; those of several hosts included
+    # what JAX calls such a device, in `jax/_src/pallas/mosaic/tpu_info.py`
     device_kinds: tuple[str, ...]
+    # most chips of a three-dimensional slice beyond `topologies`, whose sides are multiples of 4 in
+    # ascending order; 0 when there is none
     largest_cube: int = 0
-    devices_per_chip: int = 1
+    devices_per_chip: int = 1  # JAX devices
+    # whether a Vertex AI custom job can ask for it by machine type and topology
     vertex: bool = True
 
 

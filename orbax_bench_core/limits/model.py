@@ -37,19 +37,12 @@ _Seconds = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 
 
 class ProbeResult(ResultModel):
-    """Result of one probe: times, or the reason for which there are none.
+    """Result of one probe: times, or the reason for which there are none."""
 
-    Attributes:
-        name: The probe.
-        num_bytes: Bytes that each repeat moved, before any compression.
-        seconds: Time of each repeat; empty when it was not measured.
-        reason: Why it was not measured; empty when it was.
-    """
-
-    name: ProbeName
-    num_bytes: _Bytes
-    seconds: tuple[_Seconds, ...] = ()
-    reason: str = ""
+    name: ProbeName  # the probe
+    num_bytes: _Bytes  # bytes that each repeat moved, before any compression
+    seconds: tuple[_Seconds, ...] = ()  # time of each repeat; empty when it was not measured
+    reason: str = ""  # why it was not measured; empty when it was
 
     @pydantic.model_validator(mode="after")
     def _times_or_a_reason(self) -> Self:
@@ -79,68 +72,42 @@ class ProbeResult(ResultModel):
 
 
 class Surroundings(ResultModel):
-    """The state of the machine as the probes began.
+    """The state of the machine as the probes began."""
 
-    Attributes:
-        host_memory: What the probes' allocator does with memory that is freed.
-        load_average: Processes that wanted a CPU in the last minute: above 1 says that the
-            machine was busy with something else.
-        available_memory_bytes: Memory that could be taken without swapping.
-        free_disk_bytes: Free space at the path; None for an object store.
-        page_bytes: Size of a page of memory, which is what one page fault brings.
-    """
-
-    host_memory: HostMemory
+    host_memory: HostMemory  # what the probes' allocator does with memory that is freed
+    # processes that wanted a CPU in the last minute: above 1 says that the machine was busy with
+    # something else
     load_average: float
-    available_memory_bytes: int
-    free_disk_bytes: int | None
-    page_bytes: int
+    available_memory_bytes: int  # memory that could be taken without swapping
+    free_disk_bytes: int | None  # free space at the path; None for an object store
+    page_bytes: int  # size of a page of memory, which is what one page fault brings
 
 
 class Confirmation(ResultModel):
-    """A short check that agreed with limits which an earlier run had measured.
+    """A short check that agreed with limits which an earlier run had measured."""
 
-    Attributes:
-        at: When it was made, UTC.
-        ratio: How far its times are from those of the check at the measurement, at least 1.
-    """
-
-    at: pydantic.AwareDatetime
-    ratio: float
+    at: pydantic.AwareDatetime  # when it was made, UTC
+    ratio: float  # how far its times are from those of the check at the measurement, at least 1
 
 
 class Limits(ResultModel):
-    """The limits of one machine with one storage, for one size and parallelism.
+    """The limits of one machine with one storage, for one size and parallelism."""
 
-    Attributes:
-        schema_version: Version of this layout.
-        path: The storage: a local directory or a gs:// URI.
-        requested_bytes: Bytes that were asked for.
-        num_bytes: Bytes that each probe moved.
-        capped_by: Why these are fewer than were asked for; empty when nothing was in the way.
-        num_threads: Threads, files, shards or chunks that each probe works on at once.
-        dtype: Type of the synthetic data, which decides how well it compresses.
-        taken_at: When the probes began, UTC.
-        duration_s: Seconds that all of them took, without the start of their process.
-        surroundings: The state of the machine as they began.
-        provenance: What ran, and on what.
-        probes: What each probe found, in the order of `PROBES`.
-        confirmed: How limits that were kept from an earlier run were checked; None where they were
-            measured for this one.
-    """
-
-    schema_version: Literal[1] = LIMITS_SCHEMA_VERSION
-    path: str
-    requested_bytes: int
-    num_bytes: int
+    schema_version: Literal[1] = LIMITS_SCHEMA_VERSION  # version of this layout
+    path: str  # the storage: a local directory or a gs:// URI
+    requested_bytes: int  # bytes that were asked for
+    num_bytes: int  # bytes that each probe moved
+    # why these are fewer than were asked for; empty when nothing was in the way
     capped_by: str = ""
-    num_threads: int
-    dtype: str
-    taken_at: pydantic.AwareDatetime
-    duration_s: float
-    surroundings: Surroundings
-    provenance: dict[str, Any] = {}
-    probes: tuple[ProbeResult, ...]
+    num_threads: int  # threads, files, shards or chunks that each probe works on at once
+    dtype: str  # type of the synthetic data, which decides how well it compresses
+    taken_at: pydantic.AwareDatetime  # when the probes began, UTC
+    duration_s: float  # seconds that all of them took, without the start of their process
+    surroundings: Surroundings  # the state of the machine as they began
+    provenance: dict[str, Any] = {}  # what ran, and on what
+    probes: tuple[ProbeResult, ...]  # what each probe found, in the order of `PROBES`
+    # how limits that were kept from an earlier run were checked; None where they were measured for
+    # this one
     confirmed: Confirmation | None = None
 
     @property
@@ -163,17 +130,11 @@ class Limits(ResultModel):
 
 
 class HostLimits(ResultModel):
-    """The limits of every host of a run, each measured while the others were idle.
+    """The limits of every host of a run, each measured while the others were idle."""
 
-    Attributes:
-        schema_version: Version of this layout.
-        hosts: Those of each host, by its index.
-        missing: Why those of a host could not be measured.
-    """
-
-    schema_version: Literal[1] = LIMITS_SCHEMA_VERSION
-    hosts: dict[int, Limits]
-    missing: dict[int, str] = {}
+    schema_version: Literal[1] = LIMITS_SCHEMA_VERSION  # version of this layout
+    hosts: dict[int, Limits]  # those of each host, by its index
+    missing: dict[int, str] = {}  # why those of a host could not be measured
 
 
 def read(run: RunDirectory) -> Limits | None:

@@ -32,33 +32,20 @@ _NAME: Final = re.compile(r"(?P<name>.+)\.(?P<number>[1-9]\d*)\.json")
 
 
 class Batch(ResultModel):
-    """Report of a step that has measured its points.
+    """Report of a step that has measured its points."""
 
-    Attributes:
-        name: The batch.
-        run_id: The run.
-        status: `failed` when a repeat of any of its points failed, else `passed`.
-        points: Digest of the records of each point, by its id.
-    """
-
-    name: str
+    name: str  # the batch
     run_id: str
-    status: str
-    points: dict[str, str]
+    status: str  # `failed` when a repeat of any of its points failed, else `passed`
+    points: dict[str, str]  # digest of the records of each point, by its id
 
 
 class NotedBatch(ResultModel):
-    """A batch, as `lineage.json` has it.
+    """A batch, as `lineage.json` has it."""
 
-    Attributes:
-        points: How many points it has; 0 where no plan says so.
-        file: The file in which its step named it; empty when the step left none.
-        digest: SHA-256 of that file; empty when there is none.
-    """
-
-    points: int
-    file: str = ""
-    digest: str = ""
+    points: int  # how many points it has; 0 where no plan says so
+    file: str = ""  # the file in which its step named it; empty when the step left none
+    digest: str = ""  # SHA-256 of that file; empty when there is none
 
 
 def write_planned(root: epath.Path, batches: Iterable[Sequence[str]]) -> None:

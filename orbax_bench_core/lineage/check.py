@@ -55,36 +55,26 @@ _NEVER_NOTED: Final = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was checked.
+    """One thing that was checked."""
 
-    Attributes:
-        what: What it is: `verdicts`, `samples`, `records`, `checkpoint`.
-        name: Its name or path.
-        status: `unchanged` only when all its bytes were read in this call and have the digest that
-            was noted; `changed` when a digest differs; `missing` when it is not where it was; `not
-            recorded` when nobody noted its digest; `not trusted` of a signature that does not hold,
-            or is by another key; `not checked` when it has none to compare, such as an image;
-            `unknown` when nothing differs, but not all bytes were compared.
-        depth: How many things were made from it, one of the other, up to what was asked for.
-        compared: What was compared, in words, where that is not all bytes.
-        digest: Digest of what is there now; empty where there is none.
-        recorded: The digest that it had when the next thing was made of it.
-        details: What else is known of it, in words.
-        left_out: Files among the records that are not read as records of the run, a line each:
-            nothing was made of them.
-        inputs: Names of what it was made from.
-    """
-
-    what: str
-    name: str
+    what: str  # what it is: `verdicts`, `samples`, `records`, `checkpoint`
+    name: str  # its name or path
+    # `unchanged` only when all its bytes were read in this call and have the digest that was noted;
+    # `changed` when a digest differs; `missing` when it is not where it was; `not recorded` when
+    # nobody noted its digest; `not trusted` of a signature that does not hold, or is by another
+    # key; `not checked` when it has none to compare, such as an image; `unknown` when nothing
+    # differs, but not all bytes were compared
     status: Status = "not checked"
-    depth: int = 0
-    digest: str = ""
-    recorded: str = ""
+    depth: int = 0  # how many things were made from it, one of the other, up to what was asked for
+    digest: str = ""  # digest of what is there now; empty where there is none
+    recorded: str = ""  # the digest that it had when the next thing was made of it
+    # what else is known of it, in words
     details: dict[str, str] = dataclasses.field(default_factory=dict)
-    compared: str = ""
+    compared: str = ""  # what was compared, in words, where that is not all bytes
+    # files among the records that are not read as records of the run, a line each: nothing was made
+    # of them
     left_out: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()  # names of what it was made from
 
     @classmethod
     def checked(cls, what: str, name: str, *, recorded: str, digest: str, **more: Any) -> Self:

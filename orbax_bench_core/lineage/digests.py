@@ -44,17 +44,12 @@ Done = TypeVar("Done")
 
 
 class PointDigest(pydantic.BaseModel):
-    """The records of one sweep point.
-
-    Attributes:
-        files: How many there are, warm-ups included.
-        digest: SHA-256 over name and SHA-256 of each, in the order of their names.
-    """
+    """The records of one sweep point."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
-    files: int
-    digest: str
+    files: int  # how many there are, warm-ups included
+    digest: str  # SHA-256 over name and SHA-256 of each, in the order of their names
 
 
 def content_digest(data: bytes | str) -> str:

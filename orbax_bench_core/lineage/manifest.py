@@ -66,21 +66,13 @@ _MOST: Final = 64
 
 
 class MeasuredWith(ResultModel):
-    """The software that records were measured with.
+    """The software that records were measured with."""
 
-    Attributes:
-        environment: Name of the environment; empty for that of the command.
-        image: The container image, or `unknown`.
-        python: Version of Python.
-        versions: Versions of packages.
-        commit: Commit of the code, or `unknown`.
-    """
-
-    environment: str
-    image: str
-    python: str
-    versions: dict[str, str]
-    commit: str
+    environment: str  # name of the environment; empty for that of the command
+    image: str  # the container image, or `unknown`
+    python: str  # version of Python
+    versions: dict[str, str]  # versions of packages
+    commit: str  # commit of the code, or `unknown`
 
     @classmethod
     def of(cls, record: Record) -> Self:
@@ -97,46 +89,31 @@ class MeasuredWith(ResultModel):
 
 
 class Made(ResultModel):
-    """One thing that was made, and what from.
+    """One thing that was made, and what from."""
 
-    Attributes:
-        digest: SHA-256 of its content.
-        inputs: Digest of each thing that it was made from, at that time, by name: a file of the run
-            directory, `records`, `config`, `checkpoint:<path>` or `baseline:<path>`.
-        versions: Versions of the packages that made it.
-        image: The image that it was made in, or `unknown`.
-    """
-
-    digest: str
+    digest: str  # SHA-256 of its content
+    # digest of each thing that it was made from, at that time, by name: a file of the run
+    # directory, `records`, `config`, `checkpoint:<path>` or `baseline:<path>`
     inputs: dict[str, str] = {}
-    versions: dict[str, str] = {}
-    image: str = UNKNOWN
+    versions: dict[str, str] = {}  # versions of the packages that made it
+    image: str = UNKNOWN  # the image that it was made in, or `unknown`
 
 
 class Manifest(ResultModel):
-    """All of `lineage.json`.
+    """All of `lineage.json`."""
 
-    Attributes:
-        schema_version: Version of this layout.
-        run_id: The run.
-        config_hash: Identity of its suite.
-        points: The records of each sweep point.
-        made: What was made, by name.
-        ran: What the records were measured with, each combination once.
-        contents: Bytes of the different contents that were saved or loaded, by digest.
-        all_bytes: Digest over all bytes of each checkpoint that was loaded, by its name; none of
-            one that was too large to be read without being asked.
-        batches: What each step of a pipeline measured, by name; a step that was lost has no file.
-    """
-
-    schema_version: Literal[2] = 2
+    schema_version: Literal[2] = 2  # version of this layout
     run_id: str
-    config_hash: str
-    points: dict[str, PointDigest] = {}
-    made: dict[str, Made] = {}
-    ran: tuple[MeasuredWith, ...] = ()
+    config_hash: str  # identity of its suite
+    points: dict[str, PointDigest] = {}  # the records of each sweep point
+    made: dict[str, Made] = {}  # what was made, by name
+    ran: tuple[MeasuredWith, ...] = ()  # what the records were measured with, each combination once
+    # bytes of the different contents that were saved or loaded, by digest
     contents: dict[str, int] = {}
+    # digest over all bytes of each checkpoint that was loaded, by its name; none of one that was
+    # too large to be read without being asked
     all_bytes: dict[str, str] = {}
+    # what each step of a pipeline measured, by name; a step that was lost has no file
     batches: dict[str, NotedBatch] = {}
 
 

@@ -1,5 +1,7 @@
 """Observers of measured blocks: samples are streamed as each block ends, failures are logged."""
 
+from __future__ import annotations
+
 import contextlib
 import logging
 import threading

@@ -1,5 +1,7 @@
 """Plans of files: of a suite one for each distinct save, of a spec or `checkpoint_config` one."""
 
+from __future__ import annotations
+
 import dataclasses
 import itertools
 import os

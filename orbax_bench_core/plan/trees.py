@@ -1,5 +1,7 @@
 """Trees to plan for: arrays by shape, dtype and partition, from a spec, a checkpoint or a model."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import math

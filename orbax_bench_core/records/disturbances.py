@@ -157,17 +157,11 @@ def flags_of(record: Record) -> dict[tuple[str, int], tuple[Trouble, ...]]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoreFlags:
-    """Trouble with an object store in the repeats of one operation.
+    """Trouble with an object store in the repeats of one operation."""
 
-    Attributes:
-        flagged: Repeats in which the operation had trouble on some host.
-        repeats: Repeats that have the operation.
-        counts: How much of each kind there was, over all hosts and repeats.
-    """
-
-    flagged: int
-    repeats: int
-    counts: Mapping[Trouble, int]
+    flagged: int  # repeats in which the operation had trouble on some host
+    repeats: int  # repeats that have the operation
+    counts: Mapping[Trouble, int]  # how much of each kind there was, over all hosts and repeats
 
     @property
     def sentence(self) -> str:

@@ -18,16 +18,11 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirstAttempts:
-    """First attempts of one arm; retries are for diagnosis, and count nowhere.
+    """First attempts of one arm; retries are for diagnosis, and count nowhere."""
 
-    Attributes:
-        count: How many have ended, in complete blocks and others.
-        failed: How many of them failed or hung.
-        example: The first failure, such as `block 2: ValueError: no space`; empty without one.
-    """
-
-    count: int = 0
-    failed: int = 0
+    count: int = 0  # how many have ended, in complete blocks and others
+    failed: int = 0  # how many of them failed or hung
+    # the first failure, such as `block 2: ValueError: no space`; empty without one
     example: str = ""
 
     @property

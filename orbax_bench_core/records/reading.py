@@ -62,17 +62,11 @@ class Stray(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PointRecords:
-    """All that is recorded of a point or pair.
+    """All that is recorded of a point or pair."""
 
-    Attributes:
-        entry: The point, or the pair.
-        records: Its records: warm-ups, then repeats, by host.
-        left_out: Files among them that are no records of the run.
-    """
-
-    entry: SweepEntry
-    records: tuple[Record, ...]
-    left_out: tuple[Stray, ...]
+    entry: SweepEntry  # the point, or the pair
+    records: tuple[Record, ...]  # its records: warm-ups, then repeats, by host
+    left_out: tuple[Stray, ...]  # files among them that are no records of the run
 
     @functools.cached_property
     def repeats(self) -> tuple[Repeat, ...]:

@@ -31,23 +31,14 @@ _ACCEPTED: Final = "give folders of run directories, or registries of baselines"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Kept:
-    """Something that is as old as what is removed, and stays.
+    """Something that is as old as what is removed, and stays."""
 
-    Attributes:
-        what: What it is.
-        place: Where it lies.
-        suite: Name of its suite.
-        began_at: When it was measured, UTC.
-        why: Why it stays; empty for what goes.
-        size: Its bytes, where that is known without asking a store for each file.
-    """
-
-    what: Literal["run", "capture", "state"]
-    place: str
-    suite: str
-    began_at: datetime.datetime
-    why: str = ""
-    size: int | None = None
+    what: Literal["run", "capture", "state"]  # what it is
+    place: str  # where it lies
+    suite: str  # name of its suite
+    began_at: datetime.datetime  # when it was measured, UTC
+    why: str = ""  # why it stays; empty for what goes
+    size: int | None = None  # its bytes, where that is known without asking a store for each file
 
     def __str__(self) -> str:
         size = "" if self.size is None else f", {self.size / _MEBI:,.1f} MiB"
@@ -61,21 +52,13 @@ class Kept:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Pruning:
-    """What is to go, and what stays although it is as old.
+    """What is to go, and what stays although it is as old."""
 
-    Attributes:
-        old: What is to go, the oldest first.
-        in_use: What stays for a reason that is said.
-        recent: How many others stay: they are young, or among the newest of their suite.
-        unread: What could not be read, a line each; all of it stays.
-        places: Where it was looked for.
-    """
-
-    old: tuple[Kept, ...]
-    in_use: tuple[Kept, ...]
-    recent: int
-    unread: tuple[str, ...]
-    places: tuple[str, ...] = ()
+    old: tuple[Kept, ...]  # what is to go, the oldest first
+    in_use: tuple[Kept, ...]  # what stays for a reason that is said
+    recent: int  # how many others stay: they are young, or among the newest of their suite
+    unread: tuple[str, ...]  # what could not be read, a line each; all of it stays
+    places: tuple[str, ...] = ()  # where it was looked for
 
     @classmethod
     def of(

@@ -1,5 +1,7 @@
 """Recovery: every repeat is killed once while it trains, and goes on in new processes."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import ClassVar

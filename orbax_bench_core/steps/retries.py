@@ -13,21 +13,13 @@ _FOLDER: Final = "retries"
 
 
 class StepRetries(ResultModel):
-    """A step that was tried again, for reasons that pass by themselves.
+    """A step that was tried again, for reasons that pass by themselves."""
 
-    Attributes:
-        version: Version of this layout.
-        step: Name of the step.
-        at: When its last try began, UTC.
-        reasons: Why each try but the last one ended.
-        succeeded: Whether the last one ended well.
-    """
-
-    version: Literal[1] = 1
+    version: Literal[1] = 1  # version of this layout
     step: str
-    at: datetime.datetime
-    reasons: tuple[str, ...]
-    succeeded: bool
+    at: datetime.datetime  # when its last try began, UTC
+    reasons: tuple[str, ...]  # why each try but the last one ended
+    succeeded: bool  # whether the last one ended well
 
     @property
     def words(self) -> str:

@@ -1,5 +1,7 @@
 """Soak step: saves of one process, until there are enough to judge what it keeps of each."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -29,15 +31,10 @@ _MOST: Final = 10_000_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SoakGoal:
-    """End of a soak, which one process has to reach: the next one starts with fresh memory.
+    """End of a soak, which one process has to reach: the next one starts with fresh memory."""
 
-    Attributes:
-        saves: Saves of one process; None where hours count.
-        hours: Hours of measured repeats of one process, or None.
-    """
-
-    saves: int | None = None
-    hours: float | None = None
+    saves: int | None = None  # saves of one process; None where hours count
+    hours: float | None = None  # hours of measured repeats of one process, or None
 
     def __post_init__(self) -> None:
         """Refuses a goal that no verdict comes of."""

@@ -41,19 +41,13 @@ class Question(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Data to save and load: one of a preset, a model and a checkpoint; synthetic without any.
+    """Data to save and load: one of a preset, a model and a checkpoint; synthetic without any."""
 
-    Attributes:
-        preset: Name of a model preset.
-        scale: Factor of its widths; None takes the largest that a first run should have.
-        nnx: A Flax NNX model, as `module:factory`.
-        checkpoint: Path of an existing checkpoint.
-    """
-
-    preset: str | None = None
+    preset: str | None = None  # name of a model preset
+    # factor of its widths; None takes the largest that a first run should have
     scale: float | None = None
-    nnx: str | None = None
-    checkpoint: str | None = None
+    nnx: str | None = None  # A Flax NNX model, as `module:factory`
+    checkpoint: str | None = None  # path of an existing checkpoint
 
     def __post_init__(self) -> None:
         """Refuses what contradicts itself."""
@@ -73,15 +67,10 @@ class Subject:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Devices:
-    """Devices that a suite is drafted for.
+    """Devices that a suite is drafted for."""
 
-    Attributes:
-        count: How many there are, or how many to simulate.
-        simulated: Whether a mesh may have another number of them.
-    """
-
-    count: int
-    simulated: bool
+    count: int  # how many there are, or how many to simulate
+    simulated: bool  # whether a mesh may have another number of them
 
 
 def draft_suite(

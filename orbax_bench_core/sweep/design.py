@@ -159,21 +159,13 @@ _TUNABLES: Final[Mapping[HostMemory, str]] = MappingProxyType(
 
 
 class Placement(NamedTuple):
-    """All that tells the process of a point from that of another; equal ones share a worker.
+    """All that tells the process of a point from that of another; equal ones share a worker."""
 
-    Attributes:
-        num_devices: Devices over all processes.
-        processes: Host processes that JAX joins.
-        environment: Name of the environment; empty for the command's own.
-        host_memory: What the allocator does with freed memory.
-        x64: Whether JAX has 64-bit types.
-    """
-
-    num_devices: int
-    processes: int
-    environment: str
-    host_memory: HostMemory
-    x64: bool
+    num_devices: int  # devices over all processes
+    processes: int  # host processes that JAX joins
+    environment: str  # name of the environment; empty for the command's own
+    host_memory: HostMemory  # what the allocator does with freed memory
+    x64: bool  # whether JAX has 64-bit types
 
 
 def placement(point: SweepPoint) -> Placement:

@@ -55,25 +55,15 @@ class ProvenEffect(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptionEvidence:
-    """Traces that a repeat left.
+    """Traces that a repeat left."""
 
-    Attributes:
-        options: Every option of the point.
-        directory: Where it left its checkpoints.
-        traces: How the folders of the profiler's traces of this point begin.
-        begun: When it began, in seconds since 1970.
-        samples: What it measured.
-        heard: Events of Orbax with their labels.
-        lines: Lines of Orbax's own log that tell settings.
-    """
-
-    options: Mapping[str, Any]
-    directory: epath.Path
-    traces: epath.Path
-    begun: float = 0.0
-    samples: tuple[Sample, ...]
-    heard: Heard
-    lines: tuple[str, ...]
+    options: Mapping[str, Any]  # every option of the point
+    directory: epath.Path  # where it left its checkpoints
+    traces: epath.Path  # how the folders of the profiler's traces of this point begin
+    begun: float = 0.0  # when it began, in seconds since 1970
+    samples: tuple[Sample, ...]  # what it measured
+    heard: Heard  # events of Orbax with their labels
+    lines: tuple[str, ...]  # lines of Orbax's own log that tell settings
 
     @cached_property
     def trees(self) -> tuple[StoredCheckpoint, ...]:
@@ -519,15 +509,10 @@ def _tracemalloc(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
 
 
 class Proof(NamedTuple):
-    """How an option is proved.
+    """How an option is proved."""
 
-    Attributes:
-        by: Where that is read, for people.
-        rule: What reads it.
-    """
-
-    by: str
-    rule: Rule
+    by: str  # where that is read, for people
+    rule: Rule  # what reads it
 
 
 _LOG: Final = "Orbax's log"

@@ -76,21 +76,11 @@ class WorkerSetup(ResultModel):
 
 
 class Task(ResultModel):
-    """One attempt at one repeat. What a record has by the same name is explained there.
-
-    Attributes:
-        config_hash: Identity of the suite.
-        code: Revisions of the benchmark class and of the suite file.
-        verify: Whether restored values are compared with what was saved.
-        fence: Lease under which it is measured; empty where nobody holds one.
-        drill: Which life of a recovery drill it is; None outside one. The first trains until it is
-            killed, and leaves a record only if it fails before.
-        replaces: Seal of the record of an earlier attempt that may be replaced although it passed.
-    """
+    """One attempt at one repeat. What a record has by the same name is explained there."""
 
     run_id: str
     suite: str
-    config_hash: str
+    config_hash: str  # identity of the suite
     point: SweepEntry
     repeat: int
     warmup: bool
@@ -100,11 +90,14 @@ class Task(ResultModel):
     life: int | None = None
     host: int = 0
     num_hosts: int = 1
-    code: dict[str, Any] = {}
-    verify: bool
+    code: dict[str, Any] = {}  # revisions of the benchmark class and of the suite file
+    verify: bool  # whether restored values are compared with what was saved
     attempts: tuple[records.Attempt, ...] = ()
-    fence: str = ""
+    fence: str = ""  # lease under which it is measured; empty where nobody holds one
+    # seal of the record of an earlier attempt that may be replaced although it passed
     replaces: str = ""
+    # which life of a recovery drill it is; None outside one. The first trains until it is killed,
+    # and leaves a record only if it fails before.
     drill: Drill | None = None
 
     @property
@@ -144,33 +137,20 @@ _RECORDED: Final = tuple(name for name in Task.model_fields if name in records.R
 
 
 class Ready(ResultModel):
-    """The worker has started JAX.
-
-    Attributes:
-        platform: `cpu`, `gpu` or `tpu`.
-        device_count: Number of devices over all processes.
-        fixed: Whether the devices are what this machine has, rather than what was asked for.
-        provenance: What runs, and on what.
-        worker: Id of this process, unique on all machines; see `worker_id`.
-        processes: How many processes JAX has joined.
-        host_memory: What its allocator does with freed memory, by its own environment.
-        x64: Whether JAX has 64-bit types.
-        environment: Name of the environment that its machine started for it.
-        interpreter: The Python that it runs in.
-        interpreter_asked: The Python of that environment, as it called itself when it was checked.
-    """
+    """The worker has started JAX."""
 
     event: Literal["ready"] = "ready"
-    platform: str
-    device_count: int
-    fixed: bool
-    provenance: dict[str, Any]
-    worker: str = ""
-    processes: int
-    host_memory: HostMemory
-    x64: bool
-    environment: str = ""
-    interpreter: str
+    platform: str  # `cpu`, `gpu` or `tpu`
+    device_count: int  # number of devices over all processes
+    fixed: bool  # whether the devices are what this machine has, rather than what was asked for
+    provenance: dict[str, Any]  # what runs, and on what
+    worker: str = ""  # id of this process, unique on all machines; see `worker_id`
+    processes: int  # how many processes JAX has joined
+    host_memory: HostMemory  # what its allocator does with freed memory, by its own environment
+    x64: bool  # whether JAX has 64-bit types
+    environment: str = ""  # name of the environment that its machine started for it
+    interpreter: str  # the Python that it runs in
+    # the Python of that environment, as it called itself when it was checked
     interpreter_asked: str
 
     def differences(self, asked: Placement) -> str:
@@ -207,15 +187,11 @@ class Measured(ResultModel):
 
 
 class Done(ResultModel):
-    """A task has ended and its record is in the run directory, unless a warm-up was skipped.
-
-    Attributes:
-        status: How it ended.
-        error: Why it was skipped or failed, with its traceback; None when it passed.
-    """
+    """A task has ended and its record is in the run directory, unless a warm-up was skipped."""
 
     event: Literal["done"] = "done"
-    status: records.Status
+    status: records.Status  # how it ended
+    # why it was skipped or failed, with its traceback; None when it passed
     error: records.ErrorInfo | None = None
 
     @property

@@ -9,15 +9,10 @@ from orbax_bench_core.files import ResultModel
 
 
 class Documented(ResultModel):
-    """One figure of Orbax's documentation.
+    """One figure of Orbax's documentation."""
 
-    Attributes:
-        num_parameters: Size of the model.
-        saved: Share of the saving time that blocks training which async checkpointing saves.
-    """
-
-    num_parameters: int
-    saved: float
+    num_parameters: int  # size of the model
+    saved: float  # share of the saving time that blocks training which async checkpointing saves
 
 
 DOCUMENTED: Final = (
@@ -30,36 +25,24 @@ on which machines, with what storage or with which optimizer these were measured
 
 
 class Seconds(ResultModel):
-    """Median time of an operation over the repeats of one point.
+    """Median time of an operation over the repeats of one point."""
 
-    Attributes:
-        n: Number of repeats.
-        median: Their median.
-        low: Lower end of the interval of the median.
-        high: Upper end of it.
-        coverage: How often such an interval holds the median of all repeats there could be: 0.95 or
-            more from 6 repeats on.
-    """
-
-    n: int
-    median: float
-    low: float
-    high: float
+    n: int  # number of repeats
+    median: float  # their median
+    low: float  # lower end of the interval of the median
+    high: float  # upper end of it
+    # how often such an interval holds the median of all repeats there could be: 0.95 or more from 6
+    # repeats on
     coverage: float
 
 
 class Ratio(ResultModel):
-    """Background saves over blocking saves, or the share that they save.
+    """Background saves over blocking saves, or the share that they save."""
 
-    Attributes:
-        value: Hodges-Lehmann estimate: the median over all pairs of one repeat of each kind.
-        low: Lower end of its 95 % interval; None with fewer than 4 repeats of each kind or so.
-        high: Upper end of it.
-    """
-
-    value: float
+    value: float  # hodges-Lehmann estimate: the median over all pairs of one repeat of each kind
+    # lower end of its 95 % interval; None with fewer than 4 repeats of each kind or so
     low: float | None
-    high: float | None
+    high: float | None  # upper end of it
 
     @property
     def complement(self) -> Ratio:
@@ -72,60 +55,38 @@ class Ratio(ResultModel):
 
 
 class SaveKind(ResultModel):
-    """The repeats of one kind of save.
+    """The repeats of one kind of save."""
 
-    Attributes:
-        point_ids: Ids of the points; one, except where both arms of a pair measure the same.
-        failed: Repeats that failed, or were skipped, and are not in the times.
-        blocked: Seconds until the caller goes on: `save_blocking`.
-        total: Seconds until the checkpoint is committed: `save`.
-    """
-
+    # ids of the points; one, except where both arms of a pair measure the same
     point_ids: tuple[str, ...]
-    failed: int
-    blocked: Seconds
-    total: Seconds
+    failed: int  # repeats that failed, or were skipped, and are not in the times
+    blocked: Seconds  # seconds until the caller goes on: `save_blocking`
+    total: Seconds  # seconds until the checkpoint is committed: `save`
 
 
 class Size(ResultModel):
-    """One checkpoint, saved in both ways.
-
-    Attributes:
-        checkpoint: Name of the checkpoint.
-        num_parameters: Parameters of the model, without the optimizer's state; None where neither
-            the suite nor the model's factory tells.
-        num_bytes: Bytes of all arrays, as recorded.
-        blocking: Saves that block until they are committed.
-        background: Saves that go on in the background.
-        saved: Share of the blocked time that saving in the background saves.
-        overhead: Total time in the background over that of a blocking save.
-    """
+    """One checkpoint, saved in both ways."""
 
     checkpoint: str
+    # parameters of the model, without the optimizer's state; None where neither the suite nor the
+    # model's factory tells
     num_parameters: int | None
-    num_bytes: int
-    blocking: SaveKind
-    background: SaveKind
-    saved: Ratio
-    overhead: Ratio
+    num_bytes: int  # bytes of all arrays, as recorded
+    blocking: SaveKind  # saves that block until they are committed
+    background: SaveKind  # saves that go on in the background
+    saved: Ratio  # share of the blocked time that saving in the background saves
+    overhead: Ratio  # total time in the background over that of a blocking save
 
 
 class Line(ResultModel):
-    """Blocked time as a fixed part and a part that grows with the bytes.
+    """Blocked time as a fixed part and a part that grows with the bytes."""
 
-    Attributes:
-        fixed_s: Seconds that every save blocks, however small.
-        s_per_byte: Seconds per byte; 0 where no growth was found.
-        residual: Root mean square of the relative distance to the measured medians.
-        worst: Largest such distance.
-        flat: Whether one and the same time is inside the intervals of all medians: then growth with
-            the bytes is not shown, and the speed says nothing.
-    """
-
-    fixed_s: float
-    s_per_byte: float
-    residual: float
-    worst: float
+    fixed_s: float  # seconds that every save blocks, however small
+    s_per_byte: float  # seconds per byte; 0 where no growth was found
+    residual: float  # root mean square of the relative distance to the measured medians
+    worst: float  # largest such distance
+    # whether one and the same time is inside the intervals of all medians: then growth with the
+    # bytes is not shown, and the speed says nothing
     flat: bool
 
     @property
@@ -135,34 +96,22 @@ class Line(ResultModel):
 
 
 class Fit(ResultModel):
-    """A line per kind of save, through the medians of the blocked times.
+    """A line per kind of save, through the medians of the blocked times."""
 
-    Attributes:
-        blocking: That of blocking saves: how fast a checkpoint is written.
-        background: That of saves in the background: what is done before the caller goes on.
-        limit: Share saved that very large checkpoints would come to; None where the blocking saves
-            did not grow with the bytes.
-        holds: Whether both lines grow, and are near enough to the medians to be trusted.
-    """
-
-    blocking: Line
-    background: Line
+    blocking: Line  # that of blocking saves: how fast a checkpoint is written
+    background: Line  # that of saves in the background: what is done before the caller goes on
+    # share saved that very large checkpoints would come to; None where the blocking saves did not
+    # grow with the bytes
     limit: float | None
-    holds: bool
+    holds: bool  # whether both lines grow, and are near enough to the medians to be trusted
 
 
 class SizeSeries(ResultModel):
-    """Checkpoints that were saved in the same way but for their size.
+    """Checkpoints that were saved in the same way but for their size."""
 
-    Attributes:
-        name: What tells the series from others.
-        sizes: From the smallest to the largest.
-        fit: Lines through them; None when there are too few.
-    """
-
-    name: str
-    sizes: tuple[Size, ...]
-    fit: Fit | None
+    name: str  # what tells the series from others
+    sizes: tuple[Size, ...]  # from the smallest to the largest
+    fit: Fit | None  # lines through them; None when there are too few
 
     @property
     def by_parameters(self) -> bool:
@@ -171,23 +120,14 @@ class SizeSeries(ResultModel):
 
 
 class AsyncStudy(ResultModel):
-    """Result of an async study of one run.
+    """Result of an async study of one run."""
 
-    Attributes:
-        schema_version: Version of this layout.
-        run_id: The run.
-        suite: Name of its suite.
-        series: One per way of saving.
-        notes: What is not in the series, and why.
-        documented: What Orbax's documentation says.
-    """
-
-    schema_version: Literal[1] = 1
+    schema_version: Literal[1] = 1  # version of this layout
     run_id: str
-    suite: str
-    series: tuple[SizeSeries, ...]
-    notes: tuple[str, ...] = ()
-    documented: tuple[Documented, ...] = DOCUMENTED
+    suite: str  # name of its suite
+    series: tuple[SizeSeries, ...]  # one per way of saving
+    notes: tuple[str, ...] = ()  # what is not in the series, and why
+    documented: tuple[Documented, ...] = DOCUMENTED  # what Orbax's documentation says
 
     @property
     def outcome(self) -> Ending:

@@ -11,15 +11,10 @@ if TYPE_CHECKING:
 
 
 class Goal(ResultModel):
-    """A goal: the weighted geometric mean of measures, to be as small as possible.
+    """A goal: the weighted geometric mean of measures, to be as small as possible."""
 
-    Attributes:
-        text: As it was given.
-        weights: Weight of each measure; they add up to 1.
-    """
-
-    text: str
-    weights: dict[str, float]
+    text: str  # as it was given
+    weights: dict[str, float]  # weight of each measure; they add up to 1
 
     @classmethod
     def of(cls, measure: str) -> Goal:
@@ -35,40 +30,26 @@ class Goal(ResultModel):
 
 
 class Ranked(ResultModel):
-    """A point in a ranking.
-
-    Attributes:
-        point_id: The point.
-        rounds: Rounds with a value.
-        median: Median of the goal: seconds, bytes, or without unit.
-        ratio: Its value over that of the best, geometric mean over rounds; None without a round
-            that has both.
-        low: Lower end of the 95 % interval of the ratio; None with fewer than two rounds.
-        high: Upper end of it.
-        tied: Whether it cannot be told from the best; None where that is unknown.
-    """
+    """A point in a ranking."""
 
     point_id: str
-    rounds: int
-    median: float
+    rounds: int  # rounds with a value
+    median: float  # median of the goal: seconds, bytes, or without unit
+    # its value over that of the best, geometric mean over rounds; None without a round that has
+    # both
     ratio: float | None
+    # lower end of the 95 % interval of the ratio; None with fewer than two rounds
     low: float | None
-    high: float | None
-    tied: bool | None
+    high: float | None  # upper end of it
+    tied: bool | None  # whether it cannot be told from the best; None where that is unknown
 
 
 class Ranking(ResultModel):
-    """Points by one goal, the best first.
-
-    Attributes:
-        goal: The goal.
-        level: Level of its ties and intervals.
-        places: The points.
-    """
+    """Points by one goal, the best first."""
 
     goal: Goal
-    level: float
-    places: tuple[Ranked, ...]
+    level: float  # level of its ties and intervals
+    places: tuple[Ranked, ...]  # the points
 
     @property
     def ties(self) -> tuple[str, ...]:
@@ -77,197 +58,116 @@ class Ranking(ResultModel):
 
 
 class OptionContrast(ResultModel):
-    """Effect of a value of an option, or of a pair of options.
+    """Effect of a value of an option, or of a pair of options."""
 
-    Attributes:
-        options: The option, or both.
-        values: Its value, or both.
-        against: What it is compared with.
-        ratio: Factor on the goal; of a pair the factor by which one effect changes with the other.
-        low: Lower end of its 95 % interval.
-        high: Upper end of it.
-        matters: Whether it is told from 1 with all others of its kind in mind (Holm).
-    """
-
-    options: tuple[str, ...]
-    values: tuple[Any, ...]
-    against: tuple[Any, ...]
+    options: tuple[str, ...]  # the option, or both
+    values: tuple[Any, ...]  # its value, or both
+    against: tuple[Any, ...]  # what it is compared with
+    # factor on the goal; of a pair the factor by which one effect changes with the other
     ratio: float
-    low: float
-    high: float
-    matters: bool
+    low: float  # lower end of its 95 % interval
+    high: float  # upper end of it
+    matters: bool  # whether it is told from 1 with all others of its kind in mind (Holm)
 
 
 class FittedPlace(ResultModel):
-    """Fitted value of a point.
-
-    Attributes:
-        point_id: The point.
-        value: Geometric mean over the rounds, by the fit, in the unit of the goal.
-    """
+    """Fitted value of a point."""
 
     point_id: str
-    value: float
+    value: float  # geometric mean over the rounds, by the fit, in the unit of the goal
 
 
 class Effects(ResultModel):
-    """Effects of the options on a goal.
-
-    Attributes:
-        goal: The goal.
-        rounds: Rounds that they were estimated from, in which every point has a value.
-        main: Main effects.
-        interactions: All pairs of options.
-        unknown: What is not known, and why.
-        fitted: The points by the fit of main effects and pairs, the best first; none without one.
-        lack_of_fit: p-value of what is left beside main effects and pairs; None without a fit.
-        used: Whether the recommendation goes by the fit.
-        why: Why it does not; empty where it does.
-    """
+    """Effects of the options on a goal."""
 
     goal: Goal
-    rounds: int
-    main: tuple[OptionContrast, ...]
-    interactions: tuple[OptionContrast, ...]
-    unknown: tuple[str, ...] = ()
+    rounds: int  # rounds that they were estimated from, in which every point has a value
+    main: tuple[OptionContrast, ...]  # main effects
+    interactions: tuple[OptionContrast, ...]  # all pairs of options
+    unknown: tuple[str, ...] = ()  # what is not known, and why
+    # the points by the fit of main effects and pairs, the best first; none without one
     fitted: tuple[FittedPlace, ...] = ()
+    # p-value of what is left beside main effects and pairs; None without a fit
     lack_of_fit: float | None = None
-    used: bool = False
-    why: str = ""
+    used: bool = False  # whether the recommendation goes by the fit
+    why: str = ""  # why it does not; empty where it does
 
 
 class Confidence(ResultModel):
-    """Confidence that the recommended point is within 5 % of the best.
+    """Confidence that the recommended point is within 5 % of the best."""
 
-    Attributes:
-        risk: Chance that another is over 5 % better, an upper bound; None where it is unknown.
-        rounds: Rounds that it is computed from.
-        missing: Further rounds after which the risk would be 5 %; None where nobody knows.
-        noise: Standard deviation of a value within a round, as a share; None where it is unknown.
-    """
-
+    # chance that another is over 5 % better, an upper bound; None where it is unknown
     risk: float | None
-    rounds: int
-    missing: int | None
+    rounds: int  # rounds that it is computed from
+    missing: int | None  # further rounds after which the risk would be 5 %; None where nobody knows
+    # standard deviation of a value within a round, as a share; None where it is unknown
     noise: float | None
 
 
 class OptionDifference(ResultModel):
-    """An option that is not as Orbax has it.
+    """An option that is not as Orbax has it."""
 
-    Attributes:
-        option: Name of the option in the suite.
-        value: Value that is recommended.
-        default: What Orbax does by default.
-        varied: Whether the sweep compared the two.
-        given: Whether the suite gives it; otherwise it is the benchmark's own default.
-    """
-
-    option: str
-    value: Any
-    default: Any
-    varied: bool
-    given: bool = True
+    option: str  # name of the option in the suite
+    value: Any  # value that is recommended
+    default: Any  # what Orbax does by default
+    varied: bool  # whether the sweep compared the two
+    given: bool = True  # whether the suite gives it; otherwise it is the benchmark's own default
 
 
 class Recommendation(ResultModel):
-    """Point that is recommended.
-
-    Attributes:
-        point_id: The point.
-        name: Its name.
-        chosen_by: What chose it among the ties.
-        code: How to ask Orbax for it, by the interface that was measured; empty where that is not
-            known.
-        other_code: The same options for other interfaces of Orbax.
-        why_no_code: Why there is no code; empty where there is.
-        suite: The same as an entry of a suite's `benchmarks`.
-        differences: How it differs from what Orbax does by default.
-        defaults_from: Release whose defaults these are.
-        against_defaults: Ratio of the goal to that of the point with Orbax's defaults, and its
-            interval; None where no such point was measured.
-        confidence: How surely it is within 5 % of the best.
-        evidence: What speaks for it, in sentences.
-    """
+    """Point that is recommended."""
 
     point_id: str
-    name: str
-    chosen_by: str
+    name: str  # its name
+    chosen_by: str  # what chose it among the ties
+    # how to ask Orbax for it, by the interface that was measured; empty where that is not known
     code: str
-    other_code: tuple[str, ...] = ()
-    why_no_code: str = ""
-    suite: str
-    differences: tuple[OptionDifference, ...]
-    defaults_from: str
+    other_code: tuple[str, ...] = ()  # the same options for other interfaces of Orbax
+    why_no_code: str = ""  # why there is no code; empty where there is
+    suite: str  # the same as an entry of a suite's `benchmarks`
+    differences: tuple[OptionDifference, ...]  # how it differs from what Orbax does by default
+    defaults_from: str  # release whose defaults these are
+    # ratio of the goal to that of the point with Orbax's defaults, and its interval; None where no
+    # such point was measured
     against_defaults: tuple[float, float, float] | None
-    confidence: Confidence
-    evidence: tuple[str, ...]
+    confidence: Confidence  # how surely it is within 5 % of the best
+    evidence: tuple[str, ...]  # what speaks for it, in sentences
 
 
 class LeftOut(ResultModel):
-    """A point that cannot be recommended.
-
-    Attributes:
-        point_id: The point.
-        name: Its name.
-        reason: Why.
-    """
+    """A point that cannot be recommended."""
 
     point_id: str
-    name: str
-    reason: str
+    name: str  # its name
+    reason: str  # why
 
 
 class PointInfo(ResultModel):
-    """A point of a case.
-
-    Attributes:
-        point_id: The point.
-        name: Its name.
-        options: What varies within the case, and its value.
-        medians: Median of each measure, in seconds or bytes.
-        files: Files of the checkpoint; None where they were not counted.
-    """
+    """A point of a case."""
 
     point_id: str
-    name: str
-    options: dict[str, Any]
-    medians: dict[str, float]
-    files: int | None = None
+    name: str  # its name
+    options: dict[str, Any]  # what varies within the case, and its value
+    medians: dict[str, float]  # median of each measure, in seconds or bytes
+    files: int | None = None  # files of the checkpoint; None where they were not counted
 
 
 class Case(ResultModel):
-    """Points that do the same work, so that one can be chosen.
+    """Points that do the same work, so that one can be chosen."""
 
-    Attributes:
-        name: The benchmark, and what else its points share.
-        rounds: Repeats of the point that has most of them.
-        options: Options that vary, with their values.
-        points: Its points, in the order of the suite.
-        rankings: A ranking for the goal, then one for each measure.
-        effects: Effects on the goal.
-        front: Ids of the points that no other beats in save, load and bytes together.
-        front_of: The measures of the front.
-        recommendation: What is recommended; None where nothing can be.
-        left_out: Points that cannot be recommended.
-        remarks: What else a reader must know: flags of repeats, and the like.
-        not_measured: What the run says nothing of.
-        not_alone: Repeats that were measured while others were on the same machine.
-    """
-
-    name: str
-    rounds: int
-    options: dict[str, tuple[Any, ...]]
-    points: tuple[PointInfo, ...]
-    rankings: tuple[Ranking, ...]
-    effects: Effects
-    front: tuple[str, ...]
-    front_of: tuple[str, ...]
-    recommendation: Recommendation | None
-    left_out: tuple[LeftOut, ...]
-    remarks: tuple[str, ...]
-    not_measured: tuple[str, ...]
-    not_alone: int = 0
+    name: str  # the benchmark, and what else its points share
+    rounds: int  # repeats of the point that has most of them
+    options: dict[str, tuple[Any, ...]]  # options that vary, with their values
+    points: tuple[PointInfo, ...]  # its points, in the order of the suite
+    rankings: tuple[Ranking, ...]  # A ranking for the goal, then one for each measure
+    effects: Effects  # effects on the goal
+    front: tuple[str, ...]  # ids of the points that no other beats in save, load and bytes together
+    front_of: tuple[str, ...]  # the measures of the front
+    recommendation: Recommendation | None  # what is recommended; None where nothing can be
+    left_out: tuple[LeftOut, ...]  # points that cannot be recommended
+    remarks: tuple[str, ...]  # what else a reader must know: flags of repeats, and the like
+    not_measured: tuple[str, ...]  # what the run says nothing of
+    not_alone: int = 0  # repeats that were measured while others were on the same machine
 
     @property
     def ranking(self) -> Ranking:

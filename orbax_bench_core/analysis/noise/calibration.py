@@ -26,30 +26,19 @@ if TYPE_CHECKING:
 
 
 class AaTest(ResultModel):
-    """One verdict on arms that are the same.
-
-    Attributes:
-        run_id: The run.
-        place: Where it is.
-        point: Name of the point; of all of them where the suite is one family.
-        word: What the gate said.
-        alpha: Level of the test at no tolerance.
-        bound: Probability of a REGRESSION that it may have, by times, stalls or failures.
-        operations: Operations per arm that it looked at, of the primary one with most.
-        ratio: Largest ratio of a primary operation.
-        p_value: Probability of arms as far apart as these, either way, when they are the same: the
-            gate's test at no tolerance over all blocks, times the primary operations. The gate's
-            own tolerance hides an offset of some percent; this does not. None where unknown.
-    """
+    """One verdict on arms that are the same."""
 
     run_id: str
-    place: str
-    point: str
-    word: Word
-    alpha: float
-    bound: float
-    operations: int
-    ratio: float | None
+    place: str  # where it is
+    point: str  # name of the point; of all of them where the suite is one family
+    word: Word  # what the gate said
+    alpha: float  # level of the test at no tolerance
+    bound: float  # probability of a REGRESSION that it may have, by times, stalls or failures
+    operations: int  # operations per arm that it looked at, of the primary one with most
+    ratio: float | None  # largest ratio of a primary operation
+    # probability of arms as far apart as these, either way, when they are the same: the gate's test
+    # at no tolerance over all blocks, times the primary operations. The gate's own tolerance hides
+    # an offset of some percent; this does not. None where unknown.
     p_value: float | None = None
 
     @property

@@ -17,73 +17,48 @@ _STEP: Final = 4
 
 
 class Component(ResultModel):
-    """Standard deviation between workers, on the log scale, with its 95 % interval.
+    """Standard deviation between workers, on the log scale, with its 95 % interval."""
 
-    Attributes:
-        estimate: The estimate; 0 where workers differ by less than their operations explain.
-        low: Lower end of the interval; above 0 it cannot be put down to chance.
-        high: Upper end of it.
-        p_value: Probability of workers as different as these if all were the same, by the F test.
-        workers: Workers that were measured.
-        rounds: Measured operations (or ratios) of each.
-    """
-
-    estimate: float
-    low: float
-    high: float
+    estimate: float  # the estimate; 0 where workers differ by less than their operations explain
+    low: float  # lower end of the interval; above 0 it cannot be put down to chance
+    high: float  # upper end of it
+    # probability of workers as different as these if all were the same, by the F test
     p_value: float
-    workers: int
-    rounds: int
+    workers: int  # workers that were measured
+    rounds: int  # measured operations (or ratios) of each
 
 
 class Noise(ResultModel):
-    """Noise of one operation, for checkpoints of about one size in one place.
-
-    Attributes:
-        operation: Name of the operation.
-        storage: Kind of storage, such as `ext4` or `gs`.
-        cpu: Model of the CPU.
-        device: Kind of device.
-        size: Smallest size of the class, bytes, a power of 4; the largest is below 4 times that. 0
-            for states without bytes.
-        sigma: Robust standard deviation of the log time between operations that follow each other:
-            the median over the series.
-        n: Operations that were measured.
-        series: Series, each of one point in one run.
-        repeat_s: Seconds from the start of one repeat to the start of the next.
-        points: Ids of the points, and of the arms of pairs.
-        tau: Process noise: by how much worker processes differ on the log scale; None where no run
-            had several workers of one kind.
-        interaction: By how much the log ratio of two options differs from worker to worker; None
-            where no pair was run by several workers that had both.
-    """
+    """Noise of one operation, for checkpoints of about one size in one place."""
 
     operation: str
-    storage: str
-    cpu: str
-    device: str
+    storage: str  # kind of storage, such as `ext4` or `gs`
+    cpu: str  # model of the CPU
+    device: str  # kind of device
+    # smallest size of the class, bytes, a power of 4; the largest is below 4 times that. 0 for
+    # states without bytes.
     size: int
+    # robust standard deviation of the log time between operations that follow each other: the
+    # median over the series
     sigma: float
-    n: int
-    series: int
-    repeat_s: float
-    points: tuple[str, ...]
+    n: int  # operations that were measured
+    series: int  # series, each of one point in one run
+    repeat_s: float  # seconds from the start of one repeat to the start of the next
+    points: tuple[str, ...]  # ids of the points, and of the arms of pairs
+    # process noise: by how much worker processes differ on the log scale; None where no run had
+    # several workers of one kind
     tau: Component | None = None
+    # by how much the log ratio of two options differs from worker to worker; None where no pair was
+    # run by several workers that had both
     interaction: Component | None = None
 
 
 class Passport(ResultModel):
-    """Noise passport of a place: `passport.json`.
+    """Noise passport of a place: `passport.json`."""
 
-    Attributes:
-        schema_version: Version of this layout.
-        made_at: When, UTC.
-        noise: One entry per operation, size class, storage and machine.
-    """
-
-    schema_version: Literal[1] = PASSPORT_VERSION
-    made_at: datetime.datetime
-    noise: tuple[Noise, ...]
+    schema_version: Literal[1] = PASSPORT_VERSION  # version of this layout
+    made_at: datetime.datetime  # when, UTC
+    noise: tuple[Noise, ...]  # one entry per operation, size class, storage and machine
 
     def entry(
         self,

@@ -24,28 +24,19 @@ PhaseName = Literal["notice", "start", "restore", "first_step", "recovery"]
 
 
 class Phase(ResultModel):
-    """One phase over the drills of a series.
+    """One phase over the drills of a series."""
 
-    Attributes:
-        phase: Which.
-        n: Number of drills that came through it.
-        median: Median seconds, as measured.
-        fastest: Fewest seconds of a drill.
-        slowest: Most seconds of a drill.
-        low: Lower end of an interval that holds the median in at least 95 % of cases; None below 6
-            drills, which have none.
-        high: Upper end of it.
-        added: Seconds that were given for what this machine cannot show, such as the replacement of
-            a node; in none of the others.
-    """
-
-    phase: PhaseName
-    n: int
-    median: float
-    fastest: float
-    slowest: float
+    phase: PhaseName  # which
+    n: int  # number of drills that came through it
+    median: float  # median seconds, as measured
+    fastest: float  # fewest seconds of a drill
+    slowest: float  # most seconds of a drill
+    # lower end of an interval that holds the median in at least 95 % of cases; None below 6 drills,
+    # which have none
     low: float | None = None
-    high: float | None = None
+    high: float | None = None  # upper end of it
+    # seconds that were given for what this machine cannot show, such as the replacement of a node;
+    # in none of the others
     added: float = 0.0
 
     @property
@@ -55,55 +46,34 @@ class Phase(ResultModel):
 
 
 class PhaseVerdict(ResultModel):
-    """One phase in both arms of a comparison.
-
-    Attributes:
-        phase: Name of the phase.
-        word: What its times say.
-        primary: Whether it takes part in the verdict.
-        ratio: Candidate over baseline; None where it could not be judged.
-        low: Lower end of its interval.
-        high: Upper end of it.
-    """
+    """One phase in both arms of a comparison."""
 
     phase: str
-    word: Word
-    primary: bool
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
+    word: Word  # what its times say
+    primary: bool  # whether it takes part in the verdict
+    ratio: float | None = None  # candidate over baseline; None where it could not be judged
+    low: float | None = None  # lower end of its interval
+    high: float | None = None  # upper end of it
 
 
 class RecoverySeries(ResultModel):
-    """The drills of one point, or of one arm of a pair.
-
-    Attributes:
-        series_id: Id of the series.
-        name: Its name.
-        arm: The arm; None outside of a comparison.
-        drills: How many were made; the first attempt counts.
-        recovered: How many came back and took a step.
-        verified: Whether each of those restored the state of a job that was never killed; otherwise
-            they only did not crash.
-        phases: Each phase; none where no drill came back.
-        steps_lost: Steps that each drill lost.
-        uncommitted: Directories that each kill left uncommitted.
-        peers_s: Seconds after which processes that were left alone noticed by themselves, of each
-            drill that waited for it.
-        reasons: Why the others failed.
-    """
+    """The drills of one point, or of one arm of a pair."""
 
     series_id: str
-    name: str
-    arm: Arm | None
-    drills: int
-    recovered: int
+    name: str  # its name
+    arm: Arm | None  # the arm; None outside of a comparison
+    drills: int  # how many were made; the first attempt counts
+    recovered: int  # how many came back and took a step
+    # whether each of those restored the state of a job that was never killed; otherwise they only
+    # did not crash
     verified: bool
-    phases: tuple[Phase, ...]
-    steps_lost: tuple[int, ...]
-    uncommitted: tuple[int, ...]
+    phases: tuple[Phase, ...]  # each phase; none where no drill came back
+    steps_lost: tuple[int, ...]  # steps that each drill lost
+    uncommitted: tuple[int, ...]  # directories that each kill left uncommitted
+    # seconds after which processes that were left alone noticed by themselves, of each drill that
+    # waited for it
     peers_s: tuple[float, ...]
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...]  # why the others failed
 
     def phase(self, name: PhaseName) -> Phase | None:
         """Returns one phase; None where no drill came back."""
@@ -111,19 +81,12 @@ class RecoverySeries(ResultModel):
 
 
 class PairVerdict(ResultModel):
-    """Verdict on a pair of arms.
+    """Verdict on a pair of arms."""
 
-    Attributes:
-        point: Name of the pair.
-        word: The verdict.
-        reason: What keeps it from passing; empty when it passes.
-        phases: Each phase.
-    """
-
-    point: str
-    word: Word
-    reason: str
-    phases: tuple[PhaseVerdict, ...]
+    point: str  # name of the pair
+    word: Word  # the verdict
+    reason: str  # what keeps it from passing; empty when it passes
+    phases: tuple[PhaseVerdict, ...]  # each phase
 
 
 class Recovery(ResultModel):

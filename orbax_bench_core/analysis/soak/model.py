@@ -18,78 +18,49 @@ descriptors and threads of the process; seconds of a save; files on storage afte
 
 
 class Slope(ResultModel):
-    """Growth of a level per save.
+    """Growth of a level per save."""
 
-    Attributes:
-        per_save: Theil-Sen slope, in the unit of the level.
-        low: Lower end of its 95 % interval.
-        high: Upper end of it.
-    """
-
-    per_save: float
-    low: float
-    high: float
+    per_save: float  # theil-Sen slope, in the unit of the level
+    low: float  # lower end of its 95 % interval
+    high: float  # upper end of it
 
 
 class Growth(ResultModel):
-    """One level over the saves of a process.
+    """One level over the saves of a process."""
 
-    Attributes:
-        level: Which.
-        unit: Its unit: `MiB`, `count` or `s`.
-        first: Median of the first ten saves that count.
-        last: Median of the last ten.
-        whole: Growth over all saves that count.
-        half: Growth over the second half of them.
-        limit: Growth per save that is allowed; None where the level is shown and not judged.
-        word: LEAK where both slopes lie above the limit, PASS where both lie below it, with their
-            intervals; None without a limit.
-        more: About how many saves a verdict takes where there is none; None where more saves would
-            not bring one, or one is there.
-    """
-
-    level: Level
-    unit: str
-    first: float
-    last: float
-    whole: Slope
-    half: Slope
+    level: Level  # which
+    unit: str  # its unit: `MiB`, `count` or `s`
+    first: float  # median of the first ten saves that count
+    last: float  # median of the last ten
+    whole: Slope  # growth over all saves that count
+    half: Slope  # growth over the second half of them
+    # growth per save that is allowed; None where the level is shown and not judged
     limit: float | None = None
+    # LEAK where both slopes lie above the limit, PASS where both lie below it, with their
+    # intervals; None without a limit
     word: SoakWord | None = None
+    # about how many saves a verdict takes where there is none; None where more saves would not
+    # bring one, or one is there
     more: int | None = None
 
 
 class SoakSeries(ResultModel):
-    """The saves of one process: the longest life of those that measured one point on one host.
+    """The saves of one process: the longest life of those that measured one point on one host."""
 
-    Attributes:
-        series_id: Id of the sweep point.
-        name: Its name.
-        host: Index of the host process.
-        worker: Id of the process; empty in records that do not tell.
-        operation: The operation that counts as a save.
-        saves: Saves of this process.
-        dropped: How many of them come before the first that counts.
-        lives: Saves of every process that measured the point on this host, in order.
-        failed: Repeats that failed.
-        growths: Each level; none where there are too few saves.
-        levels: Memory of the process after each save, in MiB, for the figure; at most 400 means.
-        word: The verdict.
-        needed: About how many saves a verdict takes; None where there is one, or none will come.
-    """
-
-    series_id: str
-    name: str
-    host: int
-    worker: str
-    operation: str
-    saves: int
-    dropped: int
-    lives: tuple[int, ...]
-    failed: int
-    growths: tuple[Growth, ...]
+    series_id: str  # id of the sweep point
+    name: str  # its name
+    host: int  # index of the host process
+    worker: str  # id of the process; empty in records that do not tell
+    operation: str  # the operation that counts as a save
+    saves: int  # saves of this process
+    dropped: int  # how many of them come before the first that counts
+    lives: tuple[int, ...]  # saves of every process that measured the point on this host, in order
+    failed: int  # repeats that failed
+    growths: tuple[Growth, ...]  # each level; none where there are too few saves
+    # memory of the process after each save, in MiB, for the figure; at most 400 means
     levels: tuple[float, ...]
-    word: SoakWord
+    word: SoakWord  # the verdict
+    # about how many saves a verdict takes; None where there is one, or none will come
     needed: int | None = None
 
     def growth(self, level: Level) -> Growth | None:

@@ -25,78 +25,55 @@ EXPLORATORY: Final = "exploratory: rules changed after the data"
 
 
 class OperationVerdict(ResultModel):
-    """One operation of one point in both arms.
-
-    Attributes:
-        operation: Name of the operation.
-        primary: Whether it takes part in the point's verdict.
-        verdict: What its times say; for an operation that is not primary, what they would say.
-        advice: What to do about it, one line for people.
-        health: Health of the series of each arm that has one.
-        times: Seconds of each arm, in the order in which they were measured.
-        block_log_ratios: Log of the ratio of candidate to baseline in each block; empty when
-            unpaired.
-        false_discovery: Share of false findings among operations that are not primary and look at
-            least this bad (Benjamini-Hochberg); None for a primary one.
-    """
+    """One operation of one point in both arms."""
 
     operation: str
-    primary: bool
+    primary: bool  # whether it takes part in the point's verdict
+    # what its times say; for an operation that is not primary, what they would say
     verdict: Verdict
-    advice: str
-    health: dict[Arm, SeriesHealth]
+    advice: str  # what to do about it, one line for people
+    health: dict[Arm, SeriesHealth]  # health of the series of each arm that has one
+    # seconds of each arm, in the order in which they were measured
     times: dict[Arm, tuple[float, ...]]
+    # log of the ratio of candidate to baseline in each block; empty when unpaired
     block_log_ratios: tuple[float, ...] = ()
+    # share of false findings among operations that are not primary and look at least this bad
+    # (Benjamini-Hochberg); None for a primary one
     false_discovery: float | None = None
 
 
 class MetricChange(ResultModel):
-    """One metric of one operation in both arms.
+    """One metric of one operation in both arms."""
 
-    Attributes:
-        operation: Name of the operation, with its `[occurrence]` from the second on.
-        metric: `<namespace>/<name>`.
-        unit: Unit of the medians; empty when it has none.
-        better: Which direction is an improvement; `none` when neither is.
-        baseline: Median over the repeats of the baseline; None when it has none. Both arms have
-            means where the baseline has no repeats: one of Orbax's own framework.
-        candidate: Median over the repeats of the candidate; None when it has none.
-        repeats: In how many repeats each arm has it.
-        delta: Difference of these over that of the baseline; None when one is missing, or the
-            baseline's is 0 and the candidate's is not.
-        apart: Cliff's delta: chance that a value of the candidate is above one of the baseline,
-            less the chance that it is below. None when an arm has no value.
-    """
-
-    operation: str
-    metric: str
-    unit: str
-    better: Better
+    operation: str  # name of the operation, with its `[occurrence]` from the second on
+    metric: str  # `<namespace>/<name>`
+    unit: str  # unit of the medians; empty when it has none
+    better: Better  # which direction is an improvement; `none` when neither is
+    # median over the repeats of the baseline; None when it has none. Both arms have means where the
+    # baseline has no repeats: one of Orbax's own framework.
     baseline: float | None
-    candidate: float | None
-    repeats: dict[Arm, int]
+    candidate: float | None  # median over the repeats of the candidate; None when it has none
+    repeats: dict[Arm, int]  # in how many repeats each arm has it
+    # difference of these over that of the baseline; None when one is missing, or the baseline's is
+    # 0 and the candidate's is not
     delta: float | None
+    # cliff's delta: chance that a value of the candidate is above one of the baseline, less the
+    # chance that it is below. None when an arm has no value.
     apart: float | None
 
 
 class StorageTrouble(ResultModel):
-    """Trouble with an object store in the samples of one operation: throttling, errors, retries.
-
-    Attributes:
-        operation: Name of the operation.
-        flagged: Samples of each arm that met trouble; they count in the verdict as they are.
-        repeats: Samples of each arm.
-        counts: How much of each kind, by arm.
-        more: The arm that met it more often than chance explains; None where none did.
-        p_value: Probability of at least as uneven a share if the arms are the same, by redrawing
-            the labels in blocks; None where nothing is paired.
-    """
+    """Trouble with an object store in the samples of one operation: throttling, errors, retries."""
 
     operation: str
+    # samples of each arm that met trouble; they count in the verdict as they are
     flagged: dict[Arm, int]
-    repeats: dict[Arm, int]
-    counts: dict[Arm, dict[Trouble, int]]
+    repeats: dict[Arm, int]  # samples of each arm
+    counts: dict[Arm, dict[Trouble, int]]  # how much of each kind, by arm
+    # the arm that met it more often than chance explains; None where none did
     more: Arm | None = None
+    # probability of at least as uneven a share if the arms are the same, by redrawing the labels in
+    # blocks; None where nothing is paired
     p_value: float | None = None
 
     @property
@@ -175,16 +152,11 @@ class PointVerdict(ResultModel):
 
 
 class Unmatched(ResultModel):
-    """A point that only one side has.
+    """A point that only one side has."""
 
-    Attributes:
-        side: Which side has it.
-        point: Name and id of the point.
-        differs: In which fields it differs from the nearest point of the other side.
-    """
-
-    side: Arm
-    point: str
+    side: Arm  # which side has it
+    point: str  # name and id of the point
+    # in which fields it differs from the nearest point of the other side
     differs: tuple[str, ...] = ()
 
 

@@ -28,26 +28,20 @@ _OF_EACH_HOST = ("PYTHONPATH",)
 
 @dataclasses.dataclass(eq=False, kw_only=True)
 class RemoteHost:
-    """A machine whose agent has joined; what it says of itself, and whether it is still there.
-
-    Attributes:
-        rejoined: How often it has come back during this run.
-        root: The run directory, as process 0 sees it.
-        lost: Why there is no contact any more; empty while there is.
-        unmade: Why it has none of some environments that it was asked to make, by name.
-    """
+    """A machine whose agent has joined; what it says of itself, and whether it is still there."""
 
     wire: Wire
     index: int
     name: str
     machine: str
     provenance: dict[str, Any]
-    rejoined: int
-    root: str
+    rejoined: int  # how often it has come back during this run
+    root: str  # the run directory, as process 0 sees it
     contact: Contact
     on_loss: Callable[[str], None]
     say: Callable[[str], None]
-    lost: str = ""
+    lost: str = ""  # why there is no contact any more; empty while there is
+    # why it has none of some environments that it was asked to make, by name
     unmade: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:

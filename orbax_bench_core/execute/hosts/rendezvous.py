@@ -63,27 +63,16 @@ def _most_bits(token: str) -> int:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Meeting:
-    """A run for which hosts meet, as one of them is told of it; all give the same command.
+    """A run for which hosts meet, as one of them is told of it; all give the same command."""
 
-    Attributes:
-        cluster: The place of this host among them.
-        directory: The run directory, which all see.
-        equal: What must be the same on all, by name.
-        say: Takes lines for people.
-        suite: The suite file, as this host sees it.
-        text: The suite, where overrides have changed it; empty for the file as it is.
-        contact: Times of the connections.
-        part: What tells this run from others that meet in the same folder.
-    """
-
-    cluster: Cluster
-    directory: RunDirectory
-    equal: Mapping[str, str]
-    say: Callable[[str], None]
-    suite: str = ""
-    text: str = ""
-    contact: Contact = CONTACT
-    part: str = ""
+    cluster: Cluster  # the place of this host among them
+    directory: RunDirectory  # the run directory, which all see
+    equal: Mapping[str, str]  # what must be the same on all, by name
+    say: Callable[[str], None]  # takes lines for people
+    suite: str = ""  # the suite file, as this host sees it
+    text: str = ""  # the suite, where overrides have changed it; empty for the file as it is
+    contact: Contact = CONTACT  # times of the connections
+    part: str = ""  # what tells this run from others that meet in the same folder
 
     @property
     def rendezvous(self) -> Rendezvous:

@@ -49,19 +49,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclasses.dataclass(frozen=True)
 class SuiteArchive:
-    """A suite with the files beside it that it names.
+    """A suite with the files beside it that it names."""
 
-    Attributes:
-        name: Name of the suite file.
-        files: Paths of all files, relative to the folder of the suite.
-        hashes: SHA-256 in hex of every file that must be the same on all hosts, by its path.
-        data: All files, as a zip archive.
-    """
-
-    name: str
-    files: tuple[str, ...]
+    name: str  # name of the suite file
+    files: tuple[str, ...]  # paths of all files, relative to the folder of the suite
+    # SHA-256 in hex of every file that must be the same on all hosts, by its path
     hashes: Mapping[str, str]
-    data: bytes
+    data: bytes  # all files, as a zip archive
 
     @property
     def digest(self) -> str:

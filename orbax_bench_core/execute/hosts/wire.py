@@ -45,22 +45,15 @@ _MOST_RANK: Final = 2**31
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Contact:
-    """Times of a connection, in seconds.
+    """Times of a connection, in seconds."""
 
-    Attributes:
-        beat_s: Between two signs of life of each side.
-        lost_s: Silence after which the other side is lost. A network that is cut for 4 seconds is
-            silent for 6 to 7, because TCP sends again at growing intervals.
-        prove_s: What a newcomer may take to prove that it knows the token.
-        join_s: How long all hosts may take to join: images and queues differ by host.
-        retry_s: How long an agent tries again that was refused for what may pass.
-    """
-
-    beat_s: float = 1.0
+    beat_s: float = 1.0  # between two signs of life of each side
+    # silence after which the other side is lost. A network that is cut for 4 seconds is silent for
+    # 6 to 7, because TCP sends again at growing intervals.
     lost_s: float = 8.0
-    prove_s: float = 5.0
-    join_s: float = 600.0
-    retry_s: float = 20.0
+    prove_s: float = 5.0  # what a newcomer may take to prove that it knows the token
+    join_s: float = 600.0  # how long all hosts may take to join: images and queues differ by host
+    retry_s: float = 20.0  # how long an agent tries again that was refused for what may pass
 
 
 CONTACT: Final = Contact()

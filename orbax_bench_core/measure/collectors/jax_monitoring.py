@@ -1,5 +1,7 @@
 """Events that Orbax and JAX report about themselves through `jax.monitoring`."""
 
+from __future__ import annotations
+
 import threading
 from collections import defaultdict
 from collections.abc import Iterator

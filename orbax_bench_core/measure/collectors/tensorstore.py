@@ -102,19 +102,12 @@ _LEVELS = ("_mean", *(f"_{name}" for name in _QUANTILES))
 
 
 class _Totals(NamedTuple):
-    """One TensorStore metric, summed over its labels.
+    """One TensorStore metric, summed over its labels."""
 
-    Attributes:
-        value: Counter or gauge.
-        observed: Number of observations of a histogram.
-        total: Sum of those observations.
-        buckets: How those observations are distributed.
-    """
-
-    value: float = 0
-    observed: int = 0
-    total: float = 0
-    buckets: Buckets = NO_BUCKETS
+    value: float = 0  # counter or gauge
+    observed: int = 0  # number of observations of a histogram
+    total: float = 0  # sum of those observations
+    buckets: Buckets = NO_BUCKETS  # how those observations are distributed
 
 
 class _State(NamedTuple):

@@ -17,17 +17,11 @@ _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(ms|s|min|m|h|d)?")
 
 @dataclasses.dataclass(frozen=True)
 class LocalTier:
-    """Checkpoints on the local disks of hosts, beside those on storage.
+    """Checkpoints on the local disks of hosts, beside those on storage."""
 
-    Attributes:
-        blocking_s: Seconds that training waits for a local save.
-        recovery_s: Seconds from a failure until training goes on from a local checkpoint.
-        share: Share of failures after which local checkpoints are still there, 0 to 1.
-    """
-
-    blocking_s: float
-    recovery_s: float
-    share: float
+    blocking_s: float  # seconds that training waits for a local save
+    recovery_s: float  # seconds from a failure until training goes on from a local checkpoint
+    share: float  # share of failures after which local checkpoints are still there, 0 to 1
 
     def __post_init__(self) -> None:
         """Refuses numbers out of range."""
@@ -41,30 +35,19 @@ class LocalTier:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
-    """Facts of a job that decide its goodput.
+    """Facts of a job that decide its goodput."""
 
-    Attributes:
-        mtbf_s: Mean seconds between failures of the whole job.
-        blocking_s: Seconds that training waits for a save that goes on in the background.
-        background_s: Seconds of its background part.
-        slowdown: Share of the speed of training that is lost meanwhile, 0 to 1.
-        save_s: Seconds of a save that blocks as a whole.
-        recovery_s: Seconds from a failure until training goes on from storage: to notice it, to
-            start again and to restore.
-        local: Checkpoints on local disks; None without.
-        step_s: Seconds of a training step; None where it does not matter.
-        devices: Accelerators of the job; None where no hours are asked for.
-    """
-
-    mtbf_s: float
-    blocking_s: float
-    background_s: float
-    slowdown: float
-    save_s: float
+    mtbf_s: float  # mean seconds between failures of the whole job
+    blocking_s: float  # seconds that training waits for a save that goes on in the background
+    background_s: float  # seconds of its background part
+    slowdown: float  # share of the speed of training that is lost meanwhile, 0 to 1
+    save_s: float  # seconds of a save that blocks as a whole
+    # seconds from a failure until training goes on from storage: to notice it, to start again and
+    # to restore
     recovery_s: float
-    local: LocalTier | None = None
-    step_s: float | None = None
-    devices: int | None = None
+    local: LocalTier | None = None  # checkpoints on local disks; None without
+    step_s: float | None = None  # seconds of a training step; None where it does not matter
+    devices: int | None = None  # accelerators of the job; None where no hours are asked for
 
     def __post_init__(self) -> None:
         """Refuses numbers out of range."""
@@ -107,19 +90,12 @@ _LOCAL: Final = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """Facts of a job from its checkpoint; None stands for what that does not say.
+    """Facts of a job from its checkpoint; None stands for what that does not say."""
 
-    Attributes:
-        num_bytes: Bytes of its arrays.
-        devices: Devices of the mesh that it was saved from.
-        hosts: Processes that wrote it.
-        save_s: Seconds from the begin of its save to its commit.
-    """
-
-    num_bytes: int
-    devices: int | None
-    hosts: int | None
-    save_s: float | None
+    num_bytes: int  # bytes of its arrays
+    devices: int | None  # devices of the mesh that it was saved from
+    hosts: int | None  # processes that wrote it
+    save_s: float | None  # seconds from the begin of its save to its commit
 
 
 def checkpoint_facts(path: str) -> CheckpointFacts:

@@ -27,35 +27,22 @@ _LONG: Final = 2.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobLog:
-    """Facts of a job from its log; None stands for what the log does not say.
+    """Facts of a job from its log; None stands for what the log does not say."""
 
-    Attributes:
-        name: The job.
-        wall_s: Seconds from its first entry to its last.
-        steps: Steps that were of use: the last one less the first, and one.
-        step_s: Median seconds of a step.
-        stalls: Times that training waited for a save.
-        blocking_s: Median seconds of that.
-        interval_s: Median seconds from the begin of such a stall to the next, the stall included.
-        failures: Times that the job ended and began again.
-        mtbf_s: Seconds per failure.
-        recovery_s: Median seconds from the last step before a failure to the first one after.
-        lost_steps: Median steps that were made twice for a failure.
-        notes: How these were found.
-    """
-
-    name: str
-    wall_s: float
-    steps: int
-    step_s: float | None
-    stalls: int
-    blocking_s: float | None
+    name: str  # the job
+    wall_s: float  # seconds from its first entry to its last
+    steps: int  # steps that were of use: the last one less the first, and one
+    step_s: float | None  # median seconds of a step
+    stalls: int  # times that training waited for a save
+    blocking_s: float | None  # median seconds of that
+    # median seconds from the begin of such a stall to the next, the stall included
     interval_s: float | None
-    failures: int
-    mtbf_s: float | None
+    failures: int  # times that the job ended and began again
+    mtbf_s: float | None  # seconds per failure
+    # median seconds from the last step before a failure to the first one after
     recovery_s: float | None
-    lost_steps: float | None
-    notes: tuple[str, ...]
+    lost_steps: float | None  # median steps that were made twice for a failure
+    notes: tuple[str, ...]  # how these were found
 
     @property
     def goodput(self) -> float | None:

@@ -30,21 +30,14 @@ _LEAST_S: Final = 1e-3
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """One way to save, at one interval.
+    """One way to save, at one interval."""
 
-    Attributes:
-        name: The way.
-        interval_s: Useful seconds between saves to storage.
-        local_interval_s: Useful seconds between local saves; None without a local tier.
-        goodput: Useful share of all time, where failures come at random.
-        is_best: Whether the interval is the best of this way; otherwise it was given.
-    """
-
-    name: Name
-    interval_s: float
+    name: Name  # the way
+    interval_s: float  # useful seconds between saves to storage
+    # useful seconds between local saves; None without a local tier
     local_interval_s: float | None = None
-    goodput: float
-    is_best: bool = True
+    goodput: float  # useful share of all time, where failures come at random
+    is_best: bool = True  # whether the interval is the best of this way; otherwise it was given
 
     @property
     def waste(self) -> float:

@@ -109,22 +109,16 @@ class Compared:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Found:
-    """Result of a release search.
+    """Result of a release search."""
 
-    Attributes:
-        conclusion: Kind of the answer.
-        last_good: The direct predecessor of a named release; the older end of a range; the good
-            release when the ends do not differ, or gave no verdict.
-        first_bad: The release that is named, or the newer end of a range; None without either.
-        undecided: Releases inside a range that gave no verdict.
-        steps: Every comparison, in order.
-    """
-
-    conclusion: Conclusion
+    conclusion: Conclusion  # kind of the answer
+    # the direct predecessor of a named release; the older end of a range; the good release when the
+    # ends do not differ, or gave no verdict
     last_good: str
+    # the release that is named, or the newer end of a range; None without either
     first_bad: str | None
-    undecided: tuple[str, ...] = ()
-    steps: tuple[Compared, ...]
+    undecided: tuple[str, ...] = ()  # releases inside a range that gave no verdict
+    steps: tuple[Compared, ...]  # every comparison, in order
 
 
 def search_releases(releases: Sequence[str], outcome: Callable[[str, str], ReleaseWord]) -> Found:
