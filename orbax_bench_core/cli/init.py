@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -43,10 +43,9 @@ def init(
         bool, typer.Option("--synthetic", help="Save made-up arrays, to be changed in the file.")
     ] = False,
     question: Annotated[
-        str | None,
+        Literal["options", "compare"] | None,
         typer.Option(
             "--for",
-            metavar="QUESTION",
             help="What it is to answer: options (which are fast here) or compare (is one side "
             "slower than the other). options unless given.",
         ),
@@ -76,8 +75,8 @@ def init(
     from orbax_bench_core.suite_files import SCHEMA_FILE, Question, Subject, draft_suite
     from orbax_bench_core.sweep import expand
 
+    answers: str = question or Question.OPTIONS
     target = None if output == "-" else _target(output, force=force)
-    asked = None if question is None else _question(question)
     subject = Subject(preset=preset, scale=scale, nnx=nnx, checkpoint=checkpoint)
     if subject == Subject() and not synthetic:
         if not sys.stdin.isatty():
@@ -86,12 +85,13 @@ def init(
                 "--synthetic; on a terminal this command asks"
             )
         subject = _ask_subject()
-        asked = asked or _question(_ask("What is it to answer?", ["options", "compare"]))
+        answers = _ask("What is it to answer?", [*Question]) if question is None else question
     elif synthetic and subject != Subject():
         raise UserError("--synthetic and another flag are two things to save; give one of them")
+    asked = Question(answers)
     loaded = draft_suite(
         subject,
-        asked or Question.OPTIONS,
+        asked,
         file=str(target or Path("suite.yaml").resolve()),
         devices=_devices(),
         mesh=mesh,
@@ -106,7 +106,7 @@ def init(
     if not no_schema:
         _write_schema(target.parent / SCHEMA_FILE, force=force)
     _write(target, loaded.text, force=force)
-    _say_next(target, len(expansion.points), loaded.suite.num_repeats, asked or Question.OPTIONS)
+    _say_next(target, len(expansion.points), loaded.suite.num_repeats, asked)
 
 
 def _target(output: str, *, force: bool) -> Path:
@@ -125,21 +125,10 @@ def _target(output: str, *, force: bool) -> Path:
     return target
 
 
-def _question(given: str) -> Question:
-    from orbax_bench_core.errors import UserError, did_you_mean
-    from orbax_bench_core.suite_files import Question
-
-    known = [question.value for question in Question]
-    if given not in known:
-        raise UserError(f"--for: {given!r} is no question; {did_you_mean(given, known)}")
-    return Question(given)
-
-
 def _ask_subject() -> Subject:
     from orbax_bench_core.config import MODELS
     from orbax_bench_core.suite_files import Subject
 
-    kinds = ["preset", "nnx", "checkpoint", "synthetic"]
     print(
         "What is saved and loaded?\n"
         "  preset      the tree of a published model, with made-up values\n"
@@ -147,7 +136,7 @@ def _ask_subject() -> Subject:
         "  checkpoint  an existing checkpoint\n"
         "  synthetic   made-up arrays, to be changed in the file"
     )
-    kind = _ask("Which?", kinds)
+    kind = _ask("Which?", ["preset", "nnx", "checkpoint", "synthetic"])
     if kind == "preset":
         return Subject(preset=_ask("Which model?", list(MODELS)))
     if kind == "nnx":

@@ -204,7 +204,7 @@ def _meshes_against_specs(
         conflicts = [list(sharding_conflicts(spec, mesh)) for mesh in meshes]
         if not all(conflicts):
             continue
-        # A leaf that some mesh can hold is a mistake only where no leaf is to blame alone.
+        # A leaf that some mesh can hold is a mistake only where no leaf is one by itself.
         everywhere = set.intersection(
             *({conflict.where for conflict in of_mesh} for of_mesh in conflicts)
         )

@@ -115,7 +115,7 @@ class HostFailed(Exception):
     kind: str  # `WorkerDied`, `HostLost`, `Frozen`, `Stalled` or `Timeout`
     message: str  # what is known of it
     tail: str  # the last lines that it printed, or where its threads stand
-    # errors of hosts that are no less to blame than this one
+    # errors of other hosts that may have failed first
     others: Mapping[int, ErrorInfo] = dataclasses.field(default_factory=dict)
 
 
@@ -285,19 +285,19 @@ class GroupWait:
         stalled = [host for host in waiting if evidence[host].cause is Cause.STALLED]
         message = f"not done after timeout_s = {self._timeout_s:g} seconds"
         if len(waiting) == 1 or stalled:
-            blamed = (stalled or waiting)[:1]
-            message += f": {self._standing(blamed[0])}"
+            suspects = (stalled or waiting)[:1]
+            message += f": {self._standing(suspects[0])}"
         else:
-            blamed = waiting
+            suspects = waiting
             hosts = ", ".join(map(str, waiting))
             message += f": hosts {hosts} wait, and their signs do not tell which one failed"
-        with ThreadPoolExecutor(len(blamed)) as pool:  # each may take seconds to print them
-            stacks = list(pool.map(lambda host: self._workers[host].stacks(), blamed))
+        with ThreadPoolExecutor(len(suspects)) as pool:  # each may take seconds to print them
+            stacks = list(pool.map(lambda host: self._workers[host].stacks(), suspects))
         errors = {
             host: ErrorInfo(type="Timeout", message=message, traceback=stack)
-            for host, stack in zip(blamed, stacks, strict=True)
+            for host, stack in zip(suspects, stacks, strict=True)
         }
-        return HostFailed(blamed[0], "Timeout", message, stacks[0], errors)
+        return HostFailed(suspects[0], "Timeout", message, stacks[0], errors)
 
     def _standing(self, host: int) -> str:
         pulse = self._pulses[host]

@@ -101,7 +101,7 @@ class Progress(OfRepeat):
 class Retry(OfRepeat):
     """An attempt at a repeat has failed, and it is tried again."""
 
-    reason: str  # why the attempt failed, and which host is to blame
+    reason: str  # why the attempt failed, and which host failed first
     left: int  # how often it may be tried from here on
 
 

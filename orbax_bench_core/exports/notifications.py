@@ -69,11 +69,10 @@ class Webhook:
 
 
 def webhook_at(given: str) -> Webhook:
-    """Returns the webhook at an address.
+    """Returns the webhook at an http or https URL.
 
-    Args:
-        given: An http or https URL. Slack's own hosts get the shape of Slack, and any other host
-            with `slack+` before the URL; `json+` asks for the generic one.
+    Slack's own hosts get the shape of Slack, and any other with `slack+` before the URL; `json+`
+    asks for the generic one.
     """
     shape, plus, rest = given.strip().partition("+")
     forced = shape if plus and shape in _SHAPES else ""

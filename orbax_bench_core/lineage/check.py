@@ -110,13 +110,8 @@ def is_unchanged(findings: Sequence[Finding]) -> bool | Literal["unknown"]:
 def check(run: RunDirectory, name: str = "", *, deep: bool = False) -> tuple[Finding, ...]:
     """Compares what a run directory holds with what was noted of it.
 
-    Args:
-        run: The run directory.
-        name: A file in it, with which the findings begin; empty for all that was noted.
-        deep: Whether all bytes of checkpoints are read.
-
-    Raises:
-        UserError: There is no run here, a record cannot be read, or nothing was noted of `name`.
+    The findings begin with the file `name`, if one is given. With `deep` all bytes of checkpoints
+    are read.
     """
     return tuple(_Check(run, deep=deep).findings(name))
 

@@ -43,14 +43,10 @@ def trace(
     sign: str | None = None,
     signed_by: str | None = None,
 ) -> tuple[Finding, ...]:
-    """Returns what a path was made from, or an artifact of a metadata store by its name.
+    """Returns what a path was made from, or an artifact of the metadata store at `endpoint`.
 
-    Args:
-        given: The path or name.
-        endpoint: Address of the metadata store.
-        deep: Whether all bytes of checkpoints are read.
-        sign: A private key, with which a manifest is signed where all of it still holds.
-        signed_by: Public keys that a signature is checked with.
+    With `deep` all bytes of checkpoints are read. The private key `sign` signs a manifest if all of
+    it still holds; the public keys `signed_by` check a signature.
     """
     run, inside = (None, "") if _STORE.fullmatch(given) else _run_around(given)
     flags = {"--sign": sign, "--signed-by": signed_by}

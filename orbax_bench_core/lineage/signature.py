@@ -40,12 +40,7 @@ _KEYS: Final = "an OpenSSH line `ssh-ed25519 AAAA...`, as in id_ed25519.pub, or 
 def sign_lineage(run: RunDirectory, key_file: str) -> str:
     """Signs `lineage.json` of a run directory, and returns the fingerprint of the key.
 
-    Args:
-        run: The run directory.
-        key_file: Private Ed25519 key without passphrase, of OpenSSH or PEM.
-
-    Raises:
-        UserError: There is no manifest, the file holds no such key, or `cryptography` is missing.
+    That is a private Ed25519 key without passphrase, of OpenSSH or PEM.
     """
     key = _private_key(key_file)
     manifest = read_if_there(run.root / LINEAGE_FILE)
@@ -75,12 +70,7 @@ def sign_lineage(run: RunDirectory, key_file: str) -> str:
 def signature_findings(run: RunDirectory, keys_file: str | None) -> Iterator[Finding]:
     """Yields what the signature of a manifest is worth; nothing where none is there or asked for.
 
-    Args:
-        run: The run directory.
-        keys_file: Public keys that are trusted; None for whoever signed.
-
-    Raises:
-        UserError: The file holds no such keys, or `cryptography` is missing and keys were given.
+    Trusted are the public keys of `keys_file`; without it, whoever signed.
     """
     trusted = None if keys_file is None else _public_keys(keys_file)
     armored = read_if_there(run.root / SIGNATURE_FILE)

@@ -300,10 +300,8 @@ def is_metric(kind: Kind, event: str) -> bool:
 def metric_of(kind: Kind, event: str) -> Metric:
     """The metric of an event for which `is_metric` holds; under `9_other` without a table entry.
 
-    Args:
-        kind: Whether the event came with a duration in seconds, with a scalar, or with nothing
-            (then its readings are its occurrences).
-        event: Name of the event, for example `/jax/orbax/write/gbytes`.
+    The kind says whether the event, such as `/jax/orbax/write/gbytes`, came with a duration in
+    seconds, with a scalar, or with nothing (then its readings are its occurrences).
     """
     known = BY_EVENT.get(event)
     if known is not None:

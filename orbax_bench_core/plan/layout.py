@@ -347,13 +347,7 @@ def chunk_shape(
     The rule is that of `subchunking.choose_chunk_shape` and
     `tensorstore_utils.calculate_chunk_byte_size` in orbax-checkpoint 0.12.8, without `shard_axes`:
     the largest dimension that is cut already is cut further by its divisors, until a chunk is
-    small enough; only then dimensions that are whole.
-
-    Args:
-        shape: Global shape, in elements.
-        write_shape: What one process writes at a time.
-        itemsize: Bytes of an element.
-        options: Of these, the sizes of chunks and data files.
+    small enough; only then dimensions that are whole. One process writes `write_shape` at a time.
     """
     write_shape = tuple(max(1, size) for size in write_shape)
     limit = options.chunk_byte_size

@@ -172,7 +172,6 @@ def test_it_prints(init, tmp_path):
         (("--synthetic", "--nnx", "a:b"), "--synthetic and another flag are two things"),
         (("--synthetic", "--scale", "0.1"), "--scale is that of a preset"),
         (("--preset", "gpt2", "--scale", "2"), "--scale: more than 0 and at most 1, got 2"),
-        (("--synthetic", "--for", "compar"), "'compar' is no question; did you mean 'compare'?"),
         (("--synthetic", "--mesh", "8"), "expected a mesh such as data=16,fsdp=16"),
         (("--synthetic", "-o", "http://b/s.yaml"), "a suite is written to a local file"),
         (("--synthetic", "-o", "no/s.yaml"), "there is no folder"),

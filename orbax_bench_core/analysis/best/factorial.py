@@ -74,12 +74,7 @@ class Factorial:
 
 
 def analyse(layout: FactorialLayout, logs: Floats) -> Factorial:
-    """Estimates main effects, pairs and the fit.
-
-    Args:
-        layout: Options and points.
-        logs: Log values, shape (rounds, points), in complete rounds.
-    """
+    """Estimates main effects, pairs and the fit; `logs`, (rounds, points), has complete rounds."""
     rounds = logs.shape[0]
     if rounds < 2:
         said = f"effects need 2 rounds in which every point has a value; there are {rounds}"

@@ -100,11 +100,7 @@ def ratio_of(values: Mapping[int, float], against: Mapping[int, float]) -> MeanR
 def complete_rounds(
     values: Mapping[str, Mapping[int, float]], points: Sequence[str]
 ) -> tuple[Floats, tuple[int, ...]]:
-    """Returns log values of points in the rounds that all of them have, and these rounds.
-
-    Returns:
-        Shape (rounds, points); no rows where no round has all.
-    """
+    """Returns log values, (rounds, points), in the rounds that all points have, and the rounds."""
     common: Any = set.intersection(*(set(values[point]) for point in points)) if points else set()
     rounds = tuple(sorted(common))
     table = [[math.log(values[point][at]) for point in points] for at in rounds]

@@ -37,11 +37,8 @@ def between_workers(values: Any) -> Component | None:
     of it. Residuals are cut off at three robust standard deviations first.
 
     With log times the result is the process noise tau; with log ratios of two options in one
-    worker, the interaction of worker and option.
-
-    Args:
-        values: Shape (waves, workers of a wave, rounds of a worker); finite. Workers of a wave
-            lived at about the same time, under the same option.
+    worker, the interaction of worker and option. `values` are finite, of shape (waves, workers of a
+    wave, rounds of a worker); workers of a wave lived at about the same time, under one option.
     """
     from scipy.special import fdtrc
 
@@ -183,12 +180,9 @@ def _add_workers(entry: _Found, operation: str, records: Sequence[Record]) -> No
 def waves_of_lives(times: Any, labels: Any, *, same: bool) -> Any:
     """Returns log times as waves of workers that lived together, (waves, workers, rounds).
 
-    Args:
-        times: Seconds, shape (blocks, 4, m): every slot of a block is the life of a worker.
-        labels: True where the candidate ran, shape (blocks, 4).
-        same: Whether both arms are the same, so that the four lives of a block are one wave;
-            otherwise the two of each arm are. Waves with a time that is no positive number are left
-            out.
+    Every slot of a block in `times`, (blocks, 4, m), is the life of a worker; `labels`, (blocks,
+    4), say where the candidate ran. If both arms are the `same`, the four lives of a block are one
+    wave, otherwise the two of each arm. Waves with a time that is no positive number are left out.
     """
     table = np.asarray(times, dtype=np.float64)
     if not same:

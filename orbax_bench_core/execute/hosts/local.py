@@ -308,11 +308,8 @@ def redact_log(file: Path, start: int) -> None:
     """Takes credentials in addresses out of what a worker has printed, once it has ended.
 
     Libraries print the address that failed, with its signature. A file without any is left as it
-    is, and one that cannot be written again too: a log is no reason for a run to fail.
-
-    Args:
-        file: The log.
-        start: Where that worker's lines begin.
+    is, and one that cannot be written again too: a log is no reason for a run to fail. The lines of
+    that worker begin at `start`.
     """
     with contextlib.suppress(OSError), file.open("rb") as log:
         log.seek(start)

@@ -157,9 +157,7 @@ def reset_mark() -> None:
     """Lowers the mark to the resident set size of this moment.
 
     `ru_maxrss` of the process follows the mark, so from here on it too says the peak since then.
-
-    Raises:
-        OSError: `has_mark` is false, or the kernel refuses.
+    It is an OSError if `has_mark` is false, or the kernel refuses.
     """
     switch = _switch(os.getpid())
     if switch is None:
@@ -168,11 +166,7 @@ def reset_mark() -> None:
 
 
 def read_mark() -> int:
-    """The largest resident set since `reset_mark`, in bytes.
-
-    Raises:
-        OSError: The kernel keeps no mark.
-    """
+    """The largest resident set since `reset_mark`, in bytes; an OSError where there is no mark."""
     status = base.reader(_STATUS)
     found = b"" if status is None else status(0).partition(_MARK)[2]
     if not found:
@@ -206,12 +200,9 @@ class Sampler:
     def __init__(
         self, what: str, sample: Callable[[], None], *, interval_s: float = INTERVAL_S
     ) -> None:
-        """Prepares; no thread starts yet.
+        """Prepares to call `sample`, every `interval_s` seconds after it returned; starts nothing.
 
-        Args:
-            what: What a call does, to follow "could not" in the log.
-            sample: Called in the thread; must be quick, for it holds Python's lock.
-            interval_s: Seconds from the end of one call to the start of the next.
+        It must be quick, because it holds Python's lock. `what` follows "could not" in the log.
         """
         self._what = what
         self._sample = sample
