@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from orbax_bench_core import document as doc
 from orbax_bench_core.baselines.store import Baseline, Capture, Promotion
+from orbax_bench_core.gate import spread
 from orbax_bench_core.provenance import UNKNOWN, Source
 from orbax_bench_core.records import seconds_per_repeat
 
@@ -119,7 +120,7 @@ def _point(baseline: Baseline, said: str) -> list[doc.Element]:
             operation,
             str(len(times)),
             doc.seconds(statistics.median(times)),
-            doc.percent(_spread(times)),
+            doc.percent(spread(times)),
         )
         for operation, times in seconds_per_repeat(baseline.records).items()
     ]
@@ -181,13 +182,6 @@ def _became(promotion: Promotion) -> str:
 def _block(provenance: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = provenance.get(name)
     return found if isinstance(found, Mapping) else {}
-
-
-def _spread(times: Sequence[float]) -> float | None:
-    if len(times) < 2:
-        return None
-    low, _, high = statistics.quantiles(times, n=4, method="inclusive")
-    return (high - low) / statistics.median(times)
 
 
 def _row(*cells: str) -> doc.Row:

@@ -19,6 +19,8 @@ from orbax_bench_core.gate.judge import judge as judge
 from orbax_bench_core.gate.judge import primary_operations as primary_operations
 from orbax_bench_core.gate.location import holm_levels as holm_levels
 from orbax_bench_core.gate.noise import NORMAL_MAD as NORMAL_MAD
+from orbax_bench_core.gate.noise import cut as cut
+from orbax_bench_core.gate.noise import spread as spread
 from orbax_bench_core.gate.plan import plan_operations as plan_operations
 from orbax_bench_core.gate.power import Chances as Chances
 from orbax_bench_core.gate.power import chances_of as chances_of

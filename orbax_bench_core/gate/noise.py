@@ -1,8 +1,9 @@
-"""Noise of the blocks."""
+"""Noise of the blocks, and quantiles and spread of values."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -42,3 +43,20 @@ def within_block_sigma(blocks: Blocks) -> float:
     pairs = np.concatenate([arm.reshape(-1, PER_ARM) for arm in arms])
     differences = np.abs(pairs[:, 1] - pairs[:, 0]) * math.sqrt(blocks.per_life / 2)
     return float(np.median(differences)) / NORMAL_MAD
+
+
+def cut(ordered: Sequence[float], part: int, parts: int) -> float:
+    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them."""
+    if len(ordered) == 1:
+        return ordered[0]  # which may be infinite
+    place, rest = divmod(part * (len(ordered) - 1), parts)
+    after = ordered[min(place + 1, len(ordered) - 1)]
+    return (ordered[place] * (parts - rest) + after * rest) / parts
+
+
+def spread(values: Sequence[float]) -> float | None:
+    """Returns the interquartile range over the median, a ratio; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    ordered = sorted(values)
+    return (cut(ordered, 3, 4) - cut(ordered, 1, 4)) / cut(ordered, 1, 2)

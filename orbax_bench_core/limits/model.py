@@ -7,6 +7,7 @@ import pydantic
 
 from orbax_bench_core.config import HostMemory
 from orbax_bench_core.files import ResultModel, write_atomically
+from orbax_bench_core.gate import spread
 from orbax_bench_core.records import RunDirectory, RunFile
 
 LIMITS_SCHEMA_VERSION: Final = 1
@@ -60,10 +61,7 @@ class ProbeResult(ResultModel):
     @property
     def spread(self) -> float | None:
         """Interquartile range over the median, a ratio; None for fewer than two repeats."""
-        if len(self.seconds) < 2:
-            return None
-        low, middle, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
-        return (high - low) / middle
+        return spread(self.seconds)
 
     @property
     def gib_per_s(self) -> float | None:

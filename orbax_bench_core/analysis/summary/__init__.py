@@ -1,7 +1,6 @@
 """Summary of a run: median, spread, throughput and straggler per point and operation."""
 
 from orbax_bench_core.analysis.summary.aggregate import SummaryTable as SummaryTable
-from orbax_bench_core.analysis.summary.aggregate import cut as cut
 from orbax_bench_core.analysis.summary.aggregate import summarize as summarize
 from orbax_bench_core.analysis.summary.charts import short_names as short_names
 from orbax_bench_core.analysis.summary.charts import shortened as shortened

@@ -25,6 +25,7 @@ from orbax_bench_core.analysis.summary.model import (
 )
 from orbax_bench_core.config import ARMS, Conditions
 from orbax_bench_core.errors import presentable
+from orbax_bench_core.gate import cut
 from orbax_bench_core.measure import (
     BLOCKED,
     BYTES,
@@ -258,15 +259,6 @@ class _Point:
             minimum=values[0],
             maximum=values[-1],
         )
-
-
-def cut(ordered: Sequence[float], part: int, parts: int) -> float:
-    """Returns one cut of `statistics.quantiles(method="inclusive")`, which computes all of them."""
-    if len(ordered) == 1:
-        return ordered[0]  # which may be infinite
-    place, rest = divmod(part * (len(ordered) - 1), parts)
-    after = ordered[min(place + 1, len(ordered) - 1)]
-    return (ordered[place] * (parts - rest) + after * rest) / parts
 
 
 def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:
