@@ -62,14 +62,13 @@ def make_environments(
         )
 
 
-def is_made(config: EnvironmentConfig, *, folder: Path, cache: Path | None = None) -> bool:
+def is_made(config: EnvironmentConfig, *, folder: Path) -> bool:
     """Returns whether an environment exists already, so that nothing has to be installed."""
     try:
         requirements = [read_requirement(text, folder.absolute()) for text in config.requirements]
     except EnvironmentFailed:
         return False
-    home = (cache or cache_folder()) / key(requirements)
-    return (home / _READY).exists()
+    return (cache_folder() / key(requirements) / _READY).exists()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -95,12 +95,12 @@ def serve(
         return Exit.INTERRUPTED
 
 
-def refuse_several_hosts(what: str, environment: Mapping[str, str] = os.environ) -> None:
+def refuse_several_hosts(what: str) -> None:
     """Refuses what measures on one host where a launcher has started it on several.
 
     Otherwise each of them would measure into the same folder.
     """
-    cluster = detect_cluster(environment)
+    cluster = detect_cluster(os.environ)
     if cluster is not None:
         raise UserError(
             f"{cluster.found} says that this is host {cluster.rank} of {cluster.size}, and {what} "

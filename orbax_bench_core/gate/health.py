@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +12,6 @@ from orbax_bench_core.gate.blocks import Bools, Floats
 from orbax_bench_core.gate.drift import drift_p_value
 from orbax_bench_core.gate.noise import robust_sigma
 from orbax_bench_core.gate.verdict import SeriesHealth, is_drift
-from orbax_bench_core.measure import TOLERATED_SHARE
 
 _LONGEST_FOR_PAIRS: Final = 1000
 
@@ -29,7 +27,7 @@ _FEWEST_OUTLIERS: Final = 2
 """A value in ten lies that far off in one of eight series of ten normal values."""
 
 
-def health(times: Any, *, resident: Sequence[float | bool] | None = None) -> SeriesHealth:
+def health(times: Any) -> SeriesHealth:
     """Describes one series of one arm.
 
     A drift is flagged when it is both improbable (p below 1 %, with allowance for values that
@@ -38,8 +36,7 @@ def health(times: Any, *, resident: Sequence[float | bool] | None = None) -> Ser
     as many for outliers.
     """
     given = np.asarray(times, dtype=np.float64).ravel()
-    usable = np.isfinite(given) & (given > 0)
-    values = given[usable]
+    values = given[np.isfinite(given) & (given > 0)]
     flags = []
     if left_out := int(len(given) - len(values)):
         flags.append(f"{left_out} of {len(given)} values are no positive, finite number: left out")
@@ -52,11 +49,7 @@ def health(times: Any, *, resident: Sequence[float | bool] | None = None) -> Ser
     flags += _drift_flag(drift_p, drift)
     flags += _regime_flag(regimes)
     flags += _outlier_flag(outliers, len(values))
-    shares = None if resident is None else np.asarray(resident, dtype=np.float64)
-    if shares is not None and shares.shape == given.shape:
-        flags += _mixture_flag(shares[usable])
-    else:
-        flags += _slow_start_flag(logs)
+    flags += _slow_start_flag(logs)
     several = len(values) > 1
     lower, upper = np.percentile(values, (25, 75)).tolist()
     middle = float(np.median(values))
@@ -118,19 +111,6 @@ def _regime_flag(regimes: Regimes | None) -> list[str]:
         f"two separate groups: {slow} of {count} values are about {regimes.ratio:.2f}x as slow as "
         f"the others, with {regimes.switches} switch(es) between them; no single number describes "
         "both"
-    )
-    return [flag]
-
-
-def _mixture_flag(resident: Floats) -> list[str]:
-    cold = int(np.count_nonzero(resident <= TOLERATED_SHARE))
-    warm = int(np.count_nonzero(resident >= 1 - TOLERATED_SHARE))
-    mixed = len(resident) - cold - warm
-    if max(cold, warm, mixed) == len(resident) and not mixed:
-        return []
-    flag = (
-        f"not one kind of operation: {cold} found their data outside the page cache, {warm} in it "
-        f"and {mixed} partly"
     )
     return [flag]
 

@@ -20,17 +20,15 @@ class MeshDoesNotFit(StateError):
     """The devices that are here cannot form the mesh; the message says why."""
 
 
-def build_mesh(config: MeshConfig, devices: Sequence[jax.Device] | None = None) -> Mesh:
-    """Lays the devices out as a mesh.
+def build_mesh(config: MeshConfig) -> Mesh:
+    """Lays all devices out as a mesh.
 
     Without `dcn_parallelism` the devices are one slice. With it, each axis is the product of its
     size across granules (slower network, outer) and within one (faster, inner). A granule is a
     slice, or a process with `process_is_granule`. CPU devices belong to no slice: there, whole
     processes form the granules, and the devices of a single process are cut into equal groups.
     """
-    return Mesh(
-        device_grid(config, jax.devices() if devices is None else devices), config.mesh_axes
-    )
+    return Mesh(device_grid(config, jax.devices()), config.mesh_axes)
 
 
 def device_grid(config: MeshConfig, devices: Sequence[Any]) -> DeviceGrid:

@@ -128,31 +128,6 @@ def test_a_slow_end_is_no_cold_start(steady):
     assert not any("first" in flag for flag in health(times).flags)
 
 
-def test_residency_that_is_known_decides_instead(steady):
-    times = steady(10)
-    times[:5] *= 3.6
-    found = health(times, resident=[1.0] * 10)
-    assert not any("first" in flag or "not one kind" in flag for flag in found.flags)
-
-
-@pytest.mark.parametrize(
-    ("resident", "flag"),
-    [
-        ([0.0, 0.0, 1.0, 1.0], "2 found their data outside the page cache, 2 in it and 0 partly"),
-        ([True, True, True, False], "1 found their data outside the page cache, 3 in it"),
-        ([1.0, 1.0, 1.0, 0.5], "0 found their data outside the page cache, 3 in it and 1 partly"),
-        ([0.5] * 4, "0 in it and 4 partly"),
-    ],
-)
-def test_mixed_residency_is_flagged(resident, flag):
-    assert flag in health([1.0, 1.0, 1.0, 1.0], resident=resident).flags[-1]
-
-
-@pytest.mark.parametrize("resident", [[0.0] * 4, [1.0] * 4, [0.01, 0.0, 0.04, 0.0]])
-def test_one_residency_is_not_flagged(resident):
-    assert health([1.0, 1.0, 1.0, 1.0], resident=resident).flags == ()
-
-
 def test_unusable_values_are_left_out_and_flagged():
     found = health([1.0, math.nan, 0.0, 1.0, -1.0])
     assert found.n == 2

@@ -53,13 +53,13 @@ def _ids(grid: np.ndarray[Any, Any]) -> list[Any]:
 
 def test_the_order_of_the_devices_given_does_not_matter() -> None:
     config = _config("a", {"a": 8})
-    assert build_mesh(config, jax.devices()[::-1]) == build_mesh(config)
+    assert (device_grid(config, jax.devices()[::-1]) == build_mesh(config).devices).all()
 
 
 def test_another_number_of_devices_does_not_fit() -> None:
     config = _config("ab", {"a": 2, "b": 4})
     with pytest.raises(MeshDoesNotFit, match="mesh a2b4 needs 8 devices; 4 are here; change"):
-        build_mesh(config, jax.devices()[:4])
+        device_grid(config, jax.devices()[:4])
 
 
 @pytest.mark.parametrize(
