@@ -62,13 +62,13 @@ def resolve_baseline(
                 f"{parent} has captures of the run itself alone, so that {name} is none of another "
                 "run; capture another one there, or give a run directory"
             )
-        fitting = [each for each in captures if _has_any(each, points)] or captures
+        fitting = [
+            each
+            for each in captures
+            if not points or any(point.point_id in points for point in each.points)
+        ] or captures
         return f"{parent}/{find_capture(fitting, name).reference}"
     return path
-
-
-def _has_any(capture: Capture, points: Collection[str]) -> bool:
-    return not points or any(point.point_id in points for point in capture.points)
 
 
 def _exact(captures: Sequence[Capture], name: str) -> Capture | None:

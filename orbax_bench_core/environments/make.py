@@ -101,7 +101,8 @@ class _Maker:
             str(home / "venv" / "bin" / "python"), worker_variables(self.cache, self.folder)
         )
         with only_process(home, lambda: self._say(config, "waiting for another process's")):
-            if not _is_ready(home, interpreter):
+            # The link to the Python that it was made with may have lost its target since.
+            if not ((home / _READY).exists() and Path(interpreter.executable).exists()):
                 started = time.monotonic()
                 self._say(config, "making it")
                 versions = self._make(home, requirements, interpreter)
@@ -134,11 +135,6 @@ class _Maker:
     def _say(self, config: EnvironmentConfig, what: str) -> None:
         with self._telling:
             self.tell(f"environment {config.name}: {what}")
-
-
-def _is_ready(home: Path, interpreter: Interpreter) -> bool:
-    # The link to the Python that it was made with may have lost its target since.
-    return (home / _READY).exists() and Path(interpreter.executable).exists()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -39,7 +39,10 @@ def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -
         folder=sweep.suite_folder(session.suite.source.file) or Path.cwd(),
         say=session.say,
     )
-    share = any(_needs_two_groups(entry) for entry in session.entries)
+    share = any(
+        len({sweep.placement(point) for point in sweep.sides(entry).values()}) > 1
+        for entry in session.entries
+    )
     with WorkerPool(session, unmade=unmade, share=share, meanwhile=meanwhile) as pool:
         runner = Runner(session, pool)
         yield runner
@@ -301,10 +304,6 @@ class Runner:
 def _ended(repeat: Repeat, arm: Arm | None) -> bool:
     """Returns whether a repeat is left as it is; in a comparison a failure is a result as well."""
     return repeat.finished or (arm is not None and repeat.first_failed)
-
-
-def _needs_two_groups(entry: sweep.SweepEntry) -> bool:
-    return len({sweep.placement(point) for point in sweep.sides(entry).values()}) > 1
 
 
 class RepeatKey(NamedTuple):

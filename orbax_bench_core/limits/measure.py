@@ -94,15 +94,13 @@ def measure_limits(
 
 def _measure_all(workload: Workload, left_out: Sequence[ProbeName]) -> Iterator[ProbeResult]:
     """Yields what each probe found. Probes that share files get a folder, removed after them."""
-    for _, group in itertools.groupby(PROBES.items(), _files_of):
+    for _, group in itertools.groupby(
+        PROBES.items(), lambda item: (item[1].medium, item[1].compressed)
+    ):
         with scratch(workload.directory) as folder:
             own = dataclasses.replace(workload, directory=folder)
             for name, probe in group:
                 yield _measure(name, probe, own, _LEFT_OUT if name in left_out else "")
-
-
-def _files_of(item: tuple[ProbeName, Probe]) -> tuple[str, bool | None]:
-    return item[1].medium, item[1].compressed
 
 
 def _measure(name: ProbeName, probe: Probe, workload: Workload, why_not: str) -> ProbeResult:

@@ -23,7 +23,6 @@ from orbax_bench_core.lineage.digests import baseline_digest as baseline_digest
 from orbax_bench_core.lineage.digests import config_digest as config_digest
 from orbax_bench_core.lineage.digests import content_digest as content_digest
 from orbax_bench_core.lineage.digests import file_digest as file_digest
-from orbax_bench_core.lineage.digests import folder_digest as folder_digest
 from orbax_bench_core.lineage.digests import point_digests as point_digests
 from orbax_bench_core.lineage.find import trace as trace
 from orbax_bench_core.lineage.manifest import ENDING as ENDING

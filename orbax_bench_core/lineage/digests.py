@@ -153,12 +153,8 @@ def bytes_digest(path: str, most: int | None = None) -> str:
         contents = dict(zip(files, at_once(file_digest, files.values()), strict=True))
     except OSError:
         return UNKNOWN
-    return folder_digest(contents) if files else UNKNOWN
-
-
-def folder_digest(contents: Mapping[str, str]) -> str:
-    """Returns the digest of a folder from those of its files, by their path in there."""
-    return content_digest("".join(f"{name} {contents[name]}\n" for name in _in_order(contents)))
+    listed = "".join(f"{name} {contents[name]}\n" for name in _in_order(contents))
+    return content_digest(listed) if files else UNKNOWN
 
 
 def output_digest(path: epath.Path) -> str:

@@ -72,7 +72,8 @@ def host_provenance() -> dict[str, Any]:
             "cpu": _cpu_model(),
             "cpu_count": os.cpu_count() or UNKNOWN,
             "memory_bytes": psutil.virtual_memory().total,
-            **_told_by_launcher(),
+            # What only a launcher knows of this host; nothing where none has said it.
+            **{key: os.environ[name] for key, name in _TOLD.items() if os.environ.get(name)},
         },
         "environment": {name: os.environ.get(name, "") for name in _ENVIRONMENT},
     }
@@ -85,11 +86,6 @@ def image_that_runs() -> str:
     """
     told = os.environ.get(IMAGE, "")
     return told if _BY_DIGEST.fullmatch(told) else UNKNOWN
-
-
-def _told_by_launcher() -> dict[str, str]:
-    """Returns what only a launcher knows of this host; nothing where none has said it."""
-    return {key: os.environ[name] for key, name in _TOLD.items() if os.environ.get(name)}
 
 
 @functools.cache

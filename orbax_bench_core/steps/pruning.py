@@ -87,7 +87,7 @@ class Pruning:
         """
         unread: list[str] = []
         listed = [(given, *_listed(given, unread)) for given in places]
-        runs = _each_once(run for _, found, _ in listed for run in found)
+        runs = list({_way(run.place): run for _, found, _ in listed for run in found}.values())
         states = [state for _, _, found in listed for state in found]
         registries = [registry for given in places if (registry := Registry(given)).exists()]
         captured = [_captures(registry) for registry in registries]
@@ -203,10 +203,6 @@ def _listed(given: str, unread: list[str]) -> tuple[list[Kept], list[Kept]]:
         for path, suite, begun in last_states(root)
     ]
     return runs, states
-
-
-def _each_once(runs: Iterable[Kept]) -> list[Kept]:
-    return list({_way(run.place): run for run in runs}.values())
 
 
 def _captures(registry: Registry) -> list[Kept]:

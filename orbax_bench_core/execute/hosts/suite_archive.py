@@ -17,15 +17,12 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orbax_bench_core.config import SuiteSource
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.sweep import suite_folder
-
-if TYPE_CHECKING:
-    from etils import epath
 
 MOST_BYTES: Final = 10_000_000
 """Most bytes that travel: it is for a suite and its modules, not for data or environments."""
@@ -105,11 +102,6 @@ def unpack(data: bytes, folder: Path, *, digest: str = "") -> None:
             files.extractall(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"not an archive of a suite: {error}") from None
-
-
-def unpack_file(archive: epath.Path, folder: Path) -> None:
-    """Writes the files of an archive into a folder."""
-    unpack(read_at_most(archive, MOST_PACKED_BYTES), folder)
 
 
 def differing(hashes: Mapping[str, str], suite: str) -> str:
@@ -283,7 +275,7 @@ def unshipped(suite: str) -> str:
             return suite
         copy = Path(tempfile.mkdtemp(prefix="orbax-bench-suite-"))
         atexit.register(shutil.rmtree, copy, ignore_errors=True)
-        unpack_file(archive, copy)
+        unpack(read_at_most(archive, MOST_PACKED_BYTES), copy)
     except Exception as error:  # noqa: BLE001 - every client of a store has its own errors
         raise UserError(
             f"cannot read {archive}: {error}; launch the run again, or name the suite by a path of "

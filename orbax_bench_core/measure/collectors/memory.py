@@ -87,7 +87,10 @@ class DeviceMemory(Difference[_State]):
     def _read(self) -> _State:
         if not self._has_backend():
             return _NO_BACKEND
-        return _State(len(self._live_arrays()), _stats())
+        return _State(
+            len(self._live_arrays()),
+            {device: device.memory_stats() or {} for device in _devices_with_peaks()},
+        )
 
     def _compare(self, before: _State, after: _State) -> list[Reading]:
         if after is _NO_BACKEND:
@@ -109,10 +112,6 @@ def _growth(before: _State, after: _State, key: str) -> int:
         stats[key] - before.stats.get(device, {}).get(key, 0)
         for device, stats in after.stats.items()
     )
-
-
-def _stats() -> dict[jax.Device, _Stats]:
-    return {device: device.memory_stats() or {} for device in _devices_with_peaks()}
 
 
 @functools.cache

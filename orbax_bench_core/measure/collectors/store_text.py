@@ -147,7 +147,7 @@ class StoreAnswers(Difference[dict[str, int]]):
         found = {}
         for line in read(_CODES):
             if labelled := _LABELLED.match(line):
-                found[code_metric(int(labelled[1]))] = int(labelled[2])
+                found[f"6_tensorstore/http_{int(labelled[1])}_count"] = int(labelled[2])
         for line in read(_RETRIES):
             if plain := _PLAIN.match(line):
                 found[RETRIES.name] = int(plain[1])
@@ -156,11 +156,6 @@ class StoreAnswers(Difference[dict[str, int]]):
     def _compare(self, before: dict[str, int], after: dict[str, int]) -> list[Reading]:
         added = {name: count - before.get(name, 0) for name, count in after.items()}
         return [Reading(name, float(count), "count") for name, count in added.items() if count]
-
-
-def code_metric(code: int) -> str:
-    """Returns the name of the metric that counts answers with a status code."""
-    return f"6_tensorstore/http_{code}_count"
 
 
 def code_of(metric: str) -> int | None:
