@@ -1,7 +1,5 @@
 """The `gate` block: tolerance, margin, error levels and looks of the statistical gate."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

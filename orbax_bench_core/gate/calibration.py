@@ -1,7 +1,5 @@
 """Calibration of the gate: its false-positive rate on identical arms, with an exact test."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Final
 
@@ -10,30 +8,20 @@ _SUSPICIOUS: Final = 0.01
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RejectRate:
-    """False-positive rate of tests of identical arms.
+    """False-positive rate of tests of identical arms."""
 
-    Attributes:
-        tests: Number of tests.
-        rejected: How many of them said REGRESSION.
-        alpha: Share of them that may.
-        rate: Share of them that did; None without tests.
-        low: Lower end of its 95 % interval (Clopper and Pearson); None without tests.
-        high: Upper end of it.
-        p_value: Probability of at least so many if the rate is alpha, under Binomial(tests, alpha);
-            None without tests.
-        calibrated: Whether nothing speaks against alpha; None without tests.
-        statement: All of this, one line for people.
-    """
-
-    tests: int
-    rejected: int
-    alpha: float
-    rate: float | None = None
+    tests: int  # number of tests
+    rejected: int  # how many of them said REGRESSION
+    alpha: float  # share of them that may
+    rate: float | None = None  # share of them that did; None without tests
+    # lower end of its 95 % interval (Clopper and Pearson); None without tests
     low: float | None = None
-    high: float | None = None
+    high: float | None = None  # upper end of it
+    # probability of at least so many if the rate is alpha, under Binomial(tests, alpha); None
+    # without tests
     p_value: float | None = None
-    calibrated: bool | None = None
-    statement: str
+    calibrated: bool | None = None  # whether nothing speaks against alpha; None without tests
+    statement: str  # all of this, one line for people
 
 
 def reject_rate(n_tests: int, n_rejected: int, alpha: float) -> RejectRate:

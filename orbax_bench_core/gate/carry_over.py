@@ -10,8 +10,6 @@ arm explains is taken out first (D. Freedman and D. Lane, "A nonstochastic inter
 reported significance levels", J. Bus. Econ. Stat. 1 (1983) 292).
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from typing import Final, NamedTuple, Self
@@ -50,15 +48,10 @@ def carry_over(blocks: Blocks) -> tuple[float, float]:
 
 
 class _Design(NamedTuple):
-    """The two factors of all operations, a row for each order of the arms.
+    """The two factors of all operations, a row for each order of the arms."""
 
-    Attributes:
-        own: Arm of the operation, less its mean in the block, shape (orders, operations).
-        before: The same of the arm of the one before.
-    """
-
-    own: Floats
-    before: Floats
+    own: Floats  # arm of the operation, less its mean in the block, shape (orders, operations)
+    before: Floats  # the same of the arm of the one before
 
     @classmethod
     def of(cls, orders: Bools, per_process: int) -> Self:

@@ -1,7 +1,5 @@
 """The word of a verdict: how the words of its parts become one, and which doubts withdraw it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeVar
@@ -23,19 +21,12 @@ Doubt = Literal[
 
 
 class Voids(NamedTuple):
-    """What a doubt withdraws.
+    """What a doubt withdraws."""
 
-    Attributes:
-        words: Which words.
-        spared: Endpoints by which a word stands all the same.
-        endpoint: What decides then; None where that stays as it was.
-        settles: Whether more blocks could not mend it.
-    """
-
-    words: frozenset[Word]
-    spared: frozenset[Endpoint] = frozenset()
-    endpoint: Endpoint | None = None
-    settles: bool = False
+    words: frozenset[Word]  # which words
+    spared: frozenset[Endpoint] = frozenset()  # endpoints by which a word stands all the same
+    endpoint: Endpoint | None = None  # what decides then; None where that stays as it was
+    settles: bool = False  # whether more blocks could not mend it
 
 
 _PASS: Final[frozenset[Word]] = frozenset({"PASS"})
@@ -63,22 +54,15 @@ _ORDER: Final[Mapping[Word, tuple[Endpoint, ...]]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Decision:
-    """Word of a point.
+    """Word of a point."""
 
-    Attributes:
-        word: REGRESSION if times, stalls or failures regressed; PASS if all three pass for every
-            primary operation; otherwise INCONCLUSIVE.
-        endpoint: Which of them decided.
-        reason: Why it could not be judged, or what keeps it from passing; empty otherwise.
-        settled: Whether more blocks could change nothing, so that a live run can stop.
-        next_look: Operations per arm at the next look; None when settled.
-    """
-
+    # REGRESSION if times, stalls or failures regressed; PASS if all three pass for every primary
+    # operation; otherwise INCONCLUSIVE
     word: Word
-    endpoint: Endpoint = "time"
-    reason: str = ""
-    settled: bool = False
-    next_look: int | None = None
+    endpoint: Endpoint = "time"  # which of them decided
+    reason: str = ""  # why it could not be judged, or what keeps it from passing; empty otherwise
+    settled: bool = False  # whether more blocks could change nothing, so that a live run can stop
+    next_look: int | None = None  # operations per arm at the next look; None when settled
 
 
 def decide(found: Decision, doubts: Mapping[Doubt, str]) -> Decision:

@@ -5,8 +5,6 @@ them as independent, such as Kendall's, then finds a drift in 29 % of series tha
 normal values with a correlation of 0.8, at 1 %).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

@@ -14,19 +14,13 @@ _CONFIDENCE: Final = 0.95
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Excess:
-    """Counts of something bad in both arms.
+    """Counts of something bad in both arms."""
 
-    Attributes:
-        candidate: How often the candidate did it.
-        baseline: How often the baseline did it.
-        operations: Out of how many, per arm.
-        p_value: Probability of at least so many in the candidate if the arms are the same, by
-            redrawing the labels of whole slots within blocks.
-    """
-
-    candidate: int
-    baseline: int
-    operations: int
+    candidate: int  # how often the candidate did it
+    baseline: int  # how often the baseline did it
+    operations: int  # out of how many, per arm
+    # probability of at least so many in the candidate if the arms are the same, by redrawing the
+    # labels of whole slots within blocks
     p_value: float
 
     @classmethod

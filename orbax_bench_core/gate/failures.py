@@ -3,8 +3,6 @@
 A retry is kept for diagnosis and never judged: whoever may try again until it works passes always.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from orbax_bench_core.config import GateRule

@@ -144,17 +144,11 @@ _START_GAP: Final = 4.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Regimes:
-    """Two separate groups of values.
+    """Two separate groups of values."""
 
-    Attributes:
-        slow: Which values are in the slow group.
-        ratio: Median of the slow group over that of the fast one.
-        switches: How often the series goes from one to the other.
-    """
-
-    slow: Bools
-    ratio: float
-    switches: int
+    slow: Bools  # which values are in the slow group
+    ratio: float  # median of the slow group over that of the fast one
+    switches: int  # how often the series goes from one to the other
 
 
 def find_regimes(logs: Floats) -> Regimes | None:

@@ -7,8 +7,6 @@ by Bonferroni's inequality it covers the true ratio at least 94 times in 100 whe
 to stop; simulated it is 95 and more (see `perf.gate`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Final

@@ -36,17 +36,11 @@ _NOTHING_WORKED: Final = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Judged(Decision):
-    """What statistics decide of one point.
+    """What statistics decide of one point."""
 
-    Attributes:
-        operations: One verdict per operation, in the order of the times.
-        primary: The operations that decide.
-        failures: What the failed attempts say.
-    """
-
-    operations: dict[str, Verdict]
-    primary: tuple[str, ...]
-    failures: FailureVerdict
+    operations: dict[str, Verdict]  # one verdict per operation, in the order of the times
+    primary: tuple[str, ...]  # the operations that decide
+    failures: FailureVerdict  # what the failed attempts say
 
 
 def judge(
@@ -281,15 +275,10 @@ def _evidence(verdict: Verdict, blocks: Blocks, config: GateConfig, seed: int) -
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Attempts:
-    """First attempts of a point: which slots were the candidate's, and which attempts failed.
+    """First attempts of a point: which slots were the candidate's, and which attempts failed."""
 
-    Attributes:
-        labels: Shape (blocks, 4); no blocks where the labels cannot be read.
-        failed: Shape (blocks, 4, operations of a slot).
-    """
-
-    labels: Bools
-    failed: Bools
+    labels: Bools  # shape (blocks, 4); no blocks where the labels cannot be read
+    failed: Bools  # shape (blocks, 4, operations of a slot)
 
     @classmethod
     def of(

@@ -1,7 +1,5 @@
 """Verdict on the typical time of several series, look by look, at a level for all of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Hashable, Mapping

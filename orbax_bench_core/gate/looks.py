@@ -26,20 +26,14 @@ _ROUNDING: Final = 1 + 1e-12
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Schedule:
-    """Looks at one comparison.
+    """Looks at one comparison."""
 
-    Attributes:
-        looks: Operations per arm at the looks; all are looks at stalls, and all but the last at
-            times and failures.
-        per_life: Operations of one slot of a block.
-        shares: Share of alpha of each look at times and failures; they sum to 1.
-        stall_shares: Share of alpha of each look at stalls; they sum to 1.
-    """
-
+    # operations per arm at the looks; all are looks at stalls, and all but the last at times and
+    # failures
     looks: tuple[int, ...]
-    per_life: int
-    shares: tuple[float, ...]
-    stall_shares: tuple[float, ...]
+    per_life: int  # operations of one slot of a block
+    shares: tuple[float, ...]  # share of alpha of each look at times and failures; they sum to 1
+    stall_shares: tuple[float, ...]  # share of alpha of each look at stalls; they sum to 1
 
     @classmethod
     def of(cls, rule: GateRule, per_life: int = 1) -> Schedule:

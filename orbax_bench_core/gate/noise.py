@@ -1,7 +1,5 @@
 """Noise of the blocks, and quantiles and spread of values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final

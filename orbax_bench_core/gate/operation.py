@@ -1,7 +1,5 @@
 """Verdict on one operation: its typical time, its stalls, and what they let one say."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

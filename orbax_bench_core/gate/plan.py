@@ -1,7 +1,5 @@
 """Plan of a comparison: its expected length and power, before it starts."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping
@@ -19,19 +17,13 @@ _LONGEST: Final = 3
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GatePlan:
-    """Expected length and power of a comparison.
+    """Expected length and power of a comparison."""
 
-    Attributes:
-        operations: Mean number of operations per arm until a verdict or the last look.
-        by_look: Chance of a verdict by each look.
-        detectable: Smallest relative slow-down that is found nine times in ten by the last look.
-        detectable_80: The same for eight times in ten.
-    """
-
-    operations: float
-    by_look: tuple[float, ...]
+    operations: float  # mean number of operations per arm until a verdict or the last look
+    by_look: tuple[float, ...]  # chance of a verdict by each look
+    # smallest relative slow-down that is found nine times in ten by the last look
     detectable: float
-    detectable_80: float
+    detectable_80: float  # the same for eight times in ten
 
     @property
     def verdict(self) -> float:

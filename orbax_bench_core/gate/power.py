@@ -10,8 +10,6 @@ with the standard error se_k = sigma sqrt(2 / N_k). Both boundaries count, for a
 first ends the search. The factors a and c are fits to the test itself.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
@@ -47,15 +45,10 @@ lines to about .03: what is claimed to be found in 8 or 9 of 10 cases is found h
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Chances:
-    """Chances of each word for one primary operation by its time.
+    """Chances of each word for one primary operation by its time."""
 
-    Attributes:
-        regression: Chance of REGRESSION.
-        passes: Chance of PASS.
-    """
-
-    regression: float
-    passes: float
+    regression: float  # chance of REGRESSION
+    passes: float  # chance of PASS
 
     @property
     def open(self) -> float:
@@ -65,15 +58,10 @@ class Chances:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Boundaries:
-    """For each path and look, the log ratio from which on, or up to which, a verdict is given.
+    """For each path and look, the log ratio from which on, or up to which, a verdict is given."""
 
-    Attributes:
-        regression: REGRESSION from this log ratio on, shape (paths, looks).
-        passes: PASS below this log ratio, same shape.
-    """
-
-    regression: Floats
-    passes: Floats
+    regression: Floats  # REGRESSION from this log ratio on, shape (paths, looks)
+    passes: Floats  # PASS below this log ratio, same shape
 
     def detected(self) -> Floats:
         """Returns for each path the log ratio from which on it ends in REGRESSION."""

@@ -11,8 +11,6 @@ of F. E. Satterthwaite, "An approximate distribution of estimates of variance co
 Biometrics Bulletin 2 (1946) 110.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Final, Self
@@ -38,17 +36,11 @@ _SIGMA_FREEDOM: Final = 0.37
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessTest:
-    """t test over processes.
+    """t test over processes."""
 
-    Attributes:
-        centre: Estimated log ratio.
-        error: Standard error of it, with the spread from process to process.
-        freedom: Degrees of freedom of that.
-    """
-
-    centre: float
-    error: float
-    freedom: float
+    centre: float  # estimated log ratio
+    error: float  # standard error of it, with the spread from process to process
+    freedom: float  # degrees of freedom of that
 
     @classmethod
     def of(cls, blocks: Blocks) -> Self:

@@ -8,8 +8,6 @@ Source of the exact distribution by shifts: B. Streitberg and J. Roehmel, "Exact
 permutation and rank tests", Statistical Software Newsletter 12 (1986) 10.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

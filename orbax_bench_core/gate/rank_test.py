@@ -12,8 +12,6 @@ average (J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank te
 Statist. 34 (1963) 598).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ and by more than four robust standard deviations. That does not look at the labe
 them keeps the level whatever is chosen. Stalls that stick to a process move with its life.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

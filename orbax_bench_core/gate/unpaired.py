@@ -6,8 +6,6 @@ such a past they are supposed to differ by up to 2x, and whether a slow-down is 
 exact test of ranks, however few the operations.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

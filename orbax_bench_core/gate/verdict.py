@@ -1,7 +1,5 @@
 """Verdict of the gate on one metric, and health of a series of times."""
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 from orbax_bench_core.files import ResultModel
@@ -17,43 +15,29 @@ arm lacks, or so much trouble with an object store that times tell of storage.""
 
 
 class StallCount(ResultModel):
-    """Stalls among some operations: values far above the median of both arms.
+    """Stalls among some operations: values far above the median of both arms."""
 
-    Attributes:
-        candidate: Stalled operations of the candidate.
-        baseline: Stalled operations of the baseline.
-        operations: Operations per arm that were looked at.
-        bound: Largest share of stalls in the candidate that its count does not exclude, upper 95 %
-            limit of Clopper and Pearson.
-        threshold: What counts as a stall, as a multiple of the median.
-        mean_ratio: Mean time of the candidate over that of the baseline, failed attempts left out;
-            None where an arm has none. It is shown and decides nothing.
-    """
-
-    candidate: int
-    baseline: int
-    operations: int
+    candidate: int  # stalled operations of the candidate
+    baseline: int  # stalled operations of the baseline
+    operations: int  # operations per arm that were looked at
+    # largest share of stalls in the candidate that its count does not exclude, upper 95 % limit of
+    # Clopper and Pearson
     bound: float
-    threshold: float
+    threshold: float  # what counts as a stall, as a multiple of the median
+    # mean time of the candidate over that of the baseline, failed attempts left out; None where an
+    # arm has none. It is shown and decides nothing.
     mean_ratio: float | None = None
 
 
 class StallVerdict(StallCount):
-    """Verdict on the stalls of one operation, by those up to its look.
+    """Verdict on the stalls of one operation, by those up to its look."""
 
-    Attributes:
-        word: REGRESSION, PASS, or INCONCLUSIVE while the candidate is suspected of more stalls.
-        p_value: Probability of at least so many in the candidate if the arms are the same.
-        look: Index of the look; after those of the times there is one for stalls alone.
-        reason: Why it is not PASS; empty when it is.
-        measured: The same of all that was measured, where that went on after the look for the sake
-            of other operations; it decides nothing.
-    """
-
-    word: Word
-    p_value: float
-    look: int
-    reason: str = ""
+    word: Word  # REGRESSION, PASS, or INCONCLUSIVE while the candidate is suspected of more stalls
+    p_value: float  # probability of at least so many in the candidate if the arms are the same
+    look: int  # index of the look; after those of the times there is one for stalls alone
+    reason: str = ""  # why it is not PASS; empty when it is
+    # the same of all that was measured, where that went on after the look for the sake of other
+    # operations; it decides nothing
     measured: StallCount | None = None
 
     @property
@@ -63,28 +47,19 @@ class StallVerdict(StallCount):
 
 
 class FailureVerdict(ResultModel):
-    """Verdict on the first attempts of a point that failed or hung.
+    """Verdict on the first attempts of a point that failed or hung."""
 
-    Attributes:
-        word: REGRESSION, PASS, or INCONCLUSIVE while the candidate is suspected of more failures.
-        candidate: Failed first attempts of the candidate.
-        baseline: Failed first attempts of the baseline.
-        attempts: First attempts per arm that were looked at.
-        p_value: Probability of at least so many in the candidate if the arms are the same.
-        bound: Largest share of failures of the candidate that its count does not exclude, upper
-            95 % limit of Clopper and Pearson.
-        look: Index of the look; None before the first.
-        reason: Why it is not PASS; empty when it is.
-    """
-
+    # REGRESSION, PASS, or INCONCLUSIVE while the candidate is suspected of more failures
     word: Word
-    candidate: int
-    baseline: int
-    attempts: int
-    p_value: float
+    candidate: int  # failed first attempts of the candidate
+    baseline: int  # failed first attempts of the baseline
+    attempts: int  # first attempts per arm that were looked at
+    p_value: float  # probability of at least so many in the candidate if the arms are the same
+    # largest share of failures of the candidate that its count does not exclude, upper 95 % limit
+    # of Clopper and Pearson
     bound: float
-    look: int | None = None
-    reason: str = ""
+    look: int | None = None  # index of the look; None before the first
+    reason: str = ""  # why it is not PASS; empty when it is
 
 
 class Verdict(ResultModel):
@@ -145,30 +120,22 @@ class Verdict(ResultModel):
 
 
 class SeriesHealth(ResultModel):
-    """Health of one series of times.
+    """Health of one series of times."""
 
-    Attributes:
-        n: Number of values.
-        median: Median, seconds.
-        spread: Interquartile range over the median, a ratio; None below two values.
-        sigma: Robust standard deviation of the log times; None below two values.
-        drift_p: P-value of the test for a drift, see `gate.drift`; None below six values.
-        drift: Change from start to end by a robust line, such as 0.15 for +15 %; None below six.
-        regimes: Whether the values fall into two separate groups.
-        regime_ratio: Median of the slow group over that of the fast one; None without groups.
-        outliers: Share of the values that lie far off the others.
-        flags: What a reader must know, one line each; empty for a healthy series.
-    """
-
-    n: int
-    median: float
+    n: int  # number of values
+    median: float  # median, seconds
+    # interquartile range over the median, a ratio; None below two values
     spread: float | None = None
-    sigma: float | None = None
+    sigma: float | None = None  # robust standard deviation of the log times; None below two values
+    # P-value of the test for a drift, see `gate.drift`; None below six values
     drift_p: float | None = None
+    # change from start to end by a robust line, such as 0.15 for +15 %; None below six
     drift: float | None = None
-    regimes: bool = False
+    regimes: bool = False  # whether the values fall into two separate groups
+    # median of the slow group over that of the fast one; None without groups
     regime_ratio: float | None = None
-    outliers: float = 0.0
+    outliers: float = 0.0  # share of the values that lie far off the others
+    # what a reader must know, one line each; empty for a healthy series
     flags: tuple[str, ...] = ()
 
     @property

@@ -1,7 +1,5 @@
 """Construction of a history: series of past runs, with their flags."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

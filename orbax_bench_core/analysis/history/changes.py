@@ -13,8 +13,6 @@ without any change is the same for every distribution of its values. Thresholds 
 largest T over random orders, from `python -m perf.history --thresholds`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

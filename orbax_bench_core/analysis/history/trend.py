@@ -1,29 +1,14 @@
 """Trends of a history: a small plot per series, with its changes and what ran before and after."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.build import differences
 from orbax_bench_core.analysis.history.model import History, PastRun, PastSeries
-from orbax_bench_core.document import (
-    Cell,
-    Column,
-    Group,
-    Mark,
-    Paragraph,
-    Plot,
-    Role,
-    Row,
-    Scale,
-    Span,
-    Table,
-    seconds,
-)
 
 _MOST_SERIES: Final = 20
 _HEIGHT: Final = 2.6
@@ -31,26 +16,26 @@ _VERSIONS: Final = frozenset({"commit", "image"})
 """Versions that may differ every night, and are told only beside a change."""
 
 
-def trends_table(histories: Mapping[str, History], keys: Mapping[str, str]) -> Table | None:
+def trends_table(histories: Mapping[str, History], keys: Mapping[str, str]) -> doc.Table | None:
     """Returns the series of suites as small plots, those that changed first."""
     groups = [_group(history, suite, keys[suite]) for suite, history in histories.items()]
     columns = (
-        Column("series"),
-        Column("runs", "number"),
-        Column("latest", "number"),
-        Column("last change", "fixed"),
+        doc.Column("series"),
+        doc.Column("runs", "number"),
+        doc.Column("latest", "number"),
+        doc.Column("last change", "fixed"),
     )
     shown = tuple(group for group in groups if group.rows)
-    return Table(columns, groups=shown, plots="run by run") if shown else None
+    return doc.Table(columns, groups=shown, plots="run by run") if shown else None
 
 
-def _group(history: History, suite: str, key: str) -> Group:
+def _group(history: History, suite: str, key: str) -> doc.Group:
     every = [series for series in words.shown(history, every=False) if len(series.runs) > 1]
     rows = tuple(_row(series) for series in every[:_MOST_SERIES])
     more = len(every) - len(rows)
     said = f"{more} more series: `orbax-bench history` shows them."
-    remarks = [Paragraph(said, "dim")] if more else []
-    return Group(label=Span(suite), rows=rows, remarks=tuple(remarks), key=key)
+    remarks = [doc.Paragraph(said, "dim")] if more else []
+    return doc.Group(label=doc.Span(suite), rows=rows, remarks=tuple(remarks), key=key)
 
 
 def what_ran_in(history: History) -> dict[str, str]:
@@ -60,15 +45,15 @@ def what_ran_in(history: History) -> dict[str, str]:
     }
 
 
-def _row(series: PastSeries) -> Row:
+def _row(series: PastSeries) -> doc.Row:
     name = f"{series.operation} of {series.point}"
     last = series.changes[-1] if series.changes else None
-    changed = Span("–")
+    changed = doc.Span("–")
     if last is not None:
-        changed = Span(words.effect(last), "bad" if last.effect > 0 else "good")
-    return Row(
+        changed = doc.Span(words.effect(last), "bad" if last.effect > 0 else "good")
+    return doc.Row(
         (
-            Cell(Span(name), notes=tuple(_steps(series))),
+            doc.Cell(doc.Span(name), notes=tuple(_steps(series))),
             str(len(series.runs)),
             _value(series, series.runs[-1].value),
             changed,
@@ -85,7 +70,7 @@ def _steps(series: PastSeries) -> Iterator[str]:
         yield f"{when} {words.effect(change)}: {with_it}; {words.asking(change)}"
 
 
-def trend_plot(series: PastSeries) -> Plot:
+def trend_plot(series: PastSeries) -> doc.Plot:
     """Returns every run as a dot, the level between changes, and where another release ran."""
     runs, scale = series.runs, _scale([run.value for run in series.runs])
     across = [100 * (place + 0.5) / len(runs) for place in range(len(runs))]
@@ -98,24 +83,24 @@ def trend_plot(series: PastSeries) -> Plot:
         differs = [each for each in differences(now.ran, before.ran) if not _nightly(each)]
         if differs:
             told = f"{words.day(now.began_at)}: {'; '.join(differs)}"
-            marks.append(Mark("ticks", ((100 * place / len(runs), 0),), "dim", told))
+            marks.append(doc.Mark("ticks", ((100 * place / len(runs), 0),), "dim", told))
     start = 0
     for part in series.parts:
         level = down(statistics.median(run.value for run in part))
         ends = (100 * start / len(runs), 100 * (start + len(part)) / len(runs))
-        marks.append(Mark("line", ((ends[0], level), (ends[1], level)), "plain"))
+        marks.append(doc.Mark("line", ((ends[0], level), (ends[1], level)), "plain"))
         start += len(part)
     for change in series.changes:
         told = f"{words.day(runs[change.index].began_at)}: {words.effect(change)}"
-        tone: Role = "bad" if change.effect > 0 else "good"
-        marks.append(Mark("ticks", ((100 * change.index / len(runs), 0),), tone, told))
+        tone: doc.Role = "bad" if change.effect > 0 else "good"
+        marks.append(doc.Mark("ticks", ((100 * change.index / len(runs), 0),), tone, told))
     for centre, run in zip(across, runs, strict=True):
-        marks.append(Mark("dots", ((centre, down(run.value)),), "bar", _told(series, run)))
+        marks.append(doc.Mark("dots", ((centre, down(run.value)),), "bar", _told(series, run)))
     ends_at = f"{_value(series, runs[0].value)} to {_value(series, runs[-1].value)}"
-    return Plot(f"{len(runs)} runs, {ends_at}", tuple(marks), height=_HEIGHT)
+    return doc.Plot(f"{len(runs)} runs, {ends_at}", tuple(marks), height=_HEIGHT)
 
 
-def _scale(values: Sequence[float]) -> Scale:
+def _scale(values: Sequence[float]) -> doc.Scale:
     """Returns a scale of all values but single ones far from those around them.
 
     A step that lasts is no outlier, and neither is the last value: it may be the first of one.
@@ -123,7 +108,7 @@ def _scale(values: Sequence[float]) -> Scale:
     around = [
         statistics.median(values[max(place - 1, 0) : place + 2]) for place in range(len(values))
     ]
-    return Scale.of([value] for value in [*around, values[-1]])
+    return doc.Scale.of([value] for value in [*around, values[-1]])
 
 
 def _nightly(difference: str) -> bool:
@@ -137,4 +122,4 @@ def _told(series: PastSeries, run: PastRun) -> str:
 
 
 def _value(series: PastSeries, value: float) -> str:
-    return seconds(value) if series.kind == "seconds" else f"{value:.3f}x"
+    return doc.seconds(value) if series.kind == "seconds" else f"{value:.3f}x"

@@ -7,29 +7,11 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.model import History, PastRun, PastSeries
 from orbax_bench_core.analysis.verdicts import ratio_axis, ratio_limits
-from orbax_bench_core.document import (
-    BLANK,
-    Column,
-    Details,
-    Document,
-    Element,
-    Figure,
-    Group,
-    Heading,
-    Items,
-    Paragraph,
-    Row,
-    Scale,
-    Section,
-    Span,
-    Table,
-    Text,
-    figures,
-    seconds,
-)
+from orbax_bench_core.document import figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,58 +25,58 @@ _LAST: Final = 10
 """Runs of a series of seconds that a terminal shows."""
 
 _NO_NUMBERS: Final = (
-    Column("from", "fixed"),
-    Column("to", "fixed"),
-    Column("flagged", "fixed"),
-    Column("changed with", "prose"),
+    doc.Column("from", "fixed"),
+    doc.Column("to", "fixed"),
+    doc.Column("flagged", "fixed"),
+    doc.Column("changed with", "prose"),
 )
 
 
-def history_document(history: History, *, every: bool = False) -> Document:
+def history_document(history: History, *, every: bool = False) -> doc.Document:
     """Returns past runs for people, series that changed first.
 
     With `every`, operations that decide no verdict are shown, too.
     """
     series = words.shown(history, every=every)
-    return Document(
+    return doc.Document(
         title=f"History of {history.num_runs} runs",
         elements=_page(history, series),
         brief=_brief(history, series),
     )
 
 
-def _page(history: History, series: list[PastSeries]) -> tuple[Element, ...]:
-    elements: list[Element] = [
-        Heading("History", level=1),
-        Paragraph(words.headline(history, series), "dim"),
+def _page(history: History, series: list[PastSeries]) -> tuple[doc.Element, ...]:
+    elements: list[doc.Element] = [
+        doc.Heading("History", level=1),
+        doc.Paragraph(words.headline(history, series), "dim"),
     ]
     for index, shown in enumerate(series):
         about = f"{shown.point} {shown.point_id}"
         elements += [
-            Heading((Span(shown.operation), " ", Span(about, "dim"))),
-            Paragraph(Span(words.sides(shown)), "dim"),
+            doc.Heading((doc.Span(shown.operation), " ", doc.Span(about, "dim"))),
+            doc.Paragraph(doc.Span(words.sides(shown)), "dim"),
         ]
         if index < MOST_FIGURES:
             title = f"{shown.operation} of {shown.point}, run by run"
-            elements.append(Figure(title, functools.partial(series_figure, shown)))
+            elements.append(doc.Figure(title, functools.partial(series_figure, shown)))
         if shown.kind == "ratio":
             elements.append(_parts(shown, runs=True))
-            asked = tuple(Span(words.asking(change)) for change in shown.changes)
-            elements += [Items(asked)] if asked else []
-        elements.append(Details("Every run", (_runs(shown, shown.runs),)))
+            asked = tuple(doc.Span(words.asking(change)) for change in shown.changes)
+            elements += [doc.Items(asked)] if asked else []
+        elements.append(doc.Details("Every run", (_runs(shown, shown.runs),)))
     if not series:
-        elements.append(Paragraph("There is nothing to show."))
+        elements.append(doc.Paragraph("There is nothing to show."))
     significance = f"{100 * history.significance:.3g} %"
     reading = words.READING.format(significance=significance).splitlines()
     notes = _notes(history, series)
     return (
         *elements,
-        Section("Notes", (Items(notes),) if notes else ()),
-        Section("How to read this", (Items(tuple(reading)),)),
+        doc.Section("Notes", (doc.Items(notes),) if notes else ()),
+        doc.Section("How to read this", (doc.Items(tuple(reading)),)),
     )
 
 
-def _notes(history: History, series: list[PastSeries]) -> tuple[Text, ...]:
+def _notes(history: History, series: list[PastSeries]) -> tuple[doc.Text, ...]:
     notes = [*_remarks(series), *(f"Passed over {line}" for line in history.passed_over)]
     notes += [f"Left out {line}" for line in history.left_out]
     hidden = len(history.series) - len(series)
@@ -115,33 +97,44 @@ def _remarks(series: list[PastSeries]) -> list[str]:
     ]
 
 
-def _brief(history: History, series: list[PastSeries]) -> tuple[Element, ...]:
-    elements: list[Element] = []
+def _brief(history: History, series: list[PastSeries]) -> tuple[doc.Element, ...]:
+    elements: list[doc.Element] = []
     if history.num_runs == 1 and series:
         elements += _only(series)
     else:
         for shown in series:
             elements += _brief_series(shown)
-    elements += [Paragraph(Span(said), mark=Span("note:", "dim")) for said in _remarks(series)]
     elements += [
-        Paragraph(Span(line), mark=Span("passed over:", "unsure")) for line in history.passed_over
+        doc.Paragraph(doc.Span(said), mark=doc.Span("note:", "dim")) for said in _remarks(series)
     ]
-    elements += [Paragraph(Span(line), mark=Span("left out:", "bad")) for line in history.left_out]
+    elements += [
+        doc.Paragraph(doc.Span(line), mark=doc.Span("passed over:", "unsure"))
+        for line in history.passed_over
+    ]
+    elements += [
+        doc.Paragraph(doc.Span(line), mark=doc.Span("left out:", "bad"))
+        for line in history.left_out
+    ]
     hidden = len(history.series) - len(series)
     if hidden:
         told = f"{hidden} series of operations that decide nothing: --all shows them."
-        elements.append(Paragraph(told, "dim"))
-    return (*elements, Paragraph(Span(words.headline(history, series), strong=True)))
+        elements.append(doc.Paragraph(told, "dim"))
+    return (*elements, doc.Paragraph(doc.Span(words.headline(history, series), strong=True)))
 
 
-def _only(series: list[PastSeries]) -> list[Element]:
+def _only(series: list[PastSeries]) -> list[doc.Element]:
     """Returns the one run that there is as one table: nothing can have changed."""
     points = dict.fromkeys((shown.point, shown.point_id) for shown in series)
     groups = tuple(
-        Group(
-            label=(Span(name, strong=True), " ", Span(id_, "dim")),
+        doc.Group(
+            label=(doc.Span(name, strong=True), " ", doc.Span(id_, "dim")),
             rows=tuple(
-                Row((Span(shown.operation), *map(Span, words.run_row(shown, shown.runs[-1])[2:5])))
+                doc.Row(
+                    (
+                        doc.Span(shown.operation),
+                        *map(doc.Span, words.run_row(shown, shown.runs[-1])[2:5]),
+                    )
+                )
                 for shown in series
                 if (shown.point, shown.point_id) == (name, id_)
             ),
@@ -150,43 +143,49 @@ def _only(series: list[PastSeries]) -> list[Element]:
     )
     headings = ("operation", *words.RUN_HEADINGS[series[0].kind][2:5])
     columns = tuple(
-        Column(heading, "text" if heading == "operation" else "number") for heading in headings
+        doc.Column(heading, "text" if heading == "operation" else "number") for heading in headings
     )
     run = series[0].runs[-1]
     about = f"one run, {run.run_id} of {run.began_at:%Y-%m-%d %H:%M}: {words.what_ran(run)}"
     sides = dict.fromkeys(words.sides(shown) for shown in series if shown.kind == "ratio")
     return [
-        Table(columns, groups=groups, indented=True, ruled=False),
-        Paragraph(Span(about, "dim")),
-        *(Paragraph(Span(side, "dim")) for side in sides),
+        doc.Table(columns, groups=groups, indented=True, ruled=False),
+        doc.Paragraph(doc.Span(about, "dim")),
+        *(doc.Paragraph(doc.Span(side, "dim")) for side in sides),
     ]
 
 
-def _brief_series(series: PastSeries) -> list[Element]:
-    name, operation = Span(series.point, strong=True), Span(series.operation, strong=True)
-    elements: list[Element] = [
-        Paragraph((name, " ", Span(series.point_id, "dim"), " ", operation)),
-        Paragraph(
-            (words.sparkline(series), "  ", Span(words.sides(series), "dim")),
+def _brief_series(series: PastSeries) -> list[doc.Element]:
+    name, operation = doc.Span(series.point, strong=True), doc.Span(series.operation, strong=True)
+    elements: list[doc.Element] = [
+        doc.Paragraph((name, " ", doc.Span(series.point_id, "dim"), " ", operation)),
+        doc.Paragraph(
+            (words.sparkline(series), "  ", doc.Span(words.sides(series), "dim")),
             indent=2,
         ),
     ]
     if series.kind == "seconds":
         if len(series.runs) > _LAST:
             told = f"the last {_LAST} of {len(series.runs)} runs:"
-            elements.append(Paragraph(told, "dim", indent=2))
-        return [*elements, _runs(series, series.runs[-_LAST:], brief=True), BLANK]
+            elements.append(doc.Paragraph(told, "dim", indent=2))
+        return [*elements, _runs(series, series.runs[-_LAST:], brief=True), doc.BLANK]
     elements.append(_parts(series, changes=bool(series.changes)))
     for row in words.rows(series):
         if row.change is not None:
             said = f"{words.effect(row.change)} {words.between(series, row.change)}"
-            elements.append(Paragraph(Span(said, "bad" if row.slower else "good"), indent=2))
-            elements.append(Paragraph(Span(words.asking(row.change)), indent=4, fold="whole"))
-    elements.append(Paragraph(Span(words.revisions(series), "dim"), indent=2, fold="hanging"))
-    return [*elements, BLANK]
+            elements.append(
+                doc.Paragraph(doc.Span(said, "bad" if row.slower else "good"), indent=2)
+            )
+            elements.append(
+                doc.Paragraph(doc.Span(words.asking(row.change)), indent=4, fold="whole")
+            )
+    elements.append(
+        doc.Paragraph(doc.Span(words.revisions(series), "dim"), indent=2, fold="hanging")
+    )
+    return [*elements, doc.BLANK]
 
 
-def _parts(series: PastSeries, *, changes: bool = True, runs: bool = False) -> Table:
+def _parts(series: PastSeries, *, changes: bool = True, runs: bool = False) -> doc.Table:
     """Returns the runs between the changes of a series of ratios.
 
     With `changes` the changes are told, too; with `runs`, between which runs each of them lies.
@@ -194,24 +193,24 @@ def _parts(series: PastSeries, *, changes: bool = True, runs: bool = False) -> T
     headings = words.HEADINGS if changes else words.HEADINGS[:4]
     rows = []
     for row in words.rows(series):
-        cells: list[Text] = [Span(cell) for cell in row.cells[: len(headings)]]
+        cells: list[doc.Text] = [doc.Span(cell) for cell in row.cells[: len(headings)]]
         if changes and runs:
-            cells[4] = Span(row.cells[4], "bad" if row.slower else "good")
+            cells[4] = doc.Span(row.cells[4], "bad" if row.slower else "good")
         if runs and row.change is not None:
-            between = Span(f" ({words.between(series, row.change)})", "dim")
-            cells[-1] = (Span(row.cells[-1]), between)
-        rows.append(Row(tuple(cells)))
+            between = doc.Span(f" ({words.between(series, row.change)})", "dim")
+            cells[-1] = (doc.Span(row.cells[-1]), between)
+        rows.append(doc.Row(tuple(cells)))
     others = {column.heading: column for column in _NO_NUMBERS}
-    columns = tuple(others.get(heading, Column(heading, "number")) for heading in headings)
-    return Table(columns, tuple(rows), indented=True)
+    columns = tuple(others.get(heading, doc.Column(heading, "number")) for heading in headings)
+    return doc.Table(columns, tuple(rows), indented=True)
 
 
-def _runs(series: PastSeries, runs: tuple[PastRun, ...], *, brief: bool = False) -> Table:
+def _runs(series: PastSeries, runs: tuple[PastRun, ...], *, brief: bool = False) -> doc.Table:
     """Returns runs in seconds; in brief the release and the code of each are one column."""
     headings = words.RUN_HEADINGS[series.kind]
     headings = (*headings[:-2], "what ran") if brief else headings
     columns = (
-        Column(
+        doc.Column(
             heading,
             "number" if place in (2, 3, 4) else "text",
             apart=heading == "what ran",
@@ -222,8 +221,8 @@ def _runs(series: PastSeries, runs: tuple[PastRun, ...], *, brief: bool = False)
     for run in runs:
         cells = words.run_row(series, run)
         shown = (*cells[:-2], words.tested(run)) if brief else cells
-        rows.append(Row(tuple(map(Span, shown))))
-    return Table(tuple(columns), tuple(rows), indented=True)
+        rows.append(doc.Row(tuple(map(doc.Span, shown))))
+    return doc.Table(tuple(columns), tuple(rows), indented=True)
 
 
 _WIDTH: Final = 9.6
@@ -296,7 +295,7 @@ def _draw_parts(axes: Axes, series: PastSeries) -> None:
 def _seconds_axis(axes: Axes, values: Sequence[float]) -> None:
     from matplotlib.ticker import FuncFormatter
 
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds(float(value))))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: doc.seconds(float(value))))
     axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
     # One run far out, which is then beyond the axis, does not flatten the others.
-    axes.set_ylim(0, 1.15 * Scale.of([values]).high)
+    axes.set_ylim(0, 1.15 * doc.Scale.of([values]).high)

@@ -1,7 +1,5 @@
 """Numbers and sentences of a history, the same in the terminal and on the page."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import itertools
