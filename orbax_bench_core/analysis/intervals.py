@@ -95,7 +95,6 @@ def t_interval(values: Sequence[float], level: float = MISS) -> tuple[float, flo
 
 @functools.lru_cache(maxsize=256)
 def _quantile(df: int, share: float) -> float:
-    """Returns a quantile of the t distribution."""
     from scipy.special import stdtrit
 
     return float(stdtrit(df, share))

@@ -123,7 +123,6 @@ def answer(search: ReleaseSearch) -> str:
 
 
 def _interval(found: OperationRatio) -> str:
-    """Returns the interval of a ratio."""
     return between(found.low, found.high, "{:.3f}".format)
 
 

@@ -127,7 +127,6 @@ def _plain(config: object) -> dict[str, Any]:
 
 
 def _entry_of(generator: BenchmarksGenerator[Any]) -> dict[str, Any]:
-    """Returns a benchmark as an item of `benchmarks`."""
     cls, options = type(generator), generator.suite_arguments.get("options")
     if not isinstance(options, cls.options_class or BenchmarkOptions):
         raise UserError(f"{cls.__name__} takes `options` of {cls.options_class}, got {options!r}")

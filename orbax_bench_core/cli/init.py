@@ -110,7 +110,6 @@ def init(
 
 
 def _target(output: str, *, force: bool) -> Path:
-    """Returns where the suite goes."""
     from orbax_bench_core.errors import UserError
 
     if "://" in output:

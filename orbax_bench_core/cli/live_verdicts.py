@@ -181,7 +181,6 @@ def _used(design: PairDesign, repeat: int, *, ended: bool = False) -> int:
 
 
 def _outcome(event: Progress, repeat: Repeat) -> Text:
-    """Returns how a repeat ended."""
     where = f" {event.point.name} {event.arm}, block {event.block}: "
     if repeat.error is not None:
         return Text.assemble((repeat.status, "red"), where, repeat.error.said)

@@ -75,15 +75,12 @@ class ProgressView(Watcher):
             self._print(Text.assemble(("↻", "yellow"), f"{where} is tried again: {event.reason}"))
 
     def _what(self, event: Progress) -> str:
-        """Returns what begins."""
         return "warm-up" if event.index is None else f"repeat {event.index}"
 
     def _ended(self, event: Progress, repeat: Repeat) -> None:
-        """Counts and shows a repeat that has ended."""
         raise NotImplementedError
 
     def _count(self) -> str:
-        """Returns how far it is."""
         raise NotImplementedError
 
     def _begins(self, what: str) -> None:

@@ -200,7 +200,6 @@ def _read(verdicts: VerdictReport) -> tuple[ReleaseWord, str]:
 
 
 def _ratios(verdicts: VerdictReport) -> tuple[OperationRatio, ...]:
-    """Returns the ratios of the primary operations, of several points the worst."""
     found: dict[str, OperationRatio] = {}
     for point in verdicts.points:
         for operation in point.operations:
@@ -215,7 +214,6 @@ def _ratios(verdicts: VerdictReport) -> tuple[OperationRatio, ...]:
 
 
 def _regressed(verdicts: VerdictReport) -> list[OperationVerdict]:
-    """Returns the primary operations that have regressed, of all points."""
     return [
         operation
         for point in verdicts.points

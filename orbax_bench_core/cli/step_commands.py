@@ -161,7 +161,6 @@ def _give(found: pipeline.Outputs[Any], result: str | None, outputs: str | None)
 
 
 def _text_of(path: str) -> str:
-    """Returns the text of a file; of no file none."""
     try:
         return read_at_most(path).decode() if path else ""
     except FileNotFoundError:

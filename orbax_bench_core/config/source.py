@@ -60,7 +60,6 @@ class SuiteSource:
         return self._lines.get(path)
 
     def _constructed(self, node: yaml.Node) -> Any:
-        """Returns plain data."""
         loader = yaml.SafeLoader("")
         try:
             return loader.construct_document(node)

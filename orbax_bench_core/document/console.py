@@ -59,7 +59,6 @@ def folded(text: RichText, width: int) -> list[RichText]:
 
 
 def _breaks(line: str, width: int) -> Iterator[int]:
-    """Yields where a line is broken."""
     used = at = 0
     for part in _parts(line, width):
         size = len(part.rstrip())

@@ -227,7 +227,6 @@ def _answer(process: subprocess.Popen[bytes]) -> tuple[int, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process that has not ended, and all that it started."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -193,7 +193,6 @@ class GroupWait:
                 yield host, event
 
     def _look(self) -> None:
-        """Looks at the signs of those that have not answered."""
         for host in self._waiting():
             pulse = self._pulses[host]
             pulse.observe(time.monotonic(), self._workers[host].signs())

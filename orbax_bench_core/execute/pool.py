@@ -266,7 +266,6 @@ class WorkerPool:
 
 
 def _end(groups: Iterable[WorkerGroup]) -> None:
-    """Ends groups, all at once."""
     ending = list(groups)
     for group in ending:
         group.dismiss()

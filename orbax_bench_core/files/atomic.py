@@ -237,7 +237,6 @@ def _too_large(path: epath.Path | str, most: int) -> OSError:
 
 
 def _status(path: epath.Path | str) -> os.stat_result:
-    """Returns the status of a file or folder."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise OSError(errno.EINVAL, "Neither a file nor a folder", str(path))

@@ -342,7 +342,6 @@ def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], st
 
 
 def _chunks(keys: Mapping[str, Chunk], names: set[str]) -> dict[str, list[Chunk]]:
-    """Returns the chunks of each array."""
     found: dict[str, list[Chunk]] = {}
     for key, chunk in keys.items():
         parts = key.split("/")

@@ -153,7 +153,6 @@ class Logs:
             self._follower.join(timeout_s)
 
     def _keep_failed(self, pod: str, status: Object, key: str, attempt: int) -> None:
-        """Keeps the log of an attempt of a container that has failed."""
         container, ended = status["name"], status.get(key, {}).get("terminated") or {}
         if not ended.get("exitCode") or (pod, container, attempt) in self._kept:
             return

@@ -291,7 +291,6 @@ def _stop(ray: Any, hosts: Sequence[_Host]) -> None:
 
 
 def _nodes(ray: Any) -> str:
-    """Returns what the nodes of the cluster have, for people."""
     alive = [node for node in ray.nodes() if node["Alive"]]
     found = (f"{node['NodeManagerAddress']} ({_amounts(node['Resources'])})" for node in alive)
     return f"its {len(alive)} nodes: {', '.join(found)}"

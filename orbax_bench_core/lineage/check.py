@@ -404,7 +404,6 @@ class _Check:
 
     @functools.cached_property
     def _points(self) -> dict[str, PointDigest]:
-        """The records of today, by point."""
         return point_digests(self._run.root, self._point_names)
 
     @functools.cached_property

@@ -273,7 +273,6 @@ _local = threading.local()
 
 
 def _this_thread() -> _ThreadClock:
-    """The calling thread's clock."""
     try:
         clock: _ThreadClock = _local.clock
     except AttributeError:

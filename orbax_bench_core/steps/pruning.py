@@ -229,7 +229,6 @@ def _beyond(found: Sequence[Kept], since: datetime.datetime, most: int) -> list[
 
 
 def _compared(runs: Iterable[Kept], unread: list[str]) -> dict[str, str]:
-    """Returns what runs were compared with, and the run that was."""
     found: dict[str, str] = {}
     for run in runs:
         try:

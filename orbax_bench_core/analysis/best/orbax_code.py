@@ -364,7 +364,6 @@ def _call(name: str, function: str, arguments: list[str]) -> list[str]:
 
 
 def _arguments(point: SweepPoint, table: Mapping[str, Attribute], group: str) -> list[str]:
-    """Returns the arguments of one call, a line each."""
     own = {name: each for name, each in table.items() if each.path.startswith(f"{group}.")}
     return [
         f"    {mark}{attribute.argument}={attribute.code(value)},{end}"

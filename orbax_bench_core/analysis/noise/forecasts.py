@@ -129,7 +129,6 @@ def expected_minutes(
 def _expectations(
     points: Sequence[sweep.SweepEntry], gate: GateConfig, passport: Passport, root: str
 ) -> list[Expectation]:
-    """Returns the forecasts of the points that a passport knows."""
     cpu = host_provenance()["host"]["cpu"]
     each = [
         expected(point, gate, passport, storage=storage, cpu=cpu)

@@ -225,7 +225,6 @@ def _counts(drilled: Iterable[Repeat], metric: str) -> tuple[int, ...]:
 
 
 def _values(repeat: Repeat, operation: str, metric: str) -> list[float]:
-    """Returns the value of a metric on each host that has it."""
     return list(repeat.values(metric).get((operation, 0), {}).values())
 
 

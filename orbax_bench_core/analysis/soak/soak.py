@@ -107,7 +107,6 @@ def saves_to_decide(whole: Slope, half: Slope, limit: float, saves: int) -> int 
 
 
 def _pair_slopes(rows: Array) -> Array:
-    """Returns the slopes between all pairs of columns, for each row."""
     first, second = _pairs(rows.shape[1])
     slopes: Array = (rows[:, second] - rows[:, first]) / (second - first)
     return slopes

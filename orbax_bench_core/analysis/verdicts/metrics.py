@@ -222,7 +222,6 @@ def _most_different(point: PointVerdict) -> list[MetricChange]:
 
 
 def _by_operation(point: PointVerdict, metrics: Sequence[MetricChange]) -> list[MetricChange]:
-    """Returns metrics by operation, in the order in which the verdict has these."""
     names = [
         *(operation.operation for operation in primary_first(point)),
         *(metric.operation for metric in metrics),

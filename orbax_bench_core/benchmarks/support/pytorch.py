@@ -142,7 +142,6 @@ def _bfloat16(part: Any, index: Any) -> Any:
 
 
 def _import_torch(benchmark: str) -> ModuleType:
-    """Returns PyTorch."""
     try:
         import torch
         import torch.distributed.checkpoint

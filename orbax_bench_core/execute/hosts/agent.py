@@ -266,7 +266,6 @@ class Agent:
         return True
 
     def _say_to_all(self, wire: Wire, line: str) -> None:
-        """Says a line on this host, and on process 0."""
         self._say(line)
         _tell(wire, event="say", line=line)
 

@@ -203,7 +203,6 @@ def prove_as_head(wire: Wire, token: str, size: int, within_s: float) -> int:
 
 
 def _text(message: Message, name: str) -> str:
-    """Returns a short text of a message."""
     found = message.get(name)
     if not isinstance(found, str) or len(found) > _MOST_TEXT:
         raise ConnectionError(f"a message without {name}")

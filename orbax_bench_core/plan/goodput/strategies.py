@@ -157,7 +157,6 @@ def _background(job: Job, name: Name) -> _Way:
 
 
 def _best(goodput: Callable[[float], float], least: float, near: float) -> float:
-    """Returns the interval with the most goodput."""
     from scipy.optimize import minimize_scalar
 
     bounds = math.log(least), math.log(max(10 * near, 2 * least))

@@ -194,7 +194,6 @@ def plan_save(
 
 
 def _storage_options(text: str) -> dict[str, Any]:
-    """Returns storage options that are given as YAML."""
     given = read_value(text, f"options: {shortened(text)}")
     given = {} if given is None else given
     known = {field.name for field in dataclasses.fields(StorageOptions)}

@@ -81,7 +81,6 @@ def find_releases(
 
 
 def _wheels(package: str, folder: Path) -> dict[Version, Path]:
-    """Returns the wheels of a package in a folder, by version."""
     from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
     if not folder.is_dir():
