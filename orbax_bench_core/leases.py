@@ -13,16 +13,13 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pydantic
 
 from orbax_bench_core import files
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import started
-
-if TYPE_CHECKING:
-    from etils import epath
+from orbax_bench_core.files import AnyPath, started
 
 WHOLE: Final = "run"
 """Owner of a whole run; the owner of a point is called by its id, that of a batch by its name."""
@@ -111,7 +108,7 @@ class Fence(NamedTuple):
         owner, _, token = text.rpartition(":")
         return cls(owner, token)
 
-    def check(self, root: epath.Path) -> None:
+    def check(self, root: AnyPath) -> None:
         """Checks that the lease is still held."""
         newest = _newest(root, self.owner)
         if newest is None:
@@ -131,7 +128,7 @@ class _Kept(NamedTuple):
 
 @contextlib.contextmanager
 def held(
-    root: epath.Path,
+    root: AnyPath,
     owner: str,
     *,
     points: Sequence[str] = (),
@@ -157,9 +154,7 @@ def held(
 
 
 @contextlib.contextmanager
-def turn(
-    root: epath.Path, owner: str, *, command: str, say: Callable[[str], None]
-) -> Iterator[None]:
+def turn(root: AnyPath, owner: str, *, command: str, say: Callable[[str], None]) -> Iterator[None]:
     """Holds a lease that several want one after the other: who finds it held waits for its end.
 
     A holder that was killed where its process cannot be seen, as in another container, is waited
@@ -194,7 +189,7 @@ def _new(owner: str, command: str, points: Sequence[str] = ()) -> Lease:
 class _Heart:
     """Thread that raises the counter of a lease until it is told to stop."""
 
-    def __init__(self, path: epath.Path, lease: Lease) -> None:
+    def __init__(self, path: AnyPath, lease: Lease) -> None:
         self._path = path
         self._lease = lease
         self._stopped = threading.Event()
@@ -222,8 +217,8 @@ class _Heart:
 
 
 def _take(
-    root: epath.Path, lease: Lease, say: Callable[[str], None], *, patient: bool = False
-) -> epath.Path:
+    root: AnyPath, lease: Lease, say: Callable[[str], None], *, patient: bool = False
+) -> AnyPath:
     """Creates the next lease of an owner once the newest has ended or its holder is gone."""
     while True:
         newest = _newest(root, lease.owner)
@@ -236,7 +231,7 @@ def _take(
         time.sleep(PACE.poll_s)  # NFS may list for seconds what was there before
 
 
-def _refuse_others(root: epath.Path, own: Lease, say: Callable[[str], None]) -> None:
+def _refuse_others(root: AnyPath, own: Lease, say: Callable[[str], None]) -> None:
     """Refuses what shares a point with something that is held: the whole run shares all of them.
 
     Both sides create their own lease before they look for the other's, so one of them sees it.
@@ -258,7 +253,7 @@ def _refuse_others(root: epath.Path, own: Lease, say: Callable[[str], None]) -> 
 
 
 def _await_end(
-    root: epath.Path,
+    root: AnyPath,
     owner: str,
     kept: _Kept,
     say: Callable[[str], None],
@@ -295,7 +290,7 @@ def _await_end(
         kept = now
 
 
-def _refusal(root: epath.Path, owner: str, lease: Lease | None) -> str:
+def _refusal(root: AnyPath, owner: str, lease: Lease | None) -> str:
     point = owner if owner.startswith(BATCH) else f"point {owner}"
     what = "this run" if owner == WHOLE else f"{point} of this run"
     return (
@@ -304,7 +299,7 @@ def _refusal(root: epath.Path, owner: str, lease: Lease | None) -> str:
     )
 
 
-def _clean(root: epath.Path, owner: str, newest: epath.Path) -> None:
+def _clean(root: AnyPath, owner: str, newest: AnyPath) -> None:
     """Deletes older leases of an owner, which nobody reads any more."""
     for name in files.names_in(root / FOLDER):
         match = _NAME.fullmatch(name)
@@ -313,7 +308,7 @@ def _clean(root: epath.Path, owner: str, newest: epath.Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _sweep(root: epath.Path) -> None:
+def _sweep(root: AnyPath) -> None:
     """Deletes leases that no holder has touched for a week: of machines that started again, say."""
     for name in filter(_NAME.fullmatch, files.names_in(root / FOLDER)):
         with contextlib.suppress(OSError), files.answered(path := root / FOLDER / name):
@@ -321,12 +316,12 @@ def _sweep(root: epath.Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _owners(root: epath.Path) -> list[str]:
+def _owners(root: AnyPath) -> list[str]:
     matches = (_NAME.fullmatch(name) for name in files.names_in(root / FOLDER))
     return sorted({match["owner"] for match in matches if match})
 
 
-def _newest(root: epath.Path, owner: str) -> _Kept | None:
+def _newest(root: AnyPath, owner: str) -> _Kept | None:
     matches = (_NAME.fullmatch(name) for name in files.names_in(root / FOLDER))
     epochs = [int(match["epoch"]) for match in matches if match and match["owner"] == owner]
     if not epochs:
@@ -341,11 +336,11 @@ def _newest(root: epath.Path, owner: str) -> _Kept | None:
     return _Kept(max(epochs), lease, data)
 
 
-def _path(root: epath.Path, owner: str, epoch: int) -> epath.Path:
+def _path(root: AnyPath, owner: str, epoch: int) -> AnyPath:
     return root / FOLDER / f"{owner}.{epoch}.json"
 
 
-def holder(root: epath.Path) -> Lease | None:
+def holder(root: AnyPath) -> Lease | None:
     """Returns a lease that somebody may still hold; None where nobody does.
 
     One that was never given back counts for a week after its last sign of life, unless it is of a

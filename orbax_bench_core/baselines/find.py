@@ -1,23 +1,18 @@
 """Search for past runs: run directories, folders of them, and registries of baselines."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import glob
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orbax_bench_core.baselines.store import Capture, Registry, registry_path
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import matching
+from orbax_bench_core.files import AnyPath, matching
 from orbax_bench_core.provenance import other_surroundings
 from orbax_bench_core.records import Record, Run, RunDirectory, RunInfo, seconds_per_repeat
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _ACCEPTED: Final = "give run directories, a directory that holds some, or a registry of baselines"
 
@@ -58,7 +53,7 @@ def _once(same: Sequence[FoundRun]) -> Sequence[FoundRun]:
     return directories[:1] or list({run.place: run for run in same}.values())
 
 
-def _folders(place: str) -> list[epath.Path]:
+def _folders(place: str) -> list[AnyPath]:
     if "://" in place or not glob.has_magic(place) or registry_path(place).exists():
         return [registry_path(place)]
     folders = [registry_path(path) for path in sorted(glob.glob(place))]  # noqa: PTH207 - may be absolute
@@ -69,7 +64,7 @@ def _folders(place: str) -> list[epath.Path]:
 
 
 def _runs_in(
-    folder: epath.Path, left_out: list[str] | None = None, *, alone: bool = True
+    folder: AnyPath, left_out: list[str] | None = None, *, alone: bool = True
 ) -> list[FoundRun]:
     beside_others = None if alone else left_out
     if RunDirectory(str(folder)).exists():
@@ -86,7 +81,7 @@ def _runs_in(
     return [_of_capture(registry, capture) for capture in captures]
 
 
-def _readable(folders: Iterable[epath.Path], left_out: list[str] | None) -> list[FoundRun]:
+def _readable(folders: Iterable[AnyPath], left_out: list[str] | None) -> list[FoundRun]:
     """Returns the runs of folders; one that cannot be read is an error, or a line in `left_out`."""
     found = []
     for folder in folders:
@@ -99,7 +94,7 @@ def _readable(folders: Iterable[epath.Path], left_out: list[str] | None) -> list
     return found
 
 
-def _of_directory(folder: epath.Path) -> FoundRun:
+def _of_directory(folder: AnyPath) -> FoundRun:
     run = RunDirectory(str(folder))
     info = run.read_info()
 

@@ -1,7 +1,5 @@
 """Registry of baselines: its files, their models, and who writes them."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import datetime
@@ -11,13 +9,14 @@ import json
 import re
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import pydantic
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import Problem, UserError, shown
 from orbax_bench_core.files import (
+    AnyPath,
     ResultModel,
     checked_path,
     create_exclusively,
@@ -31,9 +30,6 @@ from orbax_bench_core.files import (
 )
 from orbax_bench_core.provenance import Source, package_version
 from orbax_bench_core.records import SCHEMA_VERSION, Record, SchemaVersion
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
@@ -128,7 +124,7 @@ class Registry:
 
     def __init__(self, root: str) -> None:
         """Names a registry, local or gs://, which need not exist."""
-        self.root: epath.Path = registry_path(root)
+        self.root: AnyPath = registry_path(root)
 
     def exists(self) -> bool:
         """Returns whether something was captured here, as far as that can be seen."""
@@ -155,7 +151,7 @@ class Registry:
         files = [self._place(reference, point_id) for reference, point_id in wanted]
         return read_each(read_baseline, files)
 
-    def _place(self, reference: str, point_id: str) -> epath.Path:
+    def _place(self, reference: str, point_id: str) -> AnyPath:
         """Returns the file of a point; no reference leads out of the registry."""
         names = [*reference.split("/"), point_id]
         if len(names) != 3 or not all(_NAME.fullmatch(name) for name in names):
@@ -216,17 +212,17 @@ class Registry:
             return promotion
         return next(found for found in self.promotions() if found.id == promotion.id)
 
-    def _write(self, path: epath.Path, content: ResultModel) -> None:
+    def _write(self, path: AnyPath, content: ResultModel) -> None:
         with self._writing(path):
             write_atomically(path, content.model_dump_json(indent=1).encode())
 
-    def _create(self, path: epath.Path, content: ResultModel) -> bool:
+    def _create(self, path: AnyPath, content: ResultModel) -> bool:
         """Writes a file unless it is there, and returns whether it was not."""
         with self._writing(path):
             return create_exclusively(path, content.model_dump_json(indent=1).encode())
 
     @contextlib.contextmanager
-    def _writing(self, path: epath.Path) -> Iterator[None]:
+    def _writing(self, path: AnyPath) -> Iterator[None]:
         """Says of a file what kept it from being written, such as a link on the way to it."""
         try:
             refuse_links(path, self.root)
@@ -260,11 +256,11 @@ def check_revision(revision: str) -> None:
     )
 
 
-def _read_capture(file: epath.Path) -> Capture:
+def _read_capture(file: AnyPath) -> Capture:
     return read_model(file, Capture, "capture")
 
 
-def _read_promotion(file: epath.Path) -> Promotion:
+def _read_promotion(file: AnyPath) -> Promotion:
     return read_model(file, Promotion, "promotion")
 
 
@@ -272,7 +268,7 @@ def _in_order(captures: Iterable[Capture]) -> list[Capture]:
     return sorted(captures, key=lambda capture: (capture.captured_at, capture.id))
 
 
-def registry_path(path: str) -> epath.Path:
+def registry_path(path: str) -> AnyPath:
     """Returns a path, local or gs://."""
     try:
         return place(checked_path(path))
@@ -280,7 +276,7 @@ def registry_path(path: str) -> epath.Path:
         raise UserError(str(error)) from None
 
 
-def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
+def read_model(file: AnyPath, model: type[Model], what: str) -> Model:
     """Reads one file, which messages call a `what`."""
     try:
         return model.model_validate_json(read_at_most(file))
@@ -296,7 +292,7 @@ def read_model(file: epath.Path, model: type[Model], what: str) -> Model:
         raise UserError(Problem(message, file=str(file))) from None
 
 
-def read_baseline(file: epath.Path) -> Baseline:
+def read_baseline(file: AnyPath) -> Baseline:
     """Reads one point of a capture, which must be the point that the file is named after."""
     baseline = read_model(file, Baseline, "baseline")
     ids = {baseline.point_id, file.stem, *(record.point.id for record in baseline.records)}
@@ -312,12 +308,12 @@ def read_each(read: Callable[[Given], Found], given: Iterable[Given]) -> list[Fo
         return list(pool.map(read, given))
 
 
-def json_files(folder: epath.Path) -> list[epath.Path]:
+def json_files(folder: AnyPath) -> list[AnyPath]:
     """Returns the JSON files directly in a folder, by name; none where there is no folder."""
     return [folder / name for name in _listed(folder) if _is_json(name)]
 
 
-def _listed(folder: epath.Path) -> list[str]:
+def _listed(folder: AnyPath) -> list[str]:
     """Returns the names in a folder as they are now: `glob` on gs:// lists from memory."""
     try:
         return names_in(folder)

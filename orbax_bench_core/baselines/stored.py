@@ -24,14 +24,13 @@ from orbax_bench_core.baselines.store import (
 )
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import ResultModel, read_at_most
+from orbax_bench_core.files import AnyPath, ResultModel, read_at_most
 from orbax_bench_core.records import Record, Run, RunDirectory
 from orbax_bench_core.sweep import Pair, SweepPoint, is_builtin, names_of, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from etils import epath
 
 _KEY: Final = re.compile(r"(.+?)(?:::|_(?=\d+_\w+/))(\w+/.+)")
 """Operation and metric: `save::0_basics/time_s`, or `save_0_basics/time_s` as its guide has it."""
@@ -101,7 +100,7 @@ def read_summary(path: str) -> Summary | None:
     return read_model(file, Summary, "baseline of Orbax's own framework")
 
 
-def capture_into(run: RunDirectory, directory: str) -> tuple[epath.Path, dict[str, str]]:
+def capture_into(run: RunDirectory, directory: str) -> tuple[AnyPath, dict[str, str]]:
     """Stores a run in a registry: `<directory>/<commit>/<capture id>/<point id>.json`.
 
     A point with a failed or missing repeat is left out: it must not take the place of a good one.

@@ -37,11 +37,11 @@ from orbax_bench_core.document.elements import (
 )
 from orbax_bench_core.document.numbers import table_cell
 from orbax_bench_core.errors import presentable
+from orbax_bench_core.files import AnyPath
 
 if TYPE_CHECKING:
     import os
 
-    from etils import epath
 
 _LONGEST_TITLE: Final = 120
 
@@ -53,7 +53,7 @@ def to_markdown(document: Document, *, figures: str | None = None) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def write_figures(document: Document, folder: str | os.PathLike[str]) -> list[epath.Path]:
+def write_figures(document: Document, folder: str | os.PathLike[str]) -> list[AnyPath]:
     """Writes the figures that the Markdown of a document links to, as PNG files.
 
     The folder, local or gs://, is created.

@@ -1,7 +1,5 @@
 """Isolation of a measurement: the machine's measuring lock, and glibc's use of freed memory."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import errno
@@ -16,13 +14,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orbax_bench_core.errors import UserError, presentable, printable, redacted
+from orbax_bench_core.files import AnyPath
 from orbax_bench_core.leases import turn
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _SHARED = Path("/tmp")  # noqa: S108 - one place for all users, whatever their TMPDIR
 LOCK_FILE = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "orbax-bench.lock"
@@ -75,7 +71,7 @@ def measuring_lock(
 
 @contextlib.contextmanager
 def turns_on(
-    machines: Iterable[str], run: epath.Path, waiting: Callable[[str], None]
+    machines: Iterable[str], run: AnyPath, waiting: Callable[[str], None]
 ) -> Iterator[None]:
     """Waits until no other run or step of one place measures on these machines, and keeps it so.
 
@@ -107,7 +103,7 @@ def turns_on(
         yield
 
 
-def _places(run: epath.Path) -> tuple[epath.Path, ...]:
+def _places(run: AnyPath) -> tuple[AnyPath, ...]:
     """Returns where leases of a machine may lie, the place that most runs share first."""
     if "://" in os.fspath(run):
         return (run.parent, run)

@@ -16,21 +16,19 @@ import re
 import threading
 import urllib.parse
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import pydantic
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import (
+    AnyPath,
     ResultModel,
     create_exclusively,
     matching,
     read_if_there,
     swap,
 )
-
-if TYPE_CHECKING:
-    from etils import epath
 
 TIMEOUT_S: Final = 10.0
 """Longest wait for an answer, whatever the other side does in between."""
@@ -127,7 +125,7 @@ def _send(url: str, data: bytes, timeout_s: float) -> str:
 def announce(
     news: News,
     webhook: Webhook,
-    folder: epath.Path | None,
+    folder: AnyPath | None,
     *,
     say: Callable[[str], None],
     timeout_s: float = TIMEOUT_S,
@@ -188,7 +186,7 @@ class LastState(ResultModel):
 class Claim:
     """Right to announce a state: nobody else has it."""
 
-    path: epath.Path  # the file of the suite
+    path: AnyPath  # the file of the suite
     state: LastState  # what was written there
     before: State | None  # state until now; None where it is unknown
 
@@ -203,13 +201,13 @@ class Claim:
         swap(self.path, _bytes(self.state), _bytes(lost))
 
 
-def state_file(folder: epath.Path, suite: str) -> epath.Path:
+def state_file(folder: AnyPath, suite: str) -> AnyPath:
     """Returns the file of a suite in a folder of run directories."""
     plain = re.sub(r"[^a-z0-9]+", "-", suite.lower()).strip("-")[:40]
     return folder / f"notified-{plain}-{hashlib.sha256(suite.encode()).hexdigest()[:8]}.json"
 
 
-def claim(folder: epath.Path, news: News, now: datetime.datetime) -> Claim | None:
+def claim(folder: AnyPath, news: News, now: datetime.datetime) -> Claim | None:
     """Undertakes to announce news, if they are some and nobody else has.
 
     A file that is missing or torn means that the state before is unknown, and is news.
@@ -308,7 +306,7 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def last_states(folder: epath.Path) -> list[tuple[epath.Path, str, datetime.datetime]]:
+def last_states(folder: AnyPath) -> list[tuple[AnyPath, str, datetime.datetime]]:
     """Returns the files of last states in a folder, each with its suite and when its run began."""
     found = []
     for path in sorted(matching(folder, "notified-*.json")):

@@ -1,18 +1,13 @@
 """Dead man's switch: which suites have not reported, of which nobody else would hear."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import matching, place
+from orbax_bench_core.files import AnyPath, matching, place
 from orbax_bench_core.records import Heartbeat, RunDirectory, RunInfo
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
 _ALIVE: Final = datetime.timedelta(seconds=5 * Heartbeat.PERIOD_S)
@@ -53,7 +48,7 @@ class Watch:
 def watch(places: Iterable[str], limits: Limits, now: datetime.datetime) -> Watch:
     """Says of each suite with a run below some folders whether it has reported in time."""
     unread: list[str] = []
-    found: dict[str, list[tuple[RunInfo, epath.Path]]] = {}
+    found: dict[str, list[tuple[RunInfo, AnyPath]]] = {}
     for each in places:
         for info, folder in _runs_below(each, unread):
             found.setdefault(info.suite_name, []).append((info, folder))
@@ -69,7 +64,7 @@ def watch(places: Iterable[str], limits: Limits, now: datetime.datetime) -> Watc
 
 def _watched(
     name: str,
-    runs: Sequence[tuple[RunInfo, epath.Path]],
+    runs: Sequence[tuple[RunInfo, AnyPath]],
     limits: Limits,
     now: datetime.datetime,
 ) -> Watched:
@@ -94,7 +89,7 @@ def _watched(
     return Watched(suite=name, said=said, well=well, directory=str(folder))
 
 
-def _going_on(info: RunInfo, folder: epath.Path, limits: Limits, now: datetime.datetime) -> str:
+def _going_on(info: RunInfo, folder: AnyPath, limits: Limits, now: datetime.datetime) -> str:
     """Returns what is wrong with a run that has not ended; empty where nothing is known of."""
     beats = Heartbeat.all_of(RunDirectory(str(folder)))
     sign = max([info.created_at, *(beat.at for beat in beats)])
@@ -113,7 +108,7 @@ def _progress(beats: Sequence[Heartbeat]) -> str:
     return f" ({beats[0].words})" if beats else ""
 
 
-def _runs_below(folder: str, unread: list[str]) -> Iterable[tuple[RunInfo, epath.Path]]:
+def _runs_below(folder: str, unread: list[str]) -> Iterable[tuple[RunInfo, AnyPath]]:
     root = place(folder)
     if not root.is_dir():
         raise UserError(f"{folder} is no directory: give a folder of run directories")

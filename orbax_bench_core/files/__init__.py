@@ -17,6 +17,7 @@ from orbax_bench_core.files.exclusive import names_in as names_in
 from orbax_bench_core.files.exclusive import read_if_there as read_if_there
 from orbax_bench_core.files.exclusive import swap as swap
 from orbax_bench_core.files.places import PASSPORT as PASSPORT
+from orbax_bench_core.files.places import AnyPath as AnyPath
 from orbax_bench_core.files.places import absolute as absolute
 from orbax_bench_core.files.places import check_credentials as check_credentials
 from orbax_bench_core.files.places import checked_path as checked_path

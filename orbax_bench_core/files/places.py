@@ -13,11 +13,15 @@ import shutil
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
     from etils import epath
 
+    AnyPath: TypeAlias = epath.Path
+else:
+    AnyPath = Any
+"""A path on disk or in a bucket, for annotations: the library takes long to import."""
 
 _REMOTE: Final = "gs://"
 _LACKING: Final = re.compile(r"(gs|s3|file):(?!//)")
@@ -26,7 +30,7 @@ _LONGEST: Final = 4096
 """Characters of a path; Linux takes as many bytes."""
 
 
-def place(named: epath.Path | str) -> epath.Path:
+def place(named: AnyPath | str) -> AnyPath:
     """Returns the place that a path or a URI names."""
     from etils import epath
 
@@ -41,13 +45,13 @@ def place(named: epath.Path | str) -> epath.Path:
     return epath.Path(path)
 
 
-def absolute(path: str) -> epath.Path:
+def absolute(path: str) -> AnyPath:
     """Makes a local path absolute, which Orbax requires; addresses stay as they are."""
     found = place(path)
     return found if "://" in str(found) else found.expanduser().resolve()
 
 
-def matching(folder: epath.Path, pattern: str) -> Iterator[epath.Path]:
+def matching(folder: AnyPath, pattern: str) -> Iterator[AnyPath]:
     """Yields what matches a pattern below a folder, whose own name may be no pattern.
 
     The `glob` of epath takes the brackets of a folder `results[1]` for some.
@@ -120,7 +124,7 @@ _SAID: Final = (
 )
 
 
-def refuse_links(path: epath.Path | str, root: epath.Path | str) -> None:
+def refuse_links(path: AnyPath | str, root: AnyPath | str) -> None:
     """Refuses a path that a link below `root` may lead anywhere.
 
     `root` itself may be a link, or lie behind one: somebody has named it. Cloud Storage has none.
@@ -134,7 +138,7 @@ def refuse_links(path: epath.Path | str, root: epath.Path | str) -> None:
             raise OSError(errno.ELOOP, _SAID, top)
 
 
-def remove_tree(path: epath.Path, root: epath.Path | str) -> None:
+def remove_tree(path: AnyPath, root: AnyPath | str) -> None:
     """Removes what is at a path below `root`: a folder with all in it, or a link, not its end."""
     local = os.fspath(path)
     if "://" in local:

@@ -1,7 +1,5 @@
 """Checkpoints as their files tell them: commit, arrays, chunks and what is missing."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import dataclasses
@@ -9,9 +7,9 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from orbax_bench_core.files import read_json
+from orbax_bench_core.files import AnyPath, read_json
 from orbax_bench_core.inventory.inventory import file_sizes
 from orbax_bench_core.inventory.layout import (
     ARRAY_FILES,
@@ -24,9 +22,6 @@ from orbax_bench_core.inventory.layout import (
     locate,
 )
 from orbax_bench_core.inventory.store import Chunk, StoreError, ZarrArray, read_store, read_zarr
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _LISTED: Final = 3
 _MOST_TREES: Final = 4
@@ -112,7 +107,7 @@ def read_checkpoint(path: str) -> StoredCheckpoint:
     return _Reader(path, root, item).read()
 
 
-def read_saved_trees(directory: epath.Path) -> tuple[StoredCheckpoint, ...]:
+def read_saved_trees(directory: AnyPath) -> tuple[StoredCheckpoint, ...]:
     """Reads up to four trees below a directory, and 32 arrays of each; no unfinished save.
 
     Options hold for all arrays alike, so that a few of a large tree tell as much as all.
@@ -121,7 +116,7 @@ def read_saved_trees(directory: epath.Path) -> tuple[StoredCheckpoint, ...]:
     return tuple(_Reader(str(folder), folder, "", _MOST_ARRAYS).read() for folder in folders)
 
 
-def _tree_folders(directory: epath.Path, depth: int) -> Iterator[epath.Path]:
+def _tree_folders(directory: AnyPath, depth: int) -> Iterator[AnyPath]:
     if UNFINISHED in directory.name or not directory.is_dir():
         return
     if is_item(directory):
@@ -134,7 +129,7 @@ def _tree_folders(directory: epath.Path, depth: int) -> Iterator[epath.Path]:
 class _Reader:
     """Reads one checkpoint, and notes what is wrong with it on the way."""
 
-    def __init__(self, path: str, root: epath.Path, item: str, most: int | None = None) -> None:
+    def __init__(self, path: str, root: AnyPath, item: str, most: int | None = None) -> None:
         self._path, self._root, self._item, self._most = path, root, item, most
         self._folder = root / item if item else root
         self._sizes = file_sizes(root)
@@ -166,7 +161,7 @@ class _Reader:
             problems=tuple(self._problems),
         )
 
-    def _json(self, file: epath.Path, *, needed: bool) -> dict[str, Any] | None:
+    def _json(self, file: AnyPath, *, needed: bool) -> dict[str, Any] | None:
         name = file.relative_to(self._root).as_posix()
         if PurePosixPath(name) not in self._sizes:
             if needed:

@@ -1,18 +1,13 @@
 """Layout of a checkpoint: its root and item, and the kinds of its files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, Final, Literal
+from typing import IO, Any, Final, Literal
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import absolute
-
-if TYPE_CHECKING:
-    from etils import epath
+from orbax_bench_core.files import AnyPath, absolute
 
 UNFINISHED: Final = ".orbax-checkpoint-tmp"
 """In the name of a directory that a save is still writing, or was when it ended."""
@@ -172,7 +167,7 @@ _LOOKED_AT: Final = 3
 _USUAL: Final = ("state", "pytree", "default", "items")
 
 
-def locate(path: str) -> tuple[epath.Path, str]:
+def locate(path: str) -> tuple[AnyPath, str]:
     """Returns the root of a checkpoint and the name of its item, empty where the root is one."""
     directory = absolute(path)
     if not directory.exists():
@@ -207,7 +202,7 @@ def locate(path: str) -> tuple[epath.Path, str]:
     )
 
 
-def is_item(directory: epath.Path) -> bool:
+def is_item(directory: AnyPath) -> bool:
     """Returns whether a folder holds the arrays of a tree, or what Orbax writes beside them."""
     names = (TREE, "manifest.ocdbt", "ocdbt.process_0", ARRAY_METADATA)
     if any((directory / name).exists() for name in names):
@@ -220,6 +215,6 @@ def is_item(directory: epath.Path) -> bool:
     )
 
 
-def _by_step(directory: epath.Path) -> tuple[int, str]:
+def _by_step(directory: AnyPath) -> tuple[int, str]:
     name = directory.name
     return int(name) if name.isdecimal() else -1, name

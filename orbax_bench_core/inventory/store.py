@@ -1,7 +1,5 @@
 """Store of a checkpoint: place and size of every chunk, and the Zarr metadata of each array."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno
@@ -11,14 +9,11 @@ import math
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from orbax_bench_core.config import BITS, canonical
-from orbax_bench_core.files import MAX_BYTES, opened, read_at_most
+from orbax_bench_core.files import MAX_BYTES, AnyPath, opened, read_at_most
 from orbax_bench_core.inventory.layout import ARRAY_FILES
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _MANIFEST: Final = PurePosixPath("manifest.ocdbt")
 _MOST_READ: Final = 2**24
@@ -43,7 +38,7 @@ class Chunk:
 
 
 def read_store(
-    folder: epath.Path, sizes: Mapping[PurePosixPath, int], *, ocdbt: bool
+    folder: AnyPath, sizes: Mapping[PurePosixPath, int], *, ocdbt: bool
 ) -> tuple[dict[str, Chunk], list[str]]:
     """Lists the keys of a store."""
     if not ocdbt:
@@ -55,7 +50,7 @@ def read_store(
     return keys, _lost(keys, sizes)
 
 
-def _refuse_pipes(folder: epath.Path, files: Iterable[PurePosixPath]) -> None:
+def _refuse_pipes(folder: AnyPath, files: Iterable[PurePosixPath]) -> None:
     """Refuses a database with a file that is none: TensorStore would wait for a pipe."""
     if "://" in str(folder):
         return
@@ -65,7 +60,7 @@ def _refuse_pipes(folder: epath.Path, files: Iterable[PurePosixPath]) -> None:
                 raise StoreError(f"{file} is no file")
 
 
-def _in_folders(folder: epath.Path, sizes: Mapping[PurePosixPath, int]) -> dict[str, Chunk]:
+def _in_folders(folder: AnyPath, sizes: Mapping[PurePosixPath, int]) -> dict[str, Chunk]:
     arrays = {file.parent for file in sizes if file.name in ARRAY_FILES}
     return {
         file.as_posix(): Chunk(
@@ -76,7 +71,7 @@ def _in_folders(folder: epath.Path, sizes: Mapping[PurePosixPath, int]) -> dict[
     }
 
 
-def _in_database(folder: epath.Path) -> Iterator[tuple[str, Chunk]]:
+def _in_database(folder: AnyPath) -> Iterator[tuple[str, Chunk]]:
     """Yields the keys of an OCDBT database from its B-tree, which holds the size of each value."""
     import tensorstore
 
@@ -91,7 +86,7 @@ def _in_database(folder: epath.Path) -> Iterator[tuple[str, Chunk]]:
         raise StoreError(_first_line(error)) from None
 
 
-def _in_node(folder: epath.Path, base: Any, location: str) -> Iterator[tuple[str, Chunk]]:
+def _in_node(folder: AnyPath, base: Any, location: str) -> Iterator[tuple[str, Chunk]]:
     import tensorstore
 
     for entry in tensorstore.ocdbt.dump(base, location).result()["entries"]:
@@ -106,7 +101,7 @@ def _in_node(folder: epath.Path, base: Any, location: str) -> Iterator[tuple[str
             yield key, _indirect(folder, key, entry["indirect_value"])
 
 
-def _indirect(folder: epath.Path, key: str, reference: str) -> Chunk:
+def _indirect(folder: AnyPath, key: str, reference: str) -> Chunk:
     """Returns a value that lies in a data file: `value:<folder>:<file>:<offset>:<length>`."""
     place, offset, length = reference.removeprefix("value:").rsplit(":", 2)
     file = place.replace(":", "")

@@ -18,17 +18,14 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pydantic
 
-from orbax_bench_core.files import ResultModel, read_at_most, user_cache, write_atomically
+from orbax_bench_core.files import AnyPath, ResultModel, read_at_most, user_cache, write_atomically
 from orbax_bench_core.limits.model import Confirmation, Limits
 from orbax_bench_core.limits.scratch import existing_directory, is_remote, scratch
 from orbax_bench_core.provenance import host_provenance, storage_provenance
-
-if TYPE_CHECKING:
-    from etils import epath
 
 FOLDER: Final = "ORBAX_BENCH_LIMITS"
 """Variable of the folder in which limits are kept; `none` has every run measure them."""
@@ -158,7 +155,7 @@ def _folder() -> Path | None:
     return user_cache("limits")
 
 
-def _device(directory: epath.Path) -> dict[str, Any]:
+def _device(directory: AnyPath) -> dict[str, Any]:
     """Returns which file system a local directory is on: mounts may lie over each other."""
     return {} if is_remote(directory) else {"device": Path(directory).stat().st_dev}
 
@@ -169,7 +166,7 @@ def _seconds(operation: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _write(folder: epath.Path, data: bytes) -> None:
+def _write(folder: AnyPath, data: bytes) -> None:
     file = folder / uuid.uuid4().hex
     if is_remote(folder):
         file.write_bytes(data)

@@ -1,7 +1,5 @@
 """Measurement of all probes in turn, on one machine and one storage. It imports JAX."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import itertools
@@ -11,12 +9,13 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import jax
 
 from orbax_bench_core.config import HostMemory
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import AnyPath
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
 from orbax_bench_core.limits.probes import PROBES, Probe
 from orbax_bench_core.limits.scratch import (
@@ -32,9 +31,6 @@ from orbax_bench_core.limits.scratch import (
 from orbax_bench_core.measure import free_memory_bytes
 from orbax_bench_core.provenance import device_provenance, host_provenance
 from orbax_bench_core.state import available_bytes
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _LEFT_OUT: Final = "left out: nothing in this run is compared with it"
 
@@ -117,7 +113,7 @@ def _measure(name: ProbeName, probe: Probe, workload: Workload, why_not: str) ->
     )
 
 
-def _not_applicable(probe: Probe, directory: epath.Path) -> str:
+def _not_applicable(probe: Probe, directory: AnyPath) -> str:
     if is_remote(directory) and probe.medium == "files":
         return "not applicable: an object store has no local files"
     if is_remote(directory) and probe.cache == "warm":

@@ -10,18 +10,14 @@ import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from orbax_bench_core.config import ArraySpec
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import checked_path
+from orbax_bench_core.files import AnyPath, checked_path
 from orbax_bench_core.worker import page_cache
-
-if TYPE_CHECKING:
-    from etils import epath
-
 
 _PREFIX = ".orbax-bench-limits-"
 
@@ -31,12 +27,12 @@ MIN_BYTES = 1 << 20
 _MAX_RESIDENT = 0.01
 
 
-def is_remote(path: epath.Path) -> bool:
+def is_remote(path: AnyPath) -> bool:
     """Says whether a path is in an object store."""
     return "://" in str(path)
 
 
-def existing_directory(path: str) -> epath.Path:
+def existing_directory(path: str) -> AnyPath:
     """Returns the directory that `path` names."""
     from etils import epath
 
@@ -51,7 +47,7 @@ def existing_directory(path: str) -> epath.Path:
 
 
 @contextlib.contextmanager
-def scratch(directory: epath.Path) -> Iterator[epath.Path]:
+def scratch(directory: AnyPath) -> Iterator[AnyPath]:
     """Makes a new folder in `directory`, and removes it with all that is in it at the end."""
     folder = directory / f"{_PREFIX}{uuid.uuid4().hex[:12]}"
     if not is_remote(folder):
@@ -178,7 +174,7 @@ class Workload:
     discarded.
     """
 
-    directory: epath.Path
+    directory: AnyPath
     pieces: Sequence[Array]
     buffers: Sequence[Array]
     repeats: int
@@ -190,7 +186,7 @@ class Workload:
 
 
 def make_workload(
-    directory: epath.Path, *, num_bytes: int, parallelism: int, dtype: str, repeats: int
+    directory: AnyPath, *, num_bytes: int, parallelism: int, dtype: str, repeats: int
 ) -> Workload:
     """Makes synthetic data, which compresses as trained weights do."""
     import jax

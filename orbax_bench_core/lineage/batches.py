@@ -1,16 +1,15 @@
 """Batches of a pipeline: which points each step is to measure, which it has, and which lack."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pydantic
 
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import (
+    AnyPath,
     ResultModel,
     create_exclusively,
     names_in,
@@ -21,9 +20,6 @@ from orbax_bench_core.files import (
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.lineage.digests import PointDigest, at_once, file_digest, point_digests
 from orbax_bench_core.records import RunDirectory
-
-if TYPE_CHECKING:
-    from etils import epath
 
 BATCHES: Final = "batches"
 _PLANNED: Final = "planned.json"
@@ -48,14 +44,14 @@ class NotedBatch(ResultModel):
     digest: str = ""  # SHA-256 of that file; empty when there is none
 
 
-def write_planned(root: epath.Path, batches: Iterable[Sequence[str]]) -> None:
+def write_planned(root: AnyPath, batches: Iterable[Sequence[str]]) -> None:
     """Writes which steps are to measure which points."""
     refuse_links(root / BATCHES, root)
     named = {batch_name(ids): list(ids) for ids in batches}
     write_atomically(root / BATCHES / _PLANNED, json.dumps(named, indent=1).encode())
 
 
-def read_planned(root: epath.Path) -> dict[str, tuple[str, ...]]:
+def read_planned(root: AnyPath) -> dict[str, tuple[str, ...]]:
     """Returns the ids of the points of each planned batch, by its name; empty without a plan."""
     data = read_if_there(root / BATCHES / _PLANNED)
     if data is None:
@@ -116,7 +112,7 @@ def lost_batches(
     return {name: ids for name, ids in lost.items() if ids}
 
 
-def read_batch(path: epath.Path) -> Batch | None:
+def read_batch(path: AnyPath) -> Batch | None:
     """Returns what a step said of its batch; None where the file is torn or not there."""
     try:
         return Batch.model_validate_json(read_if_there(path) or b"")
@@ -124,11 +120,11 @@ def read_batch(path: epath.Path) -> Batch | None:
         return None
 
 
-def _file(root: epath.Path, name: str, number: int) -> epath.Path:
+def _file(root: AnyPath, name: str, number: int) -> AnyPath:
     return root / BATCHES / f"{name}.{number}.json"
 
 
-def _newest(root: epath.Path) -> dict[str, int]:
+def _newest(root: AnyPath) -> dict[str, int]:
     """Returns the number of the newest file of each batch that a step has named."""
     numbers: dict[str, int] = {}
     for match in filter(None, map(_NAME.fullmatch, names_in(root / BATCHES))):

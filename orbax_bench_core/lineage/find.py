@@ -1,14 +1,12 @@
 """Tracing of a path or artifact name: which run or capture it belongs to."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orbax_bench_core.baselines import Registry, is_capture_id
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import checked_path
+from orbax_bench_core.files import AnyPath, checked_path
 from orbax_bench_core.lineage.check import (
     Finding,
     check,
@@ -19,10 +17,6 @@ from orbax_bench_core.lineage.digests import baseline_digest
 from orbax_bench_core.lineage.manifest import CONFIG, LINEAGE_FILE, MeasuredWith
 from orbax_bench_core.lineage.signature import SIGNATURE_FILE, sign_lineage, signature_findings
 from orbax_bench_core.records import RunDirectory
-
-if TYPE_CHECKING:
-    from etils import epath
-
 
 ACCEPTED: Final = (
     "a run directory (local or gs://) or a file in one, a capture of a registry of baselines, or "
@@ -93,7 +87,7 @@ def _run_around(given: str) -> tuple[RunDirectory | None, str]:
     return RunDirectory(str(root)), names.get(inside, inside)
 
 
-def _existing(given: str) -> epath.Path:
+def _existing(given: str) -> AnyPath:
     from etils import epath
 
     try:
@@ -109,7 +103,7 @@ def _not_ours(given: str, what: str) -> UserError:
     return UserError(f"{given} is {what}, which has no lineage; lineage takes {ACCEPTED}")
 
 
-def _capture(given: str, folder: epath.Path) -> tuple[Finding, ...]:
+def _capture(given: str, folder: AnyPath) -> tuple[Finding, ...]:
     registry = Registry(str(folder.parent.parent))
     captures = {capture.id: capture for capture in registry.captures_of(folder.parent.name)}
     if folder.name not in captures:

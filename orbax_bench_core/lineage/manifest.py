@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import Final, Literal, Self
 
 import pydantic
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import ResultModel, read_at_most, write_atomically
+from orbax_bench_core.files import AnyPath, ResultModel, read_at_most, write_atomically
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.lineage.digests import (
     PointDigest,
@@ -25,9 +25,6 @@ from orbax_bench_core.lineage.digests import (
 from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version
 from orbax_bench_core.records import Record, Run, RunDirectory, RunFile, RunInfo
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, is_builtin, sides
-
-if TYPE_CHECKING:
-    from etils import epath
 
 LINEAGE_FILE: Final = "lineage.json"
 SMALL: Final = 2**28
@@ -243,7 +240,7 @@ def note_ending(run: RunDirectory) -> None:
     write_atomically(run.root / LINEAGE_FILE, noted.model_dump_json(indent=1).encode())
 
 
-def _made(path: epath.Path, inputs: dict[str, str]) -> Made:
+def _made(path: AnyPath, inputs: dict[str, str]) -> Made:
     return Made(
         digest=output_digest(path),
         inputs=inputs,

@@ -1,23 +1,18 @@
 """Reading of the records of a run: the files of each point, and those that are left out."""
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import functools
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from orbax_bench_core.errors import Problem, UserError
-from orbax_bench_core.files import names_in, read_if_there
+from orbax_bench_core.files import AnyPath, names_in, read_if_there
 from orbax_bench_core.records.record import Record, parsed_record
 from orbax_bench_core.records.repeats import Repeat, repeats_of
 from orbax_bench_core.records.run_info import other_version
 from orbax_bench_core.sweep import SweepEntry, sides
-
-if TYPE_CHECKING:
-    from etils import epath
 
 MAX_RECORD_BYTES: Final = 64 * 2**20
 """Bytes of a record: one of 100,000 samples has 15 MB."""
@@ -79,7 +74,7 @@ class PointRecords:
         return [r for arm in sides(self.entry) for r in self.repeats if r.series.arm == arm]
 
 
-def read_point(root: epath.Path, entry: SweepEntry, run_id: str) -> PointRecords:
+def read_point(root: AnyPath, entry: SweepEntry, run_id: str) -> PointRecords:
     """Reads all records of a point or pair; what is not what its place says is left out."""
     folder, records, places, left_out = str(root), [], [], []
     for place, path in _files(root, entry.id):
@@ -110,7 +105,7 @@ def read_point(root: epath.Path, entry: SweepEntry, run_id: str) -> PointRecords
     return PointRecords(entry, tuple(records), tuple(left_out))
 
 
-def unknown_points(root: epath.Path, known: Collection[str]) -> tuple[Stray, ...]:
+def unknown_points(root: AnyPath, known: Collection[str]) -> tuple[Stray, ...]:
     """Returns the folders among the records of points that the run does not have."""
     return tuple(
         Stray(f"records/{name}", _NO_POINT)
@@ -119,7 +114,7 @@ def unknown_points(root: epath.Path, known: Collection[str]) -> tuple[Stray, ...
     )
 
 
-def _files(root: epath.Path, point_id: str) -> Iterator[tuple[RecordPlace | None, str]]:
+def _files(root: AnyPath, point_id: str) -> Iterator[tuple[RecordPlace | None, str]]:
     """Yields what lies among the records of a point: its place, if it is one, and its path."""
     start, folder = str(root), f"records/{point_id}"
     for repeat in _names(f"{start}/{folder}"):
@@ -136,7 +131,7 @@ def _files(root: epath.Path, point_id: str) -> Iterator[tuple[RecordPlace | None
                 yield _place_of(point_id, repeat, name), f"{folder}/{repeat}/{name}"
 
 
-def places_of(root: epath.Path, point_id: str) -> list[RecordPlace]:
+def places_of(root: AnyPath, point_id: str) -> list[RecordPlace]:
     """Returns the places of records of a point or pair that have a file."""
     return [place for place, _ in _files(root, point_id) if place is not None]
 
@@ -207,7 +202,7 @@ def _repeat(index: int, warmup: bool) -> str:
     return f"{'warm-up ' if warmup else ''}{index}"
 
 
-def unreadable(path: epath.Path | str, error: OSError) -> UserError:
+def unreadable(path: AnyPath | str, error: OSError) -> UserError:
     """Returns what to tell of a file that may exist and cannot be read."""
     return UserError(
         Problem(

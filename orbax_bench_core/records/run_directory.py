@@ -1,7 +1,5 @@
 """Run directory: records, `run.json`, logs and checkpoint data of one run."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import hashlib
@@ -9,13 +7,14 @@ import itertools
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import pydantic
 
 from orbax_bench_core import files
 from orbax_bench_core.config import Arm, LoadedSuite
 from orbax_bench_core.errors import Problem, UserError, remedy_of, shown
+from orbax_bench_core.files import AnyPath
 from orbax_bench_core.leases import WHOLE, Fence, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.reading import (
@@ -46,9 +45,6 @@ from orbax_bench_core.records.run_info import (
     refuse_other_version,
 )
 from orbax_bench_core.sweep import Expansion, ProcessNoiseOf, SweepEntry, side
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
@@ -341,7 +337,7 @@ class RunDirectory:
                         f"it as {aside}"
                     )
 
-    def _checked(self, path: epath.Path) -> str:
+    def _checked(self, path: AnyPath) -> str:
         """Returns the name under which a record is kept if it is torn; empty for a whole one."""
         data = self._read(path)
         if data is None:
@@ -374,12 +370,12 @@ class RunDirectory:
 
     def data_path(
         self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
-    ) -> epath.Path:
+    ) -> AnyPath:
         """Returns where one repeat puts its checkpoint data: here, or on the point's storage."""
         root = self._data_root(point, arm)
         return root / point.directory / repeat_folder(repeat, warmup)
 
-    def _data_root(self, point: SweepEntry, arm: Arm | None) -> epath.Path:
+    def _data_root(self, point: SweepEntry, arm: Arm | None) -> AnyPath:
         from etils import epath
 
         storage = side(point, arm).storage
@@ -396,21 +392,21 @@ class RunDirectory:
         path = self.data_path(point, repeat, warmup=warmup, arm=arm)
         files.remove_tree(path, self._data_root(point, arm))
 
-    def folder(self, name: str) -> epath.Path:
+    def folder(self, name: str) -> AnyPath:
         """Returns a folder of the run directory that is to be written into."""
         files.refuse_links(self.root / name, self.root)
         return self.root / name
 
     @property
-    def logs(self) -> epath.Path:
+    def logs(self) -> AnyPath:
         """Where workers' own output goes."""
         return self.folder("logs")
 
     @property
-    def _info_path(self) -> epath.Path:
+    def _info_path(self) -> AnyPath:
         return self.root / "run.json"
 
-    def _read(self, path: epath.Path | str, most: int = MAX_RECORD_BYTES) -> bytes | None:
+    def _read(self, path: AnyPath | str, most: int = MAX_RECORD_BYTES) -> bytes | None:
         """Returns what a file holds, or None when it is not there."""
         try:
             return files.read_if_there(path, most)
@@ -431,7 +427,7 @@ def _readable(record: Record) -> tuple[Record, bytes]:
     return record, record.model_dump_json(indent=1).encode()
 
 
-def _aside(path: epath.Path, data: bytes) -> epath.Path:
+def _aside(path: AnyPath, data: bytes) -> AnyPath:
     """Returns where that is kept which a record takes the place of."""
     return path.with_name(f".{path.name}.{files.digest(data)[:12]}")
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.config import checked_name
+from orbax_bench_core.files import AnyPath
 from orbax_bench_core.state.tree import StateError, named_leaves
 
 if TYPE_CHECKING:
-    from etils import epath
     from orbax.checkpoint import v1 as ocp
 
 _Group = Literal["saving", "storage", "leaf storage", "loading", "memory", "handler"]
@@ -23,23 +23,23 @@ _FIRST = "0.11.12"
 _MUTABLE = "0.12.0"
 
 
-def save(path: epath.Path, tree: Any) -> None:
+def save(path: AnyPath, tree: Any) -> None:
     """Saves a tree, and returns when it is committed."""
     _function("save", "save_pytree")(path, tree)
 
 
-def save_async(path: epath.Path, tree: Any) -> Any:
+def save_async(path: AnyPath, tree: Any) -> Any:
     """Begins to save a tree; the `result()` of what it returns waits until it is committed."""
     return _function("save_async", "save_pytree_async")(path, tree)
 
 
-def replace(path: epath.Path, tree: Any) -> None:
+def replace(path: AnyPath, tree: Any) -> None:
     """Saves a tree over a checkpoint that may be there."""
     replacing = {"overwrite" if is_at_least("0.11.14") else "force": True}
     _function("save", "save_pytree")(path, tree, **replacing)
 
 
-def load(path: epath.Path, target: Any) -> Any:
+def load(path: AnyPath, target: Any) -> Any:
     """Loads what `save` saved.
 
     A target is a tree with a `jax.ShapeDtypeStruct` for each array and a `scalar_target` for each
@@ -54,7 +54,7 @@ def scalar_target(value: Any) -> Any:
     return type(value) if is_at_least("0.11.20") else type(value)()
 
 
-def load_item(root: epath.Path, item: str | None, target: Any) -> Any:
+def load_item(root: AnyPath, item: str | None, target: Any) -> Any:
     """Loads one tree of a checkpoint; for an `item` of None the root holds its arrays."""
     if is_at_least("0.11.14"):
         return _function("load", "load_pytree")(root, target, checkpointable_name=item)
@@ -63,7 +63,7 @@ def load_item(root: epath.Path, item: str | None, target: Any) -> Any:
     return load(root, target)
 
 
-def describe_item(root: epath.Path, item: str | None) -> Any:
+def describe_item(root: AnyPath, item: str | None) -> Any:
     """Returns one tree of a checkpoint with a description in place of each leaf.
 
     Those of arrays have a `shape` and a `dtype`. Returns None where there is no metadata.
@@ -78,7 +78,7 @@ def describe_item(root: epath.Path, item: str | None) -> Any:
     return found
 
 
-def _described_by_v0(directory: epath.Path) -> Any:
+def _described_by_v0(directory: AnyPath) -> Any:
     import jax
     from orbax.checkpoint import PyTreeCheckpointHandler, metadata
 

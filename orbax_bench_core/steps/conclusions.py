@@ -14,14 +14,12 @@ from orbax_bench_core.analysis.verdicts import (
 )
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.exports.ci import junit_xml
-from orbax_bench_core.files import ResultModel, refuse_links, write_atomically
+from orbax_bench_core.files import AnyPath, ResultModel, refuse_links, write_atomically
 from orbax_bench_core.lineage import ManifestWriter
 from orbax_bench_core.records import PointRecords, Run, RunDirectory, RunFile, RunInfo
 from orbax_bench_core.sweep import Pair, SweepEntry
 
 if TYPE_CHECKING:
-    from etils import epath
-
     from orbax_bench_core.analysis.async_study import AsyncStudy
     from orbax_bench_core.analysis.recovery import PhaseName, Recovery
     from orbax_bench_core.analysis.releases import ReleaseSearch
@@ -58,7 +56,7 @@ def is_finished(point: PointRecords, info: RunInfo) -> bool:
     return sum(repeat.finished for repeat in measured) >= info.num_repeats
 
 
-def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> epath.Path:
+def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> AnyPath:
     """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`.
 
     `run` is the run directory of the candidate.
@@ -110,7 +108,7 @@ def publish_recovery(
     return found
 
 
-def publish_search(root: epath.Path, search: ReleaseSearch) -> epath.Path:
+def publish_search(root: AnyPath, search: ReleaseSearch) -> AnyPath:
     """Writes `bisect.json`, `bisect.html` and `bisect.md` with its plots."""
     from orbax_bench_core.analysis.releases import answer, search_document
 
@@ -133,9 +131,7 @@ def _conclude(
     ManifestWriter(directory).note_conclusion(file)
 
 
-def _write_pages(
-    root: epath.Path, name: str, document: Document, *, plots: bool = True
-) -> epath.Path:
+def _write_pages(root: AnyPath, name: str, document: Document, *, plots: bool = True) -> AnyPath:
     """Writes `<name>.html` and `<name>.md`, whose plots lie in the folder `<name>`."""
     if plots:
         refuse_links(root / name, root)

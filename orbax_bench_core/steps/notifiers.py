@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Final, Self
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, to_stderr
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.files import read_at_most, write_atomically
+from orbax_bench_core.files import AnyPath, read_at_most, write_atomically
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
-    from etils import epath
-
     from orbax_bench_core.analysis.verdicts import VerdictReport
     from orbax_bench_core.exports.notifications import State, Webhook
 
@@ -224,7 +222,7 @@ def _text_of(given: str) -> str:
         raise UserError(f"--notify {given}: cannot read it: {failure}") from None
 
 
-def _path(place: str) -> epath.Path:
+def _path(place: str) -> AnyPath:
     from etils import epath
 
     return epath.Path(place)

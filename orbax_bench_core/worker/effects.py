@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from orbax_bench_core.files import AnyPath
 from orbax_bench_core.measure import Heard, Sample, hearing_events
 from orbax_bench_core.records import OptionEffect
 from orbax_bench_core.sweep import is_builtin
@@ -23,8 +24,6 @@ from orbax_bench_core.worker.proofs import (
 from orbax_bench_core.worker.runtime import importing
 
 if TYPE_CHECKING:
-    from etils import epath
-
     from orbax_bench_core.sweep import SweepPoint
 
 _OF_THE_HARNESS: Final = (
@@ -93,9 +92,9 @@ class EffectListener(logging.Filter):
     def effects(
         self,
         point: SweepPoint,
-        directory: epath.Path,
+        directory: AnyPath,
         samples: Iterable[Sample],
-        traces: epath.Path,
+        traces: AnyPath,
     ) -> tuple[OptionEffect, ...]:
         """Returns what is proven of each option that files, samples, events or the log can tell."""
         evidence = OptionEvidence(

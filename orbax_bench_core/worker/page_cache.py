@@ -1,7 +1,5 @@
 """Page cache: dropping a checkpoint's pages without root, and the share that is resident."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools
@@ -9,13 +7,10 @@ import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import Conditions
+from orbax_bench_core.files import AnyPath
 from orbax_bench_core.measure import RESIDENT_SHARE, Sample
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _PAGE = mmap.PAGESIZE
 _MAP_FAILED = ctypes.c_void_p(-1).value
@@ -141,12 +136,12 @@ class PageCacheConditioner:
         """Whether a save is also to be timed until it is on stable storage."""
         return self._conditions.durable
 
-    def make_durable(self, checkpoint: epath.Path) -> None:
+    def make_durable(self, checkpoint: AnyPath) -> None:
         """Waits until a checkpoint is on stable storage; an object store's always is."""
         if _is_local(checkpoint):
             make_durable(Path(checkpoint))
 
-    def prepare_load(self, operation: str, checkpoint: epath.Path) -> None:
+    def prepare_load(self, operation: str, checkpoint: AnyPath) -> None:
         """Drops or reads the checkpoint's pages, and records the share that is then resident.
 
         A remote checkpoint has no pages here: its loads are neither warm nor cold, and no share is
@@ -168,5 +163,5 @@ class PageCacheConditioner:
         self._await_all_hosts()
 
 
-def _is_local(path: epath.Path) -> bool:
+def _is_local(path: AnyPath) -> bool:
     return "://" not in str(path)

@@ -1,7 +1,5 @@
 """Proofs of options: what files, samples, Orbax's events and its log tell of each of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json
@@ -11,15 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from orbax_bench_core.files import absolute, matching
+from orbax_bench_core.files import AnyPath, absolute, matching
 from orbax_bench_core.inventory import StoredCheckpoint, ZarrArray, read_saved_trees
 from orbax_bench_core.measure import STEPS, TIME, Heard, Sample
 from orbax_bench_core.records import Effect
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _HANDLER: Final = "/jax/orbax/array_handler/init"
 _BROADCAST: Final = "/jax/checkpoint/read/broadcast_duration_secs"
@@ -58,8 +53,8 @@ class OptionEvidence:
     """Traces that a repeat left."""
 
     options: Mapping[str, Any]  # every option of the point
-    directory: epath.Path  # where it left its checkpoints
-    traces: epath.Path  # how the folders of the profiler's traces of this point begin
+    directory: AnyPath  # where it left its checkpoints
+    traces: AnyPath  # how the folders of the profiler's traces of this point begin
     begun: float = 0.0  # when it began, in seconds since 1970
     samples: tuple[Sample, ...]  # what it measured
     heard: Heard  # events of Orbax with their labels
@@ -99,7 +94,7 @@ class OptionEvidence:
             if sample.operation == operation and sample.metric == STEPS.name
         )
 
-    def wrote(self, file: epath.Path) -> bool:
+    def wrote(self, file: AnyPath) -> bool:
         """Tells whether a file was written since the repeat began."""
         if "://" in str(file):
             return bool(file.stat().mtime >= int(self.begun))  # an object store counts seconds

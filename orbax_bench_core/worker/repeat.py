@@ -16,7 +16,7 @@ import pydantic
 
 from orbax_bench_core import records
 from orbax_bench_core.authoring import Against, BenchmarkOptions, TestContext, TestResult, UnmetNeed
-from orbax_bench_core.files import refuse_links, remove_tree
+from orbax_bench_core.files import AnyPath, refuse_links, remove_tree
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.measure import (
     RESIDENT_SHARE,
@@ -45,7 +45,6 @@ from orbax_bench_core.worker.protocol import Task, WorkerSetup
 from orbax_bench_core.worker.runtime import collect_garbage, importing
 
 if TYPE_CHECKING:
-    from etils import epath
     from jax.sharding import Mesh
 
 
@@ -281,7 +280,7 @@ class _Repeat:
         before = () if self.state.verified == "none" else (self.state.verified,)
         self.state = self.state.model_copy(update={"verified": records.weakest([*before, against])})
 
-    def _local_path(self) -> epath.Path | None:
+    def _local_path(self) -> AnyPath | None:
         from etils import epath
 
         if self._setup.local_directory is None:
@@ -289,7 +288,7 @@ class _Repeat:
         folder = epath.Path(self._setup.local_directory) / self._task.point.directory
         return folder / self._path.name
 
-    def _unlinked_local_path(self) -> epath.Path | None:
+    def _unlinked_local_path(self) -> AnyPath | None:
         """Returns the folder that benchmarks empty and write into, to which no link leads."""
         local_path, root = self._local_path(), self._setup.local_directory
         if local_path is not None and root is not None:
@@ -306,7 +305,7 @@ class _Traces:
     claimed: set[str] = dataclasses.field(default_factory=set)
 
     @property
-    def stem(self) -> epath.Path:
+    def stem(self) -> AnyPath:
         """How the folders of the traces of this point or arm begin."""
         series = "-".join(filter(None, [self.task.point.directory, self.task.arm]))
         return self.run.root / "tensorboard" / series
@@ -318,11 +317,11 @@ class _Traces:
         path = self._path(operation)
         return None if path is None else str(path)
 
-    def claim(self, operation: str) -> epath.Path | None:
+    def claim(self, operation: str) -> AnyPath | None:
         self.claimed.add(operation)
         return self._path(operation)
 
-    def _path(self, operation: str) -> epath.Path | None:
+    def _path(self, operation: str) -> AnyPath | None:
         task, root = self.task, self.run.root
         if not task.traced:
             return None

@@ -1,23 +1,18 @@
 """Model of `verdicts.json`."""
 
-from __future__ import annotations
-
 import datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig
 from orbax_bench_core.errors import Problem, UserError, command
 from orbax_bench_core.exit_codes import Ending
-from orbax_bench_core.files import ResultModel, place, read_at_most, write_atomically
+from orbax_bench_core.files import AnyPath, ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
 from orbax_bench_core.records import FirstAttempts, Run, RunDirectory, RunFile, Trouble, Verified
 from orbax_bench_core.sweep import PairDesign
-
-if TYPE_CHECKING:
-    from etils import epath
 
 VERDICTS_VERSION: Final = 1
 EXPLORATORY: Final = "exploratory: rules changed after the data"
@@ -270,7 +265,7 @@ def read_verdicts_file(file: str) -> VerdictReport:
         raise UserError(Problem(f"cannot read the verdicts: {error}", file=file)) from None
 
 
-def _read(path: epath.Path) -> VerdictReport:
+def _read(path: AnyPath) -> VerdictReport:
     try:
         return VerdictReport.model_validate_json(read_at_most(path))
     except pydantic.ValidationError:

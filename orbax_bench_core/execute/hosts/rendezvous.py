@@ -16,16 +16,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import TOKEN, Cluster
 from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
-from orbax_bench_core.files import read_at_most, refuse_links
+from orbax_bench_core.files import AnyPath, read_at_most, refuse_links
 from orbax_bench_core.records import RunDirectory
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _FOLDER = "cluster"
 _TOKEN_FILE = "token"  # noqa: S105 - the name of a file
@@ -83,7 +80,7 @@ class Meeting:
 class Rendezvous:
     """Files in a folder that hosts share, by which they find and trust each other."""
 
-    def __init__(self, root: epath.Path, part: str = "") -> None:
+    def __init__(self, root: AnyPath, part: str = "") -> None:
         """Names them."""
         self._root = root
         self._folder = root / "_".join(filter(None, [_FOLDER, part]))
@@ -184,14 +181,14 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _read(path: epath.Path) -> str | None:
+def _read(path: AnyPath) -> str | None:
     try:
         return read_at_most(path, _MOST_NOTE_BYTES).decode().strip() or None
     except (OSError, ValueError):
         return None
 
 
-def _write_private(path: epath.Path, data: bytes) -> None:
+def _write_private(path: AnyPath, data: bytes) -> None:
     if "://" in str(path):
         path.write_bytes(data)  # whoever may read the bucket may join
         return

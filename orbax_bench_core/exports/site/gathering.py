@@ -25,6 +25,7 @@ from orbax_bench_core.baselines import FoundRun, find_runs
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import (
     MAX_BYTES,
+    AnyPath,
     ResultModel,
     matching,
     place,
@@ -35,8 +36,6 @@ from orbax_bench_core.lineage import METRICS
 from orbax_bench_core.records import Record, RunDirectory, RunFile, RunInfo
 
 if TYPE_CHECKING:
-    from etils import epath
-
     from orbax_bench_core.analysis.soak import SoakWord
     from orbax_bench_core.gate import Word
 
@@ -58,7 +57,7 @@ class RunFinding(NamedTuple):
 class SiteRun:
     """A run on the page."""
 
-    folder: epath.Path  # its run directory
+    folder: AnyPath  # its run directory
     info: RunInfo  # what its `run.json` says
     found: RunFinding  # what it found
     pages: tuple[str, ...]  # names of the pages that it has
@@ -212,7 +211,7 @@ class _Card(ResultModel):
 class Cards:
     """Cards of the runs of a page, read once and written when the page is."""
 
-    def __init__(self, folder: epath.Path | None) -> None:
+    def __init__(self, folder: AnyPath | None) -> None:
         """Takes the cards of a folder; with None, or where they cannot be read, there are none."""
         self._folder = folder
         self._known = {} if folder is None else _read(folder / CARDS)
@@ -249,7 +248,7 @@ class Cards:
         write_atomically(self._folder / CARDS, packed)
 
 
-def _read(path: epath.Path) -> dict[str, _Card]:
+def _read(path: AnyPath) -> dict[str, _Card]:
     try:
         found = json.loads(_unpacked(read_at_most(path)))
         if found["version"] != _VERSION:

@@ -1,23 +1,17 @@
 """Document of a morning page."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.history import trends_table, what_ran_in
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site.gathering import Cards, Site, SiteRun, gather
-from orbax_bench_core.files import place, read_json, write_atomically
-
-if TYPE_CHECKING:
-    from etils import epath
-
+from orbax_bench_core.files import AnyPath, place, read_json, write_atomically
 
 _MARKS: Final[Mapping[str, tuple[str, doc.Role]]] = {
     "REGRESSION": ("✗", "bad"),
@@ -39,7 +33,7 @@ _TRENDS: Final = (
 )
 
 
-def site_document(site: Site, folder: epath.Path) -> doc.Document:
+def site_document(site: Site, folder: AnyPath) -> doc.Document:
     """Returns the morning page."""
     suites = site.suites()
     title = _title(suites)
@@ -83,7 +77,7 @@ def _filter(site: Site) -> doc.Filter:
     )
 
 
-def _latest(suites: Mapping[str, Sequence[SiteRun]], folder: epath.Path) -> doc.Table:
+def _latest(suites: Mapping[str, Sequence[SiteRun]], folder: AnyPath) -> doc.Table:
     worst_first = sorted(suites.values(), key=lambda nights: _ORDER.index(nights[0].state))
     rows = tuple(
         doc.Row(
@@ -125,7 +119,7 @@ def _trends(site: Site, suites: Mapping[str, Sequence[SiteRun]]) -> list[doc.Ele
     )
 
 
-def _runs(site: Site, folder: epath.Path) -> doc.Table:
+def _runs(site: Site, folder: AnyPath) -> doc.Table:
     ran: dict[str, str] = {}
     for found in site.histories.values():
         ran |= what_ran_in(found)
@@ -154,14 +148,14 @@ def _runs(site: Site, folder: epath.Path) -> doc.Table:
     return doc.Table(columns, rows, sorts=True)
 
 
-def _state(night: SiteRun, folder: epath.Path) -> doc.Span:
+def _state(night: SiteRun, folder: AnyPath) -> doc.Span:
     mark, role = _MARKS[night.state]
     page = night.found.page
     href = _address(night, folder, page) if page in night.pages else ""
     return doc.Span(f"{mark} {night.state}", role, strong=role == "bad", href=href)
 
 
-def _pages(night: SiteRun, folder: epath.Path) -> doc.Text:
+def _pages(night: SiteRun, folder: AnyPath) -> doc.Text:
     said: list[str | doc.Span] = []
     for page in night.pages:
         name = page.removesuffix(".html").replace("_", " ")
@@ -174,7 +168,7 @@ def _name(night: SiteRun) -> str:
     return str(night.folder.name)
 
 
-def _address(night: SiteRun, folder: epath.Path, page: str = "") -> str:
+def _address(night: SiteRun, folder: AnyPath, page: str = "") -> str:
     """Returns a link from the page to a run directory or a page in it; empty where none leads."""
     ours, theirs = str(folder), str(night.folder)
     target = f"{theirs}/{page}" if page else theirs
@@ -223,7 +217,7 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
     return site
 
 
-def has_site(folder: epath.Path) -> bool:
+def has_site(folder: AnyPath) -> bool:
     """Returns whether a folder has a page that runs write again; no, where it cannot be asked."""
     if str(folder).endswith("//"):
         return False
@@ -233,7 +227,7 @@ def has_site(folder: epath.Path) -> bool:
         return False
 
 
-def renew_site(folder: epath.Path) -> None:
+def renew_site(folder: AnyPath) -> None:
     """Writes the page of a folder again, with the places that it was made from."""
     path = folder / _SETTINGS
     try:
@@ -257,5 +251,5 @@ def _kept(place: str, folder: str) -> str:
     return os.path.relpath(place, folder)
 
 
-def _found(place: str, folder: epath.Path) -> str:
+def _found(place: str, folder: AnyPath) -> str:
     return place if "://" in place else os.path.normpath(os.path.join(str(folder), place))  # noqa: PTH118

@@ -10,7 +10,7 @@ import statistics
 import struct
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import google_crc32c
 from tensorboard.compat.proto import types_pb2
@@ -22,13 +22,9 @@ from orbax_bench_core.analysis.summary import short_names
 from orbax_bench_core.errors import redacted
 from orbax_bench_core.exports.tensorboard import cards
 from orbax_bench_core.exports.tensorboard.cards import THROUGHPUT, Metrics, collect, throughput
-from orbax_bench_core.files import matching, refuse_links, write_if_changed
+from orbax_bench_core.files import AnyPath, matching, refuse_links, write_if_changed
 from orbax_bench_core.measure import TIME, block_name, lookup
 from orbax_bench_core.records import Record, Repeat, Run, Series
-
-if TYPE_CHECKING:
-    from etils import epath
-
 
 SUMMARY: Final = "__summary__"
 TIMES: Final = "0_time"
@@ -150,7 +146,7 @@ def run_names(every: Sequence[Series]) -> dict[str, str]:
     }
 
 
-def _remove_others(root: epath.Path, run: epath.Path, written: Container[str]) -> None:
+def _remove_others(root: AnyPath, run: AnyPath, written: Container[str]) -> None:
     for folders in ("*", "*/*"):
         for path in matching(root, f"{folders}/events.out.tfevents.*.{_OURS}"):
             if str(path) not in written:
