@@ -7,9 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.cli.terminal import new_console, print_plain
-from orbax_bench_core.files import AnyPath
 
 if TYPE_CHECKING:
+    from etils import epath
     from pydantic import BaseModel
     from rich.console import Console
 
@@ -51,7 +51,7 @@ def show_answer(
         print_plain(console, f"Page: {page}")
 
 
-def write_page(document: Document, file: AnyPath | str | None, flag: str = "--html") -> None:
+def write_page(document: Document, file: epath.Path | str | None, flag: str = "--html") -> None:
     """Writes a document where a flag names a file, as HTML or as Markdown."""
     if file is None:
         return
