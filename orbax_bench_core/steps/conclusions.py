@@ -66,7 +66,7 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> AnyPath:
     write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
-    if run.exists():
+    if run.exists() and run.read_info().status != "complete":  # as a report of it has found
         settle(Run(run))  # before its digest is noted
     ManifestWriter(run).note_conclusion(RunFile.VERDICTS, baseline=baseline)
     return page
