@@ -7,7 +7,6 @@ from orbax_bench_core.errors.redaction import redacted_deeply as redacted_deeply
 from orbax_bench_core.errors.redaction import without_credentials as without_credentials
 from orbax_bench_core.errors.user_error import CONTROL as CONTROL
 from orbax_bench_core.errors.user_error import Problem as Problem
-from orbax_bench_core.errors.user_error import Refusal as Refusal
 from orbax_bench_core.errors.user_error import UserError as UserError
 from orbax_bench_core.errors.user_error import check_amounts as check_amounts
 from orbax_bench_core.errors.user_error import command as command

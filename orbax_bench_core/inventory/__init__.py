@@ -1,6 +1,5 @@
 """Inventory of a checkpoint on storage: files by role, sizes, and the format they follow."""
 
-from orbax_bench_core.inventory.checkpoint import StoredArray as StoredArray
 from orbax_bench_core.inventory.checkpoint import StoredCheckpoint as StoredCheckpoint
 from orbax_bench_core.inventory.checkpoint import read_checkpoint as read_checkpoint
 from orbax_bench_core.inventory.checkpoint import read_saved_trees as read_saved_trees

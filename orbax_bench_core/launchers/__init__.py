@@ -18,7 +18,6 @@ from orbax_bench_core.launchers.hardware import require_one_capacity as require_
 from orbax_bench_core.launchers.hardware import require_whole_slices as require_whole_slices
 from orbax_bench_core.launchers.launch import LONGEST_NAME as LONGEST_NAME
 from orbax_bench_core.launchers.launch import Launch as Launch
-from orbax_bench_core.launchers.launch import Launcher as Launcher
 from orbax_bench_core.launchers.launch import job_name as job_name
 from orbax_bench_core.launchers.launch import suite_name as suite_name
 from orbax_bench_core.launchers.places import PLACES as PLACES

@@ -20,7 +20,6 @@ from orbax_bench_core.analysis.verdicts.paired import report as report
 from orbax_bench_core.analysis.verdicts.paired import version_differences as version_differences
 from orbax_bench_core.analysis.verdicts.plots import ratio_axis as ratio_axis
 from orbax_bench_core.analysis.verdicts.plots import ratio_limits as ratio_limits
-from orbax_bench_core.analysis.verdicts.unpaired import NO_PAST as NO_PAST
 from orbax_bench_core.analysis.verdicts.unpaired import compare_stored as compare_stored
 from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired as compare_unpaired
 from orbax_bench_core.analysis.verdicts.view import verdicts_document as verdicts_document

@@ -14,6 +14,5 @@ from orbax_bench_core.plan.goodput.log import JobLog as JobLog
 from orbax_bench_core.plan.goodput.log import log_of as log_of
 from orbax_bench_core.plan.goodput.log import read_log as read_log
 from orbax_bench_core.plan.goodput.strategies import GoodputPlan as GoodputPlan
-from orbax_bench_core.plan.goodput.strategies import Strategy as Strategy
 from orbax_bench_core.plan.goodput.strategies import plan_goodput as plan_goodput
 from orbax_bench_core.plan.goodput.view import goodput_document as goodput_document
