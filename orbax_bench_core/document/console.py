@@ -6,32 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
-from orbax_bench_core.document.elements import (
-    ByWidth,
-    Callout,
-    Cell,
-    Code,
-    Details,
-    Document,
-    Element,
-    Facts,
-    Figure,
-    Filter,
-    Heading,
-    Items,
-    Legend,
-    Only,
-    Paragraph,
-    Plot,
-    Role,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    plain,
-    spans,
-)
+from orbax_bench_core.document import elements as el
 from orbax_bench_core.document.numbers import UNIT
 from orbax_bench_core.errors import presentable
 
@@ -81,7 +56,7 @@ def _parts(line: str, width: int) -> Iterator[str]:
             yield from _PART.findall(word)
 
 
-_STYLES: Final[dict[Role, str]] = {
+_STYLES: Final[dict[el.Role, str]] = {
     "plain": "",
     "dim": "dim",
     "good": "green",
@@ -94,50 +69,50 @@ _AT_ONCE: Final = 1000
 """Lines of a table that are printed together."""
 
 
-def print_document(document: Document, console: Console) -> None:
+def print_document(document: el.Document, console: Console) -> None:
     """Prints what a document has for a terminal; figures are left out."""
     _print(document.elements if document.brief is None else document.brief, console)
 
 
-def _print(elements: Iterable[Element], console: Console) -> None:
+def _print(elements: Iterable[el.Element], console: Console) -> None:
     for element in elements:
         _print_element(element, console)
 
 
-def _print_element(element: Element, console: Console) -> None:
+def _print_element(element: el.Element, console: Console) -> None:
     match element:
-        case Heading():
-            _print_paragraph(Paragraph(Span(plain(element.text), strong=True)), console)
-        case Paragraph():
+        case el.Heading():
+            _print_paragraph(el.Paragraph(el.Span(el.plain(element.text), strong=True)), console)
+        case el.Paragraph():
             _print_paragraph(element, console)
-        case Items():
+        case el.Items():
             for item in element.items:
-                _print_paragraph(Paragraph(item, mark="-"), console)
-        case Code():
+                _print_paragraph(el.Paragraph(item, mark="-"), console)
+        case el.Code():
             for line in element.text.splitlines():
-                _print_paragraph(Paragraph(Span(line), indent=2, fold="whole"), console)
-        case Facts():
+                _print_paragraph(el.Paragraph(el.Span(line), indent=2, fold="whole"), console)
+        case el.Facts():
             width = max((len(name) for name, _ in element.pairs), default=0)
             for name, fact in element.pairs:
-                _print_paragraph(Paragraph(fact, mark=f"{name:{width}} ", indent=2), console)
-        case Table():
+                _print_paragraph(el.Paragraph(fact, mark=f"{name:{width}} ", indent=2), console)
+        case el.Table():
             _print_table(element, console)
-        case Callout():
-            _print_paragraph(Paragraph(element.text, mark=(element.word, ":")), console)
-        case Details():
-            _print((Paragraph(element.summary), *element.elements), console)
-        case Section():
-            _print((Heading(element.heading), *element.lead, *element.elements), console)
-        case Figure() | Plot() | Legend() | Filter() | Only():
+        case el.Callout():
+            _print_paragraph(el.Paragraph(element.text, mark=(element.word, ":")), console)
+        case el.Details():
+            _print((el.Paragraph(element.summary), *element.elements), console)
+        case el.Section():
+            _print((el.Heading(element.heading), *element.lead, *element.elements), console)
+        case el.Figure() | el.Plot() | el.Legend() | el.Filter() | el.Only():
             pass
-        case ByWidth():
+        case el.ByWidth():
             wide = console.width >= element.least and (console.is_terminal or not element.terminal)
             _print(element.wide if wide else element.narrow, console)
         case _:
             assert_never(element)
 
 
-def _print_paragraph(paragraph: Paragraph, console: Console) -> None:
+def _print_paragraph(paragraph: el.Paragraph, console: Console) -> None:
     text = _line(paragraph.text, paragraph.role)
     mark = _line(paragraph.mark)
     if paragraph.fold == "hanging" and console.is_terminal:
@@ -165,7 +140,7 @@ def _hanging(mark: RichText, text: RichText, indent: int, width: int) -> list[Ri
     return lines
 
 
-def _print_table(table: Table, console: Console) -> None:
+def _print_table(table: el.Table, console: Console) -> None:
     if table.groups:
         _print_groups(table, console)
         return
@@ -183,7 +158,7 @@ def _print_table(table: Table, console: Console) -> None:
     console.print(Padding(grid, (0, 0, 0, 2)) if table.indented and not table.ruled else grid)
 
 
-def _ruled(table: Table) -> RichTable:
+def _ruled(table: el.Table) -> RichTable:
     from rich import box
     from rich.table import Table as RichTable
 
@@ -200,7 +175,7 @@ def _ruled(table: Table) -> RichTable:
     return grid
 
 
-def _unruled(table: Table) -> RichTable:
+def _unruled(table: el.Table) -> RichTable:
     """Returns an empty table of columns of given widths; the last has what is left."""
     from rich.table import Table as RichTable
 
@@ -219,9 +194,9 @@ def _unruled(table: Table) -> RichTable:
     return grid
 
 
-def _print_apart(table: Table, apart: int, console: Console) -> None:
+def _print_apart(table: el.Table, apart: int, console: Console) -> None:
     """Prints a table in which long cells of one column stand above those after them."""
-    heading = Row(tuple(Span(column.heading, strong=table.ruled) for column in table.columns))
+    heading = el.Row(tuple(el.Span(column.heading, strong=table.ruled) for column in table.columns))
     rows = [[_cell(cell) for cell in row.cells] for row in (heading, *table.rows)]
     widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
     gap, indent = 3 if table.ruled else 2, 2 if table.indented else 0
@@ -231,7 +206,7 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
         kept = table.only({column.heading for column in table.columns if not column.spare})
         _print_apart(kept, apart, console)
         told = f"Not shown, because the terminal is narrow: {', '.join(spare)}."
-        _print_paragraph(Paragraph(told, "dim"), console)
+        _print_paragraph(el.Paragraph(told, "dim"), console)
         return
     widths[apart] = min(widths[apart], max(room, rows[0][apart].cell_len))
     left = indent + sum(widths[:apart]) + gap * apart
@@ -246,7 +221,7 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
 
     lines: list[RichText] = []
     dim = (not table.ruled, *(row.dim for row in table.rows))
-    roles: list[Role] = ["dim" if each else "plain" for each in dim]
+    roles: list[el.Role] = ["dim" if each else "plain" for each in dim]
     for cells, role in zip(rows, roles, strict=True):
         line = _line(" " * indent, role).append_text(padded(cells[:apart], 0))
         if cells[apart].cell_len > widths[apart]:
@@ -262,13 +237,13 @@ def _print_apart(table: Table, apart: int, console: Console) -> None:
     _print_lines(lines, console)
 
 
-def _print_groups(table: Table, console: Console) -> None:
+def _print_groups(table: el.Table, console: Console) -> None:
     """Prints one line per row below the label of its group, in columns that all groups share."""
-    headings = Row(tuple(column.heading for column in table.columns))
+    headings = el.Row(tuple(column.heading for column in table.columns))
     rows = [headings, *(row for group in table.groups for row in group.rows)]
     widths = [max(map(len, column)) for column in zip(*map(_plain_cells, rows), strict=True)]
 
-    def line(row: Row) -> str:
+    def line(row: el.Row) -> str:
         padded = (
             cell.rjust(width) if column.kind == "number" else cell.ljust(width)
             for column, cell, width in zip(table.columns, _plain_cells(row), widths, strict=True)
@@ -287,7 +262,7 @@ def _print_groups(table: Table, console: Console) -> None:
 
 
 def _print_between(
-    lines: list[RichText], paragraphs: tuple[Paragraph, ...], console: Console
+    lines: list[RichText], paragraphs: tuple[el.Paragraph, ...], console: Console
 ) -> None:
     """Prints paragraphs, if there are any, after the lines before them, which are then printed."""
     if paragraphs:
@@ -305,26 +280,26 @@ def _print_lines(lines: Sequence[RichText], console: Console) -> None:
         console.print(text, highlight=False, soft_wrap=True)
 
 
-def _plain_cells(row: Row) -> list[str]:
-    return [plain(cell.text if isinstance(cell, Cell) else cell) for cell in row.cells]
+def _plain_cells(row: el.Row) -> list[str]:
+    return [el.plain(cell.text if isinstance(cell, el.Cell) else cell) for cell in row.cells]
 
 
-def _cell(cell: Text | Cell) -> RichText:
-    if not isinstance(cell, Cell):
+def _cell(cell: el.Text | el.Cell) -> RichText:
+    if not isinstance(cell, el.Cell):
         return _line(cell)
     text = _line(cell.text)
     for flag in cell.flags:
-        below = _line((Span("!", "unsure"), f" {flag}"))
+        below = _line((el.Span("!", "unsure"), f" {flag}"))
         text = text.append("\n").append_text(below) if text else below
     return text
 
 
-def _line(text: Text, role: Role = "plain") -> RichText:
+def _line(text: el.Text, role: el.Role = "plain") -> RichText:
     """Returns a line in which no character of the text is markup, or moves the cursor."""
     from rich.text import Text as RichText
 
     line = RichText(style=_STYLES[role])
-    for piece in spans(text):
+    for piece in el.spans(text):
         if isinstance(piece, str):
             line.append(presentable(piece))
         else:

@@ -10,35 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NewType, assert_never
 
+from orbax_bench_core.document import elements as el
 from orbax_bench_core.document import figures
-from orbax_bench_core.document.elements import (
-    Axis,
-    ByWidth,
-    Callout,
-    Cell,
-    Code,
-    Column,
-    Details,
-    Document,
-    Element,
-    Facts,
-    Figure,
-    Filter,
-    Group,
-    Heading,
-    Items,
-    Legend,
-    Mark,
-    Only,
-    Paragraph,
-    Plot,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    spans,
-)
 from orbax_bench_core.document.numbers import UNIT
 from orbax_bench_core.errors import presentable
 
@@ -79,18 +52,18 @@ def escaped(text: str) -> Safe:
     return Safe(text)
 
 
-def sentence(paragraph: Paragraph) -> Safe:
+def sentence(paragraph: el.Paragraph) -> Safe:
     """Returns a paragraph with its mark before it."""
     parts = [inline(paragraph.mark), inline(paragraph.text)]
     return joined(filter(None, parts), " ")
 
 
-def inline(text: Text) -> Safe:
+def inline(text: el.Text) -> Safe:
     """Returns a text with its spans."""
-    return joined(map(piece, spans(text)))
+    return joined(map(piece, el.spans(text)))
 
 
-def piece(given: str | Span) -> Safe:
+def piece(given: str | el.Span) -> Safe:
     """Returns one span, or a text in which what is between backquotes is code."""
     if isinstance(given, str):
         return Safe(_QUOTED.sub(r"<code>\1</code>", plain(given)))
@@ -105,7 +78,7 @@ def role_class(role: str) -> str:
     return "" if role == "plain" else role
 
 
-_USUAL_HEIGHT: Final = Plot("", ()).height
+_USUAL_HEIGHT: Final = el.Plot("", ()).height
 _FEWEST_STACKED: Final = 3
 """Columns of a table from which on a phone shows each of its rows as lines of its own."""
 
@@ -127,7 +100,7 @@ _TONES: Final = {
 }
 
 
-def to_html(document: Document) -> str:
+def to_html(document: el.Document) -> str:
     """Returns a document as one HTML page, which follows the reader's choice of light or dark.
 
     A policy in the page lets it load nothing, and run no script but its own.
@@ -165,23 +138,23 @@ def _script() -> tuple[str, str]:
     return script, f"sha256-{digest}"
 
 
-def _labels(elements: Iterable[Element]) -> Iterator[str]:
+def _labels(elements: Iterable[el.Element]) -> Iterator[str]:
     """Yields rules that put the heading of its column before each cell, for narrow pages."""
     for element in elements:
         match element:
-            case Table():
+            case el.Table():
                 yield from _column_rules(element)
-            case Details() | Section():
+            case el.Details() | el.Section():
                 yield from _labels(element.elements)
-            case Only(page="html"):
+            case el.Only(page="html"):
                 yield from _labels(element.elements)
-            case ByWidth():
+            case el.ByWidth():
                 yield from _labels(element.wide)
             case _:
                 pass
 
 
-def _column_rules(table: Table) -> Iterator[str]:
+def _column_rules(table: el.Table) -> Iterator[str]:
     name, stacked = _name(table), len(table.columns) >= _FEWEST_STACKED
     for place, column in enumerate(table.columns[1:], start=2):
         cell = f".{name} tr:not(.remark, .point) > td:nth-child({place})"
@@ -194,81 +167,81 @@ def _column_rules(table: Table) -> Iterator[str]:
             yield f"@media (max-width: 44rem) {{ {whole}{told} }}"
 
 
-def _name(table: Table) -> str:
+def _name(table: el.Table) -> str:
     """Returns a class that tables with the same headings share."""
     headings = "\0".join(f"{column.kind} {column.heading}" for column in table.columns)
     return f"h{hashlib.sha256(headings.encode()).hexdigest()[:6]}"
 
 
-def _body(elements: Iterable[Element]) -> Safe:
+def _body(elements: Iterable[el.Element]) -> Safe:
     """Returns elements below each other; figures that follow each other are put together."""
     shown = []
     for drawn, group in itertools.groupby(
-        elements, key=lambda element: isinstance(element, Figure)
+        elements, key=lambda element: isinstance(element, el.Figure)
     ):
         parts = [part for element in group if (part := _element(element))]
         shown += [tag("div", joined(parts, "\n"), class_="figures")] if drawn else parts
     return joined(shown, "\n")
 
 
-def _element(element: Element) -> Safe:
+def _element(element: el.Element) -> Safe:
     match element:
-        case Heading():
+        case el.Heading():
             return tag(f"h{element.level}", inline(element.text))
-        case Paragraph():
+        case el.Paragraph():
             return tag("p", sentence(element), class_=role_class(element.role))
-        case Items():
+        case el.Items():
             return tag("ul", joined((tag("li", inline(item)) for item in element.items), "\n"))
-        case Code():
+        case el.Code():
             return tag("pre", escaped(presentable(element.text).rstrip()))
-        case Facts():
+        case el.Facts():
             pairs = (
                 joined((tag("dt", inline(name)), tag("dd", inline(fact))))
                 for name, fact in element.pairs
             )
             return tag("dl", joined(pairs, "\n"))
-        case Table():
+        case el.Table():
             inside = joined(_parts(element), "\n")
             return tag("div", tag("table", inside, class_=_classes(element)), class_="wide")
-        case Figure():
+        case el.Figure():
             with figures.style():
                 drawing = element.draw()
             # Nothing of the user's is in it that was not escaped when it was drawn.
             return tag("div", Safe(figures.svg(drawing, title=element.title)))
-        case Plot():
+        case el.Plot():
             return _plot(element)
-        case Legend():
+        case el.Legend():
             return _legend(element)
-        case Filter():
+        case el.Filter():
             return _filter(element)
-        case Callout():
+        case el.Callout():
             inside = joined((tag("b", piece(element.word)), tag("p", inline(element.text))))
             return tag("div", inside, class_=f"callout {role_class(element.word.role)}")
-        case Details():
+        case el.Details():
             summary, given = (
                 tag("summary", inline(element.summary)),
                 " open" if element.open else "",
             )
             return Safe(f"<details{given}>\n{summary}\n{_body(element.elements)}\n</details>")
-        case Section():
+        case el.Section():
             shown = _body(element.elements)
             heading = tag("h2", inline(element.heading))
             parts = filter(None, (heading, _body(element.lead), shown))
             return joined(parts, "\n") if shown else NOTHING
-        case Only():
+        case el.Only():
             return _body(element.elements) if element.page == "html" else NOTHING
-        case ByWidth():
+        case el.ByWidth():
             return _body(element.wide)
         case _:
             assert_never(element)
 
 
-def _classes(table: Table) -> str:
+def _classes(table: el.Table) -> str:
     stacked = "stack" if len(table.columns) >= _FEWEST_STACKED else ""
     return " ".join(filter(None, (_name(table), stacked, "sorts" if table.sorts else "")))
 
 
-def _parts(table: Table) -> Iterator[Safe]:
+def _parts(table: el.Table) -> Iterator[Safe]:
     headings = [tag("th", inline(c.heading), scope="col", class_=c.kind) for c in table.columns]
     if table.plots:
         headings.append(tag("th", inline(table.plots), scope="col", class_="range"))
@@ -285,7 +258,7 @@ def _parts(table: Table) -> Iterator[Safe]:
         yield tag("tbody", joined(rows, "\n"), data_k=group.key, style=_grid(group.axis))
 
 
-def _group(columns: tuple[Column, ...], group: Group, across: int) -> Iterator[Safe]:
+def _group(columns: tuple[el.Column, ...], group: el.Group, across: int) -> Iterator[Safe]:
     axis = tag("td", _axis(group.axis), class_="range") if group.axis else joined(())
     span = str(across - 1 if group.axis else across)
     label = tag("th", inline(group.label), scope="rowgroup", colspan=span)
@@ -298,12 +271,12 @@ def _group(columns: tuple[Column, ...], group: Group, across: int) -> Iterator[S
         yield _remark(remark, across)
 
 
-def _remark(remark: Paragraph, across: int) -> Safe:
+def _remark(remark: el.Paragraph, across: int) -> Safe:
     cell = tag("td", sentence(remark), class_=role_class(remark.role), colspan=str(across))
     return tag("tr", cell, class_="remark")
 
 
-def _row(columns: tuple[Column, ...], row: Row) -> Safe:
+def _row(columns: tuple[el.Column, ...], row: el.Row) -> Safe:
     first, *others = columns
     cells = [tag("th", _cell(row.cells[0]), scope="row", class_=first.kind)]
     for _, cell in zip(others, row.cells[1:], strict=True):
@@ -313,22 +286,22 @@ def _row(columns: tuple[Column, ...], row: Row) -> Safe:
     return tag("tr", joined(cells), class_="dim" if row.dim else "", data_k=row.key)
 
 
-def _cell(cell: Text | Cell) -> Safe:
-    if not isinstance(cell, Cell):
+def _cell(cell: el.Text | el.Cell) -> Safe:
+    if not isinstance(cell, el.Cell):
         return inline(cell)
     flags = (tag("span", plain(flag), class_="flag") for flag in cell.flags)
     notes = (tag("span", inline(note), class_="note") for note in cell.notes)
     return joined((inline(cell.text), *flags, *notes), " ")
 
 
-def _axis(axis: Axis) -> Safe:
+def _axis(axis: el.Axis) -> Safe:
     ticks = (
         Safe(f'<span style="left:{place:.4g}%">{inline(label)}</span>') for place, label in axis
     )
     return tag("div", joined(ticks), class_="axis", aria_hidden="true")
 
 
-def _grid(axis: Axis) -> str:
+def _grid(axis: el.Axis) -> str:
     """Returns a style that draws the ticks of an axis behind the plots of a group."""
     lines = (
         f"linear-gradient(90deg,#0000 calc({place:.4g}% - .5px),var(--line) 0 "
@@ -338,7 +311,7 @@ def _grid(axis: Axis) -> str:
     return f"--grid:{','.join(lines)}" if axis else ""
 
 
-def _plot(plot: Plot) -> Safe:
+def _plot(plot: el.Plot) -> Safe:
     """Returns a plot that is stretched to its place; strokes keep their width."""
     usual = plot.height == _USUAL_HEIGHT
     height = "" if usual else f' style="height:{plot.height:g}em"'
@@ -349,7 +322,7 @@ def _plot(plot: Plot) -> Safe:
     )
 
 
-def _mark(mark: Mark) -> Safe:
+def _mark(mark: el.Mark) -> Safe:
     places = [(f"{10 * across:.0f}", f"{down:.0f}") for across, down in mark.at]
     match mark.shape:
         case "dots":
@@ -368,14 +341,14 @@ def _mark(mark: Mark) -> Safe:
     return Safe(f"{given}><title>{plain(mark.title)}</title></path>")
 
 
-def _legend(legend: Legend) -> Safe:
+def _legend(legend: el.Legend) -> Safe:
     items = (
         Safe(f'<li><i class="t-{tone}"></i>{inline(text)}</li>') for tone, text in legend.tones
     )
     return tag("ul", joined(items), class_="key")
 
 
-def _filter(found: Filter) -> Safe:
+def _filter(found: el.Filter) -> Safe:
     """Returns a place for controls, which the script of the page makes from what is in it."""
     choices = {name: _presentable(of_each) for name, of_each in found.choices.items()}
     content = {"what": found.what, "names": _presentable(found.names), "choices": choices}

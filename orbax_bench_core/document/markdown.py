@@ -8,33 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, assert_never
 from urllib.parse import quote
 
+from orbax_bench_core.document import elements as el
 from orbax_bench_core.document import figures as drawings
-from orbax_bench_core.document.elements import (
-    ByWidth,
-    Callout,
-    Cell,
-    Code,
-    Column,
-    Details,
-    Document,
-    Element,
-    Facts,
-    Figure,
-    Filter,
-    Heading,
-    Items,
-    Legend,
-    Only,
-    Paragraph,
-    Plot,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    plain,
-    spans,
-)
 from orbax_bench_core.document.numbers import table_cell
 from orbax_bench_core.errors import presentable
 from orbax_bench_core.files import AnyPath
@@ -46,14 +21,14 @@ if TYPE_CHECKING:
 _LONGEST_TITLE: Final = 120
 
 
-def to_markdown(document: Document, *, figures: str | None = None) -> str:
+def to_markdown(document: el.Document, *, figures: str | None = None) -> str:
     """Returns a document as Markdown."""
     folder = None if figures is None else quote(figures.rstrip("/"), safe="/:.")
     blocks = _Markdown(escape=document.escape, folder=folder).blocks(document.elements)
     return "\n\n".join(blocks) + "\n"
 
 
-def write_figures(document: Document, folder: str | os.PathLike[str]) -> list[AnyPath]:
+def write_figures(document: el.Document, folder: str | os.PathLike[str]) -> list[AnyPath]:
     """Writes the figures that the Markdown of a document links to, as PNG files.
 
     The folder, local or gs://, is created.
@@ -71,12 +46,12 @@ def write_figures(document: Document, folder: str | os.PathLike[str]) -> list[An
     return written
 
 
-def _figures(elements: Iterable[Element]) -> Iterator[Figure]:
+def _figures(elements: Iterable[el.Element]) -> Iterator[el.Figure]:
     for element in elements:
-        if isinstance(element, Figure) and element.file:
+        if isinstance(element, el.Figure) and element.file:
             yield element
-        elif isinstance(element, Details | Section) or (
-            isinstance(element, Only) and element.page == "markdown"
+        elif isinstance(element, el.Details | el.Section) or (
+            isinstance(element, el.Only) and element.page == "markdown"
         ):
             yield from _figures(element.elements)
 
@@ -86,55 +61,55 @@ class _Markdown:
         self._escape = escape
         self._folder = folder
 
-    def blocks(self, elements: Iterable[Element]) -> list[str]:
+    def blocks(self, elements: Iterable[el.Element]) -> list[str]:
         """Returns elements as blocks, between which a line is left empty."""
         return [block for element in elements for block in self._element(element) if block]
 
-    def _element(self, element: Element) -> list[str]:
+    def _element(self, element: el.Element) -> list[str]:
         match element:
-            case Heading():
+            case el.Heading():
                 return [f"{'#' * element.level} {self._line(element.text)}"]
-            case Paragraph():
+            case el.Paragraph():
                 mark = self._line(element.mark)
                 return [f"{mark} {self._line(element.text)}".strip()]
-            case Items():
+            case el.Items():
                 return ["\n".join(f"- {self._line(item)}" for item in element.items)]
-            case Code():
+            case el.Code():
                 return [_fenced(element.text)]
-            case Facts():
+            case el.Facts():
                 return ["\n".join(f"- {name}: {self._line(said)}" for name, said in element.pairs)]
-            case Table():
+            case el.Table():
                 return [self._table(element)]
-            case Figure():
+            case el.Figure():
                 if self._folder is None or not element.file:
                     return []
                 title = self._prose(drawings.shorten(element.title, _LONGEST_TITLE))
                 return [f"![{title}]({self._folder}/{quote(element.file)})"]
-            case Plot() | Legend() | Filter():
+            case el.Plot() | el.Legend() | el.Filter():
                 return []
-            case Callout():
+            case el.Callout():
                 return [f"{element.word.text}: {self._line(element.text)}"]
-            case Details():
+            case el.Details():
                 shown = [self._line(element.summary), *self.blocks(element.elements)]
-                if not any(isinstance(inner, Code) for inner in element.elements):
+                if not any(isinstance(inner, el.Code) for inner in element.elements):
                     return shown
                 # What a program printed is long; whoever shows Markdown folds it.
                 # An empty line would end the tag, and what follows would be Markdown.
-                summary = html.escape(" ".join(presentable(plain(element.summary)).split()))
+                summary = html.escape(" ".join(presentable(el.plain(element.summary)).split()))
                 opened = f"<details><summary>{summary}</summary>"
                 return [opened, *shown[1:], "</details>"]
-            case Section():
+            case el.Section():
                 shown = self.blocks(element.elements)
                 heading = f"## {self._line(element.heading)}"
                 return [heading, *self.blocks(element.lead), *shown] if shown else []
-            case Only():
+            case el.Only():
                 return self.blocks(element.elements) if element.page == "markdown" else []
-            case ByWidth():
+            case el.ByWidth():
                 return self.blocks(element.wide)
             case _:
                 assert_never(element)
 
-    def _table(self, table: Table) -> str:
+    def _table(self, table: el.Table) -> str:
         rule = ["---"] * len(table.keys)
         rule += ["---:" if column.kind == "number" else "---" for column in table.columns]
         lines = [
@@ -149,26 +124,26 @@ class _Markdown:
                 keys = [""] * len(keys)
         return "\n".join(lines)
 
-    def _cells(self, columns: Iterable[Column], row: Row) -> list[str]:
+    def _cells(self, columns: Iterable[el.Column], row: el.Row) -> list[str]:
         return [
             table_cell(_bare(cell)) if column.kind in ("number", "fixed") else self._cell(cell)
             for column, cell in zip(columns, row.cells, strict=True)
         ]
 
-    def _cell(self, cell: Text | Cell) -> str:
-        text = cell.text if isinstance(cell, Cell) else cell
+    def _cell(self, cell: el.Text | el.Cell) -> str:
+        text = cell.text if isinstance(cell, el.Cell) else cell
         return "".join(
             # A bar would end the cell; a code span has none left.
             self._piece(piece) if _is_code(piece) else self._piece(piece).replace("|", "\\|")
-            for piece in spans(text)
+            for piece in el.spans(text)
         ).strip()
 
-    def _line(self, text: Text) -> str:
-        return "".join(map(self._piece, spans(text)))
+    def _line(self, text: el.Text) -> str:
+        return "".join(map(self._piece, el.spans(text)))
 
-    def _piece(self, piece: str | Span) -> str:
-        said = _code(plain(piece)) if _is_code(piece) else self._prose(plain(piece))
-        if not isinstance(piece, Span) or not piece.href:
+    def _piece(self, piece: str | el.Span) -> str:
+        said = _code(el.plain(piece)) if _is_code(piece) else self._prose(el.plain(piece))
+        if not isinstance(piece, el.Span) or not piece.href:
             return said
         return f"[{said}](<{quote(piece.href, safe='/:.?=&#%')}>)"
 
@@ -191,12 +166,12 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _is_code(piece: str | Span) -> bool:
-    return isinstance(piece, Span) and piece.code
+def _is_code(piece: str | el.Span) -> bool:
+    return isinstance(piece, el.Span) and piece.code
 
 
-def _bare(cell: Text | Cell) -> str:
-    return plain(cell.text if isinstance(cell, Cell) else cell)
+def _bare(cell: el.Text | el.Cell) -> str:
+    return el.plain(cell.text if isinstance(cell, el.Cell) else cell)
 
 
 def _code(text: str) -> str:
