@@ -11,13 +11,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Final
 
+from orbax_bench_core.analysis import verdicts
 from orbax_bench_core.analysis.intervals import between
-from orbax_bench_core.analysis.verdicts import (
-    OperationVerdict,
-    PointVerdict,
-    VerdictReport,
-    headline,
-)
 from orbax_bench_core.errors import presentable
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -28,7 +23,7 @@ _WHOLE: Final = "all operations"
 """Test case of what decides a point and is no operation's own, such as its failed attempts."""
 
 
-def junit_xml(report: VerdictReport) -> bytes:
+def junit_xml(report: verdicts.VerdictReport) -> bytes:
     """Returns the verdicts of a report as a JUnit file, UTF-8."""
     suite = ET.Element("testsuite", name=_clean(report.suite))
     for point in report.points:
@@ -36,7 +31,7 @@ def junit_xml(report: VerdictReport) -> bytes:
     for line in report.left_out:
         _case(suite, report.suite, "records", "error", f"left out: {line}")
     if not report.points:
-        _case(suite, report.suite, "comparison", "error", headline(report))
+        _case(suite, report.suite, "comparison", "error", verdicts.headline(report))
     cases = suite.findall("testcase")
     counts = {"tests": len(cases)}
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
@@ -50,7 +45,7 @@ def junit_xml(report: VerdictReport) -> bytes:
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _add_point(suite: ET.Element, point: PointVerdict) -> None:
+def _add_point(suite: ET.Element, point: verdicts.PointVerdict) -> None:
     """Adds the primary operations of a point, and the point itself where they do not say it all."""
     primary = [operation for operation in point.operations if operation.primary]
     for operation in primary:
@@ -66,7 +61,9 @@ def _add_point(suite: ET.Element, point: PointVerdict) -> None:
         _case(suite, point.point, _WHOLE, outcome, message)
 
 
-def _outcome(point: PointVerdict, word: str, said: str, *, beyond: bool = False) -> tuple[str, str]:
+def _outcome(
+    point: verdicts.PointVerdict, word: str, said: str, *, beyond: bool = False
+) -> tuple[str, str]:
     """Returns the element that a word becomes, empty for none, and its message."""
     if point.is_study:
         return "", ""  # an answer, whichever is slower
@@ -78,7 +75,7 @@ def _outcome(point: PointVerdict, word: str, said: str, *, beyond: bool = False)
     return tag, f"{word}: {said}"
 
 
-def _ratio(operation: OperationVerdict) -> str:
+def _ratio(operation: verdicts.OperationVerdict) -> str:
     verdict = operation.verdict
     if verdict.ratio is None:
         return ""

@@ -14,20 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
-from orbax_bench_core import records
+from orbax_bench_core import measure, records
 from orbax_bench_core.authoring import Against, BenchmarkOptions, TestContext, TestResult, UnmetNeed
 from orbax_bench_core.files import AnyPath, refuse_links, remove_tree
 from orbax_bench_core.inventory import Inventory, take_inventory
-from orbax_bench_core.measure import (
-    RESIDENT_SHARE,
-    RSS_GROWTH,
-    Sample,
-    also_collecting,
-    block_name,
-    observing,
-    reading_as_text,
-    tracing,
-)
 from orbax_bench_core.provenance import loaded_code
 from orbax_bench_core.state import (
     Digest,
@@ -54,7 +44,7 @@ def run_repeat(
     states: StateCache,
     provenance: dict[str, Any],
     worker: str,
-    measured: Callable[[Sequence[Sample]], None],
+    measured: Callable[[Sequence[measure.Sample]], None],
 ) -> records.Record:
     """Runs one repeat and returns its record, whatever happens inside the benchmark.
 
@@ -110,8 +100,8 @@ class NothingMeasured(Exception):
 
 
 _RSS_LEFT_OUT: Final = (
-    f"{RSS_GROWTH.name}: not measurable under host_memory: reused, where the allocator keeps what "
-    "is freed; 7_memory/host_peak_rss_mb holds, or set host_memory: fresh"
+    f"{measure.RSS_GROWTH.name}: not measurable under host_memory: reused, where the allocator "
+    "keeps what is freed; 7_memory/host_peak_rss_mb holds, or set host_memory: fresh"
 )
 
 
@@ -124,7 +114,7 @@ class _Repeat:
         setup: WorkerSetup,
         run: records.RunDirectory,
         states: StateCache,
-        measured: Callable[[Sequence[Sample]], None],
+        measured: Callable[[Sequence[measure.Sample]], None],
     ) -> None:
         self._task = task
         self._setup = setup
@@ -132,7 +122,7 @@ class _Repeat:
         self._states = states
         self._measured = measured
         self._path = run.data_path(task.point, task.repeat, warmup=task.warmup, arm=task.arm)
-        self.samples: list[Sample] = []
+        self.samples: list[measure.Sample] = []
         self.notes: dict[str, list[str]] = {}
         self._left_out: dict[str, None] = {}
         self.state: records.State | None = None
@@ -156,8 +146,8 @@ class _Repeat:
             os.sync()  # what one arm left unwritten would be written at the other's cost
         collect_garbage()
         with (
-            observing(self._observe),
-            tracing(traces.directory),
+            measure.observing(self._observe),
+            measure.tracing(traces.directory),
             self._also_watched(),
             listener.listening(),
         ):
@@ -225,7 +215,7 @@ class _Repeat:
         if (
             self._task.num_hosts == 1
             and not self._left_out
-            and all(sample.metric == RESIDENT_SHARE.name for sample in self.samples)
+            and all(sample.metric == measure.RESIDENT_SHARE.name for sample in self.samples)
         ):
             raise NothingMeasured(
                 f"{self._task.measured.benchmark}.test_fn measured nothing: wrap the operation in "
@@ -256,17 +246,19 @@ class _Repeat:
         keys = ["store_answers"] * remote + ["process_state"] * self._setup.soak
         with contextlib.ExitStack() as stack:
             if keys:
-                stack.enter_context(also_collecting(*keys))
+                stack.enter_context(measure.also_collecting(*keys))
             if self._setup.soak:
                 _require_metrics_as_text()
-                stack.enter_context(reading_as_text())
+                stack.enter_context(measure.reading_as_text())
             yield
 
-    def _observe(self, samples: Sequence[Sample]) -> None:
+    def _observe(self, samples: Sequence[measure.Sample]) -> None:
         if self._task.measured.conditions.host_memory == "reused":
-            own = [sample for sample in samples if sample.metric != RSS_GROWTH.name]
+            own = [sample for sample in samples if sample.metric != measure.RSS_GROWTH.name]
             if len(own) < len(samples):
-                self._left_out[block_name(samples[0].operation, samples[0].occurrence)] = None
+                self._left_out[measure.block_name(samples[0].operation, samples[0].occurrence)] = (
+                    None
+                )
             samples = own
         self.samples += samples
         self._measured(samples)

@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Final
 
-from orbax_bench_core import records
+from orbax_bench_core import measure, records
 from orbax_bench_core.analysis.summary.effects import strongest_effects
 from orbax_bench_core.analysis.summary.hosts import HostFinder, stragglers_of
 from orbax_bench_core.analysis.summary.model import (
@@ -26,21 +26,6 @@ from orbax_bench_core.analysis.summary.model import (
 from orbax_bench_core.config import ARMS, Conditions
 from orbax_bench_core.errors import presentable
 from orbax_bench_core.gate import cut
-from orbax_bench_core.measure import (
-    BLOCKED,
-    BYTES,
-    LOST,
-    LOST_STEPS,
-    PAGE_FAULTS,
-    RESIDENT_SHARE,
-    SAVE_SHARE,
-    STEP_MAX,
-    STEP_MEDIAN,
-    STEP_P99,
-    STEPS,
-    TIME,
-    TOLERATED_SHARE,
-)
 from orbax_bench_core.sweep import BLOCK_SIZE
 
 _Key = tuple[str, str]
@@ -89,8 +74,20 @@ WRITTEN: Final = "6_io/disk_write_bytes"
 
 SHOWN: Final = frozenset(
     {
-        *(BYTES, PAGE_FAULTS, BLOCKED.name, LOST.name, LOST_STEPS.name),
-        *(STEPS.name, STEP_MEDIAN.name, STEP_P99.name, STEP_MAX.name, SAVE_SHARE.name),
+        *(
+            measure.BYTES,
+            measure.PAGE_FAULTS,
+            measure.BLOCKED.name,
+            measure.LOST.name,
+            measure.LOST_STEPS.name,
+        ),
+        *(
+            measure.STEPS.name,
+            measure.STEP_MEDIAN.name,
+            measure.STEP_P99.name,
+            measure.STEP_MAX.name,
+            measure.SAVE_SHARE.name,
+        ),
         *(PEAK, READ, WRITTEN, *STAGE_METRICS),
     }
 )
@@ -98,7 +95,7 @@ SHOWN: Final = frozenset(
 
 _ORBAX_TOTALS = ("5_inventory/save_total_gb", "5_inventory/load_total_gb")
 _GIB = 2**30
-RESIDENT = RESIDENT_SHARE.name
+RESIDENT = measure.RESIDENT_SHARE.name
 NOTHING_MEASURED: Final = (
     "its repeats passed without one sample, so that nothing is known of it: wrap the operation in "
     '`with metrics.measure("save"):`'
@@ -160,7 +157,7 @@ class _Point:
             self._slowest.setdefault(operation, []).append(value)
         # Every host states the bytes of all: they are counted once.
         for sample in hosts[0].samples:
-            if sample.metric == BYTES:
+            if sample.metric == measure.BYTES:
                 self._gib.setdefault(sample.operation, []).append(sample.value / _GIB)
             elif sample.metric in _ORBAX_TOTALS:
                 self._orbax_gib.setdefault(sample.operation, []).append(sample.value)
@@ -179,7 +176,7 @@ class _Point:
         store, conditions = records.store_flags(self._counted), self._series.point.conditions
         return [
             OperationSummary(
-                time=self._summary((operation, TIME), seconds),
+                time=self._summary((operation, measure.TIME), seconds),
                 throughput=self._throughput(operation, seconds),
                 straggler=stragglers.get(operation),
                 flag=cache_flag(conditions, operation, self._values.get((operation, RESIDENT), ())),
@@ -265,12 +262,12 @@ def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) 
     """Returns what is wrong with the page cache that an operation met, or None."""
     if not shares:
         return None
-    if conditions.cache == "cold" and max(shares) > TOLERATED_SHARE:
+    if conditions.cache == "cold" and max(shares) > measure.TOLERATED_SHARE:
         return (
             f"{operation} claims to be cold, but up to {max(shares):.0%} of the checkpoint was in "
             "the page cache: do not read it as a cold load"
         )
-    if conditions.cache == "warm" and min(shares) < 1 - TOLERATED_SHARE:
+    if conditions.cache == "warm" and min(shares) < 1 - measure.TOLERATED_SHARE:
         return (
             f"{operation} claims to be warm, but only {min(shares):.0%} of the checkpoint was in "
             "the page cache: there may be too little memory for it"

@@ -8,19 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core import document as doc
+from orbax_bench_core import measure
 from orbax_bench_core.analysis.summary.aggregate import PEAK, READ, WRITTEN
 from orbax_bench_core.analysis.summary.hosts import Straggler
 from orbax_bench_core.analysis.summary.model import OperationSummary, PointStatus, RunSummary
-from orbax_bench_core.measure import (
-    BLOCKED,
-    LOST,
-    LOST_STEPS,
-    SAVE_SHARE,
-    STEP_MAX,
-    STEP_MEDIAN,
-    STEP_P99,
-    STEPS,
-)
 from orbax_bench_core.records import OverlapFinder
 
 
@@ -202,19 +193,20 @@ def _training_costs(summary: RunSummary) -> dict[tuple[str, str], str]:
     """Returns what saves cost the training that went on, or how long its slowest steps took."""
     said = {}
     for (point_id, operation), found in medians_of(summary).items():
-        if LOST.name in found:
+        if measure.LOST.name in found:
             said[point_id, operation] = (
-                f"{operation}: cost the training {doc.seconds(found[LOST.name])} "
-                f"({found[LOST_STEPS.name]:.3g} steps), of which it stood still for "
-                f"{doc.seconds(found[BLOCKED.name])}"
+                f"{operation}: cost the training {doc.seconds(found[measure.LOST.name])} "
+                f"({found[measure.LOST_STEPS.name]:.3g} steps), of which it stood still for "
+                f"{doc.seconds(found[measure.BLOCKED.name])}"
             )
-        if STEP_P99.name in found:
+        if measure.STEP_P99.name in found:
             said[point_id, operation] = (
-                f"{operation}: of {found[STEPS.name]:.0f} steps, the median took "
-                f"{doc.seconds(found[STEP_MEDIAN.name])}, the 99th percentile "
-                f"{doc.seconds(found[STEP_P99.name])}, the longest "
-                f"{doc.seconds(found[STEP_MAX.name])}; {doc.percent(found[SAVE_SHARE.name])} of "
-                "their time went beyond the median"
+                f"{operation}: of {found[measure.STEPS.name]:.0f} steps, the median took "
+                f"{doc.seconds(found[measure.STEP_MEDIAN.name])}, the 99th percentile "
+                f"{doc.seconds(found[measure.STEP_P99.name])}, the longest "
+                f"{doc.seconds(found[measure.STEP_MAX.name])}; "
+                f"{doc.percent(found[measure.SAVE_SHARE.name])} of their time went beyond the "
+                "median"
             )
     return said
 
