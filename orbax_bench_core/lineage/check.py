@@ -10,17 +10,8 @@ from typing import Any, Final, Literal, Self
 
 from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.files import read_at_most
+from orbax_bench_core.lineage import digests
 from orbax_bench_core.lineage.batches import BATCHES, NotedBatch, lost_batches, read_batch
-from orbax_bench_core.lineage.digests import (
-    PointDigest,
-    baseline_digest,
-    bytes_digest,
-    checkpoint_digest,
-    config_digest,
-    output_digest,
-    point_digests,
-    records_digest,
-)
 from orbax_bench_core.lineage.manifest import (
     BASELINE,
     CHECKPOINT,
@@ -249,7 +240,7 @@ class _Check:
 
     def _records(self, recorded: Sequence[str]) -> Finding:
         noted, now = self._made(RECORDS), self._points
-        digest = records_digest(now) if now else ""
+        digest = digests.records_digest(now) if now else ""
         finding = Finding.checked(
             RECORDS,
             RECORDS,
@@ -337,7 +328,7 @@ class _Check:
 
     def _checkpoint(self, name: str, recorded: str) -> Finding:
         path, noted = name.removeprefix(CHECKPOINT), self._manifest.all_bytes.get(name, UNKNOWN)
-        digest = checkpoint_digest(path)
+        digest = digests.checkpoint_digest(path)
         finding = Finding.checked(
             "checkpoint",
             path,
@@ -353,7 +344,7 @@ class _Check:
         if not self._deep or noted == UNKNOWN:
             said = _NEVER_NOTED if self._deep else _NOT_READ
             return dataclasses.replace(finding, status="unknown", compared=said)
-        now = bytes_digest(path)
+        now = digests.bytes_digest(path)
         return Finding.checked(
             "checkpoint",
             path,
@@ -371,7 +362,7 @@ class _Check:
             CONFIG,
             f"{info.suite_name} in run.json",
             recorded=recorded,
-            digest=config_digest(self._run),
+            digest=digests.config_digest(self._run),
             depth=depth,
             details=details,
         )
@@ -389,7 +380,7 @@ class _Check:
     def _digest(self, name: str) -> str:
         if ".." in name.split("/") or name.startswith("/"):
             return ""  # nothing that a run has made lies outside of it
-        digest = output_digest(self._run.root / name)
+        digest = digests.output_digest(self._run.root / name)
         return "" if digest == UNKNOWN else digest
 
     @functools.cached_property
@@ -403,8 +394,8 @@ class _Check:
         return Run(self._run).strays()
 
     @functools.cached_property
-    def _points(self) -> dict[str, PointDigest]:
-        return point_digests(self._run.root, self._point_names)
+    def _points(self) -> dict[str, digests.PointDigest]:
+        return digests.point_digests(self._run.root, self._point_names)
 
     @functools.cached_property
     def _point_names(self) -> dict[str, str]:
@@ -421,7 +412,7 @@ def _kind(name: str) -> str:
 def _baseline(path: str, recorded: str, depth: int) -> Finding:
     digest, details = "", {"digest of": "the records that it means"}
     try:
-        digest = baseline_digest(path)
+        digest = digests.baseline_digest(path)
     except UserError as error:
         details = {"reason": str(error)}
     return Finding.checked(

@@ -11,17 +11,8 @@ import pydantic
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath, ResultModel, read_at_most, write_atomically
+from orbax_bench_core.lineage import digests
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
-from orbax_bench_core.lineage.digests import (
-    PointDigest,
-    baseline_digest,
-    bytes_digest,
-    checkpoint_digest,
-    config_digest,
-    output_digest,
-    point_digests,
-    records_digest,
-)
 from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version
 from orbax_bench_core.records import Record, Run, RunDirectory, RunFile, RunInfo
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, is_builtin, sides
@@ -102,7 +93,7 @@ class Manifest(ResultModel):
     schema_version: Literal[2] = 2  # version of this layout
     run_id: str
     config_hash: str  # identity of its suite
-    points: dict[str, PointDigest] = {}  # the records of each sweep point
+    points: dict[str, digests.PointDigest] = {}  # the records of each sweep point
     made: dict[str, Made] = {}  # what was made, by name
     ran: tuple[MeasuredWith, ...] = ()  # what the records were measured with, each combination once
     # bytes of the different contents that were saved or loaded, by digest
@@ -128,13 +119,13 @@ class ManifestWriter:
         self._run, self._info = run, info or run.read_info()
         self._earlier = read_manifest(run)
         entries = self._info.expansion.points
-        self._points = point_digests(run.root, (entry.id for entry in entries))
+        self._points = digests.point_digests(run.root, (entry.id for entry in entries))
         paths = {checkpoint_name(path): path for path in checkpoint_paths(entries)}
-        checkpoints = {name: checkpoint_digest(path) for name, path in paths.items()}
+        checkpoints = {name: digests.checkpoint_digest(path) for name, path in paths.items()}
         self._made = {
             RECORDS: Made(
-                digest=records_digest(self._points),
-                inputs={CONFIG: config_digest(run), **checkpoints},
+                digest=digests.records_digest(self._points),
+                inputs={CONFIG: digests.config_digest(run), **checkpoints},
             )
         }
         of_all = {name: self._all_bytes(name, path, deep=deep) for name, path in paths.items()}
@@ -152,7 +143,7 @@ class ManifestWriter:
         still the same.
         """
         now = self._made[RECORDS].inputs[name]
-        digest = bytes_digest(path, None if deep else SMALL) if now != UNKNOWN else UNKNOWN
+        digest = digests.bytes_digest(path, None if deep else SMALL) if now != UNKNOWN else UNKNOWN
         if digest != UNKNOWN or self._earlier is None or RECORDS not in self._earlier.made:
             return digest
         same = self._earlier.made[RECORDS].inputs.get(name) == now
@@ -242,7 +233,7 @@ def note_ending(run: RunDirectory) -> None:
 
 def _made(path: AnyPath, inputs: dict[str, str]) -> Made:
     return Made(
-        digest=output_digest(path),
+        digest=digests.output_digest(path),
         inputs=inputs,
         versions=package_versions(),
         image=image_that_runs(),
@@ -270,8 +261,10 @@ def made_from_these_records(run: RunDirectory, *names: str) -> bool:
     manifest = read_manifest(run)
     if manifest is None:
         return False
-    points = point_digests(run.root, [entry.id for entry in run.read_info().expansion.points])
-    now, unknown = records_digest(points), Made(digest=UNKNOWN)
+    points = digests.point_digests(
+        run.root, [entry.id for entry in run.read_info().expansion.points]
+    )
+    now, unknown = digests.records_digest(points), Made(digest=UNKNOWN)
     made = (manifest.made.get(name, unknown).inputs.get(RECORDS) for name in names)
     return all(digest == now for digest in made) and all(
         (run.root / name).exists() for name in names
@@ -311,6 +304,6 @@ def _absolute(path: str) -> str:
 
 def _digest_if_there(baseline: str) -> str:
     try:
-        return baseline_digest(baseline)
+        return digests.baseline_digest(baseline)
     except UserError:  # it was there a moment ago, and a verdict is not lost for that
         return UNKNOWN

@@ -17,19 +17,8 @@ from orbax_bench_core.errors import Problem, UserError, remedy_of, shown
 from orbax_bench_core.files import AnyPath
 from orbax_bench_core.leases import WHOLE, Fence, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
-from orbax_bench_core.records.reading import (
-    MAX_RECORD_BYTES,
-    PointRecords,
-    RecordPlace,
-    Stray,
-    misplaced,
-    places_of,
-    read_point,
-    repeat_folder,
-    stray_lines,
-    unknown_points,
-    unreadable,
-)
+from orbax_bench_core.records import reading
+from orbax_bench_core.records.reading import read_point
 from orbax_bench_core.records.record import Record, parsed_record
 from orbax_bench_core.records.repeats import Repeat, Series
 from orbax_bench_core.records.run_info import (
@@ -80,7 +69,7 @@ class RunDirectory:
             raise UserError(str(error)) from None
         self.fence: Fence | None = None
         self._run_id: str | None = None
-        self._left_out: dict[str, tuple[Stray, ...]] = {}
+        self._left_out: dict[str, tuple[reading.Stray, ...]] = {}
 
     @contextlib.contextmanager
     def owned(
@@ -162,7 +151,7 @@ class RunDirectory:
         try:
             return files.is_there(self._info_path)
         except OSError as error:
-            raise unreadable(self._info_path, error) from None
+            raise reading.unreadable(self._info_path, error) from None
 
     def check_there(self) -> None:
         """Checks that the run which was begun here is still here."""
@@ -227,14 +216,14 @@ class RunDirectory:
 
         A torn record, and one of another point, repeat, host or run, is as if there were none.
         """
-        place = RecordPlace(point.id, repeat, warmup, host)
+        place = reading.RecordPlace(point.id, repeat, warmup, host)
         path = self.root / place.path
         data = self._read(path)
         if data is None:
             return None
         refuse_other_version(data, str(path))
         record = parsed_record(data)
-        return None if record is None or misplaced(record, place, self.run_id) else record
+        return None if record is None or reading.misplaced(record, place, self.run_id) else record
 
     def read_repeat(
         self,
@@ -257,7 +246,7 @@ class RunDirectory:
             num_hosts=len(hosts),
         )
 
-    def read_point(self, entry: SweepEntry) -> PointRecords:
+    def read_point(self, entry: SweepEntry) -> reading.PointRecords:
         """Reads all that is recorded of a point or pair; what is left out is among `strays`."""
         found = read_point(self.root, entry, self.run_id)
         self._left_out[entry.id] = found.left_out
@@ -265,12 +254,12 @@ class RunDirectory:
 
     def note_unknown_points(self, known: Collection[str]) -> None:
         """Takes the folders of points that the run does not have for strays."""
-        self._left_out[""] = unknown_points(self.root, known)
+        self._left_out[""] = reading.unknown_points(self.root, known)
 
     @property
     def strays(self) -> tuple[str, ...]:
         """Files among the records that are no records of this run, a line each, as far as read."""
-        return stray_lines(sorted(itertools.chain(*self._left_out.values())), self.root)
+        return reading.stray_lines(sorted(itertools.chain(*self._left_out.values())), self.root)
 
     def clear_abandoned(self, entries: Iterable[SweepEntry]) -> None:
         """Deletes what writers that were killed have left among the records of some entries."""
@@ -285,7 +274,7 @@ class RunDirectory:
 
     def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
         """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
-        data = self._read(self.root / RecordPlace(point.id, repeat, False, host).path)
+        data = self._read(self.root / reading.RecordPlace(point.id, repeat, False, host).path)
         return "" if data is None else files.digest(data)
 
     def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> Record:
@@ -295,7 +284,7 @@ class RunDirectory:
         torn, which is kept beside it under a name that readers ignore, and one that is not of its
         place, under a lease alone.
         """
-        place = RecordPlace(record.point_id, record.repeat, record.warmup, record.host)
+        place = reading.RecordPlace(record.point_id, record.repeat, record.warmup, record.host)
         path = self.root / place.path
         files.refuse_links(path.parent, self.root)
         record, data = _readable(record)
@@ -305,11 +294,11 @@ class RunDirectory:
                 right.check(self.root)
             if files.create_exclusively(path, data):
                 return record
-            before = files.read_if_there(path, MAX_RECORD_BYTES)
+            before = files.read_if_there(path, reading.MAX_RECORD_BYTES)
             if before is None:
                 continue
             there = parsed_record(before)
-            wrong = "" if there is None else misplaced(there, place, record.run_id)
+            wrong = "" if there is None else reading.misplaced(there, place, record.run_id)
             torn = there is None and not other_version(before)
             if torn or (wrong and right is not None):
                 files.create_exclusively(_aside(path, before), before)
@@ -326,7 +315,9 @@ class RunDirectory:
     ) -> None:
         """Checks that every record of some points and pairs is of a schema version that is read."""
         paths = [
-            self.root / place.path for entry in entries for place in places_of(self.root, entry.id)
+            self.root / place.path
+            for entry in entries
+            for place in reading.places_of(self.root, entry.id)
         ]
         at_once = _AT_ONCE if "://" in str(self.root) else _AT_ONCE_HERE
         with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
@@ -347,7 +338,7 @@ class RunDirectory:
 
     def next_warmup(self, point: SweepEntry) -> int:
         """Returns the first warm-up index of `point` after all that have a record."""
-        made = [place.repeat for place in places_of(self.root, point.id) if place.warmup]
+        made = [place.repeat for place in reading.places_of(self.root, point.id) if place.warmup]
         return max(made, default=-1) + 1
 
     def lost(self, places: Iterable[tuple[str, int]]) -> list[str]:
@@ -357,23 +348,23 @@ class RunDirectory:
             indices.setdefault(point_id, set()).add(index)
         found = []
         for point_id, made in indices.items():
-            there = {p.repeat for p in places_of(self.root, point_id) if not p.warmup}
+            there = {p.repeat for p in reading.places_of(self.root, point_id) if not p.warmup}
             found += [
-                f"records/{point_id}/{repeat_folder(index, False)}"
+                f"records/{point_id}/{reading.repeat_folder(index, False)}"
                 for index in sorted(made - there)
             ]
         return found
 
     def has_repeats(self, point: SweepEntry) -> bool:
         """Returns whether a repeat of a point or pair has a record; warm-ups do not count."""
-        return any(not place.warmup for place in places_of(self.root, point.id))
+        return any(not place.warmup for place in reading.places_of(self.root, point.id))
 
     def data_path(
         self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
     ) -> AnyPath:
         """Returns where one repeat puts its checkpoint data: here, or on the point's storage."""
         root = self._data_root(point, arm)
-        return root / point.directory / repeat_folder(repeat, warmup)
+        return root / point.directory / reading.repeat_folder(repeat, warmup)
 
     def _data_root(self, point: SweepEntry, arm: Arm | None) -> AnyPath:
         from etils import epath
@@ -406,12 +397,12 @@ class RunDirectory:
     def _info_path(self) -> AnyPath:
         return self.root / "run.json"
 
-    def _read(self, path: AnyPath | str, most: int = MAX_RECORD_BYTES) -> bytes | None:
+    def _read(self, path: AnyPath | str, most: int = reading.MAX_RECORD_BYTES) -> bytes | None:
         """Returns what a file holds, or None when it is not there."""
         try:
             return files.read_if_there(path, most)
         except OSError as error:
-            raise unreadable(path, error) from None
+            raise reading.unreadable(path, error) from None
 
 
 def _readable(record: Record) -> tuple[Record, bytes]:
@@ -419,7 +410,7 @@ def _readable(record: Record) -> tuple[Record, bytes]:
     why = "a file of records may have no more"
     try:
         data = record.model_dump_json(indent=1).encode()
-        if len(data) <= MAX_RECORD_BYTES:
+        if len(data) <= reading.MAX_RECORD_BYTES:
             return record, data
     except ValueError as error:  # halves of characters, in a name say
         why = f"they cannot be written: {error}"

@@ -19,15 +19,7 @@ from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import AlreadyRecorded, Record, RunDirectory, RunDirectoryGone, Status
 from orbax_bench_core.sweep import host_memory_of
-from orbax_bench_core.worker.protocol import (
-    STACKS_SIGNAL,
-    Done,
-    Measured,
-    Ready,
-    Task,
-    Unrecorded,
-    WorkerSetup,
-)
+from orbax_bench_core.worker import protocol
 from orbax_bench_core.worker.runtime import collect_for_the_last_time, importing, simulate_devices
 
 _log = logging.getLogger(__name__)
@@ -45,14 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     launcher starts the workers, every one is given the same file of tasks, and JAX's usual
     variables (JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID) say which one it is.
     """
-    faulthandler.register(STACKS_SIGNAL)
+    faulthandler.register(protocol.STACKS_SIGNAL)
     parser = argparse.ArgumentParser(prog="orbax_bench_core.worker", description=main.__doc__)
     parser.add_argument("--setup", required=True, help="a WorkerSetup as JSON")
     parser.add_argument("--tasks", help="file of tasks, local or gs://; default: standard input")
     parser.add_argument("--events", type=int, help="file descriptor for events; default: none")
     parsed = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    setup = WorkerSetup.model_validate_json(parsed.setup).in_cluster(os.environ)
+    setup = protocol.WorkerSetup.model_validate_json(parsed.setup).in_cluster(os.environ)
     if setup.parent is not None and not die_with_parent(setup.parent):
         return EXIT_ABANDONED
     worker = _Worker(setup, events=parsed.events)
@@ -65,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Worker:
-    def __init__(self, setup: WorkerSetup, events: int | None) -> None:
+    def __init__(self, setup: protocol.WorkerSetup, events: int | None) -> None:
         self._setup = setup
         self._events = events
         self._abandoned = False
@@ -94,7 +86,7 @@ class _Worker:
         self._states = StateCache()
         self._id = worker_id()
         self._emit(
-            Ready(
+            protocol.Ready(
                 platform=devices["platform"],
                 device_count=jax.device_count(),
                 fixed=not simulated or devices["platform"] != "cpu",
@@ -109,7 +101,7 @@ class _Worker:
             )
         )
 
-    def perform(self, task: Task) -> Status:
+    def perform(self, task: protocol.Task) -> Status:
         from orbax_bench_core.worker.repeat import run_repeat
 
         try:
@@ -119,7 +111,7 @@ class _Worker:
             )
             self._check_run()
         except RunDirectoryGone as gone:
-            self._emit(Unrecorded(reason=str(gone)))
+            self._emit(protocol.Unrecorded(reason=str(gone)))
             return "failed"
         _log.info("%s", metric_report(record))
         if not (task.warmup and record.status == "skipped"):
@@ -133,12 +125,12 @@ class _Worker:
                 _log.warning("this try is not kept: %s", final)
             except OSError as error:
                 said = f"cannot write the record: {error}"
-                self._emit(Unrecorded(reason=said, number=error.errno))
+                self._emit(protocol.Unrecorded(reason=said, number=error.errno))
                 return "failed"
-        self._emit(Done(status=record.status, error=record.error))
+        self._emit(protocol.Done(status=record.status, error=record.error))
         return record.status
 
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[protocol.Task]:
         """Yields tasks from standard input until it is closed."""
         lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
@@ -153,7 +145,7 @@ class _Worker:
 
         threading.Thread(target=read, name="tasks", daemon=True).start()
         while line := lines.get():
-            yield Task.model_validate_json(line)
+            yield protocol.Task.model_validate_json(line)
 
     def _check_run(self) -> None:
         """Checks that the run has not gone; a launcher's workers may never have had one."""
@@ -161,7 +153,7 @@ class _Worker:
             self._run.check_there()
 
     def _measured(self, samples: Sequence[Sample]) -> None:
-        self._emit(Measured(samples=tuple(samples)))
+        self._emit(protocol.Measured(samples=tuple(samples)))
 
     def _emit(self, event: pydantic.BaseModel) -> None:
         if self._events is None:
@@ -174,13 +166,13 @@ class _Worker:
             leave()
 
 
-def _tasks_of_host(path: str, setup: WorkerSetup) -> Iterator[Task]:
+def _tasks_of_host(path: str, setup: protocol.WorkerSetup) -> Iterator[protocol.Task]:
     """Yields the tasks in a file that all hosts share, each as the task of this host."""
     from etils import epath
 
     hosts = {"host": setup.process_id, "num_hosts": setup.num_processes}
     for line in epath.Path(path).read_text().splitlines():
-        yield Task.model_validate_json(line).model_copy(update=hosts)
+        yield protocol.Task.model_validate_json(line).model_copy(update=hosts)
 
 
 EXIT_ABANDONED: Final = 1

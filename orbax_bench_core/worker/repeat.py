@@ -14,20 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
-from orbax_bench_core import measure, records
+from orbax_bench_core import measure, records, state
 from orbax_bench_core.authoring import Against, BenchmarkOptions, TestContext, TestResult, UnmetNeed
 from orbax_bench_core.files import AnyPath, refuse_links, remove_tree
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.provenance import loaded_code
-from orbax_bench_core.state import (
-    Digest,
-    MeshDoesNotFit,
-    NotOnPathways,
-    StateCache,
-    build_mesh,
-    check_digest,
-    require_pathways,
-)
 from orbax_bench_core.sweep import BUILTINS, load_class, options_class, source_file
 from orbax_bench_core.worker.effects import COLOCATED_EFFECT, EffectListener, require_effects
 from orbax_bench_core.worker.page_cache import PageCacheConditioner
@@ -41,7 +32,7 @@ if TYPE_CHECKING:
 def run_repeat(
     task: Task,
     setup: WorkerSetup,
-    states: StateCache,
+    states: state.StateCache,
     provenance: dict[str, Any],
     worker: str,
     measured: Callable[[Sequence[measure.Sample]], None],
@@ -58,7 +49,7 @@ def run_repeat(
     status = "passed"
     try:
         repeat.execute()
-    except (MeshDoesNotFit, NotOnPathways) as reason:
+    except (state.MeshDoesNotFit, state.NotOnPathways) as reason:
         status, error = (
             "skipped",
             records.ErrorInfo(type=type(reason).__name__, message=str(reason)),
@@ -113,7 +104,7 @@ class _Repeat:
         task: Task,
         setup: WorkerSetup,
         run: records.RunDirectory,
-        states: StateCache,
+        states: state.StateCache,
         measured: Callable[[Sequence[measure.Sample]], None],
     ) -> None:
         self._task = task
@@ -132,12 +123,12 @@ class _Repeat:
 
     def execute(self) -> None:
         point = self._task.measured
-        mesh = None if point.mesh is None else build_mesh(point.mesh)
+        mesh = None if point.mesh is None else state.build_mesh(point.mesh)
         with importing(BUILTINS.get(point.benchmark, point.benchmark).rpartition(".")[0]):
             generator = load_class(point.benchmark)
         self.code = loaded_code(self.code, source_file(generator))
         if point.checkpoint.load_with_colocated_python:
-            require_pathways("load_with_colocated_python: true")
+            state.require_pathways("load_with_colocated_python: true")
             self.effects = (COLOCATED_EFFECT,)
         context = self._ready_context(mesh, options_class(generator))
         traces, listener = _Traces(self._task, self._run), EffectListener(point.options)
@@ -265,7 +256,9 @@ class _Repeat:
 
     def _verify(self, restored: Any, expected: Any) -> None:
         assert self.state is not None
-        check_digest(restored, Digest(self.state.digest) if expected is None else expected)
+        state.check_digest(
+            restored, state.Digest(self.state.digest) if expected is None else expected
+        )
 
     def _note_verified(self, against: Against) -> None:
         assert self.state is not None

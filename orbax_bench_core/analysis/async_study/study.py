@@ -15,16 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from orbax_bench_core.analysis.async_study.model import (
-    AsyncStudy,
-    Fit,
-    Line,
-    Ratio,
-    SaveKind,
-    Seconds,
-    Size,
-    SizeSeries,
-)
+from orbax_bench_core.analysis.async_study import model
 from orbax_bench_core.analysis.intervals import median_interval, ratio_interval
 from orbax_bench_core.analysis.summary import PointStatus, summarize
 from orbax_bench_core.config import ArraySpec, LoadedSuite, Spec, expanded, leaves
@@ -98,7 +89,7 @@ NEAR: Final = 0.3
 """Relative distance of a median from its line up to which the speed of that is to be trusted."""
 
 
-def fit_of(sizes: Sequence[Size]) -> Fit | None:
+def fit_of(sizes: Sequence[model.Size]) -> model.Fit | None:
     """Returns the lines through the medians of the blocked times; None with too few sizes.
 
     The sizes must be at least `FEWEST_SIZES` and differ in bytes.
@@ -109,7 +100,7 @@ def fit_of(sizes: Sequence[Size]) -> Fit | None:
     blocking = line_through(num_bytes, [size.blocking.blocked for size in sizes])
     background = line_through(num_bytes, [size.background.blocked for size in sizes])
     limit = 1 - background.s_per_byte / blocking.s_per_byte if blocking.s_per_byte else None
-    return Fit(
+    return model.Fit(
         blocking=blocking,
         background=background,
         limit=limit,
@@ -119,7 +110,7 @@ def fit_of(sizes: Sequence[Size]) -> Fit | None:
     )
 
 
-def line_through(num_bytes: Sequence[int], times: Sequence[Seconds]) -> Line:
+def line_through(num_bytes: Sequence[int], times: Sequence[model.Seconds]) -> model.Line:
     """Returns the line with the least sum of squared relative distances to medians.
 
     Neither part is below 0. Distances are relative, because sizes span decades: absolute distances
@@ -136,7 +127,7 @@ def line_through(num_bytes: Sequence[int], times: Sequence[Seconds]) -> Line:
     design = np.stack([1 / medians, sizes / medians], axis=1)
     (fixed, growing), _ = nnls(design, np.ones(len(medians)))
     away = (fixed + growing * sizes) / medians - 1
-    return Line(
+    return model.Line(
         fixed_s=float(fixed),
         s_per_byte=float(growing) / largest,
         residual=math.sqrt(float(np.mean(away**2))),
@@ -146,16 +137,16 @@ def line_through(num_bytes: Sequence[int], times: Sequence[Seconds]) -> Line:
     )
 
 
-def seconds_of(times: Sequence[float]) -> Seconds:
+def seconds_of(times: Sequence[float]) -> model.Seconds:
     """Returns the median of some repeats with its interval."""
     found = median_interval(times)
-    return Seconds(n=len(times), median=statistics.median(times), **found._asdict())
+    return model.Seconds(n=len(times), median=statistics.median(times), **found._asdict())
 
 
-def ratio_of(above: Sequence[float], below: Sequence[float]) -> Ratio:
+def ratio_of(above: Sequence[float], below: Sequence[float]) -> model.Ratio:
     """Returns the ratio of one kind of repeats to another, with its interval."""
     value, low, high = ratio_interval(above, below)
-    return Ratio(value=value, low=low, high=high)
+    return model.Ratio(value=value, low=low, high=high)
 
 
 OPTION: Final = "async_enabled"
@@ -183,7 +174,7 @@ _Points = dict[bool, list[list[Repeat]]]
 """The repeats of the series that save one checkpoint, by whether they do so in the background."""
 
 
-def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) -> AsyncStudy:
+def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) -> model.AsyncStudy:
     """Compares saves in the background with blocking saves of the same checkpoints.
 
     `num_parameters` returns the parameters of a point's model; None where nothing tells.
@@ -227,7 +218,7 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
         )
     if info.execution.order == "sequential" and info.expansion.plain:
         notes.insert(0, SEQUENTIAL)
-    return AsyncStudy(
+    return model.AsyncStudy(
         run_id=info.run_id, suite=info.suite_name, series=tuple(series), notes=tuple(notes)
     )
 
@@ -257,7 +248,7 @@ def _way(point: SweepPoint) -> bool | None:
     return next((value for value in given if isinstance(value, bool)), None)
 
 
-def _series(name: str, sizes: list[Size], notes: list[str]) -> SizeSeries:
+def _series(name: str, sizes: list[model.Size], notes: list[str]) -> model.SizeSeries:
     known = all(size.num_parameters for size in sizes)
     sizes.sort(key=lambda size: (size.num_parameters or 0 if known else 0, size.num_bytes))
     fit = fit_of(sizes)
@@ -274,12 +265,12 @@ def _series(name: str, sizes: list[Size], notes: list[str]) -> SizeSeries:
         notes.append(
             f"{about}nothing tells the number of parameters of {unknown}, so sizes are in bytes"
         )
-    return SizeSeries(name=name, sizes=tuple(sizes), fit=fit)
+    return model.SizeSeries(name=name, sizes=tuple(sizes), fit=fit)
 
 
 def _size(
     kinds: _Points, num_parameters: Callable[[SweepPoint], int | None], notes: list[str]
-) -> Size | None:
+) -> model.Size | None:
     """Returns the comparison of one checkpoint; None, with a note, where there is none."""
     every = [repeats for points in kinds.values() for repeats in points]
     first = every[0][0].series
@@ -316,7 +307,7 @@ def _size(
     if not num_bytes:
         notes.append(f"{first.name}: its records do not say how many bytes were saved")
         return None
-    return Size(
+    return model.Size(
         checkpoint=first.point.checkpoint.label,
         num_parameters=num_parameters(first.point),
         num_bytes=num_bytes,
@@ -327,8 +318,8 @@ def _size(
     )
 
 
-def _kind(points: Sequence[list[Repeat]], times: Mapping[str, Sequence[float]]) -> SaveKind:
-    return SaveKind(
+def _kind(points: Sequence[list[Repeat]], times: Mapping[str, Sequence[float]]) -> model.SaveKind:
+    return model.SaveKind(
         point_ids=tuple(repeats[0].series.id for repeats in points),
         failed=sum(end.failed + end.skipped for end in _endings(points)),
         blocked=seconds_of(times[BLOCKED]),

@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core import document as doc
-from orbax_bench_core.analysis.async_study.model import (
-    AsyncStudy,
-    Documented,
-    Line,
-    Ratio,
-    Seconds,
-    Size,
-    SizeSeries,
-)
+from orbax_bench_core.analysis.async_study import model
 from orbax_bench_core.analysis.async_study.study import NEAR
 from orbax_bench_core.document import figures
 
@@ -54,7 +46,7 @@ parameters. It does not say on what they were measured, so they show the shape a
 _PER_SECOND: Final = {"µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}
 
 
-def size_row(size: Size) -> tuple[str, ...]:
+def size_row(size: model.Size) -> tuple[str, ...]:
     """Returns one size as cells with the columns of `HEADINGS`."""
     blocking, background = size.blocking, size.background
     counts = dict.fromkeys((blocking.blocked.n, background.blocked.n))
@@ -72,12 +64,12 @@ def size_row(size: Size) -> tuple[str, ...]:
     )
 
 
-def headline(study: AsyncStudy) -> str:
+def headline(study: model.AsyncStudy) -> str:
     """Returns the result of a study, one sentence per series."""
     return " ".join(_sentence(series, several=len(study.series) > 1) for series in study.series)
 
 
-def documented(figures: tuple[Documented, ...]) -> str:
+def documented(figures: tuple[model.Documented, ...]) -> str:
     """Returns what the documentation says, in one sentence."""
     said = ", ".join(
         f"{percent(figure.saved)} at {count(figure.num_parameters)}" for figure in figures
@@ -85,7 +77,7 @@ def documented(figures: tuple[Documented, ...]) -> str:
     return f"Documented: {said} parameters."
 
 
-def fit_lines(series: SizeSeries) -> list[str]:
+def fit_lines(series: model.SizeSeries) -> list[str]:
     """Returns the lines through the sizes and their limits, one sentence each."""
     fit = series.fit
     if fit is None:
@@ -131,14 +123,14 @@ def percent(ratio: float) -> str:
     return f"{100 * ratio:.{3 if ratio < 0.995 else 4}g} %"
 
 
-def share(saved: Ratio) -> str:
+def share(saved: model.Ratio) -> str:
     """Returns a share with its interval, in percent."""
     if saved.low is None or saved.high is None:
         return percent(saved.value)
     return f"{percent(saved.value)} [{percent(saved.low)[:-2]}, {percent(saved.high)[:-2]}]"
 
 
-def _sentence(series: SizeSeries, *, several: bool) -> str:
+def _sentence(series: model.SizeSeries, *, several: bool) -> str:
     first, last = series.sizes[0], series.sizes[-1]
     about = f"{series.name}: saving" if several else "Saving"
     said = (
@@ -150,13 +142,13 @@ def _sentence(series: SizeSeries, *, several: bool) -> str:
     return f"{said} and {percent(last.saved.value)} at {_size(last)}."
 
 
-def _size(size: Size) -> str:
+def _size(size: model.Size) -> str:
     if size.num_parameters is None:
         return doc.num_bytes(size.num_bytes)
     return f"{count(size.num_parameters)} parameters"
 
 
-def _line(line: Line) -> str:
+def _line(line: model.Line) -> str:
     rate = line.bytes_per_s
     growing = (
         f"its bytes at {doc.num_bytes(rate)}/s" if rate and not line.flat else "no shown growth"
@@ -167,7 +159,7 @@ def _line(line: Line) -> str:
     )
 
 
-def _seconds(time: Seconds) -> str:
+def _seconds(time: model.Seconds) -> str:
     """Returns a median with its interval, in the unit of the median."""
     median = doc.seconds(time.median)
     if time.n == 1:
@@ -177,7 +169,7 @@ def _seconds(time: Seconds) -> str:
     return f"{median} [{low}, {high}]"
 
 
-def _ratio(ratio: Ratio) -> str:
+def _ratio(ratio: model.Ratio) -> str:
     if ratio.low is None or ratio.high is None:
         return f"{ratio.value:.2f}x"
     return f"{ratio.value:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
@@ -193,7 +185,7 @@ WIDE: Final = 140
 """Columns from which on a console has room for total times beside blocked ones."""
 
 
-def study_document(study: AsyncStudy) -> doc.Document:
+def study_document(study: model.AsyncStudy) -> doc.Document:
     """Returns a study for people; a narrow console shows the blocked times alone."""
     return doc.Document(
         title=f"Async study: {study.suite}",
@@ -203,7 +195,7 @@ def study_document(study: AsyncStudy) -> doc.Document:
     )
 
 
-def _page(study: AsyncStudy) -> tuple[doc.Element, ...]:
+def _page(study: model.AsyncStudy) -> tuple[doc.Element, ...]:
     elements: list[doc.Element] = [
         doc.Heading(f"Async study: {study.suite}", level=1),
         doc.Paragraph(headline(study)),
@@ -233,7 +225,7 @@ def _page(study: AsyncStudy) -> tuple[doc.Element, ...]:
     )
 
 
-def _brief(study: AsyncStudy) -> tuple[doc.Element, ...]:
+def _brief(study: model.AsyncStudy) -> tuple[doc.Element, ...]:
     elements: list[doc.Element] = []
     for series in study.series:
         table = _table(series)
@@ -248,7 +240,7 @@ def _brief(study: AsyncStudy) -> tuple[doc.Element, ...]:
     )
 
 
-def shares_figure(series: SizeSeries, documented: Sequence[Documented]) -> Drawing:
+def shares_figure(series: model.SizeSeries, documented: Sequence[model.Documented]) -> Drawing:
     """Returns the drawing of the share of the blocked time that is saved, size by size.
 
     Documented figures go by parameters, and are left out where the sizes are in bytes.
@@ -300,6 +292,6 @@ def shares_figure(series: SizeSeries, documented: Sequence[Documented]) -> Drawi
     return figure
 
 
-def _table(series: SizeSeries) -> doc.Table:
+def _table(series: model.SizeSeries) -> doc.Table:
     columns = (doc.Column(name, "number" if name in NUMBERS else "text") for name in HEADINGS)
     return doc.Table(tuple(columns), tuple(doc.Row(size_row(size)) for size in series.sizes))
