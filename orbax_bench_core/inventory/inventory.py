@@ -1,21 +1,16 @@
 """Inventory: number and sizes of a checkpoint's files, by their kind."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import pydantic
 
-from orbax_bench_core.files import opened, place
+from orbax_bench_core.files import AnyPath, opened, place
 from orbax_bench_core.inventory.layout import ROLES, Kind, Role, holds_only_nodes, kinds_of
-
-if TYPE_CHECKING:
-    from etils import epath
 
 SMALL_BYTES = 2**20
 """A data file below this size is small: most storage is far from its best throughput there."""
@@ -89,7 +84,7 @@ class Inventory(pydantic.BaseModel):
         )
 
 
-def take_inventory(directory: epath.Path) -> Inventory:
+def take_inventory(directory: AnyPath) -> Inventory:
     """Counts the files below `directory` and their sizes, by what they are for."""
     sizes, paths = _sizes(directory)
     kinds = {
@@ -101,16 +96,16 @@ def take_inventory(directory: epath.Path) -> Inventory:
     return _inventory(sizes, kinds)
 
 
-def file_sizes(directory: epath.Path) -> dict[PurePosixPath, int]:
+def file_sizes(directory: AnyPath) -> dict[PurePosixPath, int]:
     """Returns the bytes of every file below a directory, by its path in there."""
     return _sizes(directory)[0]
 
 
 def _sizes(
-    directory: epath.Path,
-) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, epath.PathLike]]:
+    directory: AnyPath,
+) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, str | os.PathLike[str]]]:
     sizes: dict[PurePosixPath, int] = {}
-    paths: dict[PurePosixPath, epath.PathLike] = {}
+    paths: dict[PurePosixPath, str | os.PathLike[str]] = {}
     alone = not directory.is_dir() and directory.exists()
     files = iter([(directory.name, str(directory))]) if alone else walk(str(directory))
     for name, path in files:
@@ -120,7 +115,7 @@ def _sizes(
     return sizes, paths
 
 
-def _is_index(path: epath.PathLike, size: int) -> bool:
+def _is_index(path: str | os.PathLike[str], size: int) -> bool:
     try:
         with opened(str(path)) as file:
             return holds_only_nodes(file, size)
@@ -162,7 +157,7 @@ def _count(sizes: Iterable[int]) -> FileCount:
     return FileCount(files=len(found), num_bytes=sum(found))
 
 
-def walk(folder: str, *, strict: bool = False) -> Iterator[tuple[str, epath.PathLike]]:
+def walk(folder: str, *, strict: bool = False) -> Iterator[tuple[str, str | os.PathLike[str]]]:
     """Yields each file below a folder: its path in there, with slashes, and where it lies.
 
     Links to folders are not followed. With `strict` a folder that cannot be listed is an error;
@@ -181,7 +176,7 @@ def walk(folder: str, *, strict: bool = False) -> Iterator[tuple[str, epath.Path
             yield f"{below}/{name}" if below else name, f"{here}/{name}"
 
 
-def _remote(folder: str) -> Iterator[tuple[str, epath.PathLike]]:
+def _remote(folder: str) -> Iterator[tuple[str, str | os.PathLike[str]]]:
     from etils import epath
 
     directory, scheme = place(folder), folder.partition("://")[0]
@@ -193,7 +188,7 @@ def _remote(folder: str) -> Iterator[tuple[str, epath.PathLike]]:
             yield file.relative_to(directory).as_posix(), file
 
 
-def file_size(path: epath.PathLike) -> int:
+def file_size(path: str | os.PathLike[str]) -> int:
     """Returns the bytes of a file."""
     name = os.fspath(path)
     if "://" not in name:

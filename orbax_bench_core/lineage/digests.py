@@ -1,7 +1,5 @@
 """SHA-256 digests of files, records, checkpoints and baselines, as `sha256:<hex>`."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import errno
 import hashlib
@@ -9,18 +7,15 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Final, TypeVar
+from typing import IO, Final, TypeVar
 
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline, read_summary
-from orbax_bench_core.files import MAX_BYTES, matching, opened, read_json
+from orbax_bench_core.files import MAX_BYTES, AnyPath, matching, opened, read_json
 from orbax_bench_core.inventory import ROLES, file_size, kinds_of, walk
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunDirectory, unreadable
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _AT_ONCE: Final = 16
 """An object store answers many requests at once as fast as one."""
@@ -58,7 +53,7 @@ def content_digest(data: bytes | str) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def file_digest(path: epath.PathLike, most: int | None = None) -> str:
+def file_digest(path: str | os.PathLike[str], most: int | None = None) -> str:
     """Returns the digest of a file, read in pieces."""
     if most is not None and file_size(path) > most:
         raise OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", os.fspath(path))
@@ -82,10 +77,10 @@ def _is_empty(file: IO[bytes]) -> bool:
         return False
 
 
-def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, PointDigest]:
+def point_digests(root: AnyPath, point_ids: Iterable[str]) -> dict[str, PointDigest]:
     """Returns a digest per sweep point that has records, in the order of `point_ids`."""
 
-    def files(point_id: str) -> list[epath.Path]:
+    def files(point_id: str) -> list[AnyPath]:
         # Only these folders: a step of a large run asks for its own points alone.
         return list(matching(root / "records" / point_id, "*/host_*.json"))
 
@@ -96,7 +91,7 @@ def point_digests(root: epath.Path, point_ids: Iterable[str]) -> dict[str, Point
     return {id_: _of_point(paths, found) for id_, paths in wanted.items()}
 
 
-def _of_point(paths: Sequence[epath.Path], found: Iterator[str]) -> PointDigest:
+def _of_point(paths: Sequence[AnyPath], found: Iterator[str]) -> PointDigest:
     digests = {f"{path.parent.name}/{path.name}": next(found) for path in paths}
     lines = "\n".join(f"{name} {digests[name]}" for name in _in_order(digests))
     return PointDigest(files=len(digests), digest=content_digest(lines))
@@ -157,7 +152,7 @@ def bytes_digest(path: str, most: int | None = None) -> str:
     return content_digest(listed) if files else UNKNOWN
 
 
-def output_digest(path: epath.Path) -> str:
+def output_digest(path: AnyPath) -> str:
     """Returns the digest of a file or folder that a run has made of its records."""
     try:
         if path.is_dir():
@@ -184,13 +179,13 @@ def _in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: name.split("/"))
 
 
-def _size(path: epath.PathLike) -> int:
+def _size(path: str | os.PathLike[str]) -> int:
     if isinstance(path, str) and not Path(path).is_file():
         raise OSError(errno.EINVAL, "Neither a file nor a folder", path)
     return file_size(path)
 
 
-def _files_below(path: str) -> dict[str, epath.PathLike]:
+def _files_below(path: str) -> dict[str, str | os.PathLike[str]]:
     """Returns the files below a folder, by their path in there."""
     if "://" not in path and _is_made_up(os.path.realpath(path)):
         raise OSError(errno.EINVAL, "Files that the kernel makes as one reads", path)
@@ -220,7 +215,7 @@ def _is_made_up(folder: str) -> bool:
     return mounts.get(around, False) or any(below)
 
 
-def _record_digest(path: epath.Path) -> str:
+def _record_digest(path: AnyPath) -> str:
     """Returns the SHA-256 of a record, which is not held: of some, none is left but that."""
     try:
         return file_digest(path, MAX_BYTES).removeprefix("sha256:")

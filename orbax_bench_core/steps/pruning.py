@@ -1,14 +1,12 @@
 """Retention: runs, captures and states of suites that are old and not in use, and their removal."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import dataclasses
 import datetime
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from orbax_bench_core.baselines import Registry, in_use, remove_capture
 from orbax_bench_core.errors import UserError
@@ -19,9 +17,6 @@ from orbax_bench_core.inventory import file_size, walk
 from orbax_bench_core.leases import holder
 from orbax_bench_core.lineage import compared_with
 from orbax_bench_core.records import RunDirectory
-
-if TYPE_CHECKING:
-    from etils import epath
 
 _BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
 _DESCRIPTION: Final = "run.json"
@@ -276,5 +271,5 @@ def _sized(each: Kept) -> Kept:
     return each
 
 
-def _files(folder: str) -> Collection[epath.PathLike]:
+def _files(folder: str) -> Collection[str | os.PathLike[str]]:
     return [file for _, file in walk(folder)]
