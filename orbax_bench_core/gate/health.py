@@ -94,7 +94,7 @@ def _outlier_flag(outliers: float, count: int) -> list[str]:
     # The share is a whole number of values over their count.
     if outliers <= _MANY_OUTLIERS or round(outliers * count) < _FEWEST_OUTLIERS:
         return []
-    return [f"{outliers:.0%} of the values lie far off the others"]
+    return [f"{outliers:.0%} of the values are far from the others"]
 
 
 def _drift_flag(p_value: float | None, drift: float | None) -> list[str]:

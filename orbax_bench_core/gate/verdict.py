@@ -134,7 +134,7 @@ class SeriesHealth(ResultModel):
     regimes: bool = False  # whether the values fall into two separate groups
     # median of the slow group over that of the fast one; None without groups
     regime_ratio: float | None = None
-    outliers: float = 0.0  # share of the values that lie far off the others
+    outliers: float = 0.0  # share of the values that are far from the others
     # what a reader must know, one line each; empty for a healthy series
     flags: tuple[str, ...] = ()
 

@@ -66,7 +66,7 @@ def test_few_series_that_wander_are_flagged(rng, values, rho):
     for now in range(1, values + 50):
         noise[:, now] = rho * noise[:, now - 1] + math.sqrt(1 - rho**2) * noise[:, now]
     found = [health(np.exp(0.2 * row[50:])).flags for row in noise]
-    for what in ("drifts", "far off"):
+    for what in ("drifts", "far from"):
         assert sum(any(what in flag for flag in flags) for flags in found) <= 0.08 * 300
 
 
@@ -106,7 +106,7 @@ def test_a_stall_or_two_are_outliers_and_no_slow_state(steady):
     times[[7, 20]] *= 3
     found = health(times)
     assert (found.regimes, found.outliers) == (False, pytest.approx(2 / 30))
-    assert found.flags == ("7% of the values lie far off the others",)
+    assert found.flags == ("7% of the values are far from the others",)
 
 
 def test_cold_values_at_the_start_are_flagged(steady):
