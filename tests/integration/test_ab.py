@@ -93,13 +93,8 @@ def test_a_suite_beside_itself_passes(comparison):
         assert (run.directory / page).exists()
 
 
-@pytest.mark.parametrize(
-    "real",
-    [True, pytest.param(False, marks=pytest.mark.nightly)],
-    ids=["real workers", "fake workers"],
-)
-def test_a_slower_operation_is_a_regression_of_that_operation(comparison, real):
-    run = comparison(SLOWER_SAVE, real=real)
+def test_a_slower_operation_is_a_regression_of_that_operation(comparison):
+    run = comparison(SLOWER_SAVE, real=True)
     code, output = run.run()
     assert code == 3, output
     assert run.words()["save"] == "REGRESSION"

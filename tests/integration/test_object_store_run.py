@@ -66,7 +66,7 @@ def test_a_run_leaves_everything_in_the_bucket(run):
 @pytest.mark.nightly
 def test_a_comparison_leaves_its_verdict_in_the_bucket(run):
     code, output, files = run(["ab", "--no-lock"], ARMS)
-    assert code == 3, output
+    assert code in (3, 4), output  # noise may leave it open; the files are what is tested
     assert {"verdicts.json", "verdicts.html", "verdicts.md"} <= set(files)
     assert any(file.startswith("verdicts/") and file.endswith(".png") for file in files)
 
