@@ -9,6 +9,7 @@ import typer
 from orbax_bench_core.cli.arguments import JUnit, Notify, OutputDirectory, SuiteFile
 from orbax_bench_pipelines.cli.options import (
     Changes,
+    Create,
     DryRun,
     Name,
     PipelineName,
@@ -25,6 +26,7 @@ def run(
     pipeline: PipelineName = "sweep",
     name: Name = None,
     dry_run: DryRun = False,
+    create: Create = False,
     notify: Notify = None,
     junit: JUnit = None,
     settings: SettingsFile = None,
@@ -67,6 +69,6 @@ def run(
         running.refused_as_exit_code(),
         notifiers.on_failure(suite_name, output_directory),
     ):
-        failure = running.run_job(prepared.job, suite, console)
+        failure = running.run_job(prepared.job, suite, console, create=create)
     told = running.Told(notifiers, suite_name)
     raise typer.Exit(running.conclude(prepared.job, failure, console, told))

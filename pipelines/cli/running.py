@@ -64,13 +64,13 @@ def planned(job: Job) -> str:
     return json.dumps(here, indent=2)
 
 
-def run_job(job: Job, suite: str, console: Console) -> str | None:
-    """Runs a job to its end; returns why it failed, or None."""
+def run_job(job: Job, suite: str, console: Console, *, create: bool = False) -> str | None:
+    """Runs a job to its end, like `submit` where it is a service's; returns why it failed, or None."""
     say = partial(console.print, markup=False, highlight=False)
     if job.placement.target not in SERVICES:
         return _here(job, suite, say)
     service = service_for(job)
-    say(f"Run: {service.submit()}")
+    say(f"Run: {service.submit(create=create)}")
     return service.wait(say)
 
 

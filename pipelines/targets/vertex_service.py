@@ -60,7 +60,7 @@ def require_bucket(settings: Settings, root: str, *, create: bool) -> str:
         if not create:
             raise SubmissionFailed(
                 f"the bucket of pipeline_root={root} does not exist; make it, or have it made by "
-                f"`pipeline submit --create`: {made}"
+                f"--create: {made}"
             )
         gcs_utils.create_gcs_bucket_for_pipeline_artifacts_if_it_does_not_exist(
             output_artifacts_gcs_dir=root,
