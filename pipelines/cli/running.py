@@ -65,7 +65,7 @@ def planned(job: Job) -> str:
 
 
 def run_job(job: Job, suite: str, console: Console, *, create: bool = False) -> str | None:
-    """Runs a job to its end, like `submit` where it is a service's; returns why it failed, or None."""
+    """Runs a job to its end, and returns why it failed, or None."""
     say = partial(console.print, markup=False, highlight=False)
     if job.placement.target not in SERVICES:
         return _here(job, suite, say)

@@ -72,9 +72,7 @@ def storage_writes(server):
     ]
 
 
-@pytest.mark.parametrize(
-    ("command", "more"), [("run", []), ("submit", []), ("schedule", SCHEDULE)]
-)
+@pytest.mark.parametrize(("command", "more"), [("run", []), ("submit", []), ("schedule", SCHEDULE)])
 def test_a_missing_bucket_is_told_and_made_only_when_asked(
     vertex, pipeline_command, suite, command, more
 ):
