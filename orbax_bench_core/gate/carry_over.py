@@ -16,15 +16,20 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
+from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import SLOTS, Blocks, Bools, Floats, random_labels
 from orbax_bench_core.gate.noise import within_reach
 from orbax_bench_core.gate.rank_test import log_ratio
+from orbax_bench_core.gate.verdict import Verdict
 
 LEVEL: Final = 0.01
 """Of a point: its looks share it, and its primary operations."""
 
 SUSPECTED: Final = 0.03
 """P-value up to which a word waits for the next look; the primary operations share it."""
+
+_COVERED: Final = 0.98
+"""Of the interval of the ratio: 1 % is beyond either end."""
 
 _DRAWS: Final = 1999
 _SEED: Final = 20_261_125
@@ -33,8 +38,28 @@ _TOLD_APART: Final = 1e-9
 """Determinant below which the two factors of an order are one, and nothing is said of either."""
 
 
-def carry_over(blocks: Blocks) -> tuple[float, float]:
-    """Returns by how much an operation takes longer after the candidate, as a ratio, and its p.
+class CarryOver(NamedTuple):
+    """By how much an operation takes longer after one of the candidate."""
+
+    ratio: float
+    p_value: float
+    low: float  # lower end of the ratio, which is below it with a chance of 1 %
+
+    def contradicts(self, verdict: Verdict, rule: GateRule) -> bool:
+        """Returns whether a job that runs the candidate alone may pay other than the word says.
+
+        It pays the ratio of the arms times this one. Where this is above 1, the ratio of the arms
+        is too low by an unknown part of it, so that no PASS stands.
+        """
+        if verdict.word != "REGRESSION":
+            return self.ratio > 1
+        if verdict.low is None or verdict.endpoint != "time":
+            return True
+        return verdict.low * min(1.0, self.low) <= 1 + rule.tolerance
+
+
+def carry_over(blocks: Blocks) -> CarryOver:
+    """Returns by how much an operation takes longer after the candidate.
 
     Not of lives, whose operations follow others of their own arm.
     """
@@ -43,8 +68,10 @@ def carry_over(blocks: Blocks) -> tuple[float, float]:
     per_process = blocks.per_process or len(blocks)
     found = float(_Design.of(blocks.candidate[None], per_process).coefficients(rest)[0])
     drawn = _drawn(len(blocks), per_process).coefficients(rest)
-    more = int(np.count_nonzero(np.abs(drawn) >= abs(found) * (1 - 1e-9)))
-    return math.exp(found), (1 + more) / (_DRAWS + 1)
+    sizes = np.abs(drawn)
+    more = int(np.count_nonzero(sizes >= abs(found) * (1 - 1e-9)))
+    low = math.exp(found - float(np.quantile(sizes, _COVERED)))
+    return CarryOver(ratio=math.exp(found), p_value=(1 + more) / (_DRAWS + 1), low=low)
 
 
 class _Design(NamedTuple):

@@ -26,7 +26,7 @@ from orbax_bench_core.gate.location import settle
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.operation import cannot_judge, describe
 from orbax_bench_core.gate.rank_test import p_values
-from orbax_bench_core.gate.verdict import FailureVerdict, Verdict
+from orbax_bench_core.gate.verdict import FailureVerdict, Verdict, Word
 
 _NOTHING_WORKED: Final = (
     "every attempt of both arms failed in the first block: this is the place or the suite, and "
@@ -127,7 +127,8 @@ def judge(
     settled = broken or word == "REGRESSION" or (end is not None and known)
     schedule = Schedule.of(config, attempts.per_life)
     ahead = [look for look in schedule.looks if look > attempts.operations]
-    doubts, final = _carried({n: series[n] for n in primary if n in series}, schedule, end)
+    judged = {name: series[name] for name in primary if name in series}
+    doubts, final = _carried(judged, found, rules, word, schedule, end)
     settled = (settled and final) or not ahead
     decided = decide(
         Decision(
@@ -144,12 +145,18 @@ def judge(
 
 
 def _carried(
-    series: Mapping[str, Blocks], schedule: Schedule, end: int | None
+    series: Mapping[str, Blocks],
+    verdicts: Mapping[str, Verdict],
+    rules: Mapping[str, GateRule],
+    word: Word,
+    schedule: Schedule,
+    end: int | None,
 ) -> tuple[dict[Doubt, str], bool]:
     """Returns the doubt of a point whose operations depend on the arm of the one before them.
 
     And whether more blocks could not change that. Every look is looked at until the word was
-    settled, at index `end`, and on from there for as long as it may be so.
+    settled, at index `end`, and on from there for as long as it may be so. There is no doubt of a
+    word that stands with what operations carry over: REGRESSION if it does for one operation.
     """
     judged = {
         name: blocks
@@ -162,18 +169,28 @@ def _carried(
         if any(len(blocks) < count for blocks in judged.values()):
             return doubts, not doubts
         found = {name: carry_over(blocks.first(count)) for name, blocks in judged.items()}
-        name = min(found, key=lambda each: found[each][1])
-        ratio, p_value = found[name]
+        name = min(found, key=lambda each: found[each].p_value)
+        ratio, p_value, _ = found[name]
         said = (
             f"{name}: an operation takes {ratio:.3g}x as long after one of the candidate as after "
             f"one of the baseline (p = {p_value:.2g}), so operations in turn do not show what a "
             "job pays that runs the candidate alone; measure with `lives: always` under `gate`, "
             "which gives each arm processes of its own"
         )
+        contradicted = [
+            found[each].contradicts(verdicts[each], rules[each])
+            for each in found
+            if (verdicts[each].word == word)
+            and (word != "PASS" or found[each].p_value <= SUSPECTED)
+        ]
+        stands = word == "PASS" and not any(contradicted)
+        stands = stands or (word == "REGRESSION" and not all(contradicted))
         if within(p_value, LEVEL * schedule.shares[look] / len(judged)):
+            if stands:
+                return {}, True
             return {"carry_over": said}, True
         if end is not None and look >= end:
-            if not within(p_value, SUSPECTED / len(judged)):
+            if stands or not within(p_value, SUSPECTED / len(judged)):
                 return {}, True
             doubts = {"carry_over": said}
     return doubts, True
