@@ -49,6 +49,7 @@ class GateRule(ConfigModel):
             the tolerance and the margin are at least as many seconds.
         max_stalls: Share of stalled operations that PASS has to exclude with 95 % confidence; None
             asks for no more than that the candidate does not stall more often.
+        max_failures: Share of failed first attempts that PASS has to exclude, likewise.
         alpha: Probability of a REGRESSION when the slow-down is within the tolerance, over all
             looks together.
         pass_alpha: Probability of a PASS when the slow-down is the margin, over all looks together.
@@ -60,6 +61,7 @@ class GateRule(ConfigModel):
     margin: Annotated[float, pydantic.Field(gt=0)] = 0.15
     min_effect_s: Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)] = 0.0
     max_stalls: Share | None = None
+    max_failures: Share | None = None
     alpha: Share = 0.01
     pass_alpha: Share = 0.05
     looks: Annotated[
@@ -100,14 +102,17 @@ class GateRule(ConfigModel):
             raise ValueError(f"looks must ascend, got {list(self.looks)}")
         if odd := [look for look in self.looks if look % 2]:
             raise ValueError(f"looks must be even, for a block has two per arm; got {odd}")
-        last = self.last_stall_look()
-        if self.max_stalls is not None and (1 - self.max_stalls) ** last > 1 - _CONFIDENCE:
-            needed = math.ceil(math.log(1 - _CONFIDENCE) / math.log1p(-self.max_stalls))
-            raise ValueError(
-                f"max_stalls {self.max_stalls:g} can never be shown: even without a stall it takes "
-                f"{needed} operations per arm, and the last look at stalls is at {last} (5/3 of "
-                f"the last of looks)"
-            )
+        lasts = {
+            "max_stalls": (self.max_stalls, self.last_stall_look(), " (5/3 of the last of looks)"),
+            "max_failures": (self.max_failures, self.looks_of()[-1], ""),
+        }
+        for name, (share, last, why) in lasts.items():
+            if share is not None and (1 - share) ** last > 1 - _CONFIDENCE:
+                needed = math.ceil(math.log(1 - _CONFIDENCE) / math.log1p(-share))
+                raise ValueError(
+                    f"{name} {share:g} can never be shown: even without one it takes {needed} "
+                    f"operations per arm, and the last look is at {last}{why}"
+                )
         return self
 
 
@@ -216,7 +221,7 @@ def gate_edits(before: GateConfig, after: GateConfig) -> tuple[str, ...]:
 
 _MEASURED_BY: Final = ("seed", "lives", "operations_per_life", "blocks_per_process")
 
-_SHARES: Final = ("tolerance", "margin", "max_stalls", "alpha", "pass_alpha")
+_SHARES: Final = ("tolerance", "margin", "max_stalls", "max_failures", "alpha", "pass_alpha")
 
 
 def _canonical(gate: GateConfig) -> dict[str, Any]:

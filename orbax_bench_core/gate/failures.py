@@ -66,9 +66,18 @@ def _verdict(
         f"{excess.candidate} of {excess.operations} first attempts of the candidate failed, and "
         f"{excess.baseline} of the baseline"
     )
+    reason = "too early" if look is None and not suspected else "" if word == "PASS" else counts
+    if word == "PASS" and rule.max_failures is not None and excess.bound > rule.max_failures:
+        word, reason = (
+            "INCONCLUSIVE",
+            (
+                f"failures of up to {100 * excess.bound:.2g} % of attempts cannot be excluded, and "
+                f"max_failures is {100 * rule.max_failures:.3g} %"
+            ),
+        )
     return FailureVerdict(
         word=word,
-        reason="too early" if look is None and not suspected else "" if word == "PASS" else counts,
+        reason=reason,
         candidate=excess.candidate,
         baseline=excess.baseline,
         attempts=excess.operations,

@@ -79,7 +79,9 @@ def _look(blocks: Blocks, rule: GateRule, look: int, alpha: float, seed: int) ->
     excess = Excess.of(seen, blocks.candidate, draws=rule.draws, seed=seed)
     level = alpha * schedule.stall_shares[look]
     failed = int((blocks.failed & blocks.labels).sum())
-    word, reason = _word(excess, failed, rule, level, last=look == len(schedule.looks) - 1)
+    mean_ratio = _mean_ratio(blocks)
+    last = look == len(schedule.looks) - 1
+    word, reason = _word(excess, failed, mean_ratio, rule, level, last=last)
     return StallVerdict(
         word=word,
         reason=reason,
@@ -89,13 +91,19 @@ def _look(blocks: Blocks, rule: GateRule, look: int, alpha: float, seed: int) ->
         p_value=excess.p_value,
         bound=excess.bound,
         threshold=threshold,
-        mean_ratio=_mean_ratio(blocks),
+        mean_ratio=mean_ratio,
         look=look,
     )
 
 
 def _word(
-    excess: Excess, failed: int, rule: GateRule, level: float, *, last: bool
+    excess: Excess,
+    failed: int,
+    mean_ratio: float | None,
+    rule: GateRule,
+    level: float,
+    *,
+    last: bool,
 ) -> tuple[Word, str]:
     counts = (
         f"{excess.candidate} of {excess.operations} operations of the candidate stalled"
@@ -110,6 +118,9 @@ def _word(
         suspected = excess.suspected
     if suspected:
         return "INCONCLUSIVE", counts
+    # A job pays the mean: too few stalls for a REGRESSION may still cost more than the margin.
+    if mean_ratio is not None and excess.difference > 0 and mean_ratio > 1 + rule.margin:
+        return "INCONCLUSIVE", f"{counts}; with them the mean time is {mean_ratio:.2f}x"
     if rule.max_stalls is not None and excess.bound > rule.max_stalls:
         return "INCONCLUSIVE", (
             f"stalls of up to {100 * excess.bound:.2g} % of operations cannot be excluded, and "

@@ -11,7 +11,10 @@ from perf.gate.designs import LIVES, ONE_WORKER, with_tau
 from perf.gate.rules import EXPECTED_TAU, LEVEL, POINTS
 
 _Rows = Mapping[str, tuple[dict[str, Any], tuple[float, float, float, float]]]
-"""By name: what stalls, and the published REGRESSION, PASS, INCONCLUSIVE and operations."""
+"""By name: what stalls, and the published REGRESSION, PASS, INCONCLUSIVE and operations.
+
+The last row was 23, 60, 17 % and 52 before the bound on the mean: its true mean ratio is 1.26.
+"""
 
 _STALLS: Final[_Rows] = {
     "none": ({}, (0, 1, 0, 10)),
@@ -31,7 +34,7 @@ _STALLS: Final[_Rows] = {
     ),
     "candidate 10 %, x4": ({"candidate": 0.1}, (0.55, 0.36, 0.09, 63)),
     "candidate 20 %, x4": ({"candidate": 0.2}, (0.88, 0.11, 0, 50)),
-    "5 % against 15 %, x4": ({"candidate": 0.15, "baseline": 0.05}, (0.23, 0.6, 0.17, 52)),
+    "5 % against 15 %, x4": ({"candidate": 0.15, "baseline": 0.05}, (0.26, 0.47, 0.27, 59)),
 }
 
 _STALLS_IN_LIVES: Final[_Rows] = {

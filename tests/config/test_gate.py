@@ -29,8 +29,9 @@ def test_an_operation_can_have_a_rule_of_its_own(accept):
         ("{min_effect_s: -0.1}", "min_effect_s"),
         (
             "{max_stalls: 0.01}",
-            "takes 299 operations per arm, and the last look at stalls is at 100",
+            "takes 299 operations per arm, and the last look is at 100 (5/3 of the last of looks)",
         ),
+        ("{max_failures: 0.04}", "takes 74 operations per arm, and the last look is at 60"),
         ("{operations_per_life: 0}", "operations_per_life"),
         ("{lives: never}", "lives"),
     ],

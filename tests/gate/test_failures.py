@@ -59,6 +59,17 @@ def test_a_candidate_that_always_fails_has_regressed_at_the_first_look():
     assert found.bound == 1
 
 
+def test_the_largest_share_of_failures_is_a_condition():
+    rule = GateRule(max_failures=0.1)
+    found, settled = settle_failures(failed(), LABELS, rule, end=0)
+    assert (found.word, found.attempts, settled) == ("PASS", 40, True)
+    found, settled = settle_failures(failed(blocks=5), LABELS[:5], rule, end=0)
+    assert (found.word, settled) == ("INCONCLUSIVE", False)
+    assert found.reason == (
+        "failures of up to 26 % of attempts cannot be excluded, and max_failures is 10 %"
+    )
+
+
 def test_the_p_value_redraws_the_labels():
     assert verdict(failed(range(4), blocks=5))[0].p_value == pytest.approx(2.0**-4)
 

@@ -115,6 +115,15 @@ def test_a_suspicion_that_chance_explains_passes_at_the_last_look(stalled):
     assert (found.word, found.operations, settled) == ("PASS", 100, True)
 
 
+def test_stalls_that_chance_explains_are_no_pass_where_the_mean_is_beyond_the_margin(stalled):
+    found, settled = verdict(stalled(50, candidate=3, factor=20))
+    assert (found.word, found.operations, settled) == ("INCONCLUSIVE", 100, True)
+    assert found.reason == (
+        "3 of 100 operations of the candidate stalled, and 0 of the baseline; with them the mean "
+        f"time is {found.mean_ratio:.2f}x"
+    )
+
+
 def test_the_largest_share_of_stalls_is_a_condition(stalled):
     found, settled = verdict(stalled(50), GateRule(max_stalls=0.1))
     assert (found.word, found.operations, settled) == ("PASS", 40, True)

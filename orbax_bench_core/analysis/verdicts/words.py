@@ -348,12 +348,14 @@ def remarks(point: PointVerdict) -> list[str]:
 def _told_once(point: PointVerdict) -> str:
     """Returns the reason of a point; empty where its attempts or an operation say the same."""
     told = point.endpoint == "stalls" or (point.endpoint == "failures" and point.attempts)
-    return "" if told and not point.failed else point.reason
+    limit = "max_failures" in point.reason
+    return "" if told and not limit and not point.failed else point.reason
 
 
 def cause(point: PointVerdict) -> str:
     """Returns what to do about failed attempts that decided; empty where others did."""
-    if point.endpoint != "failures" or point.word == "PASS" or point.failed:
+    failed = any(found.failed for found in point.attempts.values())
+    if point.endpoint != "failures" or point.word == "PASS" or point.failed or not failed:
         return ""
     return (
         "Look at the errors of the failed attempts, in the report and the records: attempts that "
@@ -423,7 +425,7 @@ def rules(gate: GateConfig) -> list[str]:
             f"{'runs' if gate.family == 'suite' else 'points'} whose arms do not differ end in "
             "REGRESSION."
         ),
-        *_most_stalls(gate),
+        *_limits(gate),
         f"Looks at {', '.join(map(str, looks))} operations per arm; the first verdict stands.",
         f"With lives, looks at {', '.join(map(str, of_lives))}.",
         f"Suspected stalls are followed up, to {gate.last_stall_look()} operations per arm.",
@@ -452,10 +454,13 @@ def _floor(gate: GateConfig) -> list[str]:
     ]
 
 
-def _most_stalls(gate: GateConfig) -> list[str]:
-    if gate.max_stalls is None:
-        return []
-    return [f"PASS has to exclude stalls of more than {share(gate.max_stalls)} of operations."]
+def _limits(gate: GateConfig) -> list[str]:
+    limits = (("stalls", gate.max_stalls), ("failures", gate.max_failures))
+    return [
+        f"PASS has to exclude {name} of more than {share(limit)} of operations."
+        for name, limit in limits
+        if limit is not None
+    ]
 
 
 def _plain(value: float) -> str:
