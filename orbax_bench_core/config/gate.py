@@ -13,6 +13,7 @@ from orbax_bench_core.config.source import read_value
 from orbax_bench_core.errors import UserError, did_you_mean, shortened
 
 Share = Annotated[float, pydantic.Field(gt=0, lt=1)]
+Limit = Share | Literal["auto"] | None
 
 MAX_PRIMARY = 3
 
@@ -34,6 +35,11 @@ _STALL_FACTOR: Final = (5, 3)
 
 _CONFIDENCE: Final = 0.95
 
+CHEAP_S: Final = 2.0
+"""Seconds of an operation below which a PASS waits until about 30 of each arm were seen."""
+
+_AUTO_LIMIT: Final = 0.1
+
 _FAILURES_OF_ALPHA: Final = 0.5
 
 
@@ -47,8 +53,10 @@ class GateRule(ConfigModel):
             smaller. Called Delta in the method.
         min_effect_s: Slow-down in seconds below which nobody minds, however large its share: both
             the tolerance and the margin are at least as many seconds.
-        max_stalls: Share of stalled operations that PASS has to exclude with 95 % confidence; None
-            asks for no more than that the candidate does not stall more often.
+        max_stalls: Share of stalled operations that PASS has to exclude with 95 % confidence; null
+            asks for no more than that the candidate does not stall more often. `auto` is 0.1 where
+            the primary operations of the baseline take less than 2 s, in workers that run more than
+            one, and the looks are enough to show it; elsewhere it is null.
         max_failures: Share of failed first attempts that PASS has to exclude, likewise.
         alpha: Probability of a REGRESSION when the slow-down is within the tolerance, over all
             looks together.
@@ -60,8 +68,8 @@ class GateRule(ConfigModel):
     tolerance: Annotated[float, pydantic.Field(ge=0)] = 0.03
     margin: Annotated[float, pydantic.Field(gt=0)] = 0.15
     min_effect_s: Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)] = 0.0
-    max_stalls: Share | None = None
-    max_failures: Share | None = None
+    max_stalls: Limit = "auto"
+    max_failures: Limit = "auto"
     alpha: Share = 0.01
     pass_alpha: Share = 0.05
     looks: Annotated[
@@ -91,6 +99,29 @@ class GateRule(ConfigModel):
         block, (times, over) = PER_ARM * per_life, _STALL_FACTOR
         return block * -(-self.looks_of(per_life)[-1] * times // (over * block))
 
+    def with_limits(self, *, cheap: bool) -> Self:
+        """Returns the rule with a share or None for each limit that is `auto`.
+
+        Args:
+            cheap: Whether operations take less than `CHEAP_S`, in workers that run more than one.
+        """
+        found = _AUTO_LIMIT if cheap and _shown(_AUTO_LIMIT, self.looks_of()[-1]) else None
+        automatic = [name for name, (share, _) in self._limits().items() if share == "auto"]
+        return self.model_copy(update=dict.fromkeys(automatic, found))
+
+    def fewest_of_pass(self) -> int:
+        """Returns the first look at which a PASS can exclude what the limits ask for."""
+        asked = [share for share, _ in self._limits().values() if isinstance(share, float)]
+        looks = self.looks_of()
+        return next((n for n in looks if all(_shown(share, n) for share in asked)), looks[-1])
+
+    def _limits(self) -> dict[str, tuple[Limit, int]]:
+        """Returns each limit with the last look that could show it."""
+        return {
+            "max_stalls": (self.max_stalls, self.last_stall_look()),
+            "max_failures": (self.max_failures, self.looks_of()[-1]),
+        }
+
     @pydantic.model_validator(mode="after")
     def _check(self) -> Self:
         if self.margin <= self.tolerance:
@@ -102,18 +133,20 @@ class GateRule(ConfigModel):
             raise ValueError(f"looks must ascend, got {list(self.looks)}")
         if odd := [look for look in self.looks if look % 2]:
             raise ValueError(f"looks must be even, for a block has two per arm; got {odd}")
-        lasts = {
-            "max_stalls": (self.max_stalls, self.last_stall_look(), " (5/3 of the last of looks)"),
-            "max_failures": (self.max_failures, self.looks_of()[-1], ""),
-        }
-        for name, (share, last, why) in lasts.items():
-            if share is not None and (1 - share) ** last > 1 - _CONFIDENCE:
+        for name, (share, last) in self._limits().items():
+            if isinstance(share, float) and not _shown(share, last):
                 needed = math.ceil(math.log(1 - _CONFIDENCE) / math.log1p(-share))
+                why = " (5/3 of the last of looks)" if name == "max_stalls" else ""
                 raise ValueError(
                     f"{name} {share:g} can never be shown: even without one it takes {needed} "
                     f"operations per arm, and the last look is at {last}{why}"
                 )
         return self
+
+
+def _shown(share: float, operations: int) -> bool:
+    """Returns whether so many operations without one exclude a share."""
+    return (1 - share) ** operations <= 1 - _CONFIDENCE
 
 
 class MetricRule(ConfigModel):
@@ -237,8 +270,8 @@ def _canonical(gate: GateConfig) -> dict[str, Any]:
 
 
 def _written(name: str, value: Any) -> str:
-    if value is None:
-        return "none"
+    if value is None or value == "auto":
+        return value or "none"
     if isinstance(value, list):
         return " ".join(map(str, value))
     if name in _SHARES:

@@ -192,13 +192,22 @@ class Claim:
 
     def delivered(self) -> None:
         """Notes that the announcement arrived, unless there is a newer state already."""
-        done = self.state.model_copy(update={"delivered": True})
-        swap(self.path, _bytes(self.state), _bytes(done))
+        self._note(delivered=True)
 
     def returned(self, now: datetime.datetime) -> None:
         """Leaves the announcement to the next run at once."""
-        lost = self.state.model_copy(update={"claimed_at": now - 2 * _IN_FLIGHT})
-        swap(self.path, _bytes(self.state), _bytes(lost))
+        self._note(claimed_at=now - 2 * _IN_FLIGHT)
+
+    def _note(self, **changes: Any) -> None:
+        # Another run that found the same state may have written its own id since.
+        for _ in range(_TRIES):
+            held = read_if_there(self.path)
+            now = None if held is None else _read(held)
+            mine = (self.state.state, self.state.claimed_at)
+            if held is None or now is None or (now.state, now.claimed_at) != mine:
+                return
+            if swap(self.path, held, _bytes(now.model_copy(update=changes))):
+                return
 
 
 def state_file(folder: AnyPath, suite: str) -> AnyPath:

@@ -67,12 +67,13 @@ def _verdict(
         f"{excess.baseline} of the baseline"
     )
     reason = "too early" if look is None and not suspected else "" if word == "PASS" else counts
-    if word == "PASS" and rule.max_failures is not None and excess.bound > rule.max_failures:
+    limit = rule.max_failures
+    if word == "PASS" and isinstance(limit, float) and excess.bound > limit:
         word, reason = (
             "INCONCLUSIVE",
             (
                 f"failures of up to {100 * excess.bound:.2g} % of attempts cannot be excluded, and "
-                f"max_failures is {100 * rule.max_failures:.3g} %"
+                f"max_failures is {100 * limit:.3g} %"
             ),
         )
     return FailureVerdict(

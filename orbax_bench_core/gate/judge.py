@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from orbax_bench_core.config import MAX_PRIMARY, GateConfig, GateRule
+from orbax_bench_core.config import CHEAP_S, MAX_PRIMARY, GateConfig, GateRule
 from orbax_bench_core.gate.blocks import (
     SLOTS,
     Better,
@@ -97,8 +97,11 @@ def judge(
         for name, values in times.items()
     }
     series = {name: blocks for name, blocks in read.items() if isinstance(blocks, Blocks)}
-    rules = {name: _rule(config, name, better) for name in series}
     primary = primary_operations(times, config)
+    cheap = series.keys() >= set(primary) and _cheap([series[name] for name in primary], config)
+    plain = config.with_limits(cheap=False)
+    config = config.with_limits(cheap=cheap)
+    rules = {name: _rule(config if name in primary else plain, name, better) for name in series}
     share = alpha_scale / max(1, len(primary))
     outcomes = settle(
         {name: series[name] for name in primary if name in series},
@@ -225,6 +228,14 @@ def false_discovery(verdicts: Mapping[str, Verdict], config: GateConfig) -> dict
         smallest = min(smallest, found[name] * len(found) / rank)
         adjusted[name] = smallest
     return adjusted
+
+
+def _cheap(primary: Sequence[Blocks], config: GateConfig) -> bool:
+    """Returns whether about 30 operations per arm cost little, by the first look's baseline."""
+    if not primary or any(blocks.lives for blocks in primary):
+        return False
+    first = [blocks.first(Schedule.of(config, blocks.per_life).blocks(0)) for blocks in primary]
+    return all(blocks.some_worked(False) and blocks.median() < CHEAP_S for blocks in first)
 
 
 def _rule(config: GateConfig, name: str, better: Mapping[str, Better] | None) -> GateRule:

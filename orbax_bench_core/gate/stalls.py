@@ -121,10 +121,11 @@ def _word(
     # A job pays the mean: too few stalls for a REGRESSION may still cost more than the margin.
     if mean_ratio is not None and excess.difference > 0 and mean_ratio > 1 + rule.margin:
         return "INCONCLUSIVE", f"{counts}; with them the mean time is {mean_ratio:.2f}x"
-    if rule.max_stalls is not None and excess.bound > rule.max_stalls:
+    limit = rule.max_stalls
+    if isinstance(limit, float) and excess.bound > limit:
         return "INCONCLUSIVE", (
             f"stalls of up to {100 * excess.bound:.2g} % of operations cannot be excluded, and "
-            f"max_stalls is {100 * rule.max_stalls:.3g} %"
+            f"max_stalls is {100 * limit:.3g} %"
         )
     return "PASS", ""
 

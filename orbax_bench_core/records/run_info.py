@@ -5,7 +5,7 @@ import enum
 import json
 import re
 import uuid
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import pydantic
 
@@ -80,6 +80,12 @@ class RunInfo(ResultModel):
     def order_seed(self) -> str:
         """Seed of the order of the arms: a run that was interrupted goes on with it."""
         return self.seed or self.run_id
+
+    @pydantic.field_validator("gate", mode="before")
+    @classmethod
+    def _of_before(cls, gate: Any) -> Any:
+        """Reads rules of before there were limits on failures: they asked for none."""
+        return {"max_failures": None, **gate} if isinstance(gate, dict) else gate
 
     @property
     def paired(self) -> bool:

@@ -119,7 +119,8 @@ def require_answer(place: str, url: str) -> None:
 
     def ask() -> None:
         try:
-            urllib.request.urlopen(url, timeout=ANSWER_S).close()  # noqa: S310 - a service's address
+            # Its own timeout ends the thread; `answered` tells of it first.
+            urllib.request.urlopen(url, timeout=2 * ANSWER_S).close()  # noqa: S310 - a service
         except urllib.error.HTTPError as refusal:
             refusal.close()
         except urllib.error.URLError as failure:

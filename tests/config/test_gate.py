@@ -94,7 +94,7 @@ def test_other_rules_have_another_fingerprint(accept, block):
         ("{margin: 0.3}", "margin 15 % -> 30 %"),
         (
             "{min_effect_s: 0.002, max_stalls: 0.1}",
-            "min_effect_s 0 s -> 0.002 s, max_stalls none -> 10 %",
+            "min_effect_s 0 s -> 0.002 s, max_stalls auto -> 10 %",
         ),
         ("{looks: [10, 20]}", "looks 10 20 40 60 -> 10 20"),
         ("{metrics: {load: {margin: 0.2}}}", "metrics.load.margin 15 % -> 20 %"),

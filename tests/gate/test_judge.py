@@ -13,7 +13,13 @@ from orbax_bench_core.gate import (
     random_labels,
 )
 
-CONFIG = GateConfig()
+
+def rules(**fields):
+    """A gate that lets few operations pass."""
+    return GateConfig(max_stalls=None, max_failures=None, **fields)
+
+
+CONFIG = rules()
 
 
 def verdicts(times, labels, config=CONFIG, **options):
@@ -59,7 +65,7 @@ def test_operations_that_decide_nothing_are_judged_as_if_alone(point):
 
 
 def test_primary_operations_share_alpha(point):
-    config = GateConfig(looks=(10,), tolerance=0.0)
+    config = rules(looks=(10,), tolerance=0.0)
     while True:
         times, labels = point(5, sigma=0.05, save=1.08, load=1.0, save_blocking=1.0)
         if 0.01 / 3 < verdicts({"save": times["save"]}, labels, config)["save"].p_regression < 0.01:
@@ -69,7 +75,7 @@ def test_primary_operations_share_alpha(point):
 
 
 def test_a_primary_operation_that_cannot_be_judged_keeps_its_share(point):
-    config = GateConfig(looks=(10,), tolerance=0.0)
+    config = rules(looks=(10,), tolerance=0.0)
     while True:
         times, labels = point(5, sigma=0.05, save=1.08)
         if 0.005 < verdicts(times, labels, config)["save"].p_regression < 0.01:
@@ -80,7 +86,7 @@ def test_a_primary_operation_that_cannot_be_judged_keeps_its_share(point):
 
 
 def test_operations_have_rules_of_their_own(point):
-    config = GateConfig(metrics={"save": MetricRule(tolerance=0.6, margin=0.9)})
+    config = rules(metrics={"save": MetricRule(tolerance=0.6, margin=0.9)})
     assert words(verdicts(*point(10, save=1.4, load=1.4), config=config)) == {
         "save": "PASS",
         "load": "REGRESSION",
@@ -125,7 +131,7 @@ def test_operations_of_a_class_of_ones_own_are_primary_in_their_order():
 
 
 def test_who_names_the_primary_operations_gets_no_others():
-    assert primary_operations(["a", "b"], GateConfig(primary=("c",))) == ()
+    assert primary_operations(["a", "b"], rules(primary=("c",))) == ()
 
 
 def test_false_discovery_is_benjamini_hochberg_on_what_the_looks_may_spend():
@@ -139,7 +145,7 @@ def test_false_discovery_is_benjamini_hochberg_on_what_the_looks_may_spend():
         for value, share in zip(p.values(), (0.25, 0.125, 0.25, 0.375), strict=True)
     ]
     expected = dict(zip(p, false_discovery_control(weighted), strict=True))
-    config = GateConfig(primary=("save",))
+    config = rules(primary=("save",))
     assert false_discovery(found, config) == pytest.approx(expected)
 
 
@@ -356,7 +362,7 @@ def test_a_candidate_is_faster_only_where_no_ratio_of_one_is_left(point):
 
 def test_the_bound_that_decided_is_told(point):
     times, labels = point(5, save=1.1)
-    config = GateConfig(min_effect_s=0.3)
+    config = rules(min_effect_s=0.3)
     found = verdicts(times, labels, config)["save"]
     assert (found.word, found.bound) == ("PASS", "floor")
     quick = verdicts({"save": 100 * times["save"]}, labels, config)["save"]
@@ -365,7 +371,7 @@ def test_the_bound_that_decided_is_told(point):
 
 def test_seconds_that_do_not_matter_are_nothing_to_a_rate(point):
     times, labels = point(5, save=0.5)
-    config = GateConfig(min_effect_s=10.0)
+    config = rules(min_effect_s=10.0)
     assert verdicts(times, labels, config, better={"save": "higher"})["save"].word == "REGRESSION"
 
 
@@ -402,3 +408,17 @@ def test_verdicts_of_version_1_are_read():
     )
     found = Verdict.model_validate(stored)
     assert (found.stalls, found.endpoint, found.time_word) == (None, "time", None)
+
+
+@pytest.mark.parametrize(("seconds", "operations"), [(0.1, 40), (3.0, 10)])
+def test_operations_that_cost_little_pass_once_a_tenth_of_stalls_and_failures_is_excluded(
+    point, seconds, operations
+):
+    times, labels = point(30, save=1.0)
+    found = judge({"save": seconds * times["save"]}, labels, GateConfig())
+    save = found.operations["save"]
+    assert (found.word, found.failures.attempts) == ("PASS", operations)
+    assert save.stalls.operations == operations
+    assert judge({"save": seconds * times["save"][:5]}, labels[:5], GateConfig()).word == (
+        "PASS" if operations == 10 else "INCONCLUSIVE"
+    )

@@ -15,6 +15,7 @@ from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa
 
 SUITE = """\
 suite_name: a comparison
+gate: {max_stalls: null, max_failures: null}
 checkpoint_config: {spec: {params: {dtype: bfloat16, shape: [64, 64], sharding: [fsdp]}}}
 mesh_config: {mesh_axes: [fsdp], ici_parallelism: {fsdp: 8}}
 benchmarks:

@@ -6,7 +6,7 @@ from typing import Final
 
 from orbax_bench_core import sweep
 from orbax_bench_core.analysis.noise.passport import Passport
-from orbax_bench_core.config import ARMS, GateConfig
+from orbax_bench_core.config import ARMS, CHEAP_S, GateConfig
 from orbax_bench_core.document import wait
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 
@@ -61,12 +61,14 @@ def expected(
         tau=max(offsets, default=0.0) if design.lives else 0.0,
     )
     slowest = max(plans, key=lambda name: (plans[name].operations, entries[name].sigma))
-    operations = plans[slowest].operations
+    seconds = entries[slowest].repeat_s
+    rule = gate.with_limits(cheap=seconds < CHEAP_S and not design.lives)
+    operations = max(plans[slowest].operations, 0 if design.lives else rule.fewest_of_pass())
     return Expectation(
         operation=slowest,
         sigma=entries[slowest].sigma,
         operations=operations,
-        minutes=len(ARMS) * operations * entries[slowest].repeat_s / 60,
+        minutes=len(ARMS) * operations * seconds / 60,
         chance=min(plan.verdict for plan in plans.values()),
         detectable=max(plan.detectable for plan in plans.values()),
     )

@@ -48,9 +48,9 @@ def advice(
             "An operation that an arm lacks, be it in one repeat, is no PASS: let both arms "
             "measure it in every repeat, or leave it out of `gate.primary`, and run again."
         )
-    if verdict.endpoint == "stalls":
+    if verdict.endpoint == "stalls" and not (ended and not verdict.settled):
         return _of_suspicion(verdict)
-    if verdict.reason:
+    if verdict.reason and verdict.endpoint != "stalls":
         return f"Run the same command again: {_KEPT}"
     if not primary:
         return "Decides nothing: if it matters, name it in `gate.primary` and run again."
@@ -119,7 +119,7 @@ def _of_pass(verdict: Verdict, rule: GateRule, paired: bool) -> str:
 def _of_suspicion(verdict: Verdict) -> str:
     """Returns what to do about stalls that could be chance, or that are not excluded yet."""
     if not verdict.settled:
-        return "Run the same command again: suspected stalls are followed up."
+        return "Run the same command again: stalls are followed up."
     return f"Chance is not ruled out: run again, and look at the operations that stall: {_SEEK}."
 
 

@@ -458,6 +458,8 @@ def _limits(gate: GateConfig) -> list[str]:
     limits = (("stalls", gate.max_stalls), ("failures", gate.max_failures))
     return [
         f"PASS has to exclude {name} of more than {share(limit)} of operations."
+        if isinstance(limit, float)
+        else f"PASS has to exclude {name} of more than 10 % of operations that take under 2 s."
         for name, limit in limits
         if limit is not None
     ]

@@ -82,7 +82,7 @@ def test_stalls_are_to_be_looked_at():
 @pytest.mark.parametrize(
     ("settled", "said"),
     [
-        (False, "Run the same command again: suspected"),
+        (False, "Run the same command again: stalls"),
         (True, "Chance is not ruled out: run again"),
     ],
 )

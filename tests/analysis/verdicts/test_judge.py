@@ -224,7 +224,8 @@ LOD = "`gate.primary` names lod, which no arm of any point has measured"
 @pytest.fixture
 def named(info):
     """A run whose rules name an operation that does not exist, beside one that does."""
-    return info.model_copy(update={"gate": GateConfig(primary=("save", "lod"))})
+    gate = info.gate.model_copy(update={"primary": ("save", "lod")})
+    return info.model_copy(update={"gate": gate})
 
 
 def test_a_named_operation_that_no_point_has_measured_is_no_pass(paired_records, pair, named):

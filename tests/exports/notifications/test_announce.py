@@ -10,7 +10,7 @@ from etils import epath
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports import notifications
-from orbax_bench_core.exports.notifications import News, announce, webhook_at
+from orbax_bench_core.exports.notifications import News, Webhook, announce, webhook_at
 from orbax_bench_core.files import read_if_there
 from tests.support.bucket import bucket, served_bucket  # noqa: F401 - fixtures
 from tests.support.processes import start_cli
@@ -139,6 +139,24 @@ def test_of_many_at_once_one_announces(webhook, tmp_path):
     for thread in threads:
         thread.join()
     assert webhook.states == ["REGRESSION"]
+
+
+def test_what_arrived_stays_so_where_another_run_finds_the_same_meanwhile(
+    told, webhook, tmp_path, monkeypatch
+):
+    post, meanwhile = Webhook.post, []
+
+    def posted(*given, **options):
+        if not meanwhile:
+            meanwhile.append(told("REGRESSION", first=1))
+        return post(*given, **options)
+
+    monkeypatch.setattr(Webhook, "post", posted)
+    told("REGRESSION")
+    assert webhook.states == ["REGRESSION"]
+    [file] = tmp_path.iterdir()
+    held = json.loads(file.read_text())
+    assert (held["run_id"], held["delivered"]) == ("run1", True)
 
 
 def test_a_webhook_that_refuses_is_a_warning_and_the_next_night_tries_again(told, webhook):
