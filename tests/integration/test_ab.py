@@ -25,7 +25,7 @@ benchmarks:
   options: {options}
 arms: {arms}
 """
-SLOWER_SAVE = "{candidate: {options: {save_s: 0.026}}}"
+SLOWER_SAVE = "{candidate: {options: {save_s: 0.06}}}"
 
 
 class Comparison:

@@ -57,7 +57,7 @@ def test_a_suite_beside_itself_passes_and_is_captured(run_pipeline, git, tmp_pat
 @pytest.mark.nightly
 def test_a_slower_candidate_is_a_regression_and_is_not_captured(run_pipeline, tmp_path):
     registry = tmp_path / "baselines"
-    arms = "arms={candidate: {options: {save_s: 0.024}}}"
+    arms = "arms={candidate: {options: {save_s: 0.06}}}"
     code, output = run_pipeline(SUITE, "regression", "--set", arms, "--set", f"registry={registry}")
     assert code == 3, output
     assert verdicts(tmp_path)["word"] == "REGRESSION"
