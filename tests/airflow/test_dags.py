@@ -128,6 +128,7 @@ def test_the_example_measures_a_sweep(airflow, tmp_path):
     assert (run / "report.html").exists()
 
 
+@pytest.mark.extended
 def test_a_bad_suite_is_not_tried_again(airflow, faults):
     states, done = airflow.test("bad_suite", ROOT / "tests/airflow/dags", FAULTS=str(faults))
     assert states["plan", -1] == "failed"
@@ -180,6 +181,7 @@ def test_a_run_whose_last_task_dies_is_told_of_by_the_dag(airflow, faults, webho
     assert webhook.states == ["FAILED"]  # by `finish` alone
 
 
+@pytest.mark.extended
 def test_a_lost_point_leaves_a_report_and_a_failed_run(airflow, faults):
     states, done = airflow.test("lost_point", ROOT / "tests/airflow/dags", FAULTS=str(faults))
     assert (faults / "lost" / "report.html").exists(), done.stdout

@@ -178,6 +178,7 @@ def test_four_processes_save_and_load_the_shards_that_orbax_would(tmp_path):
     assert files == {"pytorch_dcp": 2 + 4 + 1 + 1, "torch_save": 4, "pytorch_safetensors": 4}
 
 
+@pytest.mark.extended
 def test_processes_meet_where_torchrun_says(tmp_path):
     host, _, port = free_address().rpartition(":")
     records = start(

@@ -44,7 +44,7 @@ def test_every_host_leaves_a_record_and_verifies_its_shards(suite_run, processes
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("frozen", [0, 1])
+@pytest.mark.parametrize("frozen", [pytest.param(0, marks=pytest.mark.extended), 1])
 def test_a_worker_that_is_frozen_is_named_before_jax_ends_its_peer(suite_run, frozen):
     text = MISHAP.replace("act: kill, on_host: 1", f"act: freeze, on_host: {frozen}")
     run = suite_run(text)

@@ -39,6 +39,7 @@ def wheels(tmp_path):
     return folder
 
 
+@pytest.mark.extended
 def test_the_first_slow_release_is_found(wheels, tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text(SUITE)

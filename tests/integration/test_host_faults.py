@@ -18,7 +18,7 @@ def lab():
         yield made
 
 
-EVERY_NIGHT = {"worker_killed", "head_killed"}
+EVERY_NIGHT = {"head_killed"}
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ def test_three_hosts_leave_what_three_processes_of_one_machine_leave(tmp_path):
     assert names == {(host, f"ob{host}") for host in range(SIZE)}
 
 
+@pytest.mark.extended
 def test_a_comparison_with_lives_ends_in_its_verdict_after_as_many_operations_as_it_should(
     tmp_path,
 ):

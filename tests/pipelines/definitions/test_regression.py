@@ -85,6 +85,7 @@ def test_beside_a_stored_baseline_it_only_warns_and_captures_nothing(run_pipelin
 
 
 @pytest.mark.nightly
+@pytest.mark.extended
 def test_a_calibration_writes_a_passport(run_pipeline, tmp_path):
     passport = tmp_path / "passport.json"
     code, output = run_pipeline(SUITE, "calibration", "--set", f"passport={passport}")
@@ -110,6 +111,7 @@ def test_two_releases_of_orbax_are_compared(run_pipeline, tmp_path):
 
 
 @pytest.mark.nightly
+@pytest.mark.extended
 def test_a_slower_framework_is_an_answer_and_no_failure(run_pipeline, tmp_path):
     arms = "arms={candidate: {options: {save_s: 0.03}}}"
     code, output = run_pipeline(SUITE, "framework-comparison", "--set", arms)
