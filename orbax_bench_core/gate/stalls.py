@@ -113,14 +113,15 @@ def _word(
     if excess.difference >= fewest and within(excess.p_value, level):
         return "REGRESSION", counts
     if last:
-        suspected = excess.difference >= excess.spread and within(excess.p_value, _SUSPICIOUS_P)
+        # A job pays the mean: stalls that chance may explain can still cost more than the margin.
+        dear = mean_ratio is not None and mean_ratio > 1 + rule.margin
+        seldom_by_chance = within(excess.p_value, _SUSPICIOUS_P)
+        suspected = excess.difference >= max(1.0, excess.spread) and (seldom_by_chance or dear)
+        counts += f"; with them the mean time is {mean_ratio:.2f}x" if dear else ""
     else:
         suspected = excess.suspected
     if suspected:
         return "INCONCLUSIVE", counts
-    # A job pays the mean: too few stalls for a REGRESSION may still cost more than the margin.
-    if mean_ratio is not None and excess.difference > 0 and mean_ratio > 1 + rule.margin:
-        return "INCONCLUSIVE", f"{counts}; with them the mean time is {mean_ratio:.2f}x"
     limit = rule.max_stalls
     if isinstance(limit, float) and excess.bound > limit:
         return "INCONCLUSIVE", (
