@@ -57,7 +57,7 @@ class GateRule(ConfigModel):
             asks for no more than that the candidate does not stall more often. `auto` is 0.1 where
             the primary operations of the baseline take less than 2 s, in workers that run more than
             one, and the looks are enough to show it; elsewhere it is null.
-        max_failures: Share of failed first attempts that PASS has to exclude, likewise.
+        max_failures: Share of failed first attempts that PASS has to exclude, in the same way.
         alpha: Probability of a REGRESSION when the slow-down is within the tolerance, over all
             looks together.
         pass_alpha: Probability of a PASS when the slow-down is the margin, over all looks together.

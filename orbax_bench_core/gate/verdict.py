@@ -25,7 +25,7 @@ class StallCount(ResultModel):
     bound: float
     threshold: float  # what counts as a stall, as a multiple of the median
     # mean time of the candidate over that of the baseline, failed attempts left out; None where an
-    # arm has none. It is shown and decides nothing.
+    # arm has none. At the last look it can keep a PASS back.
     mean_ratio: float | None = None
 
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from orbax_bench_core.analysis.intervals import between
 from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, Unmatched
-from orbax_bench_core.config import ARMS, MAX_PRIMARY, PER_ARM, Arm, GateConfig
+from orbax_bench_core.config import ARMS, CHEAP_S, MAX_PRIMARY, PER_ARM, Arm, GateConfig
 from orbax_bench_core.document import count
 from orbax_bench_core.gate import Endpoint, FailureVerdict, StallCount, StallVerdict, Verdict, Word
 
@@ -370,8 +370,16 @@ def processes(point: PointVerdict) -> str:
     bound = point.design.left_open
     known = "" if bound is None else f", by up to {share(bound)} (95 %) by the noise passport"
     if (per_process := point.design.blocks_per_process) is not None:
-        number = count(-(-point.blocks // per_process), "worker process", "worker processes")
-        return f"{number}, each of both arms; what differs between them is in the interval."
+        number = -(-point.blocks // per_process)
+        judged = max((each.verdict.operations for each in point.operations), default=0) // PER_ARM
+        those = -(-judged // per_process)
+        them = (
+            "them"
+            if those in (0, number)
+            else f"the first {those}, by which the times were judged,"
+        )
+        said = count(number, "worker process", "worker processes")
+        return f"{said}, each of both arms; what differs between {them} is in the interval."
     if point.design.workers == "shared":
         return "One worker process for both arms: the verdict is about this process."
     if point.design.workers == "one_per_arm":
@@ -455,14 +463,19 @@ def _floor(gate: GateConfig) -> list[str]:
 
 
 def _limits(gate: GateConfig) -> list[str]:
-    limits = (("stalls", gate.max_stalls), ("failures", gate.max_failures))
-    return [
-        f"PASS has to exclude {name} of more than {share(limit)} of operations."
-        if isinstance(limit, float)
-        else f"PASS has to exclude {name} of more than 10 % of operations that take under 2 s."
-        for name, limit in limits
-        if limit is not None
-    ]
+    said = []
+    cheap = gate.with_limits(cheap=True)
+    for name in ("stalls", "failures"):
+        limit = getattr(cheap, f"max_{name}")
+        automatic = getattr(gate, f"max_{name}") == "auto"
+        of = (
+            f"operations that take less than {CHEAP_S:g} s, without lives"
+            if automatic
+            else "operations"
+        )
+        if limit is not None:
+            said.append(f"PASS has to exclude {name} of more than {share(limit)} of {of}.")
+    return said
 
 
 def _plain(value: float) -> str:

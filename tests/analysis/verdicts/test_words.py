@@ -119,6 +119,20 @@ def test_a_verdict_names_the_processes_that_it_is_about(make_verdicts, design, s
     assert said in words.processes(make_verdicts("p", design=design))
 
 
+def test_processes_after_those_of_the_times_are_not_said_to_be_in_the_interval(
+    make_operation, make_verdicts
+):
+    early = make_operation(verdict={"operations": 10})
+    point = make_verdicts("p", early, design=PairDesign(blocks_per_process=2))
+    assert words.processes(point) == (
+        "5 worker processes, each of both arms; what differs between the first 3, by which the "
+        "times were judged, is in the interval."
+    )
+    assert words.rules(GateConfig(looks=(10, 20))) == words.rules(
+        GateConfig(looks=(10, 20), max_stalls=None, max_failures=None)
+    )  # too few looks for the limits by default
+
+
 def test_the_worst_points_come_first_and_others_stay_as_they_were(make_operation, make_verdicts):
     a, b = make_verdicts("a"), make_verdicts("b")
     regressed = make_verdicts("r", make_operation(word="REGRESSION"))
