@@ -24,6 +24,7 @@ import numpy.typing as npt
 from rich.console import Console
 from scipy.special import ndtri
 
+from orbax_bench_core import gate
 from orbax_bench_core.analysis.history.changes import (
     FEWEST,
     SEASON,
@@ -32,6 +33,7 @@ from orbax_bench_core.analysis.history.changes import (
     Flag,
     flags,
 )
+from orbax_bench_core.config import PER_ARM, GateConfig
 from orbax_bench_core.sweep import BLOCK_SIZE
 from perf.figure import Figure, at_least, at_most, figure_table, shown
 
@@ -54,6 +56,17 @@ FOUND: Final[tuple[tuple[float, int, float | None], ...]] = (
     (0.1, 10, 0.99),
 )
 """Steps, nights within which they are to be flagged, and the least share of them that is."""
+
+RARE: Final = (
+    ("failures", 0.05, 0.05, 14),
+    ("failures", 0.0, 0.05, 7),
+    ("stalls", 0.03, 0.03, 14),
+    ("stalls", 0.0, 0.05, 7),
+)
+"""Shares of the saves of both arms that are bad, and the nights."""
+MOST_BLOCKS: Final = 50
+FIRST_LOOK: Final = 10
+STALLED: Final = 5.0
 
 EXIT_MISSED: Final = 1
 LEVELS: Final = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
@@ -129,6 +142,46 @@ def paired_figures(series: int, seed: int = 0) -> list[Figure]:
     return found
 
 
+def rare_figures(series: int, seed: int = 0) -> list[Figure]:
+    """Returns how many candidates are found to fail or stall oftener, each night judged by itself.
+
+    Stalled saves take five times as long, and each night ends where the gate ends it.
+    """
+    found = []
+    for kind, baseline, candidate, nights in RARE:
+        rng = np.random.default_rng(seed)
+        count = 0
+        for _ in range(series):
+            every = [_rare_night(kind, (baseline, candidate), rng) for _ in range(nights)]
+            count += bool(gate.over_nights(every))
+        name = f"{kind} of {baseline:.0%} and {candidate:.0%}"
+        if baseline == candidate:
+            group = f"worse over {nights} nights without a difference"
+            found.append(at_most(group, name, count, series, nights / gate.NIGHTS))
+        else:
+            found.append(at_least(f"worse over {nights} nights", name, count, series, 0.9))
+    return found
+
+
+def _rare_night(
+    kind: str, shares: tuple[float, float], rng: np.random.Generator
+) -> gate.NightCount:
+    """Returns the count of one night with up to 100 operations per arm, as the gate stops it."""
+    labels = gate.random_labels(MOST_BLOCKS, rng)
+    times = np.exp(NOISE * rng.standard_normal(labels.shape))
+    bad = rng.random(labels.shape) < np.where(labels, shares[1], shares[0])
+    times = np.where(bad, np.inf if kind == "failures" else STALLED * times, times)
+    look: int | None = FIRST_LOOK
+    while look is not None:
+        blocks = look // PER_ARM
+        look = gate.judge({"save": times[:blocks]}, labels[:blocks], GateConfig()).next_look
+    if kind == "failures":
+        return gate.NightCount.of(bad[:blocks, :, None], labels[:blocks])
+    counted = gate.stalls_of_night(times[:blocks], labels[:blocks])
+    assert counted is not None
+    return counted
+
+
 def history_figures(*, quick: bool) -> list[Figure]:
     """Returns all figures of a history, in some seconds when quick."""
     size = 150 if quick else 3000
@@ -136,6 +189,7 @@ def history_figures(*, quick: bool) -> list[Figure]:
         *stationary_figures(size),
         *delay_figures(size // 3),
         *paired_figures(size // 10),
+        *rare_figures(size // 15),
     ]
 
 

@@ -145,8 +145,8 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
     first block.
     """
     info = session.info
-    designs = {pair.id: info.design(pair) for pair in session.pairs}
-    first = {id_: design.looks(info.gate)[0] for id_, design in designs.items()}
+    designs = info.designs
+    first = {pair.id: designs[pair.id].looks(info.gate)[0] for pair in session.pairs}
     unsettled = [(pair, range(designs[pair.id].blocks(first[pair.id]))) for pair in session.pairs]
     shared = _shared_failure(session)
     with runner_of(session) as runner:
@@ -200,7 +200,7 @@ def _run_blocks(
     runner: Runner, info: RunInfo, pair: Pair, blocks: range, shared: CommonFailureCheck | None
 ) -> bool:
     """Returns whether there is something to compare; the first sign of the contrary ends them."""
-    design = info.design(pair)
+    design = info.designs[pair.id]
     run = _lives if design.lives else _operations
     for block in blocks:
         repeats = []
@@ -217,7 +217,7 @@ def _run_blocks(
 
 def _operations(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Repeat]:
     """Measures a block whose operations share the workers of their arms."""
-    design = info.design(pair)
+    design = info.designs[pair.id]
     for slot, arm in enumerate(info.order(pair, block)):
         yield runner.finish(pair, design.repeat(block, slot), arm, block)
 
@@ -228,7 +228,7 @@ def _lives(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Re
     What an interruption left of a life is measured by a new worker, with warm-ups of its own: the
     records of one life then name two workers, and the verdict counts such lives.
     """
-    design, arms = info.design(pair), info.order(pair, block)
+    design, arms = info.designs[pair.id], info.order(pair, block)
     missing = [
         slot
         for slot, operation in design.order(alive=False)

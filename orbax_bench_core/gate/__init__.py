@@ -18,6 +18,10 @@ from orbax_bench_core.gate.judge import false_discovery as false_discovery
 from orbax_bench_core.gate.judge import judge as judge
 from orbax_bench_core.gate.judge import primary_operations as primary_operations
 from orbax_bench_core.gate.location import holm_levels as holm_levels
+from orbax_bench_core.gate.nights import NIGHTS as NIGHTS
+from orbax_bench_core.gate.nights import NightCount as NightCount
+from orbax_bench_core.gate.nights import over_nights as over_nights
+from orbax_bench_core.gate.nights import stalls_of_night as stalls_of_night
 from orbax_bench_core.gate.noise import NORMAL_MAD as NORMAL_MAD
 from orbax_bench_core.gate.noise import cut as cut
 from orbax_bench_core.gate.noise import spread as spread

@@ -65,11 +65,15 @@ def one_tail(
 
 
 def _sums(scores: Ints, candidate: Bools) -> tuple[int, Ints]:
-    """Returns the sum over the candidate, and those of each block in all orders it could have."""
+    """Returns the sum over the candidate, and the possible ones of each block."""
+    return int(scores[candidate].sum()), possible_sums(scores, candidate)
+
+
+def possible_sums(scores: Ints, candidate: Bools) -> Ints:
+    """Returns what the candidate's slots of each block sum up to, in all orders it could have."""
     blocks, slots = scores.shape
     orders = _orders(slots, int(candidate.sum()) // blocks)
-    sums = np.asarray(scores[:, orders].sum(axis=2), dtype=np.int64)
-    return int(scores[candidate].sum()), sums
+    return np.asarray(scores[:, orders].sum(axis=2), dtype=np.int64)
 
 
 def _totals(sums: Ints) -> Ints:

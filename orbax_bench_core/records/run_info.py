@@ -57,7 +57,7 @@ class RunInfo(ResultModel):
     seed: str = ""
     baseline: str = ""
     candidate: str = ""
-    designs: dict[str, sweep.PairDesign] = {}
+    designs: dict[str, sweep.PairDesign]
     expansion: sweep.Expansion
     code: CodeUnderTest = CodeUnderTest()
     created_at: datetime.datetime
@@ -67,10 +67,6 @@ class RunInfo(ResultModel):
     def num_series(self) -> int:
         """How many points are measured, each arm of a pair counted."""
         return sum(len(sweep.sides(entry)) for entry in self.expansion.points)
-
-    def design(self, pair: sweep.Pair) -> sweep.PairDesign:
-        """Returns the design of a pair; without lives where none was decided."""
-        return self.designs.get(pair.id) or sweep.earlier_design(pair)
 
     def order(self, pair: sweep.Pair, block: int) -> tuple[config.Arm, ...]:
         """Returns the arm of each of the 4 slots of a block."""
@@ -145,8 +141,7 @@ def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> Ru
             "output directory, or judge what is here by other rules, as an exploration: "
             f"`{command('compare', root, *_as_flags(earlier.gate, info.gate))}`"
         )
-    designs = {pair.id: earlier.design(pair) for pair in earlier.expansion.pairs}
-    frozen = {"rules": earlier.rules, "seed": earlier.seed, "designs": designs}
+    frozen = {"rules": earlier.rules, "seed": earlier.seed, "designs": earlier.designs}
     return info.model_copy(update={**kept, **frozen})
 
 

@@ -80,7 +80,7 @@ class Comparison(Experiment):
         from orbax_bench_core.analysis import noise
 
         info, pairs = session.info, session.pairs
-        most = max((info.design(pair).looks(info.gate)[-1] for pair in pairs), default=0)
+        most = max((info.designs[pair.id].looks(info.gate)[-1] for pair in pairs), default=0)
         yield f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
         yield f"  baseline:  {info.baseline}"
         yield f"  candidate: {info.candidate}"

@@ -29,7 +29,7 @@ class Beating(Watcher):
         self._part = batch_name(ids) if session.step else _WHOLE
         self._say: Say = session.say if session.step else silent
         self._inner = inner
-        designs = [session.info.design(pair) for pair in session.pairs]
+        designs = [session.info.designs[pair.id] for pair in session.pairs]
         gate = session.info.gate
         self._most = bool(designs)
         self._points = len(ids)

@@ -15,7 +15,6 @@ from orbax_bench_core.sweep.design import ProcessNoise as ProcessNoise
 from orbax_bench_core.sweep.design import ProcessNoiseOf as ProcessNoiseOf
 from orbax_bench_core.sweep.design import allocator_settings as allocator_settings
 from orbax_bench_core.sweep.design import design_of as design_of
-from orbax_bench_core.sweep.design import earlier_design as earlier_design
 from orbax_bench_core.sweep.design import host_memory_of as host_memory_of
 from orbax_bench_core.sweep.design import placement as placement
 from orbax_bench_core.sweep.expansion import Expansion as Expansion

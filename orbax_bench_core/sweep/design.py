@@ -136,11 +136,6 @@ def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = N
     return lives
 
 
-def earlier_design(pair: Pair) -> PairDesign:
-    """Returns the design of a pair for which none was decided: it has no lives."""
-    return PairDesign(workers="shared" if _shareable(pair) else "one_per_arm")
-
-
 def _shareable(pair: Pair) -> bool:
     return placement(pair.baseline) == placement(pair.candidate)
 

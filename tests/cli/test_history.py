@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,26 @@ def test_a_change_is_found_in_a_folder_of_runs(history, make_nightly):
     done = history(".")
     assert (done.code, done.err) == (0, "")
     assert "20 runs, 1 series. 1 of 1 ratios to a reference arm are flagged" in done.out
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("failures", "first attempts failed"), ("stalls", "operations stalled")]
+)
+def test_what_is_too_rare_for_one_night_is_found_within_a_week(
+    history, orbax_bench, make_paired_run, kind, said
+):
+    for day in range(7):
+        made = make_paired_run(day, blocks=10, **{kind: True})
+        assert orbax_bench("compare", made.root).code != 3
+    told = " ".join(history(".").out.split())
+    assert re.search(rf"worse than its baseline: .*1\d of 1\d0 {said} .* and 0 with the base", told)
+    orbax_bench("site", ".")
+    assert f"{said} with the candidate" in Path("index.html").read_text()
+
+
+def test_a_week_of_nothing_rare_has_no_such_finding(history, make_nightly):
+    make_nightly([1.0] * 7, blocks=10)
+    assert "worse than its baseline" not in history(".").out
 
 
 def test_the_page_is_written_where_it_is_asked_for(history, make_nightly, tmp_path):

@@ -46,7 +46,7 @@ class Compared:
         )
         (self.pair,) = self.session.pairs
         self.info = self.session.info
-        self.design = self.info.design(self.pair)
+        self.design = self.info.designs[self.pair.id]
 
     def run(self, operations=4):
         """Goes on until each arm has so many operations."""

@@ -369,17 +369,6 @@ def test_the_design_follows_what_is_known_of_processes_when_the_run_begins(tmp_p
     assert (design.workers, design.left_open) == ("one_per_arm", 0.005)
 
 
-def test_a_run_of_version_1_goes_on_without_lives(tmp_path, make_record):
-    (pair,) = start(tmp_path, pair_suite()).expansion.pairs
-    content = json.loads((tmp_path / "run.json").read_text())
-    del content["designs"]
-    (tmp_path / "run.json").write_text(json.dumps(content))
-    run = RunDirectory(str(tmp_path))
-    run.write_record(make_record(pair, arm="baseline", block=0, run_id=content["run_id"]))
-    info = start(tmp_path, pair_suite())
-    assert [design.workers for design in info.designs.values()] == ["one_per_arm"]
-
-
 def test_the_order_of_the_arms_follows_from_the_seed_or_else_from_the_run(tmp_path):
     def orders(folder, gate):
         info = start(tmp_path / folder, pair_suite(gate))

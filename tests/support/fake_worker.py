@@ -278,7 +278,7 @@ class FakeWorker:
         """Counts the repeats of a point, or of one arm of a pair."""
         if task.arm is None or not isinstance(task.point, Pair):
             return task.repeat
-        design = self._info.design(task.point)
+        design = self._info.designs[task.point.id]
         block, slot, operation = design.place(task.repeat)
         before = self._info.order(task.point, block)[:slot].count(task.arm)
         return (PER_ARM * block + before) * design.operations_per_life + operation

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records import Run
+from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.sweep import BLOCK_SIZE, arrangement
 
 MONDAY = datetime.datetime(2026, 3, 2, 6, tzinfo=datetime.UTC)
@@ -47,7 +47,8 @@ def make_paired_run(make_point, make_record, make_run):
     """Writes the run of one pair, `day` days after a Monday.
 
     The baseline's saves take `seconds`, the candidate's `ratio` times as long, with noise of which
-    the seed is the day. Without a `pair` both arms are the same.
+    the seed is the day. Without a `pair` both arms are the same. With `stalls`
+    or `failures` the first save of the candidate in every fifth block stalls or fails.
     """
 
     def make(
@@ -61,6 +62,8 @@ def make_paired_run(make_point, make_record, make_run):
         provenance=None,
         folder=None,
         size=2**26,
+        stalls=False,
+        failures=False,
         **fields,
     ):
         point = pair or make_point(candidate=make_point())
@@ -68,13 +71,19 @@ def make_paired_run(make_point, make_record, make_run):
         start = MONDAY + datetime.timedelta(days=day)
         records = []
         for block in range(blocks):
-            for slot, arm in enumerate(arrangement(point.id, day, block)):
+            arms = arrangement(point.id, day, block)
+            for slot, arm in enumerate(arms):
                 repeat = block * BLOCK_SIZE + slot
+                bad = block % 5 == 0 and slot == arms.index("candidate")
                 took = seconds * (ratio if arm == "candidate" else 1)
+                took *= 20 if bad and stalls else 1
+                failed = bad and failures
                 records.append(
                     make_record(
                         point,
                         repeat,
+                        status="failed" if failed else "passed",
+                        error=ErrorInfo(type="OSError", message="gone") if failed else None,
                         times={"save": took * math.exp(draw.gauss(0, sigma))},
                         run_id=f"run{day:03}",
                         arm=arm,

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from orbax_bench_core.config import EnvironmentConfig, GateConfig, MeshConfig
-from orbax_bench_core.sweep import Pair, PairDesign, ProcessNoise, design_of, earlier_design
+from orbax_bench_core.sweep import Pair, PairDesign, ProcessNoise, design_of
 
 OLD = EnvironmentConfig(name="old", interpreter="p")
 MESH = MeshConfig(mesh_axes=("d",), ici_parallelism={"d": 4})
@@ -25,7 +25,6 @@ def test_arms_that_differ_in_options_share_a_worker(pair_with):
 @pytest.mark.parametrize("changes", [{"environment": OLD}, {"mesh": MESH}, {"processes": 2}])
 def test_arms_that_cannot_share_a_worker_have_lives(pair_with, changes):
     assert design_of(pair_with(**changes), GateConfig()) == LIVES
-    assert earlier_design(pair_with(**changes)).workers == "one_per_arm"
 
 
 def test_lives_can_be_forced_and_are_as_long_as_the_suite_says(pair_with):

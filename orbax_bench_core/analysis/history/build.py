@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from orbax_bench_core.analysis.history.changes import FEWEST, NEAR, SIGNIFICANCE, Flag, flags
 from orbax_bench_core.analysis.history.model import (
     Change,
+    Excess,
     History,
     Kind,
     PastOperation,
@@ -19,6 +20,7 @@ from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, read_v
 from orbax_bench_core.baselines import FoundRun
 from orbax_bench_core.config import ARMS, PER_ARM
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.gate import NightCount, over_nights, stalls_of_night
 from orbax_bench_core.provenance import UNKNOWN, surroundings
 from orbax_bench_core.records import PairedTimes, Record, repeats_of, seconds_per_repeat
 from orbax_bench_core.sweep import Pair, SweepPoint, side
@@ -119,6 +121,8 @@ def _paired(
         verdict = judge_point(pair, repeats, run.info)
     passed = {arm: [record for record in measured if record.arm == arm] for arm in ARMS}
     candidate = pair.candidate.replace(environment=None)
+    failed = series.failed.reshape(*series.labels.shape, -1)
+    failures = NightCount.of(failed, series.labels)
     for found in verdict.operations:
         operation, judged = found.operation, found.verdict
         ratios = [value for value in found.block_log_ratios if math.isfinite(value)]
@@ -135,6 +139,8 @@ def _paired(
                 n=(judged.lives or judged.operations) // PER_ARM if judged.ratio else len(ratios),
                 by_blocks=not judged.ratio,
                 reference=_what_ran(passed["baseline"][0]),
+                failures=failures,
+                stalls=stalls_of_night(series.times[operation], series.labels),
             ),
         )
 
@@ -173,7 +179,28 @@ def _series(
     )
     if kind == "seconds":
         return series
-    return series.model_copy(update={"changes": _changes(entries, significance, begun)})
+    found = {"changes": _changes(entries, significance, begun), "excesses": _excesses(runs)}
+    return series.model_copy(update=found)
+
+
+def _excesses(runs: Sequence[PastRun]) -> tuple[Excess, ...]:
+    found = []
+    counts = {"failures": [run.failures for run in runs], "stalls": [run.stalls for run in runs]}
+    for kind, every in counts.items():
+        placed = [(place, count) for place, count in enumerate(every) if count is not None]
+        for first, last in over_nights([count for _, count in placed]):
+            counted = [count for _, count in placed[first : last + 1]]
+            found.append(
+                Excess(
+                    kind=kind,
+                    first=placed[first][0],
+                    last=placed[last][0],
+                    candidate=sum(count.candidate for count in counted),
+                    baseline=sum(count.baseline for count in counted),
+                    operations=sum(count.operations for count in counted),
+                )
+            )
+    return tuple(sorted(found, key=lambda each: each.last))
 
 
 def _changes(

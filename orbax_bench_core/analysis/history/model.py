@@ -5,6 +5,7 @@ import itertools
 from typing import Literal
 
 from orbax_bench_core.files import ResultModel
+from orbax_bench_core.gate import NightCount
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.sweep import SweepEntry
 
@@ -35,6 +36,9 @@ class PastRun(ResultModel):
     # what was measured of the baseline; empty for a run that is not paired
     reference: dict[str, str] = {}
     machine: dict[str, str] = {}  # what it ran on
+    # first attempts of the point that failed in either arm; None for a run that is not paired
+    failures: NightCount | None = None
+    stalls: NightCount | None = None  # stalls of the operation likewise
 
 
 class PastOperation(ResultModel):
@@ -68,6 +72,17 @@ class Change(ResultModel):
         return self.after / self.before - 1
 
 
+class Excess(ResultModel):
+    """Runs in a row in which the candidate failed or stalled oftener than chance explains."""
+
+    kind: Literal["failures", "stalls"]
+    first: int  # index of the first of these runs
+    last: int  # index of the last, after which it was found
+    candidate: int  # how often the candidate did it in these runs
+    baseline: int  # how often the baseline did it
+    operations: int  # operations of each arm, or attempts
+
+
 class PastSeries(ResultModel):
     """One operation of one point over many runs."""
 
@@ -80,6 +95,7 @@ class PastSeries(ResultModel):
     primary: bool  # whether the operation decides verdicts
     runs: tuple[PastRun, ...]  # in the order of time
     changes: tuple[Change, ...] = ()  # in the order of time; none are looked for among seconds
+    excesses: tuple[Excess, ...] = ()  # in the order of time
     remarks: tuple[str, ...] = ()  # what a reader must know of it, one line each
 
     @property

@@ -53,7 +53,7 @@ def _row(series: PastSeries) -> doc.Row:
         changed = doc.Span(words.effect(last), "bad" if last.effect > 0 else "good")
     return doc.Row(
         (
-            doc.Cell(doc.Span(name), notes=tuple(_steps(series))),
+            doc.Cell(doc.Span(name), notes=(*words.excesses(series), *_steps(series))),
             str(len(series.runs)),
             _value(series, series.runs[-1].value),
             changed,

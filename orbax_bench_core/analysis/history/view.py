@@ -12,6 +12,7 @@ from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.model import History, PastRun, PastSeries
 from orbax_bench_core.analysis.verdicts import ratio_axis, ratio_limits
 from orbax_bench_core.document import figures
+from orbax_bench_core.gate import NIGHTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +50,7 @@ def _page(history: History, series: list[PastSeries]) -> tuple[doc.Element, ...]
     elements: list[doc.Element] = [
         doc.Heading("History", level=1),
         doc.Paragraph(words.headline(history, series), "dim"),
+        *_excesses(series),
     ]
     for index, shown in enumerate(series):
         about = f"{shown.point} {shown.point_id}"
@@ -67,13 +69,19 @@ def _page(history: History, series: list[PastSeries]) -> tuple[doc.Element, ...]
     if not series:
         elements.append(doc.Paragraph("There is nothing to show."))
     significance = f"{100 * history.significance:.3g} %"
-    reading = words.READING.format(significance=significance).splitlines()
+    reading = words.READING.format(significance=significance, nights=NIGHTS).splitlines()
     notes = _notes(history, series)
     return (
         *elements,
         doc.Section("Notes", (doc.Items(notes),) if notes else ()),
         doc.Section("How to read this", (doc.Items(tuple(reading)),)),
     )
+
+
+def _excesses(series: list[PastSeries]) -> list[doc.Element]:
+    found = dict.fromkeys(said for each in series for said in words.excesses(each))
+    mark = doc.Span("worse than its baseline:", "bad")
+    return [doc.Paragraph(doc.Span(said), mark=mark) for said in found]
 
 
 def _notes(history: History, series: list[PastSeries]) -> tuple[doc.Text, ...]:
@@ -105,7 +113,11 @@ def _brief(history: History, series: list[PastSeries]) -> tuple[doc.Element, ...
         for shown in series:
             elements += _brief_series(shown)
     elements += [
-        doc.Paragraph(doc.Span(said), mark=doc.Span("note:", "dim")) for said in _remarks(series)
+        *_excesses(series),
+        *(
+            doc.Paragraph(doc.Span(said), mark=doc.Span("note:", "dim"))
+            for said in _remarks(series)
+        ),
     ]
     elements += [
         doc.Paragraph(doc.Span(line), mark=doc.Span("passed over:", "unsure"))

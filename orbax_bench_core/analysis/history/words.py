@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, PastSeries
@@ -29,6 +29,8 @@ A flag is a question: has the ratio moved here, and stayed? It is raised after t
 "flagged", and is not withdrawn; what comes after the change is a series of its own. The answer is \
 a paired comparison of the releases on both sides, and only its REGRESSION is an alarm. Where both \
 sides can be installed again, the command for it stands beside the flag.
+Failures and stalls are added up over the runs, for one run cannot show that one save in twenty \
+fails. Where nothing differs, a series is named for them once in {nights:,} runs at most.
 When nothing has changed, a flag is raised within 60 runs in {significance} of series whose flags \
 can be asked about, and in {significance} of cases anywhere among all the others together.
 The versions and commits beside a flag are what differs between the last run before it and the \
@@ -77,6 +79,20 @@ def headline(history: History, series: Sequence[PastSeries]) -> str:
         f"by a paired comparison; the worst: {slowed.operation} {effect(worst)} on "
         f"{day(slowed.runs[worst.index].began_at)}."
     )
+
+
+def excesses(series: PastSeries) -> Iterator[str]:
+    """Yields whether the candidate fails or stalls oftener over many runs, the latest of each."""
+    for each in {each.kind: each for each in series.excesses}.values():
+        # A failure is one of the whole point.
+        failed = each.kind == "failures"
+        where = series.point if failed else f"{series.operation} of {series.point}"
+        what = "first attempts failed" if failed else "operations stalled"
+        begun, found = (day(series.runs[place].began_at) for place in (each.first, each.last))
+        yield (
+            f"{where}: {each.candidate} of {each.operations} {what} with the candidate and "
+            f"{each.baseline} with the baseline, from {begun} to {found}"
+        )
 
 
 def rows(series: PastSeries) -> list[TrendRow]:

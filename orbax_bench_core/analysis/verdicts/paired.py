@@ -45,7 +45,7 @@ def evidence_of(
     from orbax_bench_core.gate import judge
 
     repeats = list(repeats)
-    series, design = PairedTimes.of(repeats), info.design(pair)
+    series, design = PairedTimes.of(repeats), info.designs[pair.id]
     scale = 1 / len(info.expansion.points) if info.gate.family == "suite" else 1.0
     judged = judge(
         series.times,

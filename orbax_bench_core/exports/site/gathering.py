@@ -197,7 +197,7 @@ def _guarded(run: FoundRun, unread: list[str]) -> Callable[[], Iterator[Sequence
 
 CARDS: Final = "site-cards.json.gz"
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 

@@ -16,7 +16,7 @@ from orbax_bench_core.analysis.verdicts.paired import (
 )
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.records import ErrorInfo, RunInfo, repeats_of
-from orbax_bench_core.sweep import Expansion, Pair, PairDesign
+from orbax_bench_core.sweep import Expansion, Pair
 
 
 @pytest.fixture
@@ -122,13 +122,6 @@ def test_an_operation_that_is_missing_once_is_no_pass_and_named(paired_records, 
     found = judge_point(pair, repeats_of(records), info)
     assert (found.word, found.endpoint) == ("INCONCLUSIVE", "missing")
     assert found.reason.startswith("load: the ")
-
-
-def test_a_run_of_version_1_has_the_design_that_it_had(paired_records, pair, info, make_point):
-    found = judge_point(pair, repeats_of([]), info.model_copy(update={"designs": {}}))
-    assert found.design == PairDesign()
-    apart = make_point(candidate=make_point(processes=2))
-    assert judge_point(apart, repeats_of([]), info).design == PairDesign(workers="one_per_arm")
 
 
 def test_a_regression_that_was_shown_before_an_arm_failed_stands(paired_records, pair, info):
