@@ -1,27 +1,24 @@
 """Collectors that behave as a test needs."""
 
-from __future__ import annotations
-
 import logging
-from collections.abc import Callable, Iterator
 
 import pytest
 
 from orbax_bench_core.measure import collectors
-from orbax_bench_core.measure.collectors import Collector, Reading
+from orbax_bench_core.measure.collectors import Reading
 
 
 class Scripted:
     """Calls a function at the start and one at the end, and reads one value."""
 
-    def __init__(self, on_start: Callable[[], object], on_stop: Callable[[], object]) -> None:
+    def __init__(self, on_start, on_stop):
         self._on_start = on_start
         self._on_stop = on_stop
 
-    def start(self) -> None:
+    def start(self):
         self._on_start()
 
-    def stop(self) -> list[Reading]:
+    def stop(self):
         self._on_stop()
         return [Reading("9_other/scripted", 1.0, "count")]
 
@@ -33,17 +30,17 @@ class Logged(logging.Handler):
         records: All of it, in order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.records: list[logging.LogRecord] = []
+        self.records = []
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def emit(self, record):
         self.records.append(record)
 
-    def messages(self) -> list[str]:
+    def messages(self):
         return [record.getMessage() for record in self.records]
 
-    def text(self) -> str:
+    def text(self):
         return "\n".join(map(self.format, self.records))
 
 
@@ -51,11 +48,11 @@ PAUSE_S = 0.05
 
 
 @pytest.fixture
-def pause(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def pause(monkeypatch):
     """Has the clock of blocks stand still but for calls of this, however busy the machine is."""
     passed_ns = 0
 
-    def pause() -> None:
+    def pause():
         nonlocal passed_ns
         passed_ns += round(PAUSE_S * 1e9)
 
@@ -64,7 +61,7 @@ def pause(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 @pytest.fixture
-def logged() -> Iterator[Logged]:
+def logged():
     root, handler = logging.getLogger(), Logged()
     before = root.level
     root.addHandler(handler)
@@ -74,14 +71,11 @@ def logged() -> Iterator[Logged]:
     root.removeHandler(handler)
 
 
-AddCollector = Callable[[str, Callable[[], Collector]], None]
-
-
 @pytest.fixture
-def add_collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[AddCollector]:
+def add_collector(monkeypatch):
     """Adds a collector under a key, for the test."""
 
-    def add(key: str, factory: Callable[[], Collector]) -> None:
+    def add(key, factory):
         monkeypatch.setattr(collectors, "FACTORIES", {**collectors.FACTORIES, key: factory})
         monkeypatch.setattr(collectors, "KEYS", (*collectors.KEYS, key))
         collectors._known.cache_clear()
@@ -91,14 +85,10 @@ def add_collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[AddCollector]:
 
 
 @pytest.fixture
-def add_scripted(add_collector: AddCollector) -> Callable[..., None]:
+def add_scripted(add_collector):
     """Adds a collector that calls `on_start` and `on_stop`."""
 
-    def add(
-        key: str,
-        on_start: Callable[[], object] = lambda: None,
-        on_stop: Callable[[], object] = lambda: None,
-    ) -> None:
+    def add(key, on_start=lambda: None, on_stop=lambda: None):
         add_collector(key, lambda: Scripted(on_start, on_stop))
 
     return add

@@ -1,9 +1,6 @@
 """Boundaries of a block's clock."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -11,19 +8,16 @@ from orbax_bench_core.measure import Metrics
 
 from .conftest import PAUSE_S
 
-AddScripted = Callable[..., None]
-Pause = Callable[[], None]
 
-
-def fail() -> None:
+def fail():
     raise OSError("disk full")
 
 
-def seconds(metrics: Metrics, operation: str) -> float:
+def seconds(metrics, operation):
     return metrics.results[f"{operation}_0_basics/time_s"][0]
 
 
-def test_the_operation_is_inside_the_clock(pause: Pause) -> None:
+def test_the_operation_is_inside_the_clock(pause):
     metrics = Metrics()
 
     with metrics.measure("op"):
@@ -32,7 +26,7 @@ def test_the_operation_is_inside_the_clock(pause: Pause) -> None:
     assert seconds(metrics, "op") == PAUSE_S
 
 
-def test_defect_7_collectors_are_outside_the_clock(add_scripted: AddScripted, pause: Pause) -> None:
+def test_defect_7_collectors_are_outside_the_clock(add_scripted, pause):
     add_scripted("slow", pause, pause)
     metrics = Metrics()
 
@@ -43,8 +37,8 @@ def test_defect_7_collectors_are_outside_the_clock(add_scripted: AddScripted, pa
 
 
 def test_defect_7_collectors_of_inner_blocks_are_outside_the_clocks_of_all_outer_ones(
-    add_scripted: AddScripted, pause: Pause
-) -> None:
+    add_scripted, pause
+):
     add_scripted("slow", pause, pause)
     metrics = Metrics()
 
@@ -58,12 +52,10 @@ def test_defect_7_collectors_of_inner_blocks_are_outside_the_clocks_of_all_outer
     assert max(seconds(metrics, "a"), seconds(metrics, "b")) == 0
 
 
-def test_an_observer_inside_a_collector_of_an_inner_block_is_subtracted_once(
-    add_scripted: AddScripted, pause: Pause
-) -> None:
+def test_an_observer_inside_a_collector_of_an_inner_block_is_subtracted_once(add_scripted, pause):
     inner = Metrics()
 
-    def measure_and_pause() -> None:
+    def measure_and_pause():
         with inner.measure("inside", ["time"]):
             pass
         pause()
@@ -79,9 +71,9 @@ def test_an_observer_inside_a_collector_of_an_inner_block_is_subtracted_once(
     assert seconds(metrics, "outer") == PAUSE_S
 
 
-def test_the_call_of_measure_is_outside_the_clock_of_enclosing_blocks(pause: Pause) -> None:
+def test_the_call_of_measure_is_outside_the_clock_of_enclosing_blocks(pause):
     class SlowKeys(list[str]):
-        def __iter__(self) -> Iterator[str]:
+        def __iter__(self):
             pause()
             return super().__iter__()
 
@@ -93,9 +85,7 @@ def test_the_call_of_measure_is_outside_the_clock_of_enclosing_blocks(pause: Pau
     assert seconds(metrics, "outer") == 0
 
 
-def test_blocks_that_overlap_without_nesting_subtract_what_they_share(
-    add_scripted: AddScripted, pause: Pause
-) -> None:
+def test_blocks_that_overlap_without_nesting_subtract_what_they_share(add_scripted, pause):
     add_scripted("slow", on_stop=pause)
     metrics = Metrics()
     first = metrics.measure("first", ["time", "slow"])
@@ -109,13 +99,11 @@ def test_blocks_that_overlap_without_nesting_subtract_what_they_share(
     assert seconds(metrics, "second") == 0
 
 
-def test_other_threads_cost_this_one_nothing_to_subtract(
-    add_scripted: AddScripted, pause: Pause
-) -> None:
+def test_other_threads_cost_this_one_nothing_to_subtract(add_scripted, pause):
     add_scripted("slow", pause, pause)
     metrics = Metrics()
 
-    def work() -> None:
+    def work():
         with metrics.measure("inner", ["time", "slow"]):
             pass
 
@@ -127,7 +115,7 @@ def test_other_threads_cost_this_one_nothing_to_subtract(
     assert seconds(metrics, "outer") == 2 * PAUSE_S
 
 
-def test_a_block_may_end_in_another_thread(pause: Pause) -> None:
+def test_a_block_may_end_in_another_thread(pause):
     metrics = Metrics()
     block = metrics.measure("op", ["time"])
 
@@ -140,10 +128,8 @@ def test_a_block_may_end_in_another_thread(pause: Pause) -> None:
     assert seconds(metrics, "op") == PAUSE_S
 
 
-def test_collectors_start_last_key_first_and_stop_first_key_first(
-    add_scripted: AddScripted,
-) -> None:
-    calls: list[str] = []
+def test_collectors_start_last_key_first_and_stop_first_key_first(add_scripted):
+    calls = []
     for key in ("near", "far"):
         add_scripted(
             key,
@@ -157,12 +143,10 @@ def test_collectors_start_last_key_first_and_stop_first_key_first(
     assert calls == ["start far", "start near", "operation", "stop near", "stop far"]
 
 
-def test_every_collector_is_loaded_before_the_first_starts(
-    add_scripted: AddScripted, add_collector: Callable[..., None]
-) -> None:
-    calls: list[str] = []
+def test_every_collector_is_loaded_before_the_first_starts(add_scripted, add_collector):
+    calls = []
 
-    def load() -> object:
+    def load():
         calls.append("load")
         raise ImportError("not installed")
 
@@ -175,7 +159,7 @@ def test_every_collector_is_loaded_before_the_first_starts(
     assert calls == ["load", "start"]
 
 
-def test_an_exception_passes_through_after_the_samples_are_recorded() -> None:
+def test_an_exception_passes_through_after_the_samples_are_recorded():
     metrics = Metrics()
 
     with pytest.raises(OSError, match="disk full"), metrics.measure("op", ["time"]):
@@ -185,9 +169,7 @@ def test_an_exception_passes_through_after_the_samples_are_recorded() -> None:
 
 
 @pytest.mark.parametrize("step", ["on_start", "on_stop"])
-def test_a_failing_collector_breaks_neither_the_block_nor_other_collectors(
-    add_scripted: AddScripted, step: str
-) -> None:
+def test_a_failing_collector_breaks_neither_the_block_nor_other_collectors(add_scripted, step):
     add_scripted("broken", **{step: fail})
     metrics = Metrics()
 
@@ -197,8 +179,8 @@ def test_a_failing_collector_breaks_neither_the_block_nor_other_collectors(
     assert list(metrics.results) == ["op_0_basics/time_s", "op_0_basics/host_rss_diff_mb"]
 
 
-def test_a_collector_that_did_not_start_is_not_stopped(add_scripted: AddScripted) -> None:
-    stops: list[str] = []
+def test_a_collector_that_did_not_start_is_not_stopped(add_scripted):
+    stops = []
 
     add_scripted("unstarted", fail, lambda: stops.append("stop"))
 
@@ -208,7 +190,7 @@ def test_a_collector_that_did_not_start_is_not_stopped(add_scripted: AddScripted
     assert stops == []
 
 
-def test_bytes_and_throughput_follow_from_the_number_of_bytes(pause: Pause) -> None:
+def test_bytes_and_throughput_follow_from_the_number_of_bytes(pause):
     metrics = Metrics()
 
     with metrics.measure("op", num_bytes=2**30):
@@ -219,7 +201,7 @@ def test_bytes_and_throughput_follow_from_the_number_of_bytes(pause: Pause) -> N
     assert results["op_4_throughput/operation_gbps"][0] == 1 / seconds(metrics, "op")
 
 
-def test_a_block_that_raised_moved_no_known_number_of_bytes() -> None:
+def test_a_block_that_raised_moved_no_known_number_of_bytes():
     metrics = Metrics()
 
     with pytest.raises(OSError, match="disk full"), metrics.measure("op", ["time"], num_bytes=1):

@@ -1,8 +1,5 @@
 """Free memory: the machine's, or the least that a control group of either version leaves."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +9,7 @@ from orbax_bench_core.measure import free_memory_bytes
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path, monkeypatch):
     monkeypatch.setattr(groups, "MEMBERSHIP", tmp_path / "membership")
     monkeypatch.setattr(groups, "ROOT", tmp_path / "cgroup")
     machine = SimpleNamespace(available=10**6)
@@ -20,7 +17,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cgroup"
 
 
-def unified(folder: Path, limit: str, used: int = 700) -> None:
+def unified(folder, limit, used=700):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "memory.max").write_text(f"{limit}\n")
     (folder / "memory.current").write_text(f"{used}\n")
@@ -28,7 +25,7 @@ def unified(folder: Path, limit: str, used: int = 700) -> None:
     (folder / "memory.stat").write_text(counts)
 
 
-def divided(folder: Path, limit: int) -> None:
+def divided(folder, limit):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "memory.limit_in_bytes").write_text(f"{limit}\n")
     (folder / "memory.usage_in_bytes").write_text("700\n")
@@ -36,32 +33,32 @@ def divided(folder: Path, limit: int) -> None:
     (folder / "memory.stat").write_text(counts)
 
 
-def free(membership: str) -> int:
+def free(membership):
     groups.MEMBERSHIP.write_text(membership)
     return free_memory_bytes()
 
 
-def test_a_containers_page_cache_counts_as_free_but_not_its_tmpfs(root: Path) -> None:
+def test_a_containers_page_cache_counts_as_free_but_not_its_tmpfs(root):
     unified(root, "1000")
     assert free("0::/\n") == 1000 - 700 + 350
 
 
-def test_the_groups_around_a_group_limit_it_too(root: Path) -> None:
+def test_the_groups_around_a_group_limit_it_too(root):
     unified(root / "pods" / "one", "5000")
     unified(root / "pods", "1000")
     assert free("0::/pods/one\n") == 650
 
 
-def test_a_container_sees_its_group_at_the_root_whatever_its_name(root: Path) -> None:
+def test_a_container_sees_its_group_at_the_root_whatever_its_name(root):
     unified(root, "1000")
     assert free("0::/kubepods/pod1/c1\n") == 650
 
 
-def test_version_1_has_other_names(root: Path) -> None:
+def test_version_1_has_other_names(root):
     divided(root / "memory" / "docker" / "c1", 1000)
     assert free("11:cpu,cpuacct:/docker/c1\n4:memory:/docker/c1\n") == 600
 
 
-def test_where_there_are_no_groups_the_machine_counts(root: Path) -> None:
+def test_where_there_are_no_groups_the_machine_counts(root):
     assert free_memory_bytes() == 10**6
     assert free("0::/\n") == 10**6

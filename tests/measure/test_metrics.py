@@ -1,23 +1,19 @@
 """Interface of `Metrics` for authors."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest
 
 from orbax_bench_core.measure import Metrics, collectors, default_metrics
 
-from .conftest import Logged
 
-
-def test_default_collectors_come_in_the_order_of_the_guide() -> None:
+def test_default_collectors_come_in_the_order_of_the_guide():
     guide = ["time", "rss", "jax_monitoring", "device_memory", "tensorstore"]
 
     assert [key for key in default_metrics() if key in guide] == guide
 
 
-def test_a_default_block_gives_the_whole_suite() -> None:
+def test_a_default_block_gives_the_whole_suite():
     metrics = Metrics()
 
     with metrics.measure("op"):
@@ -30,14 +26,14 @@ def test_a_default_block_gives_the_whole_suite() -> None:
     } <= metrics.results.keys()
 
 
-def test_defect_16_a_default_block_logs_nothing(logged: Logged) -> None:
+def test_defect_16_a_default_block_logs_nothing(logged):
     with Metrics().measure("op"):
         pass
 
     assert logged.messages() == []
 
 
-def test_keys_choose_the_collectors() -> None:
+def test_keys_choose_the_collectors():
     metrics = Metrics()
 
     with metrics.measure("op", ["rss"]):
@@ -46,7 +42,7 @@ def test_keys_choose_the_collectors() -> None:
     assert list(metrics.results) == ["op_0_basics/host_rss_diff_mb"]
 
 
-def test_defect_11_a_name_used_again_keeps_both_blocks() -> None:
+def test_defect_11_a_name_used_again_keeps_both_blocks():
     metrics = Metrics()
 
     for _ in range(2):
@@ -56,7 +52,7 @@ def test_defect_11_a_name_used_again_keeps_both_blocks() -> None:
     assert list(metrics.results) == ["save_0_basics/time_s", "save[1]_0_basics/time_s"]
 
 
-def test_occurrences_follow_the_order_of_starting() -> None:
+def test_occurrences_follow_the_order_of_starting():
     metrics = Metrics()
 
     with metrics.measure("op", ["time"]), metrics.measure("op", ["time"]):
@@ -65,7 +61,7 @@ def test_occurrences_follow_the_order_of_starting() -> None:
     assert [sample.occurrence for sample in metrics.samples] == [1, 0]
 
 
-def test_an_unknown_metric_key_is_an_error_that_lists_the_keys() -> None:
+def test_an_unknown_metric_key_is_an_error_that_lists_the_keys():
     metrics = Metrics()
 
     with pytest.raises(ValueError, match="device_memry") as error:
@@ -79,25 +75,25 @@ def test_an_unknown_metric_key_is_an_error_that_lists_the_keys() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "save[1]"])
-def test_a_name_that_would_confuse_the_keys_is_refused(name: str) -> None:
+def test_a_name_that_would_confuse_the_keys_is_refused(name):
     with pytest.raises(ValueError, match="cannot name an operation"):
         Metrics().measure(name)
 
 
-def test_negative_bytes_are_refused() -> None:
+def test_negative_bytes_are_refused():
     with pytest.raises(ValueError, match="num_bytes must be 0 or more, got -1"):
         Metrics().measure("op", num_bytes=-1)
 
 
-def test_one_string_is_not_a_list_of_collectors() -> None:
+def test_one_string_is_not_a_list_of_collectors():
     with pytest.raises(TypeError, match=r"write \['time'\]"):
         Metrics().measure("op", "time")
 
 
-def test_threads_lose_no_samples() -> None:
+def test_threads_lose_no_samples():
     metrics = Metrics()
 
-    def work() -> None:
+    def work():
         for _ in range(200):
             with metrics.measure("op", ["time"]):
                 pass
@@ -114,7 +110,7 @@ def test_threads_lose_no_samples() -> None:
 STEPS = "7_overhead/train_steps"
 
 
-def test_a_recorded_value_has_the_unit_of_its_metric() -> None:
+def test_a_recorded_value_has_the_unit_of_its_metric():
     metrics = Metrics()
 
     metrics.record("save", "7_overhead/train_lost_s", 2)
@@ -122,7 +118,7 @@ def test_a_recorded_value_has_the_unit_of_its_metric() -> None:
     assert metrics.results == {"save_7_overhead/train_lost_s": (2.0, "s")}
 
 
-def test_a_recorded_value_belongs_to_the_latest_block_of_its_name() -> None:
+def test_a_recorded_value_belongs_to_the_latest_block_of_its_name():
     metrics = Metrics()
 
     for value in (1, 2):
@@ -133,23 +129,23 @@ def test_a_recorded_value_belongs_to_the_latest_block_of_its_name() -> None:
     assert metrics.results == {f"op_{STEPS}": (1.0, "count"), f"op[1]_{STEPS}": (2.0, "count")}
 
 
-def test_an_unknown_metric_is_refused_with_the_nearest_name() -> None:
+def test_an_unknown_metric_is_refused_with_the_nearest_name():
     with pytest.raises(KeyError, match="nearest: 7_overhead/train_steps"):
         Metrics().record("op", "7_overhead/train_step", 1)
 
 
-def test_a_recorded_value_needs_an_operation_that_measure_would_take() -> None:
+def test_a_recorded_value_needs_an_operation_that_measure_would_take():
     with pytest.raises(ValueError, match="cannot name an operation"):
         Metrics().record("save[1]", STEPS, 1)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_value_that_is_no_number_is_refused(value: float) -> None:
+def test_a_value_that_is_no_number_is_refused(value):
     with pytest.raises(ValueError, match="must be a finite number"):
         Metrics().record("op", STEPS, value)
 
 
-def test_what_was_recorded_cannot_be_recorded_again() -> None:
+def test_what_was_recorded_cannot_be_recorded_again():
     metrics = Metrics()
     metrics.record("op", STEPS, 1)
 

@@ -3,18 +3,15 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
 
 import pytest
 
-from orbax_bench_core.measure import Metrics, Sample, observers
+from orbax_bench_core.measure import Metrics, observers
 from orbax_bench_core.measure.observers import observing
 
-from .conftest import Logged
 
-
-def test_the_observer_gets_the_samples_of_each_block() -> None:
-    seen: list[Sample] = []
+def test_the_observer_gets_the_samples_of_each_block():
+    seen = []
     metrics = Metrics()
 
     with observing(seen.extend), metrics.measure("op"):
@@ -23,8 +20,8 @@ def test_the_observer_gets_the_samples_of_each_block() -> None:
     assert seen == metrics.samples
 
 
-def test_the_observer_gets_what_a_failing_block_measured() -> None:
-    seen: list[Sample] = []
+def test_the_observer_gets_what_a_failing_block_measured():
+    seen = []
 
     with (
         pytest.raises(OSError, match="disk full"),
@@ -36,12 +33,12 @@ def test_the_observer_gets_what_a_failing_block_measured() -> None:
     assert [sample.operation for sample in seen] == ["op"]
 
 
-def test_a_second_observer_is_an_error() -> None:
+def test_a_second_observer_is_an_error():
     with observing(lambda _: None), pytest.raises(RuntimeError, match="observing is already"):
         observing(lambda _: None).__enter__()
 
 
-def test_the_observer_is_outside_the_clock_of_enclosing_blocks(pause: Callable[[], None]) -> None:
+def test_the_observer_is_outside_the_clock_of_enclosing_blocks(pause):
     metrics = Metrics()
 
     with (
@@ -54,8 +51,8 @@ def test_the_observer_is_outside_the_clock_of_enclosing_blocks(pause: Callable[[
     assert metrics.results["outer_0_basics/time_s"][0] == 0
 
 
-def test_a_failing_observer_leaves_the_block_whole(logged: Logged) -> None:
-    def fail(_: Sequence[Sample]) -> None:
+def test_a_failing_observer_leaves_the_block_whole(logged):
+    def fail(_):
         raise OSError("pipe closed")
 
     metrics = Metrics()
@@ -67,18 +64,18 @@ def test_a_failing_observer_leaves_the_block_whole(logged: Logged) -> None:
     assert len(metrics.samples) == 1
 
 
-def test_calls_come_one_at_a_time() -> None:
+def test_calls_come_one_at_a_time():
     busy = threading.Lock()
-    overlaps: list[bool] = []
+    overlaps = []
 
-    def observe(_: Sequence[Sample]) -> None:
+    def observe(_):
         free = busy.acquire(blocking=False)
         overlaps.append(not free)
         time.sleep(0.001)
         if free:
             busy.release()
 
-    def work() -> None:
+    def work():
         for _ in range(10):
             with Metrics().measure("op", ["time"]):
                 pass
@@ -93,15 +90,15 @@ def test_calls_come_one_at_a_time() -> None:
     assert overlaps == [False] * 40
 
 
-def test_no_call_runs_once_observing_ended() -> None:
+def test_no_call_runs_once_observing_ended():
     began, ended = threading.Event(), threading.Event()
 
-    def observe(_: Sequence[Sample]) -> None:
+    def observe(_):
         began.set()
         time.sleep(0.05)
         ended.set()
 
-    def work() -> None:
+    def work():
         with Metrics().measure("op", ["time"]):
             pass
 
@@ -115,19 +112,19 @@ def test_no_call_runs_once_observing_ended() -> None:
     assert over
 
 
-def _fail() -> int:
+def _fail():
     raise OSError("disk full")
 
 
-def test_only_the_first_failure_is_a_warning(logged: Logged) -> None:
+def test_only_the_first_failure_is_a_warning(logged):
     observers.attempt("fail twice", _fail, 0)
     observers.attempt("fail twice", _fail, 0)
 
     assert [record.levelno for record in logged.records] == [logging.WARNING, logging.DEBUG]
 
 
-def test_an_interrupt_is_no_failure() -> None:
-    def interrupt() -> None:
+def test_an_interrupt_is_no_failure():
+    def interrupt():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -1,30 +1,27 @@
 """Profiler traces of blocks."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import jax
 import pytest
 
 from orbax_bench_core.measure import Metrics
-from orbax_bench_core.measure.profiling import DirectoryFor, tracing
+from orbax_bench_core.measure.profiling import tracing
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def calls(monkeypatch):
     """What the profiler was asked to do, in order; it does it."""
-    log: list[str] = []
-    start: Callable[[str], None] = jax.profiler.start_trace
-    stop: Callable[[], None] = jax.profiler.stop_trace
+    log = []
+    start = jax.profiler.start_trace
+    stop = jax.profiler.stop_trace
 
-    def start_trace(path: str) -> None:
+    def start_trace(path):
         start(path)
         log.append(f"start {Path(path).name}")
 
-    def stop_trace() -> None:
+    def stop_trace():
         stop()
         log.append("stop")
 
@@ -34,14 +31,12 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def under(tmp_path: Path) -> DirectoryFor:
+def under(tmp_path):
     """A directory per operation."""
     return lambda operation: str(tmp_path / operation)
 
 
-def test_defect_27_the_trace_of_a_block_that_raises_is_written(
-    tmp_path: Path, under: DirectoryFor
-) -> None:
+def test_defect_27_the_trace_of_a_block_that_raises_is_written(tmp_path, under):
     with (
         pytest.raises(OSError, match="inside"),
         tracing(under),
@@ -52,9 +47,7 @@ def test_defect_27_the_trace_of_a_block_that_raises_is_written(
     assert list(tmp_path.glob("op/plugins/profile/*/*.xplane.pb"))
 
 
-def test_inner_blocks_share_the_session_of_the_outermost(
-    calls: list[str], under: DirectoryFor, tmp_path: Path
-) -> None:
+def test_inner_blocks_share_the_session_of_the_outermost(calls, under, tmp_path):
     metrics = Metrics()
 
     with tracing(under), metrics.measure("outer", ["time"]):
@@ -72,9 +65,7 @@ def test_inner_blocks_share_the_session_of_the_outermost(
     assert all(name in outer[0] for name in (b"outer", b"inner", b"innermost"))
 
 
-def test_an_inner_block_that_nobody_wants_traced_has_no_directory(
-    under: DirectoryFor, tmp_path: Path
-) -> None:
+def test_an_inner_block_that_nobody_wants_traced_has_no_directory(under, tmp_path):
     metrics = Metrics()
 
     with (
@@ -87,9 +78,7 @@ def test_an_inner_block_that_nobody_wants_traced_has_no_directory(
     assert [path.name for path in tmp_path.iterdir()] == ["outer"]
 
 
-def test_an_inner_block_is_not_traced_in_place_of_an_unwanted_outer_one(
-    calls: list[str], under: DirectoryFor
-) -> None:
+def test_an_inner_block_is_not_traced_in_place_of_an_unwanted_outer_one(calls, under):
     metrics = Metrics()
 
     with (
@@ -102,9 +91,7 @@ def test_an_inner_block_is_not_traced_in_place_of_an_unwanted_outer_one(
     assert calls == []
 
 
-def test_the_trace_surrounds_the_collectors(
-    calls: list[str], under: DirectoryFor, add_scripted: Callable[..., None]
-) -> None:
+def test_the_trace_surrounds_the_collectors(calls, under, add_scripted):
     add_scripted("noting", lambda: calls.append("collect"), lambda: calls.append("collected"))
 
     with tracing(under), Metrics().measure("op", ["noting"]):
@@ -113,10 +100,10 @@ def test_the_trace_surrounds_the_collectors(
     assert calls == ["start op", "collect", "collected", "stop"]
 
 
-def test_one_trace_runs_at_a_time(calls: list[str], under: DirectoryFor) -> None:
+def test_one_trace_runs_at_a_time(calls, under):
     metrics = Metrics()
 
-    def work() -> None:
+    def work():
         with metrics.measure("beside", ["time"]):
             pass
 
@@ -128,9 +115,7 @@ def test_one_trace_runs_at_a_time(calls: list[str], under: DirectoryFor) -> None
     assert calls == ["start first", "stop"]
 
 
-def test_the_profiler_is_outside_the_clock(
-    under: DirectoryFor, monkeypatch: pytest.MonkeyPatch, pause: Callable[[], None]
-) -> None:
+def test_the_profiler_is_outside_the_clock(under, monkeypatch, pause):
     monkeypatch.setattr(jax.profiler, "start_trace", lambda _: pause())
     monkeypatch.setattr(jax.profiler, "stop_trace", pause)
     metrics = Metrics()
@@ -141,9 +126,7 @@ def test_the_profiler_is_outside_the_clock(
     assert metrics.results["op_0_basics/time_s"][0] == 0
 
 
-def test_a_trace_that_somebody_else_started_is_left_alone(
-    calls: list[str], under: DirectoryFor, tmp_path: Path
-) -> None:
+def test_a_trace_that_somebody_else_started_is_left_alone(calls, under, tmp_path):
     jax.profiler.start_trace(str(tmp_path / "theirs"))
 
     with tracing(under), Metrics().measure("op", ["time"]):
@@ -153,9 +136,7 @@ def test_a_trace_that_somebody_else_started_is_left_alone(
     assert calls == ["start theirs", "stop"]
 
 
-def test_a_trace_that_cannot_be_written_does_not_prevent_the_next(
-    tmp_path: Path,
-) -> None:
+def test_a_trace_that_cannot_be_written_does_not_prevent_the_next(tmp_path):
     (tmp_path / "first").write_text("not a directory")
     metrics = Metrics()
 
@@ -167,8 +148,8 @@ def test_a_trace_that_cannot_be_written_does_not_prevent_the_next(
     assert list(tmp_path.glob("second/trace/plugins/profile/*/*.xplane.pb"))
 
 
-def test_a_failing_choice_of_directory_leaves_the_block_untraced(calls: list[str]) -> None:
-    def fail(_: str) -> str:
+def test_a_failing_choice_of_directory_leaves_the_block_untraced(calls):
+    def fail(_):
         raise OSError("read-only")
 
     with tracing(fail), Metrics().measure("op", ["time"]):

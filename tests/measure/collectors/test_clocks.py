@@ -4,7 +4,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -15,20 +14,20 @@ TOTAL = "0_basics/cpu_s"
 CHILDREN = "0_basics/cpu_children_s"
 
 
-def collect(operation: Callable[[], object]) -> dict[str, float]:
+def collect(operation):
     collector = Cpu()
     collector.start()
     operation()
     return {reading.metric: reading.value for reading in collector.stop()}
 
 
-def work(seconds: float = 0.05) -> None:
+def work(seconds=0.05):
     until = time.thread_time() + seconds
     while time.thread_time() < until:
         pass
 
 
-def test_defect_9_processor_time_is_what_the_process_used() -> None:
+def test_defect_9_processor_time_is_what_the_process_used():
     began = time.process_time()
     found = collect(work)
 
@@ -36,12 +35,12 @@ def test_defect_9_processor_time_is_what_the_process_used() -> None:
 
 
 @pytest.mark.slow
-def test_waiting_takes_none() -> None:
+def test_waiting_takes_none():
     assert collect(lambda: time.sleep(0.1))[TOTAL] < 0.05
 
 
-def test_other_threads_count() -> None:
-    def in_a_thread() -> None:
+def test_other_threads_count():
+    def in_a_thread():
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
@@ -49,19 +48,19 @@ def test_other_threads_count() -> None:
     assert collect(in_a_thread)[TOTAL] >= 0.05
 
 
-def test_children_that_ended_count_apart() -> None:
+def test_children_that_ended_count_apart():
     found = collect(lambda: subprocess.run([sys.executable, "-S", "-c", "sum(range(10**6))"]))
 
     assert found[CHILDREN] > 0.005
 
 
-def test_bytes_give_throughput_in_binary_gigabytes() -> None:
+def test_bytes_give_throughput_in_binary_gigabytes():
     found = clocks.clock_readings(0.5, 3 * 2**30, ["time"])
 
     assert ("4_throughput/operation_gbps", 6.0, "GiB/s") in found
 
 
-def test_no_time_gives_no_throughput() -> None:
+def test_no_time_gives_no_throughput():
     names = [reading.metric for reading in clocks.clock_readings(0.0, 1, ["time"])]
 
     assert names == ["0_basics/time_s", "5_inventory/operation_bytes"]

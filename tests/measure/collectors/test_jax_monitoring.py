@@ -1,10 +1,6 @@
 """Events of Orbax and JAX."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable
-from pathlib import Path
 
 import jax
 import jax.monitoring
@@ -19,33 +15,33 @@ BLOCKING = "/jax/orbax/write/blocking_duration_secs"
 RATE = "/jax/checkpoint/read/gbytes_per_sec"
 
 
-def duration(event: str, *values: float) -> None:
+def duration(event, *values):
     for value in values:
         jax.monitoring.record_event_duration_secs(event, value)
 
 
-def scalar(event: str, *values: float) -> None:
+def scalar(event, *values):
     for value in values:
         jax.monitoring.record_scalar(event, value)
 
 
-def occur(event: str, times: int = 1) -> None:
+def occur(event, times=1):
     for _ in range(times):
         jax.monitoring.record_event(event)
 
 
-def collect(operation: Callable[[], object]) -> dict[str, float]:
+def collect(operation):
     collector = JaxMonitoring()
     collector.start()
     operation()
     return {reading.metric: reading.value for reading in collector.stop()}
 
 
-def test_an_event_that_fires_once_gives_one_value() -> None:
+def test_an_event_that_fires_once_gives_one_value():
     assert collect(lambda: duration(BLOCKING, 0.5)) == {"2_save_breakdown/blocking_s": 0.5}
 
 
-def test_defect_10_repeated_events_are_summed_with_count_max_and_last() -> None:
+def test_defect_10_repeated_events_are_summed_with_count_max_and_last():
     assert collect(lambda: duration(BLOCKING, 0.5, 2.0, 1.0)) == {
         "2_save_breakdown/blocking_s": 3.5,
         "2_save_breakdown/blocking_s_count": 3,
@@ -54,43 +50,43 @@ def test_defect_10_repeated_events_are_summed_with_count_max_and_last() -> None:
     }
 
 
-def test_a_repeated_rate_is_its_last_value() -> None:
+def test_a_repeated_rate_is_its_last_value():
     found = collect(lambda: scalar(RATE, 4.0, 9.0, 1.0))
 
     assert found["4_throughput/load_total_gbps"] == 1.0
 
 
-def test_discrete_events_are_counted() -> None:
+def test_discrete_events_are_counted():
     found = collect(lambda: occur("/jax/orbax/write/success", 3))
 
     assert found == {"2_save_breakdown/success_count": 3}
 
 
-def test_defect_22_moments_do_not_surface() -> None:
+def test_defect_22_moments_do_not_surface():
     assert collect(lambda: scalar("/jax/orbax/write/start_time", 1.7e12)) == {}
 
 
-def test_new_events_surface_under_other() -> None:
+def test_new_events_surface_under_other():
     found = collect(lambda: duration("/jax/orbax/new/thing_secs", 1.0))
 
     assert found == {"9_other/orbax_new_thing_secs": 1.0}
 
 
-def test_the_hit_rate_follows_from_hits_and_misses() -> None:
-    def operation() -> None:
+def test_the_hit_rate_follows_from_hits_and_misses():
+    def operation():
         occur("/jax/compilation_cache/cache_hits", 3)
         occur("/jax/compilation_cache/cache_misses")
 
     assert collect(operation)["8_jax/cache_hit_rate"] == 0.75
 
 
-def test_without_hits_or_misses_there_is_no_hit_rate() -> None:
+def test_without_hits_or_misses_there_is_no_hit_rate():
     found = collect(lambda: occur("/jax/compilation_cache/compile_requests_use_cache"))
 
     assert "8_jax/cache_hit_rate" not in found
 
 
-def test_events_of_other_threads_count_for_every_open_block() -> None:
+def test_events_of_other_threads_count_for_every_open_block():
     metrics = Metrics()
 
     with metrics.measure("outer"), metrics.measure("inner"):
@@ -105,7 +101,7 @@ def test_events_of_other_threads_count_for_every_open_block() -> None:
     assert values == {"outer": 1.5, "inner": 1.5}
 
 
-def test_events_after_the_block_do_not_count() -> None:
+def test_events_after_the_block_do_not_count():
     collector = JaxMonitoring()
     collector.start()
     collector.stop()
@@ -114,16 +110,16 @@ def test_events_after_the_block_do_not_count() -> None:
     assert collector.stop() == []
 
 
-def test_compilation_is_a_duration_not_a_moment() -> None:
+def test_compilation_is_a_duration_not_a_moment():
     found = collect(lambda: jax.jit(lambda x: x * 3)(jnp.ones(5)).block_until_ready())
 
     assert 0 < found["8_jax/backend_compile_s"] < 60
 
 
 @pytest.fixture(scope="module")
-def saved_and_loaded(tmp_path_factory: pytest.TempPathFactory) -> Metrics:
+def saved_and_loaded(tmp_path_factory):
     """Real v1 saves and a load of two sharded float32 arrays of 1 MiB and 3 MiB."""
-    path: Path = tmp_path_factory.mktemp("checkpoint")
+    path = tmp_path_factory.mktemp("checkpoint")
     mesh = jax.make_mesh((8,), ("x",))
     sharding = jax.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
     tree = {
@@ -140,7 +136,7 @@ def saved_and_loaded(tmp_path_factory: pytest.TempPathFactory) -> Metrics:
     return metrics
 
 
-def test_defect_10_array_sizes_of_a_real_save_add_up(saved_and_loaded: Metrics) -> None:
+def test_defect_10_array_sizes_of_a_real_save_add_up(saved_and_loaded):
     size = saved_and_loaded.results["save_5_inventory/sharded_array_gb"]
 
     assert size == (4 / 1024, "GiB")
@@ -158,11 +154,11 @@ def test_defect_10_array_sizes_of_a_real_save_add_up(saved_and_loaded: Metrics) 
         "load_4_throughput/load_total_gbps",
     ],
 )
-def test_real_saves_and_loads_have_their_breakdown(saved_and_loaded: Metrics, key: str) -> None:
+def test_real_saves_and_loads_have_their_breakdown(saved_and_loaded, key):
     assert saved_and_loaded.results[key][0] > 0
 
 
-def test_every_event_of_a_real_save_and_load_has_a_home(saved_and_loaded: Metrics) -> None:
+def test_every_event_of_a_real_save_and_load_has_a_home(saved_and_loaded):
     homeless = {one.metric for one in saved_and_loaded.samples if one.metric.startswith("9_other")}
 
     assert homeless == set()

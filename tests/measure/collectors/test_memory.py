@@ -3,8 +3,6 @@
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,27 +11,29 @@ import pytest
 from orbax_bench_core.measure import Metrics
 from orbax_bench_core.measure.collectors import memory
 from orbax_bench_core.measure.collectors.memory import DeviceMemory
-from tests.measure.conftest import Logged
 
 GIB = 2**30
 
 
 class FakeDevice:
-    """Has the statistic that CPU devices lack."""
+    """Has the statistic that CPU devices lack, in GiB."""
 
-    def __init__(self, *peaks: int, in_use: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, *peaks, in_use=(0, 0)):
         # The first reading of each device finds out whether it has the statistics.
         self._peaks = iter((0, *peaks))
         self._in_use = iter((0, *in_use))
 
-    def memory_stats(self) -> dict[str, int]:
-        return {"bytes_in_use": next(self._in_use), "peak_bytes_in_use": next(self._peaks)}
+    def memory_stats(self):
+        return {
+            "bytes_in_use": next(self._in_use) * GIB,
+            "peak_bytes_in_use": next(self._peaks) * GIB,
+        }
 
 
 @pytest.fixture
-def devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+def devices(monkeypatch):
     """The local devices, as the collector sees them."""
-    fakes: list[Any] = []
+    fakes = []
     jax.devices()  # before a backend is up the collector asks nothing
     monkeypatch.setattr(jax, "local_devices", lambda: fakes)
     memory._devices_with_peaks.cache_clear()
@@ -41,13 +41,13 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     memory._devices_with_peaks.cache_clear()
 
 
-def collect() -> dict[str, float]:
+def collect():
     collector = DeviceMemory()
     collector.start()
     return {reading.metric: reading.value for reading in collector.stop()}
 
 
-def test_arrays_that_stay_alive_are_counted() -> None:
+def test_arrays_that_stay_alive_are_counted():
     jax.devices()
     collector = DeviceMemory()
     collector.start()
@@ -58,64 +58,40 @@ def test_arrays_that_stay_alive_are_counted() -> None:
     assert found["7_memory/jax_live_arrays_count_delta"] == len(kept)
 
 
-def test_a_device_without_the_statistic_gives_no_peak() -> None:
+def test_a_device_without_the_statistic_gives_no_peak():
     jax.devices()
 
     assert "7_memory/device_hbm_peak_diff_gb" not in collect()
 
 
-def test_the_peak_is_that_of_the_device_where_it_rose_most(devices: list[Any]) -> None:
-    devices += [FakeDevice(5 * GIB, 6 * GIB), FakeDevice(GIB, 4 * GIB)]
-
-    assert collect()["7_memory/device_hbm_peak_diff_gb"] == 3.0
-
-
-def test_a_peak_from_before_the_block_is_marked_as_a_bound(devices: list[Any]) -> None:
-    devices += [FakeDevice(5 * GIB, 5 * GIB), FakeDevice(GIB, GIB)]
-
-    assert collect()["7_memory/device_hbm_peak_is_bound"] == 1.0
+class Bare:
+    def memory_stats(self):
+        return None
 
 
-def test_memory_in_use_is_that_of_the_fullest_device(devices: list[Any]) -> None:
-    devices += [
-        FakeDevice(9, 9, in_use=(GIB, 2 * GIB)),
-        FakeDevice(9, 9, in_use=(GIB, 7 * GIB)),
-    ]
-
-    assert collect()["7_memory/device_hbm_in_use_gb"] == 7.0
+class Refusing:
+    def memory_stats(self):
+        raise jax.errors.JaxRuntimeError("UNIMPLEMENTED")
 
 
-def test_memory_in_use_grows_where_it_grew_most(devices: list[Any]) -> None:
-    devices += [
-        FakeDevice(9, 9, in_use=(6 * GIB, 7 * GIB)),
-        FakeDevice(9, 9, in_use=(0, 4 * GIB)),
-    ]
-
-    assert collect()["7_memory/device_hbm_in_use_diff_gb"] == 4.0
-
-
-def test_one_device_without_the_statistic_hides_the_peak(devices: list[Any]) -> None:
-    class Bare:
-        def memory_stats(self) -> None:
-            return None
-
-    devices += [FakeDevice(0, GIB), Bare()]
-
-    assert "7_memory/device_hbm_peak_diff_gb" not in collect()
-
-
-def test_a_device_that_refuses_the_question_gives_no_peak(devices: list[Any]) -> None:
-    class Refusing:
-        def memory_stats(self) -> None:
-            raise jax.errors.JaxRuntimeError("UNIMPLEMENTED")
-
-    devices.append(Refusing())
-
-    assert "7_memory/device_hbm_peak_diff_gb" not in collect()
+@pytest.mark.parametrize(
+    ("present", "metric", "value"),
+    [
+        ([FakeDevice(5, 6), FakeDevice(1, 4)], "peak_diff_gb", 3.0),
+        ([FakeDevice(5, 5), FakeDevice(1, 1)], "peak_is_bound", 1.0),
+        ([FakeDevice(9, 9, in_use=(1, 2)), FakeDevice(9, 9, in_use=(1, 7))], "in_use_gb", 7.0),
+        ([FakeDevice(9, 9, in_use=(6, 7)), FakeDevice(9, 9, in_use=(0, 4))], "in_use_diff_gb", 4.0),
+        ([FakeDevice(0, 1), Bare()], "peak_diff_gb", None),
+        ([Refusing()], "peak_diff_gb", None),
+    ],
+)
+def test_memory_is_that_of_the_device_with_most_where_all_tell_it(devices, present, metric, value):
+    devices += present
+    assert collect().get(f"7_memory/device_hbm_{metric}") == value
 
 
 @pytest.mark.slow
-def test_measuring_does_not_initialize_a_backend() -> None:
+def test_measuring_does_not_initialize_a_backend():
     code = (
         "from orbax_bench_core.measure import Metrics\n"
         "with Metrics().measure('op'): pass\n"
@@ -133,7 +109,7 @@ KEYS = ["tracemalloc"]
 PYTHON_PEAK = "7_memory/tracemalloc_peak_diff_mb"
 
 
-def test_a_peak_that_is_gone_at_the_end_still_counts() -> None:
+def test_a_peak_that_is_gone_at_the_end_still_counts():
     metrics = Metrics()
 
     with metrics.measure("op", KEYS):
@@ -142,18 +118,7 @@ def test_a_peak_that_is_gone_at_the_end_still_counts() -> None:
     assert metrics.results[f"op_{PYTHON_PEAK}"][0] == pytest.approx(8, abs=0.5)
 
 
-def test_an_inner_block_does_not_hide_the_peak_of_the_outer_one() -> None:
-    metrics = Metrics()
-
-    with metrics.measure("outer", KEYS):
-        len(bytes(8 * MIB))
-        with metrics.measure("inner", KEYS):
-            pass
-
-    assert metrics.results[f"outer_{PYTHON_PEAK}"][0] == pytest.approx(8, abs=0.5)
-
-
-def test_the_peak_of_the_outer_block_does_not_count_for_the_inner_one() -> None:
+def test_the_peaks_of_an_inner_and_an_outer_block_are_apart():
     metrics = Metrics()
 
     with metrics.measure("outer", KEYS):
@@ -161,29 +126,22 @@ def test_the_peak_of_the_outer_block_does_not_count_for_the_inner_one() -> None:
         with metrics.measure("inner", KEYS):
             len(bytes(2 * MIB))
 
+    assert metrics.results[f"outer_{PYTHON_PEAK}"][0] == pytest.approx(8, abs=0.5)
     assert metrics.results[f"inner_{PYTHON_PEAK}"][0] == pytest.approx(2, abs=0.5)
 
 
-def test_tracing_ends_with_the_last_block() -> None:
+@pytest.mark.parametrize("before", [False, True])
+def test_tracing_ends_with_the_last_block_unless_others_began_it(before):
+    if before:
+        tracemalloc.start()
     with Metrics().measure("op", KEYS):
         inside = tracemalloc.is_tracing()
-
-    assert (inside, tracemalloc.is_tracing()) == (True, False)
-
-
-def test_tracing_that_others_began_goes_on() -> None:
-    tracemalloc.start()
-    try:
-        with Metrics().measure("op", KEYS):
-            pass
-        still = tracemalloc.is_tracing()
-    finally:
-        tracemalloc.stop()
-
-    assert still
+    after = tracemalloc.is_tracing()
+    tracemalloc.stop()
+    assert (inside, after) == (True, before)
 
 
-def test_the_top_sites_are_kept_by_block() -> None:
+def test_the_top_sites_are_kept_by_block():
     metrics = Metrics()
     kept = []
 
@@ -194,9 +152,7 @@ def test_the_top_sites_are_kept_by_block() -> None:
     assert list(metrics.notes) == ["op", "op[1]"]
 
 
-def test_the_top_sites_are_logged_with_the_name_of_the_block(
-    logged: Logged,
-) -> None:
+def test_the_top_sites_are_logged_with_the_name_of_the_block(logged):
     with Metrics().measure("op", KEYS):
         kept = bytes(MIB)
 
@@ -206,7 +162,7 @@ def test_the_top_sites_are_logged_with_the_name_of_the_block(
 
 
 @pytest.mark.slow
-def test_finding_the_sites_of_an_inner_block_is_no_peak_of_the_outer_one() -> None:
+def test_finding_the_sites_of_an_inner_block_is_no_peak_of_the_outer_one():
     # Thousands of sites, which a snapshot copies into objects of its own.
     many = compile(f"[\n{chr(10).join('object(),' for _ in range(5_000))}]", "many", "eval")
     metrics = Metrics()

@@ -4,7 +4,6 @@ import mmap
 import os
 import threading
 import time
-from collections.abc import Callable
 
 import psutil
 import pytest
@@ -16,7 +15,7 @@ from orbax_bench_core.measure.collectors.process import ProcessState, Rss, Sampl
 MIB = 2**20
 
 
-def test_memory_that_is_touched_and_kept_counts() -> None:
+def test_memory_that_is_touched_and_kept_counts():
     collector = Rss()
     collector.start()
     kept = b"x" * (64 * MIB)
@@ -26,34 +25,34 @@ def test_memory_that_is_touched_and_kept_counts() -> None:
     assert len(kept) / MIB * 0.9 <= reading.value <= len(kept) / MIB * 1.5
 
 
-def test_the_unit_is_binary_megabytes() -> None:
+def test_the_unit_is_binary_megabytes():
     collector = Rss()
     collector.start()
 
     assert collector.stop()[0].unit == "MiB"
 
 
-def test_without_a_kernel_file_psutil_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_kernel_file_psutil_is_asked(monkeypatch):
     monkeypatch.setattr(base, "reader", lambda path: None)
     expected = psutil.Process().memory_info().rss
 
     assert abs(process.resident_bytes() - expected) <= MIB
 
 
-def test_a_forked_process_reads_itself() -> None:
+def test_a_forked_process_reads_itself():
     process._process(os.getpid())
 
     assert process._process(os.getppid()).pid == os.getppid()
 
 
-def test_a_process_that_may_not_reset_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_may_not_reset_it_is_told(monkeypatch):
     monkeypatch.setattr(process, "_switch", lambda pid: None)
 
     with pytest.raises(OSError, match="ask has_mark"):
         process.reset_mark()
 
 
-def test_a_kernel_without_the_mark_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_the_mark_is_told(monkeypatch):
     monkeypatch.setattr(base, "reader", lambda path: lambda offset: b"Name:\tpython\n")
 
     with pytest.raises(OSError, match="no VmHWM: line"):
@@ -72,7 +71,7 @@ SAMPLED = threading.Event()
 
 
 @pytest.fixture(params=["kernel", "sampled"])
-def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def source(request, monkeypatch):
     """Where the peak comes from."""
     if request.param == "sampled":
         monkeypatch.setattr(process, "has_mark", lambda: False)
@@ -82,8 +81,8 @@ def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
-def noticed(read: Callable[[], int]) -> Callable[[], int]:
-    def sample() -> int:
+def noticed(read):
+    def sample():
         found = read()
         if threading.current_thread() is not threading.main_thread():
             SAMPLED.set()
@@ -92,7 +91,7 @@ def noticed(read: Callable[[], int]) -> Callable[[], int]:
     return sample
 
 
-def hold(mebibytes: int) -> None:
+def hold(mebibytes):
     """Needs memory, for long enough that a sample sees it."""
     # Mapped for itself: an allocator may hand out what other tests have left resident.
     with mmap.mmap(-1, mebibytes * MIB) as memory:
@@ -105,7 +104,7 @@ def hold(mebibytes: int) -> None:
 
 
 @pytest.mark.usefixtures("source")
-def test_defect_9_a_peak_that_is_gone_at_the_end_still_counts() -> None:
+def test_defect_9_a_peak_that_is_gone_at_the_end_still_counts():
     metrics = Metrics()
 
     with metrics.measure("op", KEYS):
@@ -115,7 +114,7 @@ def test_defect_9_a_peak_that_is_gone_at_the_end_still_counts() -> None:
 
 
 @pytest.mark.usefixtures("source")
-def test_the_peak_before_a_block_does_not_count() -> None:
+def test_the_peak_before_a_block_does_not_count():
     hold(64)
     metrics = Metrics()
 
@@ -126,7 +125,7 @@ def test_the_peak_before_a_block_does_not_count() -> None:
 
 
 @pytest.mark.usefixtures("source")
-def test_an_inner_block_does_not_hide_the_peak_of_the_outer_one() -> None:
+def test_an_inner_block_does_not_hide_the_peak_of_the_outer_one():
     metrics = Metrics()
 
     with metrics.measure("outer", KEYS):
@@ -138,7 +137,7 @@ def test_an_inner_block_does_not_hide_the_peak_of_the_outer_one() -> None:
 
 
 @pytest.mark.usefixtures("source")
-def test_the_peak_of_an_inner_block_counts_for_the_outer_one() -> None:
+def test_the_peak_of_an_inner_block_counts_for_the_outer_one():
     metrics = Metrics()
 
     with metrics.measure("outer", KEYS), metrics.measure("inner", KEYS):
@@ -147,7 +146,7 @@ def test_the_peak_of_an_inner_block_counts_for_the_outer_one() -> None:
     assert metrics.results[f"outer_{DIFF}"][0] == pytest.approx(64, abs=SLACK)
 
 
-def test_it_says_whether_it_is_a_bound(source: str) -> None:
+def test_it_says_whether_it_is_a_bound(source):
     metrics = Metrics()
 
     with metrics.measure("op", KEYS):
@@ -160,26 +159,26 @@ STEP_S = 0.002
 PATIENCE_S = 60.0
 
 
-def sampling(sample: Callable[[], None]) -> Sampler:
+def sampling(sample):
     return Sampler("sample for a test", sample, interval_s=STEP_S)
 
 
-def wait_until(true: Callable[[], bool]) -> bool:
+def wait_until(true):
     deadline = time.monotonic() + PATIENCE_S
     while not true() and time.monotonic() < deadline:
         time.sleep(STEP_S)
     return true()
 
 
-def test_it_rests_once_released() -> None:
-    calls: list[int] = []
+def test_it_rests_once_released():
+    calls = []
     sampler = sampling(lambda: calls.append(1))
     sampler.hold()
     wait_until(lambda: bool(calls))
 
     sampler.release()
 
-    def rests() -> bool:  # one last call may follow
+    def rests():  # one last call may follow
         before = len(calls)
         time.sleep(20 * STEP_S)
         return len(calls) == before
@@ -187,8 +186,8 @@ def test_it_rests_once_released() -> None:
     assert wait_until(rests)
 
 
-def test_a_thread_that_a_fork_lost_is_replaced() -> None:
-    calls: list[int] = []
+def test_a_thread_that_a_fork_lost_is_replaced():
+    calls = []
     sampler = sampling(lambda: calls.append(1))
     lost = threading.Thread(target=lambda: None)
     lost.start()
@@ -202,10 +201,10 @@ def test_a_thread_that_a_fork_lost_is_replaced() -> None:
     assert sampled
 
 
-def test_a_sample_that_fails_does_not_end_it() -> None:
-    calls: list[int] = []
+def test_a_sample_that_fails_does_not_end_it():
+    calls = []
 
-    def fail() -> None:
+    def fail():
         calls.append(1)
         raise OSError("no such file")
 

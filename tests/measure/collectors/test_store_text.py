@@ -2,7 +2,6 @@
 
 import http.server
 import threading
-from collections.abc import Iterator
 
 import pytest
 import tensorstore as ts
@@ -111,10 +110,10 @@ TROUBLED = (
 class AnswersLibrary:
     """Prints recorded counters, one set per reading."""
 
-    def __init__(self, *readings: tuple[str, ...]) -> None:
+    def __init__(self, *readings):
         self.readings = list(readings)
 
-    def experimental_collect_prometheus_format_metrics(self, prefix: str) -> list[str]:
+    def experimental_collect_prometheus_format_metrics(self, prefix):
         stem = prefix.strip("/").replace("/", "_")
         lines = [line for line in self.readings[0] if stem in line]
         if prefix.endswith("retries"):  # the last of one reading
@@ -122,14 +121,14 @@ class AnswersLibrary:
         return lines
 
 
-def collect(*readings: tuple[str, ...]) -> dict[str, float]:
+def collect(*readings):
     collector = StoreAnswers()
     collector._library = AnswersLibrary(*readings)
     collector.start()
     return {reading.metric: reading.value for reading in collector.stop()}
 
 
-def test_answers_are_told_apart_by_their_code() -> None:
+def test_answers_are_told_apart_by_their_code():
     assert collect(QUIET, TROUBLED) == {
         "6_tensorstore/http_404_count": 5,
         "6_tensorstore/http_429_count": 2,
@@ -138,22 +137,22 @@ def test_answers_are_told_apart_by_their_code() -> None:
     }
 
 
-def test_what_was_counted_before_the_block_is_no_trouble() -> None:
+def test_what_was_counted_before_the_block_is_no_trouble():
     assert collect(TROUBLED, TROUBLED) == {}
 
 
 @pytest.fixture
-def server() -> Iterator[str]:
+def server():
     """Answers 503, then 429, then with success."""
     codes = [503, 429]
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+        def do_GET(self):
             self.send_response(codes.pop(0) if codes else 200)
             self.send_header("content-length", "0")
             self.end_headers()
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_):
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
@@ -163,7 +162,7 @@ def server() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_the_installed_tensorstore_prints_counters_like_that(server: str) -> None:
+def test_the_installed_tensorstore_prints_counters_like_that(server):
     collector = StoreAnswers()
     collector.start()
     ts.KvStore.open({"driver": "http", "base_url": server}).result().read("a").result()
