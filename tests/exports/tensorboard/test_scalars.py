@@ -12,7 +12,6 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from orbax_bench_core.analysis.summary import summarize
-from orbax_bench_core.config import MeshConfig
 from orbax_bench_core.exports.tensorboard import cards
 from orbax_bench_core.measure import BYTES, TIME, Sample
 from orbax_bench_core.records import ErrorInfo, repeats_of
@@ -36,36 +35,6 @@ def test_the_file_is_what_tensorboards_own_writer_gives(write, make_record, tmp_
         for data in RawEventFileLoader(str(path)).Load():
             RecordWriter(file).write(Event.FromString(data).SerializeToString(deterministic=True))
     assert path.read_bytes() == (tmp_path / "own").read_bytes()
-
-
-def test_a_host_has_a_step_per_repeat_at_the_time_of_its_end(written, make_record):
-    records = [make_record(repeat=repeat, times={"save": repeat + 0.5}) for repeat in range(3)]
-    records.append(make_record(repeat=0, times={"save": 9.0}, warmup=True))
-    found = written(records, "host_0")
-    assert found.scalars(TIME_TAG) == [(0, 0.5), (1, 1.5), (2, 2.5)]
-    ended = records[0].started_at.timestamp() + records[0].duration_s
-    assert found.reader.Tensors(TIME_TAG)[0].wall_time == ended
-
-
-@pytest.mark.parametrize("folder", ["host_0", "__summary__"])
-def test_times_come_first_and_each_occurrence_has_a_tag(written, make_record, folder):
-    samples = (
-        Sample("save", 0, "0_basics/cpu_s", 9.0, "s"),
-        Sample("save", 0, TIME, 1.0, "s"),
-        Sample("save", 1, TIME, 2.0, "s"),
-    )
-    found = written([make_record(samples=samples)], folder)
-    assert sorted(found.tags("scalars"))[:2] == ["0_time/save[1]_s", "0_time/save_s"]
-    assert found.scalars("0_time/save[1]_s") == [(0, 2.0)]
-
-
-def test_a_tag_says_what_it_means_and_in_which_unit(written, make_record):
-    samples = (Sample("save", 0, TIME, 1.0, "s"), Sample("save", 0, "own/thing", 1.0, ""))
-    reader = written([make_record(samples=samples)], "host_0").reader
-    described = reader.SummaryMetadata(TIME_TAG).summary_description
-    assert described.startswith("Wall-clock time")
-    assert described.endswith("[s]")
-    assert reader.SummaryMetadata("save_own/thing").summary_description == ""
 
 
 @pytest.mark.parametrize("value", [1e-6, 0.1, 98765.43, -math.inf, math.nan, 1e100])
@@ -256,17 +225,6 @@ def test_a_column_has_the_type_that_its_options_share(rows, values, expected):
 
 def test_nested_options_are_flattened(rows):
     assert rows({"outer": {"inner": 3}})[0]["outer.inner"] == 3
-
-
-def test_mesh_checkpoint_and_processes_are_columns_too(rows):
-    mesh = MeshConfig(mesh_axes=("fsdp",), ici_parallelism={"fsdp": 8})
-    [row] = rows({}, mesh=mesh, processes=2)
-    expected = {"benchmark": "save_restore", "mesh": "fsdp8", "devices": 8, "processes": 2}
-    assert expected.items() <= row.items()
-
-
-def test_conditions_are_columns_too(rows):
-    assert rows({})[0]["cache"] == "warm"
 
 
 def test_an_option_that_is_called_like_a_column_of_ours_says_that_it_is_one(rows):

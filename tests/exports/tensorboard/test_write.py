@@ -67,12 +67,6 @@ def test_defect_19_rows_have_the_names_of_points_not_hashes(write, swept):
     assert all(name.startswith("save_restore[use_ocdbt=") for name in names)
 
 
-def test_cells_have_the_types_of_their_options(write, swept):
-    cells = [group.hparams for group in session_groups(write(swept))]
-    assert sorted(cell["use_ocdbt"].bool_value for cell in cells) == [False, True]
-    assert sorted(cell["level"].number_value for cell in cells) == [3.0, 7.0]
-
-
 def test_every_metric_column_is_filled(write, swept):
     groups = session_groups(write(swept))
     values = {value.name.tag: value.value for value in groups[0].metric_values}
@@ -102,21 +96,9 @@ def test_rows_can_be_sorted_by_any_column(write, swept, column, order):
     assert names == reverse[::-1]
 
 
-def test_points_with_the_same_name_are_two_rows(write, make_point, make_record):
-    points = [make_point(options={"a": a}, label="same") for a in (1, 2)]
-    assert len(session_groups(write([make_record(point) for point in points]))) == 2
-
-
 def test_a_point_that_failed_is_a_row_that_says_so(write, make_record):
     [group] = session_groups(write([make_record(status="failed", error=ERROR)]))
     assert group.sessions[0].status == api_pb2.STATUS_FAILURE
-
-
-def test_every_host_is_a_run(write, make_point, make_record):
-    point = make_point(processes=2)
-    records = [make_record(point, host=host, num_hosts=2) for host in range(2)]
-    folder = write(records) / "use_ocdbt=true"
-    assert {path.name for path in folder.iterdir()} == {"host_0", "host_1", "__summary__"}
 
 
 def test_a_point_without_records_has_no_run(write, make_point, make_record):
