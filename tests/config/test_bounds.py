@@ -38,12 +38,6 @@ def said(tmp_path, text):
             id="keys",
             marks=pytest.mark.slow,
         ),
-        pytest.param(
-            f"x: {'[' * 1500}{']' * 1500}",
-            "too deep in each other",
-            id="lists",
-            marks=pytest.mark.slow,
-        ),
         pytest.param(f"x: {'{a: ' * 1500}1{'}' * 1500}", "too deep in each other", id="mappings"),
         pytest.param(f"{'- ' * 1_500}1", "too deep in each other", id="blocks"),
         pytest.param(f"{WHOLE}num_repeats: 1000000000000\n", "s.yaml:4: num_repeats", id="repeats"),

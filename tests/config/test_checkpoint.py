@@ -20,7 +20,6 @@ from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leav
             "expected true or false, got 'yes'",
         ),
         ("  spec: 3\n", 5, "spec", "a spec is a mapping of names to leaves, got 3"),
-        ("  spec: [a]\n", 5, "spec", "a spec is a mapping of names to leaves, got ['a']"),
         (
             "  spec:\n    a: float\n",
             6,
@@ -33,12 +32,6 @@ from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leav
             "spec.a.b",
             "a leaf is `int`, `str` or a mapping with `dtype` and `shape`, got 1.5",
         ),
-        (
-            "  spec:\n    a:\n      dtype: float33\n      shape: [1]\n",
-            7,
-            "spec.a.dtype",
-            "unknown dtype 'float33'; did you mean 'float32'?",
-        ),
         ("  spec:\n    a: {dtype: int8}\n", 6, "spec.a.shape", "this key is required"),
         ("  spec:\n    a: {shape: [1]}\n", 6, "spec.a.dtype", "this key is required"),
         (
@@ -46,12 +39,6 @@ from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leav
             6,
             "spec.a.shape",
             "expected a list, got 4; write [4]",
-        ),
-        (
-            "  spec:\n    a: {dtype: int8, shape: [2, -4]}\n",
-            6,
-            "spec.a.shape[1]",
-            "expected greater than or equal to 0, got -4",
         ),
         (
             "  spec:\n    a: {dtype: int8, shape: [true]}\n",
@@ -141,7 +128,6 @@ def test_an_array_has_the_bytes_of_its_elements(dtype, shape, num_bytes):
 @pytest.mark.parametrize(
     ("lines", "key", "message"),
     [
-        ("  model: lama-8b\n", "model", "unknown model 'lama-8b'; did you mean 'llama-8b'?"),
         ("  model: gpt2\n  scale: 0\n", "scale", "expected greater than 0, got 0"),
         ("  model: gpt2\n  scale: 2\n", "scale", "expected less than or equal to 1, got 2"),
         (

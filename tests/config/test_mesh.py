@@ -19,22 +19,10 @@ def mesh(axes, ici=None, dcn=None):
         ("  mesh_axes: data\n", 5, "mesh_axes", "expected a list, got 'data'; write [data]"),
         ("  mesh_axes: [1]\n", 5, "mesh_axes[0]", "expected text, got 1; quote it"),
         (
-            "  mesh_axes: [a, b]\n  ici_parallelism: {c: 2}\n",
-            6,
-            "ici_parallelism",
-            "axis 'c' is not one of mesh_axes ['a', 'b']",
-        ),
-        (
             "  mesh_axes: [a]\n  ici_parallelism: {a: 2}\n  dcn_parallelism: {c: 2}\n",
             7,
             "dcn_parallelism",
             "axis 'c' is not one of mesh_axes ['a']",
-        ),
-        (
-            "  mesh_axes: [a]\n  ici_parallelism:\n    a: 0\n",
-            7,
-            "ici_parallelism.a",
-            "expected greater than 0, got 0",
         ),
         (
             "  mesh_axes: [a]\n  dcn_parallelism: {a: two}\n",
@@ -124,31 +112,11 @@ def test_a_leaf_that_a_mesh_can_hold_is_no_conflict(shape, sharding):
     assert sharding_conflict(array(shape, sharding), MESH) is None
 
 
-LEAF = """\
-checkpoint_config:
-  spec:
-    w: {{dtype: float32, shape: [{size}], sharding: [{axis}]}}
-"""
-
-
-@pytest.mark.parametrize(
-    ("size", "axis", "message"),
-    [
-        (9, "d", "dimension 0 has 9 elements, which mesh d8 cannot split into 8 equal parts"),
-        (8, "e", "sharding axis 'e' is not in mesh_axes ['d']"),
-    ],
-)
-def test_a_leaf_that_no_mesh_can_hold_is_named_at_its_line(only_problem, size, axis, message):
-    mesh = "mesh_config: {mesh_axes: [d], ici_parallelism: {d: 8}}\n"
-    problem = only_problem(mesh + LEAF.format(size=size, axis=axis))
-    assert (problem.line, problem.key) == (7, "checkpoint_config.spec.w")
-    assert message in problem.message
-
-
 def test_a_leaf_that_one_of_the_meshes_can_hold_is_accepted(accept):
-    meshes = (
+    text = (
         "mesh_configs:\n"
         "- {mesh_axes: [d], ici_parallelism: {d: 8}}\n"
         "- {mesh_axes: [d], ici_parallelism: {d: 2}}\n"
+        "checkpoint_config: {spec: {w: {dtype: float32, shape: [6], sharding: [d]}}}\n"
     )
-    assert len(accept(meshes + LEAF.format(size=6, axis="d")).mesh_configs) == 2
+    assert len(accept(text).mesh_configs) == 2

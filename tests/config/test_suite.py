@@ -65,16 +65,10 @@ ENVIRONMENTS = "environments:\n- {name: old, requirements: [a==1]}\n"
     ("extra", "key", "message"),
     [
         ("arms: {basline: {}}\n", "arms.basline", "did you mean 'baseline'?"),
-        ("arms: {baseline: {option: {}}}\n", "arms.baseline.option", "did you mean 'options'?"),
         (
             ENVIRONMENTS + "arms: {baseline: {environment: odl}}\n",
             "arms.baseline.environment",
             "did you mean 'old'?",
-        ),
-        (
-            "arms: {baseline: {environment: old}}\n",
-            "arms.baseline.environment",
-            "define it under `environments`",
         ),
         ("environments:\n- {name: a}\n", "environments[0]", "either requirements or an interp"),
         (
