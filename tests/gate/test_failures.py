@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.config import GateRule
-from orbax_bench_core.gate.failures import nothing_worked, settle_failures
+from orbax_bench_core.gate.failures import settle_failures
 
 RULE = GateRule()
 LABELS = np.array([[True, False, True, False]] * 30)
@@ -87,9 +87,3 @@ def test_before_the_first_look_it_is_too_early():
 def test_a_later_end_than_the_last_look_at_failures_is_that_look():
     found, settled = verdict(failed(), end=4)
     assert (found.word, found.attempts, settled) == ("PASS", 60, True)
-
-
-def test_a_place_where_nothing_works_is_told_from_a_candidate_that_fails():
-    assert nothing_worked(np.ones((1, 4, 1), dtype=bool))
-    assert not nothing_worked(failed(range(5), range(5)))
-    assert not nothing_worked(np.zeros((0, 4, 1), dtype=bool))

@@ -21,9 +21,10 @@ def test_a_steady_series_has_no_flags(steady):
     assert (found.flags, found.regimes, found.outliers) == ((), False, 0.0)
 
 
-def test_the_numbers_of_a_series():
+def test_the_numbers_of_a_series_of_which_five_do_not_drift():
     found = health([1.0, 2.0, 3.0, 4.0, 5.0])
     assert (found.n, found.median, found.spread) == (5, 3.0, pytest.approx(2 / 3))
+    assert (found.drift, found.drift_p) == (None, None)
 
 
 @pytest.mark.slow
@@ -40,11 +41,6 @@ def test_a_drift_is_found_with_its_size(steady):
 
 def test_a_drift_too_small_to_matter_is_not_flagged():
     assert health(np.linspace(1.0, 1.02, 40)).flags == ()
-
-
-def test_five_values_do_not_drift():
-    found = health([1.0, 2.0, 3.0, 4.0, 5.0])
-    assert (found.drift, found.drift_p) == (None, None)
 
 
 def test_a_straight_line_is_a_drift():
@@ -134,13 +130,10 @@ def test_unusable_values_are_left_out_and_flagged():
     assert found.flags[0] == "3 of 5 values are no positive, finite number: left out"
 
 
-def test_nothing_at_all_is_said_to_be_nothing():
+def test_nothing_is_said_to_be_nothing_and_one_value_has_no_spread():
     found = health([])
     assert (found.n, found.flags, found.sigma) == (0, ("no values",), None)
     assert math.isnan(found.median)
-
-
-def test_one_value_has_no_spread():
     found = health([2.0])
     assert (found.median, found.spread, found.sigma) == (2.0, None, None)
 

@@ -7,10 +7,6 @@ from orbax_bench_core.gate import plan_operations
 from orbax_bench_core.gate.plan import plan
 
 
-def test_quiet_times_are_settled_at_the_first_look():
-    assert plan(0.02).operations == pytest.approx(10, abs=0.1)
-
-
 def test_noisier_times_take_longer():
     found = [plan(sigma).operations for sigma in (0.05, 0.15, 0.5)]
     assert found == sorted(found)
@@ -42,8 +38,9 @@ def test_a_config_is_a_rule():
     assert plan(0.1, GateConfig()) == plan(0.1, GateRule())
 
 
-def test_lives_begin_with_more_operations():
-    assert plan(0.02, per_life=2, tau=0.02).operations == pytest.approx(16, abs=0.1)
+@pytest.mark.parametrize(("design", "operations"), [({}, 10), ({"per_life": 2, "tau": 0.02}, 16)])
+def test_quiet_times_are_settled_at_the_first_look(design, operations):
+    assert plan(0.02, **design).operations == pytest.approx(operations, abs=0.1)
 
 
 def test_offsets_of_lives_take_longer():

@@ -35,10 +35,6 @@ def test_eight_times_in_ten_are_easier():
     assert detectable(0.2, 20, RULE, power=0.8) == pytest.approx(0.348, abs=0.001)
 
 
-def test_it_is_the_same_every_time():
-    assert detectable(0.13, 40, RULE) == detectable(0.13, 40, RULE)
-
-
 def test_the_detectable_slow_down_lies_beyond_the_tolerance():
     assert detectable(0.0, 20, RULE) == pytest.approx(RULE.tolerance)
 
@@ -74,25 +70,22 @@ def test_other_looks_and_levels_are_near_those_that_were_fitted():
     assert detectable(0.2, 60, near) == pytest.approx(detectable(0.2, 60, RULE), abs=0.01)
 
 
-def test_a_clear_case_needs_only_the_next_look():
-    assert more_blocks(0.01, 0.0, 10, RULE) == 5
-
-
-def test_an_unclear_case_skips_the_looks_that_are_too_early():
-    assert more_blocks(0.15, 0.0, 20, RULE) == 10
-    assert more_blocks(0.15, math.log(1.05), 20, RULE) == 20
+@pytest.mark.parametrize(
+    ("sigma", "ratio", "operations", "blocks"),
+    [
+        pytest.param(0.01, 1.0, 10, 5, id="a clear case needs only the next look"),
+        pytest.param(0.15, 1.0, 20, 10, id="an unclear case skips looks that are too early"),
+        pytest.param(0.15, 1.05, 20, 20, id="near the tolerance"),
+        pytest.param(0.9, 1.0, 60, None, id="what nobody would run is not advised"),
+        pytest.param(0.0, 1.0, 60, 1, id="at least one"),
+    ],
+)
+def test_more_blocks_are_those_that_a_verdict_needs(sigma, ratio, operations, blocks):
+    assert more_blocks(sigma, math.log(ratio), operations, RULE) == blocks
 
 
 def test_beyond_the_last_look_it_is_what_a_longer_one_would_need():
     assert more_blocks(0.3, 0.0, 60, RULE) > 5
-
-
-def test_blocks_that_nobody_would_run_are_not_advised():
-    assert more_blocks(0.9, 0.0, 60, RULE) is None
-
-
-def test_there_is_always_at_least_one_more():
-    assert more_blocks(0.0, 0.0, 60, RULE) == 1
 
 
 @pytest.mark.parametrize("power", [0.5, 0.8, 0.9, 0.99])

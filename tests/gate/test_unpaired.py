@@ -187,11 +187,8 @@ def test_throughput_that_halves_is_twice_the_cost():
     assert (found.word, found.ratio) == ("REGRESSION", pytest.approx(2.0))
 
 
-def test_a_history_is_made_of_log_ratios_of_medians():
+def test_a_history_is_made_of_log_ratios_of_medians_and_takes_no_bad_runs():
     assert run_log_ratio([1.0, 2.0, 9.0], [4.0, 4.0, 1.0]) == pytest.approx(math.log(2))
-
-
-def test_a_history_takes_no_bad_runs():
     with pytest.raises(ValueError, match=r"the later run\[0\] is -1"):
         run_log_ratio(ONE, [-1.0])
 
