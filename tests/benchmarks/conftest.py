@@ -8,7 +8,14 @@ from etils import epath
 
 from orbax_bench_core.authoring import TestContext
 from orbax_bench_core.config import CheckpointConfig, MeshConfig
-from orbax_bench_core.state import Digest, build_mesh, check_digest, digest, generate
+from orbax_bench_core.state import (
+    Digest,
+    build_mesh,
+    check_digest,
+    digest,
+    generate,
+    orbax_api,
+)
 
 TIME = "0_basics/time_s"
 ARRAYS = {
@@ -99,6 +106,13 @@ def sharding_file(tmp_path):
         return str(file)
 
     return write
+
+
+@pytest.fixture
+def checkpoint(tmp_path, make_tree):
+    """A checkpoint of `ARRAYS`, as Orbax saves it."""
+    orbax_api.save(epath.Path(tmp_path) / "given", make_tree(ARRAYS))
+    return tmp_path / "given"
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Each option of `array_handler` changes what lies on storage."""
 
-import sys
-
 import pytest
 
 from orbax_bench_core.authoring import UnmetNeed
@@ -18,18 +16,6 @@ def test_measures_every_stage(run):
     assert outcome.verified
     for operation in ("serialize", "deserialize"):
         assert outcome.value(operation, "5_inventory/operation_bytes") == 512 * 256 * 2
-
-
-@pytest.mark.slow
-def test_only_the_array_is_written(run):
-    outcome = run(ArrayHandler, use_ocdbt=False)
-    assert [path.name for path in outcome.folder.iterdir() if path.is_dir()] == ["array"]
-
-
-def test_use_colocated_python_names_its_extra(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "cloudpickle", None)  # as if it were not installed
-    with pytest.raises(UnmetNeed, match=r"orbax-bench\[pathways\]"):
-        run(ArrayHandler, use_colocated_python=True)
 
 
 @pytest.mark.slow

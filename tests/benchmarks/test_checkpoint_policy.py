@@ -47,14 +47,6 @@ def test_policies_that_save_nothing_are_said(policy):
         policy(described(steps=[99]))
 
 
-def test_options_come_from_plain_values():
-    options = CheckpointPolicyOptions.from_dict(
-        {"checkpoint_policies_options": described([2]), "num_checkpoints": 7}
-    )
-    assert options.num_checkpoints == 7
-    assert options.checkpoint_policies_options.expected_preserve_checkpoints == [2]
-
-
 @pytest.mark.parametrize("number", [0, "many"])
 def test_a_wrong_number_is_refused(number):
     with pytest.raises(ValueError, match="num_checkpoints must be 1 or more"):
@@ -74,50 +66,32 @@ def policies(keep=KEEP, save=SAVE, **more):
 
 
 @pytest.mark.parametrize(
-    ("described", "field", "value"),
+    ("kind", "given", "made"),
     [
-        ({"policy_type": "LatestN", "n": 3}, "n", 3),
-        ({"policy_type": "LatestN"}, "n", None),
-        ({"policy_type": "EveryNSeconds", "interval_secs": 5}, "interval_secs", 5),
-        ({"policy_type": "EveryNSteps", "interval_steps": 7}, "interval_steps", 7),
-        ({"policy_type": "CustomSteps", "custom_steps": [1, 2]}, "_steps_set", {1, 2}),
-    ],
-)
-def test_preservation_policies(described, field, value):
-    (made,) = policies(keep=[described]).manager_options()["preservation_policy"].policies
-    assert type(made).__name__ == described["policy_type"]
-    assert getattr(made, field) == value
-
-
-@pytest.mark.parametrize(
-    ("described", "name", "field", "value"),
-    [
+        ("LatestN", {"n": 3}, {"n": 3}),
+        ("LatestN", {}, {"n": None}),
+        ("EveryNSeconds", {"interval_secs": 5}, {"interval_secs": 5}),
+        ("EveryNSteps", {"interval_steps": 7}, {"interval_steps": 7}),
+        ("CustomSteps", {"custom_steps": [1, 2]}, {"_steps_set": {1, 2}}),
+        ("FixedIntervalPolicy", {"interval_steps": 4}, {"interval": 4}),
+        ("SpecificStepsPolicy", {"custom_steps": [3]}, {"steps": [3]}),
         (
-            {"policy_type": "FixedIntervalPolicy", "interval_steps": 4},
-            "FixedIntervalPolicy",
-            "interval",
-            4,
-        ),
-        (
-            {"policy_type": "SpecificStepsPolicy", "custom_steps": [3]},
-            "SpecificStepsPolicy",
-            "steps",
-            [3],
-        ),
-        (
-            {"policy_type": "ContinuousCheckpointingPolicy", "minimum_interval_secs": 2},
             "ContinuousCheckpointingPolicy",
-            "minimum_interval_secs",
-            2,
+            {"minimum_interval_secs": 2},
+            {"minimum_interval_secs": 2},
         ),
-        ({"policy_type": "InitialSavePolicy"}, "InitialSavePolicy", None, None),
-        ({"policy_type": "PreemptionSavePolicy"}, "PreemptionCheckpointingPolicy", None, None),
+        ("InitialSavePolicy", {}, {}),
+        ("PreemptionSavePolicy", {}, {}),
     ],
 )
-def test_save_decision_policies(described, name, field, value):
-    (made,) = policies(save=[described]).manager_options()["save_decision_policy"].policies
-    assert type(made).__name__ == name
-    assert field is None or getattr(made, field) == value
+def test_policies_become_those_of_orbax(kind, given, made):
+    described = [{"policy_type": kind, **given}]
+    place = "save_decision_policy" if kind.endswith("Policy") else "preservation_policy"
+    whole = policies(save=described) if kind.endswith("Policy") else policies(keep=described)
+    (found,) = whole.manager_options()[place].policies
+    name = {"PreemptionSavePolicy": "PreemptionCheckpointingPolicy"}.get(kind, kind)
+    assert type(found).__name__ == name
+    assert {field: getattr(found, field) for field in made} == made
 
 
 @pytest.mark.parametrize(
@@ -138,11 +112,8 @@ def test_what_is_no_policy_is_refused(keep, save, said):
         policies(keep, save)
 
 
-def test_an_unknown_key_is_refused():
+def test_unknown_keys_and_what_is_no_mapping_are_refused():
     with pytest.raises(ValueError, match="has no expected_steps"):
         policies(expected_steps=[1])
-
-
-def test_what_is_no_mapping_is_refused():
     with pytest.raises(ValueError, match="takes mappings, got 3"):
         Policies.from_dict(3)

@@ -2,9 +2,6 @@
 
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +15,7 @@ from orbax_bench_core.sweep import (
     load_class,
     options_class,
 )
+from tests.support.processes import run_cli
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ALL = ["all_builtins", "all_builtins_2_and_4_processes"]
@@ -50,16 +48,7 @@ SUITES = dict(suites())
 
 
 def run_suite(suite, out, *more):
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {key: value for key, value in os.environ.items() if key not in unset}
-    command = [sys.executable, "-m", "orbax_bench_core.cli", "run", suite, "-o", out]
-    return subprocess.run(
-        [*command, "--no-lock", "--no-limits", *more],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment | {"COLUMNS": "300"},
-    )
+    return run_cli("run", suite, "-o", out, "--no-lock", "--no-limits", *more, COLUMNS="300")
 
 
 @pytest.mark.parametrize("name", BUILTINS)

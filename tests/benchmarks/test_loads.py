@@ -17,12 +17,6 @@ from .conftest import ARRAYS
 
 
 @pytest.fixture
-def checkpoint(tmp_path, make_tree):
-    orbax_api.save(epath.Path(tmp_path) / "given", make_tree(ARRAYS))
-    return tmp_path / "given"
-
-
-@pytest.fixture
 def shardings(monkeypatch):
     """The shardings of what was loaded."""
     trees = []

@@ -1,8 +1,5 @@
 """Unmet needs of a benchmark, in one line each."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ from orbax_bench_core.benchmarks import two_tiers
 from orbax_bench_core.benchmarks.support import needs
 from orbax_bench_core.sweep import BUILTINS, load_class, options_class
 from orbax_bench_core.testing import run_benchmark
+from tests.support.processes import run_cli
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {name: options_class(load_class(path)) for name, path in BUILTINS.items()}
@@ -112,17 +110,9 @@ def test_steps_that_leave_nothing_to_restore_are_said(options, source):
 @pytest.mark.slow
 def test_a_comparison_without_pytorch_names_the_extra_in_one_sentence(tmp_path):
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\")\n")
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {key: value for key, value in os.environ.items() if key not in unset}
-    command = ["ab", ROOT / "examples/framework_comparison.yaml", "-o", tmp_path / "out"]
-    done = subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.cli", *command, "--no-lock"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=environment | {"COLUMNS": "300", "PYTHONPATH": str(tmp_path)},
-    )
+    suite = ROOT / "examples/framework_comparison.yaml"
+    words = ("ab", suite, "-o", tmp_path / "out", "--no-lock")
+    done = run_cli(*words, folder=tmp_path, COLUMNS="300", PYTHONPATH=str(tmp_path))
     assert done.returncode == 1, done.stderr
     said = (
         "failed: the baseline cannot be measured in block 0: UnmetNeed: pytorch_dcp needs PyTorch "

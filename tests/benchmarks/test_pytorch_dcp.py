@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -15,7 +13,7 @@ from safetensors.torch import save_file
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.pytorch_dcp import PyTorchDcp, PyTorchDcpOptions
-from tests.support.processes import free_address
+from tests.support.processes import free_address, run_cli
 
 pytestmark = pytest.mark.nightly  # which installs PyTorch
 
@@ -84,11 +82,6 @@ def test_enable_gcs_connector_is_refused(dcp):
         dcp(enable_gcs_connector=True)
 
 
-def test_nothing_to_save_is_said(run):
-    with pytest.raises(UnmetNeed, match="pytorch_dcp needs something to save"):
-        run(PyTorchDcp, spec=None)
-
-
 def test_what_was_damaged_on_storage_is_found(dcp, monkeypatch):
     from . import conftest
 
@@ -140,16 +133,8 @@ def suite(**blocks):
 def start(tmp_path, suite, **environment):
     file = tmp_path / "suite.yaml"
     file.write_text(yaml.safe_dump(suite))
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    kept = {key: value for key, value in os.environ.items() if key not in unset}
-    command = ["-m", "orbax_bench_core.cli", "run", file, "-o", tmp_path / "out"]
-    process = subprocess.run(
-        [sys.executable, *command, "--no-lock", "--no-limits"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=kept | environment,
-    )
+    words = ("run", file, "-o", tmp_path / "out", "--no-lock", "--no-limits")
+    process = run_cli(*words, **environment)
     assert process.returncode == 0, process.stdout + process.stderr
     return [json.loads(path.read_text()) for path in tmp_path.glob("out/records/*/*/*.json")]
 

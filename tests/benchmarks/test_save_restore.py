@@ -50,8 +50,6 @@ def test_separate_folders_need_ocdbt_and_parallel_replicas(option):
 
 
 def test_a_wrong_restore_fails_the_repeat(run, monkeypatch):
-    from orbax.checkpoint import v1 as ocp
-
     load = ocp.load
 
     def wrong(*given, **options):
@@ -64,20 +62,16 @@ def test_a_wrong_restore_fails_the_repeat(run, monkeypatch):
 
 
 @pytest.mark.slow
-def test_floating_point_numbers_are_stored_in_the_dtype_and_others_as_they_are(run):
-    outcome = run(StagedSave, save_dtype="bfloat16")
+@pytest.mark.parametrize(
+    ("options", "dtype"),
+    [({"save_dtype": "bfloat16"}, "bfloat16"), ({"device_host_concurrent_gb": 0.001}, "float32")],
+)
+def test_floating_point_numbers_are_stored_in_the_dtype_where_one_is_given(run, options, dtype):
+    outcome = run(StagedSave, **options)
     saved = ocp.metadata(outcome.folder / "ckpt").metadata
-    assert str(saved["nested"]["replicated"].dtype) == "bfloat16"
+    assert str(saved["nested"]["replicated"].dtype) == dtype
     assert outcome.verified
     assert outcome.blocks == ["save_blocking", "save_background", "save", "load"]
-
-
-@pytest.mark.slow
-def test_without_a_dtype_everything_is_stored_as_it_is(run):
-    outcome = run(StagedSave, device_host_concurrent_gb=0.001)
-    saved = ocp.metadata(outcome.folder / "ckpt").metadata
-    assert str(saved["nested"]["replicated"].dtype) == "float32"
-    assert outcome.verified
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -20,6 +18,7 @@ from orbax_bench_core.benchmarks.torch_files import (
     TorchSave,
     TorchSaveOptions,
 )
+from tests.support.processes import run_cli
 
 from .conftest import ARRAYS, SPEC
 
@@ -123,24 +122,13 @@ benchmarks:
 
 
 def test_all_of_them_save_to_a_bucket_and_load_from_it(emulator, tmp_path):
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {name: value for name, value in emulator.items() if name not in unset}
-    environment |= {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_AUTH_TOKEN_FOR_TESTING": "abc"}
     (tmp_path / "suite.yaml").write_text(SUITE)
-    places = [
-        str(tmp_path / "suite.yaml"),
-        "-o",
-        "gs://bench-bucket/out",
-        "--no-lock",
-        "--keep-data",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.cli", "run", *places, "--no-limits"],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=240,
-        check=False,
+    done = run_cli(
+        *("run", tmp_path / "suite.yaml", "-o", "gs://bench-bucket/out"),
+        *("--no-lock", "--keep-data", "--no-limits"),
+        environment=emulator,
+        GOOGLE_CLOUD_PROJECT="p",
+        GOOGLE_AUTH_TOKEN_FOR_TESTING="abc",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     bucket = tmp_path / "storage" / ".cloudstorage" / "bench-bucket" / "out"

@@ -40,16 +40,11 @@ def test_replica_axis_index(options):
     assert options(replica_axis_index=1).manager_options().replica_axis_index == 1
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "experimental_use_distributed_id_for_mesh_consistency",
-        "experimental_orbax_use_distributed_process_id",
-    ],
-)
-def test_experimental_flags_have_orbaxs_names(name):
-    assert EmergencyCheckpointManagerOptions(**{name: False}).flags[name] is False
-    assert EmergencyCheckpointManagerOptions().flags[name] is True
+def test_experimental_flags_have_orbaxs_names():
+    for name in ("use_distributed_id_for_mesh_consistency", "orbax_use_distributed_process_id"):
+        flag = f"experimental_{name}"
+        assert EmergencyCheckpointManagerOptions(**{flag: False}).flags[flag] is False
+        assert EmergencyCheckpointManagerOptions().flags[flag] is True
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 from orbax.checkpoint.experimental.v1._src.training.pathways import snapshotter
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
+from orbax_bench_core.benchmarks.array_handler import ArrayHandler
 from orbax_bench_core.benchmarks.without_storage import (
     MultihostDispatchers,
     MultihostDispatchersOptions,
@@ -14,10 +15,18 @@ from orbax_bench_core.benchmarks.without_storage import (
 )
 
 
-def test_without_cloudpickle_its_extra_is_named(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "cloudpickle", None)  # as if it were not installed
+@pytest.mark.parametrize(
+    ("module", "benchmark", "given"),
+    [
+        ("cloudpickle", MultihostDispatchers, {}),
+        ("cloudpickle", ArrayHandler, {"use_colocated_python": True}),
+        ("pathwaysutils", Snapshotter, {"spec": None}),
+    ],
+)
+def test_without_what_pathways_needs_its_extra_is_named(run, monkeypatch, module, benchmark, given):
+    monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
     with pytest.raises(UnmetNeed, match=r"pip install 'orbax-bench\[pathways\]'"):
-        run(MultihostDispatchers)
+        run(benchmark, **given)
 
 
 def test_measures_three_dispatches(run):
@@ -56,12 +65,6 @@ def test_defect_30_what_always_failed_is_no_combination():
 
 
 CYCLE = ["save", "load_scale_down", "save_scale_down_state", "load_scale_up"]
-
-
-def test_without_pathwaysutils_its_extra_is_named(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pathwaysutils", None)  # as if it were not installed
-    with pytest.raises(UnmetNeed, match=r"pip install 'orbax-bench\[pathways\]'"):
-        run(Snapshotter, spec=None)
 
 
 def test_slices_that_are_not_there_are_said(run, make_mesh):

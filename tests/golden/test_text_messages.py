@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.golden.text_support import begin, fill, shell, tmp_path  # noqa: F401
+from tests.golden.text_support import begin, fill, shell, tmp_path, transcript  # noqa: F401
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
 BEGIN = "suite_name: s\n"
@@ -61,10 +61,6 @@ SUITES = {
     "requirement that is none": GOOD + "environments: [{name: old, requirements: ['jax=>3']}]\n",
     "removed block": GOOD + "simdevice: {}\n",
 }
-
-
-def transcript(*said):
-    return "\n".join(map(str, said))
 
 
 @pytest.mark.slow

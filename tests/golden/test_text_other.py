@@ -9,6 +9,7 @@ from tests.golden.text_support import (  # noqa: F401
     known_limits,
     shell,
     tmp_path,
+    transcript,
 )
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
@@ -26,10 +27,6 @@ benchmarks:
 - {generator: array_handler, options: {}}
 execution: {cache: [warm, cold]}
 """
-
-
-def transcript(*said):
-    return "\n".join(map(str, said))
 
 
 def test_points_of_suites(shell, golden):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.golden.text_support import NASTY, shell, tmp_path  # noqa: F401
+from tests.golden.text_support import NASTY, shell, tmp_path, transcript  # noqa: F401
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
 
@@ -18,10 +18,6 @@ def filled(shell, make_separate_run):
             shell("baseline", "capture", "reg", f"day{day:03}", "--label", f"v{day}", *flags)
         )
     return said
-
-
-def transcript(*said):
-    return "\n".join(map(str, said))
 
 
 def test_capturing_and_promoting(shell, filled, golden):

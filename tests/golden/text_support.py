@@ -26,8 +26,6 @@ from orbax_bench_core import limits
 from orbax_bench_core.cli import main as command_line
 from orbax_bench_core.config import load_suite
 from orbax_bench_core.execute.pool import WorkerPool
-from orbax_bench_core.limits import PROBES, Limits
-from orbax_bench_core.limits.model import ProbeResult, Surroundings
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS, Sample
 from orbax_bench_core.records import ErrorInfo, RunDirectory, State
 from orbax_bench_core.sweep import (
@@ -40,6 +38,7 @@ from orbax_bench_core.sweep import (
 )
 from orbax_bench_core.sweep.expansion import SkippedPoint
 from orbax_bench_pipelines.definitions import PIPELINES
+from tests.support.limits import made_up
 
 __all__ = ["BUILTINS", "PIPELINES", "benchmark_of", "load_class"]
 
@@ -90,6 +89,11 @@ class Outcome:
         said = "".join(f"{line.rstrip()}\n" for line in self.out.splitlines())
         said += "".join(f"stderr: {line}".rstrip() + "\n" for line in self.err.splitlines())
         return f"$ {self.command}\n{said}exit code {self.code}\n"
+
+
+def transcript(*said):
+    """Returns all that several commands said."""
+    return "\n".join(map(str, said))
 
 
 class Shell:
@@ -306,30 +310,20 @@ def page_text(page):
 
 def limits_of(path):
     """What a made-up machine and its storage can do."""
-    seconds = {name: (0.1 * n, 0.1 * n, 0.11 * n) for n, name in enumerate(PROBES, 1)}
-    del seconds["device_to_host"], seconds["host_to_device"]
-    return Limits(
-        path=str(path),
+    probes = {
+        name: {"name": name, "num_bytes": GIB, "seconds": (0.1 * n, 0.1 * n, 0.11 * n)}
+        for n, name in enumerate(limits.PROBES, 1)
+    }
+    for name in ("device_to_host", "host_to_device"):
+        del probes[name]["seconds"]
+        probes[name]["reason"] = "CPU devices have no memory apart"
+    return made_up(
+        {},
+        str(path),
         requested_bytes=2 * GIB,
-        num_bytes=GIB,
         capped_by="only 4 GiB of memory are free",
-        num_threads=2,
-        dtype="float32",
         taken_at=NOON,
-        duration_s=3.0,
-        surroundings=Surroundings(
-            host_memory="reused",
-            load_average=0.5,
-            available_memory_bytes=GIB,
-            free_disk_bytes=GIB,
-            page_bytes=4096,
-        ),
-        probes=tuple(
-            ProbeResult(name=name, num_bytes=GIB, seconds=seconds[name])
-            if name in seconds
-            else ProbeResult(name=name, num_bytes=GIB, reason="CPU devices have no memory apart")
-            for name in PROBES
-        ),
+        probes=list(probes.values()),
     )
 
 

@@ -1,7 +1,6 @@
 """Comparisons of two arms, from the command to its exit code."""
 
 import json
-import os
 import re
 import signal
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import FAKE_CLI, REAL_CLI, start_cli
+from tests.support.processes import FAKE_CLI, REAL_CLI, plain_environment, start_cli
 from tests.support.scripted import NAME as SCRIPTED
 
 pytestmark = pytest.mark.slow
@@ -49,9 +48,7 @@ class Comparison:
         written = {"arms": arms, "generator": generator, "options": options, "gate": gate}
         self.suite.write_text(SUITE.format(**written, retries=retries, timeout_s=timeout_s) + more)
         self.directory = folder / "out"
-        self.environment = {**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "200"}
-        for name in ("XLA_FLAGS", "JAX_ENABLE_X64"):
-            self.environment.pop(name, None)
+        self.environment = plain_environment(PYTHONPATH=str(HERE), COLUMNS="200")
 
     def start(self, *flags, command="ab"):
         places = [self.suite, "-o", self.directory, "--no-lock"]

@@ -22,12 +22,6 @@ def command(folder, name, options, *flags):
     return (name, suite, "-o", folder / "out", "--no-lock", *flags)
 
 
-def records(folder):
-    return [
-        json.loads(path.read_text()) for path in folder.glob("out/records/*/repeat_*/host_*.json")
-    ]
-
-
 def test_a_drill_kills_a_host_and_waits_until_it_is_started_again(tmp_path):
     words = command(tmp_path, "recovery", "kill: host, save_interval_steps: 2")
     with Hosts(tmp_path, *words) as hosts:

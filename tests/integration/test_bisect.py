@@ -1,13 +1,12 @@
 """The search for a slow release, from local wheels to the answer."""
 
 import json
-import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes import run_cli
 
 pytestmark = pytest.mark.nightly
 
@@ -43,20 +42,11 @@ def wheels(tmp_path):
 def test_the_first_slow_release_is_found(wheels, tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text(SUITE)
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    command = ["bisect", str(suite), "-o", str(tmp_path / "out"), "--no-lock"]
-    which = ["--package", "planted", "--good", "1.0", "--bad", "1.10"]
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "orbax_bench_core.cli", *command, *which),
-            *("--wheels", str(wheels), "--only-wheels"),
-        ],
-        capture_output=True,
-        text=True,
-        env={**environment, "PYTHONPATH": str(HERE), "COLUMNS": "160"},
-        timeout=560,
-        check=False,
+    done = run_cli(
+        *("bisect", suite, "-o", tmp_path / "out", "--no-lock", "--wheels", wheels),
+        *("--only-wheels", "--package", "planted", "--good", "1.0", "--bad", "1.10"),
+        PYTHONPATH=str(HERE),
+        COLUMNS="160",
     )
     assert done.returncode == 3, done.stdout + done.stderr
     answer = json.loads((tmp_path / "out" / "bisect.json").read_text())

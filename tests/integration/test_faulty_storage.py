@@ -1,13 +1,12 @@
 """An object store that throttles: its samples are flagged, stay, and take the verdict away."""
 
 import json
-import subprocess
-import sys
 
 import pyarrow.parquet
 import pytest
 
 from tests.support.bucket import behind_faults
+from tests.support.processes import run_cli
 
 pytestmark = pytest.mark.nightly
 
@@ -28,15 +27,8 @@ def run(emulator, tmp_path):
         with behind_faults(emulator, status, every) as environment:
             (tmp_path / "suite.yaml").write_text(SUITE)
             place = f"gs://bench-bucket/out{status}-{every}"
-            arguments = ["run", "--no-lock", "--no-limits", str(tmp_path / "suite.yaml")]
-            done = subprocess.run(
-                [sys.executable, "-m", "orbax_bench_core.cli", *arguments, "-o", place],
-                capture_output=True,
-                text=True,
-                env={**environment, "COLUMNS": "200"},
-                timeout=400,
-                check=False,
-            )
+            words = ("run", "--no-lock", "--no-limits", tmp_path / "suite.yaml", "-o", place)
+            done = run_cli(*words, environment=environment, COLUMNS="200")
         assert done.returncode == 0, done.stdout + done.stderr
         root = tmp_path / "storage" / ".cloudstorage" / "bench-bucket" / f"out{status}-{every}"
         records = [json.loads(path.read_text()) for path in root.glob("records/*/*/host_0.json")]

@@ -1,10 +1,10 @@
 """Runs whose run directory is in an object store."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes import run_cli
 
 pytestmark = pytest.mark.slow
 
@@ -27,29 +27,20 @@ arms: {candidate: {options: {save_s: 0.03}}}
 @pytest.fixture
 def run(emulator, tmp_path):
     """Runs a command on a suite, its output in the bucket; returns exit code, text and files."""
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {name: value for name, value in emulator.items() if name not in unset}
-    environment |= {"PYTHONPATH": str(HERE), "GOOGLE_CLOUD_PROJECT": "p", "COLUMNS": "160"}
-    environment["GOOGLE_AUTH_TOKEN_FOR_TESTING"] = "abc"
 
     def measure(command, suite):
         (tmp_path / "suite.yaml").write_text(suite)
-        places = [str(tmp_path / "suite.yaml"), "-o", "gs://bench-bucket/out"]
-        done = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.cli", *command, *places],
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=240,
-            check=False,
+        done = run_cli(
+            *(*command, tmp_path / "suite.yaml", "-o", "gs://bench-bucket/out"),
+            environment=emulator,
+            PYTHONPATH=str(HERE),
+            GOOGLE_CLOUD_PROJECT="p",
+            GOOGLE_AUTH_TOKEN_FOR_TESTING="abc",
+            COLUMNS="160",
         )
-        code, output = done.returncode, done.stdout + done.stderr
         bucket = tmp_path / "storage" / ".cloudstorage" / "bench-bucket" / "out"
-        return (
-            code,
-            output,
-            [str(path.relative_to(bucket)) for path in bucket.rglob("*") if path.is_file()],
-        )
+        files = [str(path.relative_to(bucket)) for path in bucket.rglob("*") if path.is_file()]
+        return done.returncode, done.stdout + done.stderr, files
 
     return measure
 

@@ -7,13 +7,12 @@ is what they have to save.
 import importlib.metadata
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from orbax_bench_core.environments import OLDEST_JAX, OLDEST_ORBAX, releases
+from tests.support.processes import run_cli
 
 pytestmark = pytest.mark.nightly
 
@@ -59,21 +58,11 @@ def run(tmp_path_factory, newest):
     folder = tmp_path_factory.mktemp("a suite")
     suite = SUITE.format(oldest=OLDEST_ORBAX, jax=OLDEST_JAX, middle=MIDDLE, newest=newest)
     (folder / "suite.yaml").write_text(suite)
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64", "PYTHONPATH")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    process = subprocess.run(
-        [
-            *(sys.executable, "-m", "orbax_bench_core.cli", "run", "suite.yaml"),
-            *("--output-directory", "out", "--no-lock", "--no-limits"),
-        ],
-        cwd=folder,
-        env={**environment, "ORBAX_BENCH_CACHE": str(folder / "cache")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert "made in" in process.stdout, process.stdout
+    words = ("run", "suite.yaml", "-o", "out", "--no-lock", "--no-limits")
+    plain = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    cache = str(folder / "cache")
+    done = run_cli(*words, environment=plain, folder=folder, ORBAX_BENCH_CACHE=cache)
+    assert "made in" in done.stdout + done.stderr, done.stdout + done.stderr
     return folder / "out"
 
 

@@ -4,13 +4,12 @@ What nobody looked at never passes: each fault is certain, and so is each outcom
 """
 
 import json
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.processes import REAL_CLI, start_cli
+from tests.support.processes import run_cli
 
 pytestmark = pytest.mark.nightly
 
@@ -54,16 +53,9 @@ class Planted:
     def write(self, margin=0.3):
         self.suite.write_text(SUITE.format(**self.fields, margin=margin))
 
-    def start(self, command, *arguments):
-        environment = {**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "200"}
-        for name in ("XLA_FLAGS", "JAX_ENABLE_X64"):
-            environment.pop(name, None)
-        return start_cli(command, *arguments, cli=REAL_CLI, environment=environment)
-
     def command(self, command, *arguments):
-        process = self.start(command, *arguments)
-        output, _ = process.communicate(timeout=500)
-        return process.returncode, output
+        done = run_cli(command, *arguments, PYTHONPATH=str(HERE), COLUMNS="200")
+        return done.returncode, done.stdout + done.stderr
 
     def compare(self, by):
         """Compares the arms by the command `ab`, or by the pipeline."""
@@ -156,10 +148,6 @@ def test_edited_rules_and_a_copied_record_are_refused(planted, by):
         code, output = run.command(command, run.directory)
         assert code != 0
         assert "repeat_999" in output
-
-
-def cmdline(pid):
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 DATA = """\

@@ -1,19 +1,17 @@
-"""Recovery drills with the real worker."""
+"""Recovery drills and soaks with the real worker, by the commands of their pages."""
 
 import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from perf.process import SIMULATED
+from tests.support.processes import run_cli
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "recovery.md").read_text()
 TIERS = """
 suite_name: tiers
 execution: {processes: 2, retries: 0}
@@ -31,26 +29,27 @@ benchmarks:
     wiped: [false, true]
 """
 
+pytestmark = pytest.mark.nightly
 
-def drill(*words):
-    environment = {name: value for name, value in os.environ.items() if name not in SIMULATED}
-    done = subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.cli", *words, "--json"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+def series_of(*words):
+    plain = {name: value for name, value in os.environ.items() if name not in SIMULATED}
+    done = run_cli(*words, "--json", environment=plain, folder=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)["series"]
 
 
-@pytest.mark.nightly
-def test_the_commands_of_the_page(tmp_path):
-    (block,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+def series_of_page(name, folder):
+    """Runs the commands of a page; returns the series of the last one."""
+    (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / name).read_text(), re.DOTALL)
     for line in block.splitlines():
-        found = drill(*shlex.split(line.replace("/tmp/", f"{tmp_path}/"), comments=True)[1:])
+        words = shlex.split(line.replace("/tmp/", f"{folder}/"), comments=True)
+        found = series_of(*words[1:])
+    return found
+
+
+def test_the_commands_on_recovery(tmp_path):
+    found = series_of_page("recovery.md", tmp_path)
     assert len(found) == 2
     for series in found:
         assert (series["recovered"], series["verified"]) == (2, True)
@@ -58,10 +57,17 @@ def test_the_commands_of_the_page(tmp_path):
         assert total == 210
 
 
-@pytest.mark.nightly
 @pytest.mark.extended
 def test_a_job_comes_back_from_local_disks_of_both_managers_and_from_one_that_was_wiped(tmp_path):
     suite = tmp_path / "tiers.yaml"
     suite.write_text(TIERS)
-    found = drill("recovery", str(suite), "-o", str(tmp_path / "run"))
+    found = series_of("recovery", suite, "-o", tmp_path / "run")
     assert [(series["recovered"], series["verified"]) for series in found] == [(1, True)] * 3
+
+
+def test_the_commands_on_soaks_end_in_pass(tmp_path):
+    (series,) = series_of_page("soak.md", tmp_path)
+    found = {growth["level"]: growth for growth in series["growths"]}
+    assert {"rss", "open_files", "threads", "time", "files_left"} <= found.keys()
+    assert 0 < found["rss"]["whole"]["per_save"] < 0.05
+    assert series["lives"] == [200]

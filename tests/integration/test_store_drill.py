@@ -1,12 +1,11 @@
 """Drills in which the store goes away: an emulated bucket behind a proxy that answers nobody."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from tests.support.bucket import behind_faults
+from tests.support.processes import run_cli
 
 pytestmark = pytest.mark.nightly
 
@@ -34,15 +33,8 @@ def drill(emulator, tmp_path):
         suite = tmp_path / "suite.yaml"
         suite.write_text(SUITE.format(when=when, outage_s=outage_s, away=away))
         with behind_faults(emulator, status, 10**9, "-", away) as environment:
-            arguments = ["recovery", "--no-lock", "--json", suite, "-o", tmp_path / "out"]
-            done = subprocess.run(
-                [sys.executable, "-m", "orbax_bench_core.cli", *map(str, arguments)],
-                capture_output=True,
-                text=True,
-                env=environment,
-                timeout=400,
-                check=False,
-            )
+            words = ("recovery", "--no-lock", "--json", suite, "-o", tmp_path / "out")
+            done = run_cli(*words, environment=environment)
         assert not away.exists()
         (series,) = json.loads(done.stdout)["series"]
         return series

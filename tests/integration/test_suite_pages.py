@@ -2,11 +2,11 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes import run_cli
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "suites.md").read_text()
@@ -20,13 +20,7 @@ SUITE = f"suite_name: s\nbenchmarks: [{{generator: {CLASS}, options: {{}}}}]\n"
 def execute(command, folder):
     words = shlex.split(command)
     assert words[0] == "orbax-bench"
-    return subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.cli", *words[1:]],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_cli(*words[1:], folder=folder)
 
 
 @pytest.mark.nightly

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.util.tensor_util import make_ndarray
 
 from tests.support.browser import headless
+from tests.support.processes import run_cli
 
 pytestmark = pytest.mark.slow
 
@@ -50,14 +50,8 @@ TEXT_OF_PAGE = """(() => {
 def run_directory(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tensorboard")
     (folder / "suite.yaml").write_text(SUITE)
-    command = [sys.executable, "-m", "orbax_bench_core.cli", "run", str(folder / "suite.yaml")]
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    subprocess.run(
-        [*command, "--output-directory", str(folder / "out"), "--no-lock"],
-        check=True,
-        timeout=120,
-        env={name: value for name, value in os.environ.items() if name not in unset},
-    )
+    done = run_cli("run", folder / "suite.yaml", "-o", folder / "out", "--no-lock")
+    assert done.returncode == 0, done.stdout + done.stderr
     return folder / "out"
 
 

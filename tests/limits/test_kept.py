@@ -1,7 +1,5 @@
 """Limits that are kept between runs: taken while a short check agrees, and said to be kept."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 
@@ -13,8 +11,7 @@ from orbax_bench_core.limits.kept import Check, LimitsCache
 from orbax_bench_core.limits.model import read
 from orbax_bench_core.limits.process import ensure_limits
 from orbax_bench_core.records import State
-
-from .test_share import made_up
+from tests.support.limits import made_up
 
 NOW = datetime.datetime.now(datetime.UTC)
 
@@ -33,7 +30,7 @@ class Machine:
 
     def take(self, *_, **__):
         self.measured += 1
-        yield 0, made_up({"write_fsync": 1.0}).model_copy(update={"taken_at": self.taken_at})
+        yield 0, made_up({"write_fsync": 1.0}, taken_at=self.taken_at)
 
     def run(self, **given):
         run = self._make()

@@ -11,8 +11,7 @@ from orbax_bench_core.limits import process, read_hosts, with_hosts
 from orbax_bench_core.limits.model import read
 from orbax_bench_core.limits.process import ensure_limits
 from orbax_bench_core.records import State
-
-from .test_share import made_up
+from tests.support.limits import made_up
 
 
 @pytest.fixture
@@ -80,9 +79,8 @@ class Three(LocalHost):
             if seconds is None:
                 yield Output(host=host, code=1, err="no room")
                 continue
-            found = made_up({"write_fsync": seconds}).model_copy(
-                update={"provenance": {"host": {"name": f"node{host}"}}}
-            )
+            named = {"host": {"name": f"node{host}"}}
+            found = made_up({"write_fsync": seconds}, provenance=named)
             assert asked["path"]
             yield Output(host=host, code=0, out=found.model_dump_json())
 

@@ -1,5 +1,6 @@
 """Room for the files of a measurement, the data that fills it, and what is left behind."""
 
+import contextlib
 import mmap
 
 import pytest
@@ -20,33 +21,25 @@ from orbax_bench_core.worker import page_cache
 MIB = 1 << 20
 
 
-def test_disk_caps_at_half_of_what_is_free():
+def test_half_of_the_free_disk_and_an_eighth_of_the_free_memory_may_be_used():
     found, why = fitting_bytes(100 * MIB, free_disk=40 * MIB, free_memory=800 * MIB)
     assert found == 20 * MIB
     assert why == "100 MiB was asked for, but only half of the 40 MiB of free disk may be used"
-
-
-def test_memory_caps_at_an_eighth_of_what_is_free():
     found, why = fitting_bytes(100 * MIB, free_disk=None, free_memory=80 * MIB)
     assert found == 10 * MIB
     assert "an eighth of the 80 MiB of free memory" in why
-
-
-def test_no_room_at_all_is_an_error():
     with pytest.raises(UserError, match="no space: only half of the 1 MiB of free disk"):
         fitting_bytes(100 * MIB, free_disk=MIB, free_memory=800 * MIB)
 
 
-def test_the_folder_goes_with_all_that_is_in_it(tmp_path):
-    with scratch(epath.Path(tmp_path)) as folder:
+@pytest.mark.parametrize("failure", [None, ZeroDivisionError])
+def test_the_folder_goes_with_all_that_is_in_it(tmp_path, failure):
+    refused = pytest.raises(failure) if failure else contextlib.nullcontext()
+    with refused, scratch(epath.Path(tmp_path)) as folder:
         (folder / "deep").mkdir()
         (folder / "deep" / "file").write_text("data")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_folder_goes_after_a_failure_too(tmp_path):
-    with pytest.raises(ZeroDivisionError), scratch(epath.Path(tmp_path)) as folder:
-        (folder / "file").write_text(str(1 / 0))
+        if failure:
+            raise failure
     assert list(tmp_path.iterdir()) == []
 
 
@@ -56,18 +49,17 @@ def test_a_directory_that_cannot_be_written_is_named():
 
 
 @pytest.mark.parametrize(
-    ("name", "problem"),
-    [("missing", "does not exist; give an existing directory"), ("file", "is a file; give")],
+    ("place", "problem"),
+    [
+        ("{folder}/missing", "does not exist; give an existing directory"),
+        ("{folder}/file", "is a file; give"),
+        ("s3://bucket/dir", "local paths and gs:// only"),
+    ],
 )
-def test_only_a_directory_will_do(tmp_path, name, problem):
+def test_only_a_directory_will_do(tmp_path, place, problem):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=problem):
-        existing_directory(str(tmp_path / name))
-
-
-def test_an_unknown_scheme_is_refused():
-    with pytest.raises(UserError, match="local paths and gs:// only"):
-        existing_directory("s3://bucket/dir")
+        existing_directory(place.format(folder=tmp_path))
 
 
 def test_a_short_file_is_an_error(tmp_path, workload):

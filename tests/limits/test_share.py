@@ -1,13 +1,10 @@
 """The arithmetic of shares, with limits that are made up: 1 GiB in so many seconds."""
 
-import datetime
-
 import pytest
 
 from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.config import Conditions
-from orbax_bench_core.limits.model import Limits, ProbeResult, Surroundings
-from orbax_bench_core.limits.probes import PROBES
+from orbax_bench_core.limits.model import ProbeResult
 from orbax_bench_core.limits.share import (
     LIMIT_HEADINGS,
     PROBE_HEADINGS,
@@ -19,9 +16,8 @@ from orbax_bench_core.limits.share import (
 )
 from orbax_bench_core.measure import PAGE_FAULTS, Sample
 from orbax_bench_core.records import repeats_of
+from tests.support.limits import GIB, PAGE, made_up
 
-GIB = 2**30
-PAGE = 4096
 SECONDS = {
     "write_fsync": 1.0,
     "read_cold": 0.8,
@@ -41,32 +37,6 @@ REMOTE = {name: SECONDS[name] for name in SECONDS if name.startswith(("memory", 
 }
 
 
-def made_up(seconds=SECONDS, path="/disk"):
-    probes = [
-        ProbeResult(name=name, num_bytes=GIB, seconds=(seconds[name],))
-        if name in seconds
-        else ProbeResult(name=name, num_bytes=GIB, reason="not applicable")
-        for name in PROBES
-    ]
-    return Limits(
-        path=path,
-        requested_bytes=GIB,
-        num_bytes=GIB,
-        num_threads=2,
-        dtype="float32",
-        taken_at=datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC),
-        duration_s=3.0,
-        surroundings=Surroundings(
-            host_memory="reused",
-            load_average=0.5,
-            available_memory_bytes=GIB,
-            free_disk_bytes=GIB,
-            page_bytes=PAGE,
-        ),
-        probes=tuple(probes),
-    )
-
-
 @pytest.fixture
 def compare(make_point, make_record):
     """Compares one operation of 2 GiB that took 4 seconds with made-up limits."""
@@ -79,7 +49,9 @@ def compare(make_point, make_record):
         if faults is not None:
             counted = Sample(operation, 0, PAGE_FAULTS, faults, "count")
             record = record.model_copy(update={"samples": (*record.samples, counted)})
-        found = operation_limits(summarize(repeats_of([record])), [point], limits or made_up())
+        found = operation_limits(
+            summarize(repeats_of([record])), [point], limits or made_up(SECONDS)
+        )
         return found.get((point.id, operation))
 
     return compare_
@@ -168,20 +140,14 @@ def test_page_faults_say_how_much_is_touched(compare, host_memory):
     assert (found.bound.probe, found.bound.share) == ("first_touch", 1.5)
 
 
-def test_the_sentence_names_first_touch_where_it_takes_half_of_the_time(compare):
+def test_the_sentence_names_first_touch_where_it_takes_half_of_the_time_and_advises_once(compare):
     found = compare("load", host_memory="default", faults=GIB / PAGE)
     assert found.first_touch == (
         "First touch of fresh memory, at 0.5 GiB/s on this machine, accounts for about 50 % of "
         "this load; `host_memory: reused` keeps most of it out."
     )
-
-
-def test_the_sentence_gives_no_advice_that_was_taken(compare):
     found = compare("save", faults=3 * GIB / PAGE)
     assert found.first_touch.endswith("accounts for about 100 % of this save.")
-
-
-def test_there_is_no_sentence_below_half(compare):
     assert compare("load", host_memory="default", faults=0.9 * GIB / PAGE).first_touch == ""
 
 
@@ -193,7 +159,7 @@ def test_other_operations_have_no_limits(compare, operation):
 def test_an_operation_without_bytes_has_no_limits(make_point, make_record):
     point = make_point()
     summary = summarize(repeats_of([make_record(point, times={"save_blocking": 1.0})]))
-    assert operation_limits(summary, [point], made_up()) == {}
+    assert operation_limits(summary, [point], made_up(SECONDS)) == {}
 
 
 def test_cells_say_what_bounds_and_by_how_much(compare):
@@ -222,7 +188,4 @@ def test_limits_become_columns_of_the_operations_table(compare):
     assert columns.cells == {("p1", "save"): limit_cells(found)}
     assert columns.notes == ({("p1", "save"): found.first_touch} if found.first_touch else {})
     assert columns.legend
-
-
-def test_without_limits_there_are_no_columns():
     assert not limit_columns({}).headings

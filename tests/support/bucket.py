@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import plain_environment
+
 exceptions = pytest.importorskip("google.api_core.exceptions")
 
 
@@ -153,14 +155,13 @@ def behind_faults(emulator, *arguments):
     command = [sys.executable, proxy, target, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         address = f"http://127.0.0.1:{int(process.stdout.readline())}"
-        unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
         try:
-            yield {
-                **{name: value for name, value in emulator.items() if name not in unset},
-                "STORAGE_EMULATOR_HOST": address,
-                "TENSORSTORE_GCS_HTTP_URL": address,
-                "GOOGLE_CLOUD_PROJECT": "p",
-                "GOOGLE_AUTH_TOKEN_FOR_TESTING": "abc",
-            }
+            yield plain_environment(
+                emulator,
+                STORAGE_EMULATOR_HOST=address,
+                TENSORSTORE_GCS_HTTP_URL=address,
+                GOOGLE_CLOUD_PROJECT="p",
+                GOOGLE_AUTH_TOKEN_FOR_TESTING="abc",
+            )
         finally:
             process.kill()

@@ -65,6 +65,30 @@ def start_cli(
         )
 
 
+def plain_environment(environment: Mapping[str, str] = os.environ, **more: str) -> dict[str, str]:
+    """Returns an environment without what the tests set for JAX, and with more."""
+    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
+    return {name: text for name, text in environment.items() if name not in unset} | more
+
+
+def run_cli(
+    *arguments: object,
+    environment: Mapping[str, str] = os.environ,
+    folder: Path | None = None,
+    **more: str,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end with real workers, on devices as this machine has them."""
+    return subprocess.run(
+        [sys.executable, "-m", REAL_CLI, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=plain_environment(environment, **more),
+        cwd=folder,
+        timeout=570,
+        check=False,
+    )
+
+
 def free_address() -> str:
     """Returns an address on this machine at which nothing listens."""
     with socket.socket() as probe:

@@ -54,7 +54,7 @@ RUN_BY = {
     "docs/launch/mpi.md": "tests/launchers/test_open_mpi.py",
     "docs/launch/slurm.md": "tests/launchers/test_slurm_cluster.py",
     "docs/release.md": "tests/website/test_blocks_run.py",
-    "docs/soak.md": "tests/integration/test_soak.py",
+    "docs/soak.md": "tests/integration/test_recovery.py",
     "docs/suites.md": "tests/integration/test_suite_pages.py",
     "docs/tutorials/ml-engineer.md": "tests/website/test_walks.py",
     "docs/tutorials/orbax-maintainer.md": "tests/website/test_walks.py",
