@@ -38,12 +38,8 @@ class Airflow:
         self.home = home
 
     def variables(self, **more):
-        plain = {name: text for name, text in os.environ.items() if name != "XLA_FLAGS"}
-        return plain | {
-            "AIRFLOW_HOME": str(self.home),
-            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            **more,
-        }
+        own = {"AIRFLOW_HOME": str(self.home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
+        return {name: text for name, text in os.environ.items() if name != "XLA_FLAGS"} | own | more
 
     def run(self, program, *words, **variables):
         return subprocess.run(

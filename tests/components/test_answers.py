@@ -22,12 +22,6 @@ def test_an_answer_is_written_as_json_markdown_and_a_page(call):
     assert made["summary"].metadata["orbax_bench_type"] == "plan-summary"
 
 
-def test_what_is_wrong_is_returned_and_written(call, tmp_path):
-    (tmp_path / "_CHECKPOINT_METADATA").write_text("{}")
-    made = call(answers.inspect_checkpoint, checkpoint=str(tmp_path))
-    assert made["Output"][0] in Path(made["answer"].path).read_text()
-
-
 @pytest.mark.parametrize(
     ("name", "inputs", "said"),
     [

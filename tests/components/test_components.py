@@ -11,8 +11,6 @@ pytest.importorskip("kfp")
 from orbax_bench_components import compile as compiling
 from orbax_bench_pipelines import compile as pipeline_compiling
 
-NAMES = {component.name for component in compiling.COMPONENTS}
-
 
 @pytest.mark.parametrize(
     ("path", "content"),
@@ -25,26 +23,28 @@ def test_derived_files_are_current(path, content):
     assert path.read_text() == content, "stale: run `make compile`"
 
 
-@pytest.mark.parametrize("component", compiling.COMPONENTS, ids=lambda component: component.name)
+every = pytest.mark.parametrize(
+    "component", compiling.COMPONENTS, ids=lambda component: component.name
+)
+
+
+def folder_of(component):
+    return compiling.Path(compiling.__file__).parent / component.name.replace("-", "_")
+
+
+@every
 def test_a_component_has_what_pipelines_components_wants_beside_it(component):
-    folder = compiling.Path(compiling.__file__).parent / component.name.replace("-", "_")
+    folder = folder_of(component)
     there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert there >= {"__init__.py", "component.yaml", "metadata.yaml", "README.md"}
     # Components that answer a question are made from a table, and tested with it.
     assert ("component.py" in there) == ("tests/test_component_unit.py" in there)
 
 
-@pytest.mark.parametrize("component", compiling.COMPONENTS, ids=lambda component: component.name)
-def test_the_metadata_names_its_component(component):
-    folder = compiling.Path(compiling.__file__).parent / component.name.replace("-", "_")
-    metadata = yaml.safe_load((folder / "metadata.yaml").read_text())
-    assert metadata["name"].replace("_", "-") == component.name
-
-
-@pytest.mark.parametrize("component", compiling.COMPONENTS, ids=lambda component: component.name)
+@every
 def test_the_metadata_is_as_pipelines_components_validates_it(component):
-    folder = compiling.Path(compiling.__file__).parent / component.name.replace("-", "_")
-    metadata = yaml.safe_load((folder / "metadata.yaml").read_text())
+    metadata = yaml.safe_load((folder_of(component) / "metadata.yaml").read_text())
+    assert metadata["name"].replace("_", "-") == component.name
     optional = {"tags", "ci", "links"}
     required = [field for field in metadata if field not in optional]
     assert required == ["name", "stability", "dependencies", "lastVerified"]
@@ -60,7 +60,7 @@ def test_the_metadata_is_as_pipelines_components_validates_it(component):
     assert isinstance(metadata["links"], dict)
 
 
-@pytest.mark.parametrize("component", compiling.COMPONENTS, ids=lambda component: component.name)
+@every
 def test_nothing_is_installed_at_run_time(component):
     container = component.component_spec.implementation.container
     assert not any("pip install" in part for part in container.command)

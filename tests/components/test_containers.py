@@ -36,14 +36,6 @@ def test_a_folder_in_the_place_of_a_file_is_a_message(call, run, name):
 
 
 @pytest.mark.slow
-def test_a_container_ends_with_the_message_alone(run, tmp_path):
-    (run.root / "lineage.json").mkdir()
-    ended = executed("aggregate", tmp_path / "made", output_directory=str(run.root))
-    check(ended)
-    assert f"{run.root}/lineage.json: Is a directory" in ended.said[0]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verdict", "lacking", "code"),
     [("REGRESSION", [], 3), ("INCONCLUSIVE", [], 4), ("PASS", ["a was lost"], 1), ("x", [], 2)],

@@ -1,7 +1,6 @@
 """Running points in this process with fake workers, and suites as a user does with real ones."""
 
 import json
-import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_points
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, SweepPoint
 from tests.support.fake_worker import MODULE as FAKE_WORKER
-from tests.support.processes import REAL_CLI, ROOT, start_cli
+from tests.support.processes import REAL_CLI, ROOT, plain_environment, start_cli
 from tests.support.scripted import NAME, ScriptedOptions
 
 HERE = Path(__file__).parent
@@ -121,13 +120,11 @@ class SuiteRun:
     def start(
         self, *flags: str, cli: str = REAL_CLI, command: str = "run", **how: bool
     ) -> subprocess.Popen[str]:
-        unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-        inherited = {name: value for name, value in os.environ.items() if name not in unset}
         return start_cli(
             *(command, self.suite_file, "--output-directory", self.directory),
             *("--no-lock", *(["--no-limits"] if command == "run" else []), *flags),
             cli=cli,
-            environment={**inherited, "PYTHONPATH": str(HERE), "COLUMNS": "200"},
+            environment=plain_environment(PYTHONPATH=str(HERE), COLUMNS="200"),
             **how,
         )
 

@@ -170,6 +170,7 @@ def test_a_launcher_that_leaves_the_place_to_others_may_say_how_many_hosts_there
 def test_the_place_and_the_token_are_taken_out_of_an_environment_and_the_rest_stays():
     kept = {"PATH": "/bin", "TPU_WORKER_ID": "1", "JAX_PLATFORMS": "cpu", "SLURM_JOB_ID": "7"}
     private = {**OWN, **JOBS, **JAX, **OPEN_MPI, "ORBAX_BENCH_TOKEN": "t", "SLURM_PROCID": "1"}
+    private |= {"ORBAX_BENCH_NOTIFY": "https://h/S3CR3T", "ORBAX_BENCH_NOTIFY_STATE": "gs://b"}
     assert without_cluster({**kept, **private}) == kept
 
 
@@ -191,28 +192,3 @@ def test_a_worker_is_started_without_the_place_of_its_host_and_without_the_token
     names = {line.partition("=")[0] for line in (tmp_path / "log").read_text().splitlines()}
     assert "KEPT" in names
     assert names.isdisjoint({*JAX, "SLURM_PROCID", "SLURM_STEP_NODELIST", "ORBAX_BENCH_TOKEN"})
-
-
-ONE_PROCESS = """
-suite_name: one process
-execution: {timeout_s: 60, retries: 0, warmups: 0}
-checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
-benchmarks: [{generator: save_restore, options: {}}]
-"""
-
-
-@pytest.mark.slow
-def test_a_point_of_one_process_does_not_wait_for_the_peers_of_its_orchestrator(
-    suite_run, monkeypatch
-):
-    for name, value in {**JAX, "JAX_PROCESS_ID": "0"}.items():
-        monkeypatch.setenv(name, value)
-    run = suite_run(ONE_PROCESS)
-    code, output = run.run("--no-cluster")
-    assert code == 0, output
-    assert run.statuses() == ["passed"]
-
-
-def test_a_worker_is_not_given_the_address_to_notify():
-    told = {"ORBAX_BENCH_NOTIFY": "https://h/S3CR3T", "ORBAX_BENCH_NOTIFY_STATE": "gs://b"}
-    assert without_cluster({**told, "HOME": "/"}) == {"HOME": "/"}

@@ -142,11 +142,6 @@ def test_a_worker_that_is_let_go_in_time_is_waited_for():
     timer.join()
 
 
-def test_the_killed_one_is_named_although_its_peer_spoke_first():
-    found = failure(Scripted(HAS_ABORTED, LOST), Scripted(WAS_KILLED), said=[(0, b""), (1, b"")])
-    assert (found.host, found.kind, found.message) == (1, "WorkerDied", "exit code -9")
-
-
 def test_a_host_without_contact_is_named_and_nothing_is_said_of_a_crash():
     class Unreachable(Scripted):
         def death(self):
@@ -205,13 +200,9 @@ def test_uninterruptible_sleep_ends_nothing_early_and_is_said_at_the_timeout():
 
 
 @pytest.mark.slow
-def test_a_process_that_ended_while_its_pipe_is_held_open_is_noticed():
-    found = failure(Scripted(RUNS), Scripted(WAS_KILLED))
-    assert (found.host, found.kind) == (1, "WorkerDied")
-
-
-def test_a_process_that_ended_just_before_the_timeout_is_no_timeout():
-    found = failure(Scripted(WAITS), Scripted(WAS_KILLED), timeout_s=0.0)
+@pytest.mark.parametrize("timeout_s", [60.0, 0.0], ids=["in time", "just before the timeout"])
+def test_a_process_that_ended_while_its_pipe_is_held_open_is_noticed(timeout_s):
+    found = failure(Scripted(RUNS), Scripted(WAS_KILLED), timeout_s=timeout_s)
     assert (found.host, found.kind) == (1, "WorkerDied")
 
 

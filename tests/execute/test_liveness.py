@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from orbax_bench_core.execute.liveness import (
     read_signs,
     sleepers,
 )
+from tests.support.processes import wait_until
 
 
 def judge(looks, patience=PATIENCE):
@@ -164,10 +164,7 @@ def test_a_process_that_is_stopped_shows_where_it_stands():
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
         process.send_signal(signal.SIGSTOP)
-        deadline = time.monotonic() + 60
-        while not read_signs(process.pid, ended=False, exit_code=None).stopped:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: read_signs(process.pid, ended=False, exit_code=None).stopped)
         assert f"thread {process.pid} (" in kernel_stacks(process.pid)
         assert "state T" in kernel_stacks(process.pid)
     finally:

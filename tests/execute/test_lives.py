@@ -5,7 +5,6 @@ import dataclasses
 import json
 import os
 import signal
-import time
 
 import pytest
 
@@ -13,7 +12,7 @@ from orbax_bench_core.config import parse_suite
 from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_pairs
 from orbax_bench_core.records import PairedTimes, RunDirectory
 from tests.support.fake_worker import MODULE as FAKE_WORKER
-from tests.support.processes import FAKE_CLI, ROOT, start_cli
+from tests.support.processes import FAKE_CLI, ROOT, start_cli, wait_until
 from tests.support.scripted import NAME
 
 pytestmark = pytest.mark.slow
@@ -239,10 +238,7 @@ def test_a_life_that_was_interrupted_goes_on_in_a_new_worker_and_is_counted(tmp_
     file.write_text(json.dumps(suite_of(options={"lasts_s": 0.3}, gate={"operations_per_life": 2})))
     out = tmp_path / "out"
     process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
-    deadline = time.monotonic() + 60
-    while len(list(out.glob("records/*/repeat_*/host_0.json"))) < 5:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: len(list(out.glob("records/*/repeat_*/host_0.json"))) >= 5)
     os.kill(process.pid, signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130

@@ -28,10 +28,3 @@ def test_a_host_that_ended_for_the_same_reason_has_the_same_error_and_others_are
         PEER_FAILED,
     ]
     assert errors[0].message == "ended because host 1 failed: in a warm-up: kaboom"
-
-
-def test_a_skipped_warm_up_skips_every_host():
-    skipped = Done(status="skipped", error=ErrorInfo(type="MeshDoesNotFit", message="too few"))
-    warm_up = WarmUpEnded({0: skipped})
-    assert warm_up.skipped
-    assert {error.message for error in warm_up.errors(2).values()} == {"too few"}

@@ -2,12 +2,11 @@
 
 import json
 import shutil
-import time
 
 import pytest
 
 from tests.execute.conftest import SuiteRun
-from tests.support.processes import FAKE_CLI
+from tests.support.processes import FAKE_CLI, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -41,9 +40,7 @@ def test_a_second_command_is_refused_whatever_no_lock_says(suite_run, monkeypatc
     monkeypatch.setenv("LEASE_HURRY", "10")
     run = suite_run(SUITE.replace("LASTS", "60"))
     first = run.start(cli=FAKE_CLI)
-    while not any(run.directory.glob("*/repeat_*")):
-        assert first.poll() is None
-        time.sleep(0.01)
+    wait_until(lambda: any(run.directory.glob("*/repeat_*")))
     code, output = run.run(cli=FAKE_CLI)
     assert code == 2, output
     assert f"{run.directory}: this run is being measured by process {first.pid} on " in output

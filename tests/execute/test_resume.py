@@ -2,12 +2,11 @@
 
 import os
 import signal
-import time
 
 import psutil
 import pytest
 
-from tests.support.processes import FAKE_CLI, REAL_CLI
+from tests.support.processes import FAKE_CLI, REAL_CLI, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -29,13 +28,6 @@ benchmarks:
   - {generator: tests.support.scripted.Scripted, options: {lasts_s: 0.5, save_s: [0.1, 0.2]}}
 """
 REPEATS = {SUITE: 20, SCRIPTED: 6}
-
-
-def wait_for(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 def planned(run):
@@ -84,7 +76,7 @@ def passed_records(run):
 def test_defect_15_after_a_worker_is_killed_mid_save(suite_run):
     run = suite_run(SUITE)
     process = run.start()
-    wait_for(lambda: mid_save(run))
+    wait_until(lambda: mid_save(run))
     worker_of(process).send_signal(signal.SIGKILL)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 1, output
@@ -96,12 +88,12 @@ def test_defect_15_after_a_worker_is_killed_mid_save(suite_run):
 def test_after_the_orchestrator_is_killed(suite_run):
     run = suite_run(SCRIPTED)
     process = run.start(cli=FAKE_CLI)
-    wait_for(lambda: mid_repeat(run))
+    wait_until(lambda: mid_repeat(run))
     worker = worker_of(process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
     # A worker without an orchestrator ends by itself, and does not go on measuring.
-    wait_for(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
     before = passed_records(run)
     assert 1 <= len(before) < planned(run)
     complete_and_identical(run, before, FAKE_CLI)
@@ -119,7 +111,7 @@ def test_after_the_orchestrator_is_killed(suite_run):
 def test_an_interrupted_run_says_how_to_go_on(suite_run, suite, cli, signal_):
     run = suite_run(suite)
     process = run.start(cli=cli)
-    wait_for(lambda: finished(run) >= 1)
+    wait_until(lambda: finished(run) >= 1)
     worker = worker_of(process)
     process.send_signal(signal_)
     output, _ = process.communicate(timeout=60)
@@ -133,7 +125,7 @@ def test_an_interrupted_run_says_how_to_go_on(suite_run, suite, cli, signal_):
 def test_a_run_whose_shell_ignores_interrupts_goes_on(suite_run):
     run = suite_run(SCRIPTED)
     process = run.start(cli=FAKE_CLI, ignores_interrupts=True)
-    wait_for(lambda: finished(run) >= 1)
+    wait_until(lambda: finished(run) >= 1)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0, output

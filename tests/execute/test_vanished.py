@@ -5,12 +5,11 @@ import json
 import os
 import shutil
 import signal
-import time
 
 import pytest
 
 from orbax_bench_core.interrupts import interrupted_when_told
-from tests.support.processes import FAKE_CLI, interrupts, start_cli
+from tests.support.processes import FAKE_CLI, interrupts, start_cli, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -26,10 +25,7 @@ ARMS = "arms: {candidate: {options: {load_s: 0.03}}}\n"
 
 
 def wait_for_a_record(run, repeat="*"):
-    deadline = time.monotonic() + 60
-    while not list(run.directory.glob(f"records/*/repeat_{repeat}/host_0.json")):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
+    wait_until(lambda: list(run.directory.glob(f"records/*/repeat_{repeat}/host_0.json")))
 
 
 @pytest.mark.parametrize("command", ["run", pytest.param("ab", marks=pytest.mark.nightly)])

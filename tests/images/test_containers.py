@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.processes import plain_environment, run_cli
+
 pytest.importorskip("kfp")
 pytest.importorskip("docker", reason="run `make setup`: the package docker is missing")
 
@@ -60,7 +62,6 @@ def docker(environment, *arguments):
 
 
 def pipeline_in_containers(environment, folder, run):
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     return subprocess.run(
         [
             *(sys.executable, Path(__file__).with_name("run_pipeline.py")),
@@ -68,7 +69,7 @@ def pipeline_in_containers(environment, folder, run):
         ],
         capture_output=True,
         text=True,
-        env={name: value for name, value in environment.items() if name not in unset},
+        env=plain_environment(environment),
         timeout=600,
         check=False,
     )
@@ -262,22 +263,14 @@ benchmarks: [{generator: steady.Steady, options: {}}]
 @pytest.fixture
 def in_containers(docker_environment, image, tmp_path):
     """Runs a pipeline from the command line, into `tmp_path / "run"`."""
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {name: value for name, value in docker_environment.items() if name not in unset}
 
     def run(suite, pipeline, *flags):
         (tmp_path / "suite.yaml").write_text(suite)
-        return subprocess.run(
-            [
-                *(sys.executable, "-m", "orbax_bench_core.cli", "pipeline", "run"),
-                *(tmp_path / "suite.yaml", "--output-directory", tmp_path / "run"),
-                *("--pipeline", pipeline, "--target", "docker", "--set", f"image={image}", *flags),
-            ],
-            capture_output=True,
-            text=True,
-            env={**environment, "PYTHONPATH": str(ROOT / "tests" / "integration")},
-            timeout=600,
-            check=False,
+        return run_cli(
+            *("pipeline", "run", tmp_path / "suite.yaml", "-o", tmp_path / "run"),
+            *("--pipeline", pipeline, "--target", "docker", "--set", f"image={image}", *flags),
+            environment=docker_environment,
+            PYTHONPATH=str(ROOT / "tests" / "integration"),
         )
 
     return run

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import plain_environment
+
 pytest.importorskip("kfp")
 pytest.importorskip("docker", reason="run `make setup`: the package docker is missing")
 
@@ -39,9 +41,10 @@ def own(docker_environment, image, tmp_path):
     # One CPU device is enough, and containers have no variables of this process by kfp's runner.
     text = text.replace('"ici_parallelism": {"fsdp": 4}', '"ici_parallelism": {"fsdp": 1}')
     (tmp_path / "example.py").write_text(text)
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64", "JAX_PLATFORMS")
-    plain = {name: text for name, text in docker_environment.items() if name not in unset}
-    environment = {**plain, "ORBAX_BENCH_IMAGE": image, "PYTHONPATH": str(tmp_path)}
+    environment = plain_environment(
+        docker_environment, ORBAX_BENCH_IMAGE=image, PYTHONPATH=str(tmp_path)
+    )
+    del environment["JAX_PLATFORMS"]
 
     def run(*command):
         done = subprocess.run(

@@ -28,14 +28,6 @@ def test_hosts_hold_all_chips_of_a_slice(generation, topology):
     assert shape.machine_type.endswith(f"-{shape.chips_per_host}t")
 
 
-@pytest.mark.parametrize(("generation", "topology"), EVERY)
-def test_the_node_selectors_are_the_two_labels_of_gke(generation, topology):
-    assert slice_shape(generation.name, topology).node_selectors == {
-        "cloud.google.com/gke-tpu-accelerator": generation.accelerator,
-        "cloud.google.com/gke-tpu-topology": topology,
-    }
-
-
 @pytest.mark.parametrize(
     ("generation", "topology", "hosts", "machine_type"),
     [
@@ -87,12 +79,6 @@ def test_a_machine_that_the_slice_does_not_have_is_refused():
     )
 
 
-def test_devices_are_those_that_jax_counts():
-    assert slice_shape("v5p", "2x2x1").devices == 4
-    assert slice_shape("v7x", "2x2x1").devices == 8
-    assert slice_shape("v6e", "2x4").devices == 8
-
-
 @pytest.mark.parametrize(
     ("given", "meant"), [("3x3", "2x4"), ("4x2", "2x4"), ("2x2x1", "2x2"), ("32x32", "16x16")]
 )
@@ -126,15 +112,3 @@ def test_the_nearest_type_is_suggested(given, meant):
 def test_a_slice_is_written_with_a_colon(text):
     with pytest.raises(UserError, match="TYPE:TOPOLOGY, such as v5e:2x4"):
         parse_slice(text)
-
-
-def test_a_custom_job_takes_machine_type_and_topology():
-    assert slice_shape("v6e", "4x4").vertex_machine_spec == {
-        "machineType": "ct6e-standard-4t",
-        "tpuTopology": "4x4",
-    }
-
-
-def test_a_generation_that_vertex_lacks_is_refused():
-    with pytest.raises(UserError, match="no custom jobs on TPU v4:2x2x1; it has v5e, v5p"):
-        _ = slice_shape("v4", "2x2x1").vertex_machine_spec

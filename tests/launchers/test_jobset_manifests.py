@@ -44,11 +44,15 @@ def pod(jobset):
     return job(jobset)["template"]["spec"]
 
 
+def container_of(jobset):
+    (container,) = pod(jobset)["containers"]
+    return container
+
+
 def environment(jobset, *, labels, index):
     """Returns the variables of one container, as Kubernetes fills them in."""
-    (container,) = pod(jobset)["containers"]
     found = {"JOB_COMPLETION_INDEX": str(index)}
-    for variable in container["env"]:
+    for variable in container_of(jobset)["env"]:
         source = variable.get("valueFrom", {})
         path = source.get("fieldRef", {}).get("fieldPath", "")
         if path.startswith("metadata.labels["):
@@ -86,10 +90,6 @@ def test_a_slice_has_a_pod_for_each_host_on_the_nodes_of_its_topology(
 def test_each_pod_of_several_slices_knows_its_place_in_all(made):
     found = manifest(made(tpu="v5p:2x2x4", slices=2))
     assert found["spec"]["replicatedJobs"][0]["replicas"] == 2
-    assert (
-        found["metadata"]["annotations"]["alpha.jobset.sigs.k8s.io/exclusive-topology"]
-        == "cloud.google.com/gke-nodepool"
-    )
     for slice_, index in ((0, 0), (0, 3), (1, 2)):
         labels = {
             "jobset.sigs.k8s.io/job-index": str(slice_),
@@ -267,11 +267,6 @@ def test_the_schema_finds_what_the_server_would(made):
     pod(found)["containers"][0]["ports"][0]["containerPort"] = "x"
     found["spec"]["successPolicy"]["operator"] = "Most"
     assert len(list(VALIDATOR.iter_errors(found))) == 4
-
-
-def container_of(jobset):
-    (container,) = pod(jobset)["containers"]
-    return container
 
 
 def test_hosts_with_tpus_may_lock_memory_as_the_guide_of_gke_says(made):

@@ -1,17 +1,14 @@
 """Pods of a JobSet as processes of this machine, by the manifest's command and variables."""
 
 import json
-import os
 import re
 import shutil
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from orbax_bench_core.launchers import make_launcher
+from tests.support.processes import free_address, plain_environment, start_cli
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
@@ -48,9 +45,7 @@ def variables(container, secret, index):
 
 @pytest.mark.nightly
 def test_the_pods_of_a_manifest_are_one_run(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_address().partition(":")[2]
     suites, out = tmp_path / "suites", tmp_path / "volume" / "run"
     suites.mkdir()
     (suites / "own.yaml").write_text(SUITE)
@@ -72,17 +67,13 @@ def test_the_pods_of_a_manifest_are_one_run(tmp_path):
     secret = launcher.secret(token)
     (job,) = launcher.manifest()["spec"]["replicatedJobs"]
     (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
-    plain = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}
     # The name of host 0 is one of the cluster.
-    plain["ORBAX_BENCH_HEAD_HOST"] = "127.0.0.1"
+    given = plain_environment(ORBAX_BENCH_HEAD_HOST="127.0.0.1")
     pods = [
-        subprocess.Popen(
-            [sys.executable, "-m", "orbax_bench_core.cli", *container["command"][1:]],
-            env=plain | variables(container, secret, index),
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+        start_cli(
+            *container["command"][1:],
+            environment=given | variables(container, secret, index),
+            folder=tmp_path,
         )
         for index in range(2)
     ]

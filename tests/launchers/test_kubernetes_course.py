@@ -1,7 +1,6 @@
 """Launches on a loopback Kubernetes API, from creation to deletion."""
 
 import re
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -10,7 +9,8 @@ import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import make_launcher
-from tests.support.kubernetes import Cluster, serving
+from tests.support.kubernetes import Cluster, Failure, serving
+from tests.support.processes import run_cli, start_cli
 
 pytestmark = pytest.mark.slow
 followed = pytest.importorskip(
@@ -188,12 +188,8 @@ def test_the_log_of_a_container_that_was_restarted_is_kept(launched, cluster):
 
 def test_a_log_that_is_gone_is_said(launched, cluster, capfd):
     cluster.script = [running, failed(1)]
-    cluster.failures["GET pods"] = []
-    cluster.logs = {}
 
     def gone(query):
-        from tests.support.kubernetes import Failure
-
         raise Failure(404, "the node is gone")
 
     cluster.logs[OTHER, False] = gone
@@ -437,29 +433,18 @@ def command_line(launched):
     launched.suite.write_text(SUITE)
     words = ["launch", launched.suite, "-o", launched.directory, "--on", "jobset", "--hosts", 2]
     words += ["--name", "ob-tiny", "--image", IMAGE, "--set", f"kubeconfig={launched.kubeconfig}"]
-    words += ["--set", f"volume=runs:{launched.folder}/volume", "--", "--no-lock"]
-    return [sys.executable, "-m", "orbax_bench_core.cli", *map(str, words)]
+    return [*words, "--set", f"volume=runs:{launched.folder}/volume", "--", "--no-lock"]
 
 
 def test_the_command_line_launches_and_returns_the_code_of_host_0(launched, cluster):
     cluster.script = [running, failed(1)]
     cluster.logs[HEAD, False] = ["2026-01-02T03:04:05.000000001Z 1 of 2 failed"]
-    done = subprocess.run(
-        command_line(launched),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = run_cli(*command_line(launched))
     assert done.returncode == 1, done.stderr
     assert done.stdout == "1 of 2 failed\n"
     (container,) = pod_of(cluster.sent[0])["containers"]
-    assert container["command"][2:] == [
-        f"{launched.directory}/suite/tiny.yaml",
-        "-o",
-        str(launched.directory),
-        "--no-lock",
-    ]
+    sent = f"{launched.directory}/suite/tiny.yaml"
+    assert container["command"][2:] == [sent, "-o", str(launched.directory), "--no-lock"]
     launched.assert_nothing_is_left()
 
 
@@ -467,17 +452,16 @@ def test_a_launch_that_is_told_to_end_deletes_all(launched, cluster):
     cluster.slow_s = 0.1
     cluster.watches = ["slow"] * 1000
     cluster.script = [nothing, running]
-    with subprocess.Popen(command_line(launched), stderr=subprocess.PIPE, text=True) as process:
+    with start_cli(*command_line(launched)) as process:
         try:
-            for line in process.stderr:
+            for line in process.stdout:
                 if "2 of 2 pods run" in line:
                     break
             process.terminate()
-            said = process.stderr.read()
-            code = process.wait(60)
+            said, _ = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert code == 130
+    assert process.returncode == 130
     assert "interrupted; the same command goes on" in said
     launched.assert_nothing_is_left()
 

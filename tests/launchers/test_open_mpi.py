@@ -8,8 +8,9 @@ import pytest
 
 from tests.support.blocks import blocks_of
 from tests.support.debian import why_not_installed
-from tests.support.launching import LONGEST_S, as_written, plain, records, wait_until, write_suite
+from tests.support.launching import as_written, records, write_suite
 from tests.support.namespaces import Lab, why_not
+from tests.support.processes import LONGEST_S, plain_environment, wait_until
 
 pytestmark = pytest.mark.nightly
 
@@ -48,7 +49,7 @@ def start(lab, tmp_path):
     line = line.replace("=n1 ", f"={names[0]} ").replace("-x JAX", "-x PYTHONPATH -x JAX")
     # The tests are root.
     root = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
-    environment = plain(OMPI_MCA_plm_rsh_agent=str(agent), **root)
+    environment = plain_environment(OMPI_MCA_plm_rsh_agent=str(agent), **root)
 
     def start():
         with (tmp_path / "log").open("ab") as log:

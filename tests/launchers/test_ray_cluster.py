@@ -7,16 +7,9 @@ import psutil
 import pytest
 
 from tests.support import ray_cluster
-from tests.support.launching import (
-    LONGEST_S,
-    QUICK,
-    launch,
-    launched,
-    records,
-    wait_until,
-    write_suite,
-)
+from tests.support.launching import QUICK, launch, launched, records, write_suite
 from tests.support.namespaces import Lab, why_not
+from tests.support.processes import LONGEST_S, wait_until
 
 pytestmark = pytest.mark.nightly
 

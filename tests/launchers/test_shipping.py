@@ -1,6 +1,5 @@
 """A suite on its way to hosts that share nothing but the run directory."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from orbax_bench_core.execute import unshipped
 from orbax_bench_core.launchers import Launch
 from orbax_bench_core.launchers.shipping import shipment
 from orbax_bench_core.sweep import expand
+from tests.support.damage import DAMAGE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -78,26 +78,13 @@ def test_a_suite_in_a_bucket_or_in_the_image_is_not_sent(folder):
     assert (sent.target, sent.command[2]) == ("", "/suites/tiny.yaml")
 
 
-def pipe(path):
-    os.mkfifo(path)
-
-
-def zeros(path):
-    with path.open("wb") as file:
-        file.truncate(2**40)
-
-
-def torn(path):
-    path.write_bytes(b"PK\x03\x04")
-
-
-@pytest.mark.parametrize("damage", [pipe, zeros, torn, Path.mkdir], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_suite_whose_copy_is_damaged_is_one_message(folder, damage):
     sent = shipment(launch(folder))
     sent.send()
     archive = folder / "out" / "suite" / ".orbax-bench-suite.zip"
     archive.unlink()
-    damage(archive)
+    DAMAGE[damage](archive)
     with pytest.raises(UserError, match=r"cannot read .*zip: .*; launch the run again"):
         unshipped(sent.command[2])
 

@@ -6,8 +6,9 @@ import pytest
 
 from tests.support import slurm
 from tests.support.blocks import blocks_of
-from tests.support.launching import LONGEST_S, as_written, plain, records, wait_until, write_suite
+from tests.support.launching import as_written, records, write_suite
 from tests.support.namespaces import Lab
+from tests.support.processes import LONGEST_S, plain_environment, wait_until
 
 pytestmark = pytest.mark.nightly
 
@@ -35,7 +36,7 @@ class Job:
     def submit(self):
         return subprocess.Popen(
             [*self.cluster.inside(), *SUBMIT.text.split()[:-1], str(self.script)],
-            env=plain(self.cluster.environment),
+            env=plain_environment(self.cluster.environment),
         )
 
     def found(self):

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import types
 
 import pytest
@@ -15,7 +13,8 @@ from orbax_bench_core.launchers import make_launcher, noted_job, parse_slice
 from orbax_bench_core.launchers import vertex as vertex_module
 from orbax_bench_core.launchers.vertex import GPUS
 from tests.launchers.fake_custom_jobs import FakeCustomJobs, parsed
-from tests.support.processes import interrupts
+from tests.support.damage import DAMAGE
+from tests.support.processes import interrupts, run_cli
 
 pytestmark = pytest.mark.slow  # Google's client takes a second to import
 
@@ -343,19 +342,6 @@ def test_a_job_is_noted_as_components_of_google_cloud_do_it(left_alone, service,
     }
 
 
-@pytest.mark.parametrize("damage", ["pipe", "zeros", "deep"])
-def test_a_file_that_is_damaged_notes_no_job(tmp_path, damage):
-    place = tmp_path / "gcp_resources"
-    if damage == "pipe":
-        os.mkfifo(place)
-    elif damage == "zeros":
-        with place.open("wb") as file:
-            file.truncate(2**40)
-    else:
-        place.write_text("[" * 100_000)
-    assert noted_job(str(place)) is None
-
-
 def test_a_step_that_is_started_again_waits_for_the_job_that_is_there(left_alone, service, noted):
     service.states = ["RUNNING", "SUCCEEDED"]
     assert started(service, noted=str(noted)) == 0
@@ -369,6 +355,12 @@ def test_a_step_that_is_started_again_after_its_job_has_ended_creates_another(
     assert started(service, noted=str(noted)) == 1
     assert len(service.jobs) == 2
     assert noted_job(str(noted)).endswith("customJobs/2")
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_file_that_is_damaged_notes_no_job(tmp_path, damage):
+    DAMAGE[damage](tmp_path / "gcp_resources")
+    assert noted_job(str(tmp_path / "gcp_resources")) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"resources": []}', '{"resources": [{}]}'])
@@ -391,15 +383,10 @@ def test_a_job_that_cannot_be_cancelled_is_told(service, pauses, capsys):
 def test_a_dry_run_prints_the_job_and_sends_nothing(tmp_path):
     file = tmp_path / "tiny.yaml"
     file.write_text(SUITE_TEXT)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "orbax_bench_core.cli", "launch", str(file), "-o", RUN),
-            *("--on", "vertex", "--tpu", "v5e:4x4", "--image", IMAGE, "--dry-run"),
-            *("--set", "project=p-1", "--set", "location=us-central1", "--", "--no-limits"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_cli(
+        *("launch", file, "-o", RUN, "--on", "vertex", "--tpu", "v5e:4x4", "--image", IMAGE),
+        *("--dry-run", "--set", "project=p-1", "--set", "location=us-central1", "--"),
+        "--no-limits",
     )
     assert done.returncode == 0, done.stderr
     [pool] = parsed(yaml.safe_load(done.stdout)).job_spec.worker_pool_specs

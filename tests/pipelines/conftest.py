@@ -1,12 +1,12 @@
 """The command line: in this process, which imports kfp and Google's client once, and in its own."""
 
 import dataclasses
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes import run_cli
 
 SUITE = """
 suite_name: Small suite
@@ -15,6 +15,11 @@ checkpoint_config: {spec: {w: {dtype: bfloat16, shape: [64, 32], sharding: [x]}}
 mesh_config: {mesh_axes: [x], ici_parallelism: {x: 8}}
 benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]
 """
+
+
+def sets(*settings):
+    """Returns the words of a command that make some settings."""
+    return [word for setting in settings for word in ("--set", setting)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,23 +50,13 @@ def pipeline_command(monkeypatch, capsys):
 @pytest.fixture
 def run_pipeline(tmp_path):
     """Runs `orbax-bench pipeline run` on a suite, into `tmp_path / "out"`, in its own process."""
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
     classes = Path(__file__).parents[1] / "integration"
 
     def run(suite, name, *flags, classes=classes):
-        (tmp_path / "suite.yaml").write_text(suite)
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "orbax_bench_core.cli", "pipeline", "run"),
-                *(tmp_path / "suite.yaml", "-o", tmp_path / "out", "--pipeline", name, *flags),
-            ],
-            capture_output=True,
-            text=True,
-            env={**environment, "PYTHONPATH": str(classes)},
-            timeout=600,
-            check=False,
-        )
+        file = tmp_path / "suite.yaml"
+        file.write_text(suite)
+        words = ("pipeline", "run", file, "-o", tmp_path / "out", "--pipeline", name, *flags)
+        done = run_cli(*words, COLUMNS="160", PYTHONPATH=str(classes))
         return done.returncode, done.stdout + done.stderr
 
     return run

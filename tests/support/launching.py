@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.processes import ROOT, interrupts
+from tests.support.processes import interrupts, plain_environment, run_cli
 
 SUITE: Final = """
 suite_name: tiny
@@ -25,9 +23,6 @@ benchmarks: [{{generator: save_restore, options: {{}}}}]
 QUICK: Final = ("--", "--no-limits", "--no-lock", "--host-wait", "5")
 """Flags after which a run takes seconds."""
 LAUNCH: Final = (sys.executable, "-m", "orbax_bench_core.cli", "launch")
-LONGEST_S: Final = 300.0
-_POLL_S: Final = 0.05
-_UNSET: Final = ("XLA_FLAGS", "JAX_ENABLE_X64", "ORBAX_BENCH_TOKEN")
 
 
 def write_suite(folder: Path, *, repeats: int = 1, devices: int = 4) -> Path:
@@ -45,39 +40,24 @@ def as_written(text: str, suite: Path, out: Path) -> str:
     return text.replace("orbax-bench ", f"{ours} ")
 
 
-def plain(environment: Mapping[str, str] | None = None, **more: str) -> dict[str, str]:
-    """Returns an environment without what the tests themselves have told JAX."""
-    given = {**(os.environ if environment is None else environment), **more}
-    given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), str(ROOT)]))
-    return {name: text for name, text in given.items() if name not in _UNSET}
-
-
 def launch(
-    *words: object, inside: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    *words: object, inside: Sequence[str] = (), environment: Mapping[str, str] = os.environ
 ) -> subprocess.CompletedProcess[str]:
     """Calls it, and waits for its end."""
-    return subprocess.run(
-        [*inside, *LAUNCH, *map(str, words)],
-        env=plain(environment),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LONGEST_S,
-    )
+    return run_cli("launch", *words, inside=inside, environment=environment)
 
 
 def launched(
     *words: object,
     log: Path,
     inside: Sequence[str] = (),
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> subprocess.Popen[bytes]:
     """Calls it, and goes on meanwhile; what it prints goes to a file."""
     with log.open("ab") as output, interrupts():
         return subprocess.Popen(
             [*inside, *LAUNCH, *map(str, words)],
-            env=plain(environment),
+            env=plain_environment(environment),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -87,11 +67,3 @@ def launched(
 def records(run: Path) -> list[dict[str, Any]]:
     """Returns the records that a run has so far."""
     return [json.loads(file.read_text()) for file in sorted(run.glob("records/*/*/host_*.json"))]
-
-
-def wait_until(condition: Callable[[], object], told: Callable[[], str]) -> None:
-    """Waits until something holds; where it does not, the error says what was told."""
-    deadline = time.monotonic() + LONGEST_S / 3
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain:\n{told()}"
-        time.sleep(_POLL_S)

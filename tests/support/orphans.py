@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import os
 import random
 import signal
 import sys
@@ -20,7 +19,7 @@ from typing import NamedTuple
 
 import psutil
 
-from tests.support.processes import FAKE_CLI, REAL_CLI, start_cli
+from tests.support.processes import FAKE_CLI, REAL_CLI, plain_environment, start_cli, wait_until
 
 SCRIPTED = """
 suite_name: orphan
@@ -88,12 +87,9 @@ def _trial(folder: Path, *, real: bool, mortal: bool) -> Trial:
     suite, run, cli = folder / "suite.yaml", folder / "out", REAL_CLI if real else FAKE_CLI
     suite.write_text(REAL if real else SCRIPTED)
     command = ("run", suite, "--output-directory", run, "--no-lock", "--no-limits")
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    if not (real or mortal):
-        environment["OUTLIVE_PARENT"] = "1"
+    environment = plain_environment(**({} if real or mortal else {"OUTLIVE_PARENT": "1"}))
     orchestrator = start_cli(*command, cli=cli, environment=environment)
-    _wait_for(lambda: _begun(run))
+    wait_until(lambda: _begun(run))
     time.sleep(random.random() * 0.3)
     try:
         (worker,) = psutil.Process(orchestrator.pid).children()
@@ -132,13 +128,6 @@ def _begun(run: Path) -> bool:
 def _final(run: Path) -> dict[str, bytes]:
     found = {str(path): path.read_bytes() for path in run.glob("records/*/*/host_*.json")}
     return {path: data for path, data in found.items() if b'"status": "passed"' in data}
-
-
-def _wait_for(condition) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 def main() -> None:

@@ -7,13 +7,53 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).parents[2]
 REAL_CLI = "orbax_bench_core.cli"
 FAKE_CLI = "tests.support.fake_cli"
+LONGEST_S = 300.0
+_UNSET = ("XLA_FLAGS", "JAX_ENABLE_X64", "ORBAX_BENCH_TOKEN")
+
+
+def plain_environment(environment: Mapping[str, str] = os.environ, **more: str) -> dict[str, str]:
+    """Returns an environment without what the tests set for JAX, and with more."""
+    given = {name: text for name, text in environment.items() if name not in _UNSET} | more
+    given["PYTHONPATH"] = os.pathsep.join(filter(None, [given.get("PYTHONPATH"), str(ROOT)]))
+    return given
+
+
+def run_cli(
+    *arguments: object,
+    environment: Mapping[str, str] = os.environ,
+    folder: Path | None = None,
+    inside: Sequence[str] = (),
+    **more: str,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end with real workers, on devices as this machine has them."""
+    return subprocess.run(
+        [*inside, sys.executable, "-m", REAL_CLI, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=plain_environment(environment, **more),
+        cwd=folder,
+        timeout=570,
+        check=False,
+    )
+
+
+def wait_until(
+    condition: Callable[[], object], told: Callable[[], str] = str, within_s: float = LONGEST_S / 3
+) -> None:
+    """Waits until something holds; where it does not, the error says what was told."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain:\n{told()}"
+        time.sleep(0.01)
 
 
 @contextlib.contextmanager
@@ -63,30 +103,6 @@ def start_cli(
             env=given,
             cwd=folder,
         )
-
-
-def plain_environment(environment: Mapping[str, str] = os.environ, **more: str) -> dict[str, str]:
-    """Returns an environment without what the tests set for JAX, and with more."""
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    return {name: text for name, text in environment.items() if name not in unset} | more
-
-
-def run_cli(
-    *arguments: object,
-    environment: Mapping[str, str] = os.environ,
-    folder: Path | None = None,
-    **more: str,
-) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end with real workers, on devices as this machine has them."""
-    return subprocess.run(
-        [sys.executable, "-m", REAL_CLI, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=plain_environment(environment, **more),
-        cwd=folder,
-        timeout=570,
-        check=False,
-    )
 
 
 def free_address() -> str:

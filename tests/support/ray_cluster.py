@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from tests.support import namespaces
-from tests.support.launching import plain
+from tests.support.processes import plain_environment
 
 _VERSION: Final = "2.60.0"
 _PORT: Final = 6399
@@ -61,7 +61,7 @@ class RayCluster:
         self.address = f"{lab.address(0)}:{_PORT}"
         # Sockets have short paths.
         self._folder = Path(tempfile.mkdtemp(prefix="obr", dir="/tmp"))
-        self.environment = plain(
+        self.environment = plain_environment(
             PYTHONPATH=str(_CACHE),
             RAY_USAGE_STATS_ENABLED="0",
             TPU_NAME="s",  # of the slice that a node may say that it belongs to

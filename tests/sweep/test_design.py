@@ -75,16 +75,6 @@ def test_every_repeat_has_a_place_of_its_own(design):
     assert [design.place(repeat) for repeat in repeats] == places
 
 
-def test_lives_that_are_alive_are_measured_in_rounds_to_and_fro():
-    found = PairDesign(workers="lives", operations_per_life=3).order(alive=True)
-    assert [slot for slot, _ in found] == [0, 1, 2, 3, 3, 2, 1, 0, 0, 1, 2, 3]
-    assert [operation for _, operation in found] == [0] * 4 + [1] * 4 + [2] * 4
-
-
-def test_lives_in_turns_end_before_the_next_begins():
-    assert [slot for slot, _ in LIVES.order(alive=False)] == [0, 0, 1, 1, 2, 2, 3, 3]
-
-
 def test_looks_are_whole_blocks():
     assert PairDesign().looks(GateConfig()) == (10, 20, 40, 60)
     assert LIVES.looks(GateConfig()) == (16, 24, 40, 60)

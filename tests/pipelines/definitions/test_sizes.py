@@ -18,12 +18,13 @@ import pytest
 pytest.importorskip("kfp")
 
 from orbax_bench_core.lineage import trace
-from tests.support.processes import start_cli
+from tests.pipelines.conftest import sets
+from tests.support.processes import start_cli, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 POINTS = 1200
-AT_ONCE = ("--set", "lock=false")
+AT_ONCE = sets("lock=false", "measure_limits=false")
 """Nothing here is slow enough to be disturbed."""
 
 
@@ -36,27 +37,18 @@ def suite(options):
     }
 
 
-def run(tmp_path, given, *flags):
-    (tmp_path / "suite.yaml").write_text(json.dumps(given))
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    words = ["run", tmp_path / "suite.yaml", "-o", tmp_path / "out", *flags]
-    return subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.cli", "pipeline", *map(str, words)],
-        capture_output=True,
-        text=True,
-        env={**environment, "COLUMNS": "160", "PYTHONPATH": str(Path(__file__).parent)},
-        timeout=600,
-        check=False,
+@pytest.fixture
+def run(run_pipeline):
+    """Runs a suite by a pipeline; returns how it ended, and all that it said."""
+    return lambda given, pipeline, *flags: run_pipeline(
+        json.dumps(given), pipeline, *flags, classes=Path(__file__).parent
     )
 
 
-def test_a_step_that_is_killed_loses_its_own_points_alone(tmp_path):
+def test_a_step_that_is_killed_loses_its_own_points_alone(run, tmp_path):
     given = suite({"number": [0, 1], "kills": [False, True]})
-    flags = ("--set", "measure_limits=false", "--set", "points_per_step=1", *AT_ONCE)
-    done = run(tmp_path, given, *flags)
-    said = done.stdout + done.stderr
-    assert done.returncode == 1, said
+    code, said = run(given, "sweep", *sets("points_per_step=1"), *AT_ONCE)
+    assert code == 1, said
     out = tmp_path / "out"
     assert pyarrow.parquet.read_table(out / "samples.parquet").num_rows > 0
     assert (out / "report.html").exists()
@@ -74,11 +66,10 @@ def comparison(options):
     return {**given, "arms": {}, "gate": {"looks": [10]}}
 
 
-def test_a_comparison_whose_step_is_killed_is_judged_by_what_is_there_and_has_failed(tmp_path):
-    done = run(tmp_path, comparison({"kills": [False, True]}), "--pipeline", "regression", *AT_ONCE)
-    said = done.stdout + done.stderr
+def test_a_comparison_whose_step_is_killed_is_judged_by_what_is_there_and_has_failed(run, tmp_path):
+    code, said = run(comparison({"kills": [False, True]}), "regression", *sets("lock=false"))
     # Not 4: what was not measured is a failure, and no verdict of too few blocks.
-    assert done.returncode == 1, said
+    assert code == 1, said
     out = tmp_path / "out"
     found = json.loads((out / "verdicts.json").read_text())
     judged = {point["point"]: point for point in found["points"]}
@@ -96,11 +87,10 @@ def test_a_comparison_whose_step_is_killed_is_judged_by_what_is_there_and_has_fa
 
 
 @pytest.mark.extended
-def test_a_killed_step_that_is_tried_again_goes_on_and_nothing_is_lost(tmp_path):
+def test_a_killed_step_that_is_tried_again_goes_on_and_nothing_is_lost(run, tmp_path):
     given = comparison({"kills": True, "once": str(tmp_path / "killed")})
-    flags = ("--pipeline", "regression", "--set", "retries=1", "--set", "backoff_s=1")
-    done = run(tmp_path, given, *flags, *AT_ONCE)
-    assert done.returncode == 0, done.stdout + done.stderr
+    code, said = run(given, "regression", *sets("lock=false", "retries=1", "backoff_s=1"))
+    assert code == 0, said
     assert (tmp_path / "killed").exists()
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "complete"
 
@@ -115,21 +105,10 @@ def test_a_killed_step_that_is_tried_again_goes_on_and_nothing_is_lost(tmp_path)
 )
 def test_a_run_that_is_ended_leaves_no_step_behind(tmp_path, notice, code):
     (tmp_path / "suite.yaml").write_text(json.dumps(suite({"lasts_s": 300.0})))
-    words = (
-        "pipeline",
-        "run",
-        tmp_path / "suite.yaml",
-        "-o",
-        tmp_path / "out",
-        "--set",
-        "measure_limits=false",
-    )
+    words = ("pipeline", "run", tmp_path / "suite.yaml", "-o", tmp_path / "out", *AT_ONCE)
     classes = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
-    process = start_cli(*words, "--set", "lock=false", environment=classes)
-    deadline = time.monotonic() + 300
-    while not [one for one in _below(process) if "orbax_bench_core.worker" in " ".join(one)]:
-        assert time.monotonic() < deadline, "no worker was started"
-        time.sleep(0.1)
+    process = start_cli(*words, environment=classes)
+    wait_until(lambda: any("orbax_bench_core.worker" in " ".join(one) for one in _below(process)))
     started = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(notice)
     output, _ = process.communicate(timeout=60)
@@ -193,18 +172,11 @@ def test_nothing_comes_from_a_cache_after_records_were_deleted(tmp_path):
 
 
 @pytest.mark.extended
-def test_1200_points_run_in_big_batches(tmp_path):
+def test_1200_points_run_in_big_batches(run, tmp_path):
     began = time.monotonic()
     given = suite({"number": list(range(POINTS))})
-    flags = (
-        "--set",
-        "measure_limits=false",
-        "--set",
-        f"points_per_step={POINTS // 2}",
-        *AT_ONCE,
-    )
-    done = run(tmp_path, given, *flags)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
+    code, said = run(given, "sweep", *sets(f"points_per_step={POINTS // 2}"), *AT_ONCE)
+    assert code == 0, said[-2000:]
     table = pyarrow.parquet.read_table(tmp_path / "out" / "samples.parquet", columns=["point_id"])
     assert len(set(table["point_id"].to_pylist())) == POINTS
     noted = json.loads((tmp_path / "out" / "lineage.json").read_text())["batches"]

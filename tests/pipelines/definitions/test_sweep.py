@@ -1,10 +1,8 @@
 """The sweep pipeline, for real, through kfp's SubprocessRunner."""
 
+import functools
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet
@@ -12,6 +10,8 @@ import pytest
 
 from orbax_bench_core.execute import measuring_lock
 from orbax_bench_core.lineage import baseline_digest
+from tests.pipelines.conftest import sets
+from tests.support.processes import run_cli
 
 pytestmark = pytest.mark.slow
 
@@ -24,17 +24,12 @@ benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]
 """
 
 
-def orbax_bench(*arguments):
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    return subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**environment, "COLUMNS": "160", "PYTHONPATH": str(Path(__file__).parent)},
-        timeout=300,
-        check=False,
-    )
+orbax_bench = functools.partial(run_cli, COLUMNS="160", PYTHONPATH=str(Path(__file__).parent))
+
+
+def run_by_pipeline(suite, out, *settings):
+    given = sets("measure_limits=false", *settings)
+    return orbax_bench("pipeline", "run", suite, "-o", out, *given)
 
 
 def layout(directory):
@@ -70,17 +65,7 @@ def direct(tmp_path_factory):
 @pytest.mark.nightly
 def test_gives_the_same_run_directory_as_run(direct, tmp_path):
     suite, directory = direct
-    done = orbax_bench(
-        "pipeline",
-        "run",
-        suite,
-        "--set",
-        "measure_limits=false",
-        "--output-directory",
-        tmp_path / "out",
-        "--set",
-        f"baseline={directory}",
-    )
+    done = run_by_pipeline(suite, tmp_path / "out", f"baseline={directory}")
     assert done.returncode == 0, done.stdout + done.stderr
     more = verdicts(tmp_path / "out") | {"ending.md", "engine_run.json"}  # of the service
     assert layout(tmp_path / "out") - more == layout(directory)
@@ -113,15 +98,7 @@ def test_a_failing_point_is_data(tmp_path):
         "checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}\n"
         "benchmarks: [{generator: failing_benchmark.Failing, options: {fail: [true, false]}}]\n"
     )
-    done = orbax_bench(
-        "pipeline",
-        "run",
-        suite,
-        "--set",
-        "measure_limits=false",
-        "--output-directory",
-        tmp_path / "out",
-    )
+    done = run_by_pipeline(suite, tmp_path / "out")
     assert done.returncode == 1, done.stdout + done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "out").rglob("host_0.json")]
     assert sorted(record["status"] for record in records) == ["failed", "passed"]
@@ -140,27 +117,9 @@ def test_a_missing_checkpoint_is_generated_before_it_is_loaded(tmp_path):
             f"checkpoint_config: {{path: {tmp_path}/checkpoint}}",
         )
     )
-    missing = orbax_bench(
-        "pipeline",
-        "run",
-        suite,
-        "--set",
-        "measure_limits=false",
-        "--output-directory",
-        tmp_path / "none",
-    )
+    missing = run_by_pipeline(suite, tmp_path / "none")
     assert missing.returncode == 1
-    done = orbax_bench(
-        "pipeline",
-        "run",
-        suite,
-        "--set",
-        "measure_limits=false",
-        "--output-directory",
-        tmp_path / "out",
-        "--set",
-        f"fixture={fixture}",
-    )
+    done = run_by_pipeline(suite, tmp_path / "out", f"fixture={fixture}")
     assert done.returncode == 0, done.stdout + done.stderr
     [record, *_] = [json.loads(p.read_text()) for p in (tmp_path / "out").rglob("host_0.json")]
     assert record["state"]["num_bytes"] == 64 * 32 * 2
@@ -177,15 +136,7 @@ def test_a_class_beside_the_suite_is_found(tmp_path):
         "suite_name: own\nexecution: {warmups: 0}\n"
         "benchmarks: [{generator: own_benchmark.Failing, options: {}}]\n"
     )
-    done = orbax_bench(
-        "pipeline",
-        "run",
-        suite,
-        "--set",
-        "measure_limits=false",
-        "--output-directory",
-        tmp_path / "out",
-    )
+    done = run_by_pipeline(suite, tmp_path / "out")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -197,45 +148,17 @@ def test_a_flag_measures_while_another_run_does(tmp_path):
         "suite_name: impatient\nexecution: {warmups: 0}\n"
         "benchmarks: [{generator: failing_benchmark.Failing, options: {}}]\n"
     )
-    arguments = ("pipeline", "run", suite, "--set", "measure_limits=false", "-o", tmp_path / "out")
     with measuring_lock(lambda line: None):
-        done = orbax_bench(*arguments, "--set", "lock=false")
+        done = run_by_pipeline(suite, tmp_path / "out", "lock=false")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "waiting" not in done.stdout
-
-
-@pytest.mark.nightly
-def test_an_invalid_suite_is_one_message_and_exit_code_2(tmp_path):
-    suite = tmp_path / "suite.yaml"
-    suite.write_text(SUITE.replace("num_repeats", "num_repeat"))
-    done = orbax_bench(
-        "pipeline",
-        "run",
-        suite,
-        "--set",
-        "measure_limits=false",
-        "--output-directory",
-        tmp_path / "out",
-    )
-    assert done.returncode == 2
-    assert done.stderr == (
-        f"error: {suite}:3: num_repeat: unknown key; did you mean 'num_repeats'?\n"
-    )
 
 
 @pytest.mark.nightly
 def test_a_class_that_does_not_import_stops_before_any_step(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text("suite_name: x\nbenchmarks: [{generator: no.such.Thing, options: {}}]\n")
-    done = orbax_bench(
-        "pipeline",
-        "run",
-        suite,
-        "--set",
-        "measure_limits=false",
-        "--output-directory",
-        tmp_path / "out",
-    )
+    done = run_by_pipeline(suite, tmp_path / "out")
     assert done.returncode == 2
     assert f"{suite}:2: benchmarks[0].generator: cannot import 'no.such'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -138,61 +138,6 @@ def test_what_is_not_handed_on_to_the_hosts_of_a_slice_is_refused(name, value, i
     assert instead in said
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (
-            {"steps": {"agregate": {"cpu": "4"}}},
-            "--set steps: there is no step 'agregate'; did you mean 'aggre",
-        ),
-        ({"steps": {"aggregate": "4"}}, "--set steps.aggregate: expected"),
-        (
-            {"steps": {"aggregate": {"cpus": "4"}}},
-            "--set steps.aggregate.cpus: unknown key; did you mean 'cpu'",
-        ),
-        (
-            {"steps": {"aggregate": {"cpu": "many"}}},
-            "--set steps.aggregate.cpu: expected CPUs, such as 8",
-        ),
-        (
-            {"steps": {"run-sweep-point": {"cpu": "4"}}},
-            "CPUs and memory of run-sweep-point are the settings",
-        ),
-        ({"secrets": {"name": "s"}}, "--set secrets: a secret has key and variable, or path"),
-        ({"secrets": {"name": "s", "path": "s"}}, "--set secrets.path: expected a folder such as"),
-        (
-            {"secrets": {"name": "s", "key": "k", "variable": "1X"}},
-            "--set secrets.variable: '1X' is not the name of a variable",
-        ),
-        ({"scratch": {"path": "/p"}}, "--set scratch.size: this key is required"),
-        ({"node_affinity": {"key": "zone"}}, "--set node_affinity: In and NotIn have values"),
-        (
-            {"environment": {"ORBAX_BENCH_IMAGE": "x"}},
-            "--set environment: ORBAX_BENCH_IMAGE is set by",
-        ),
-        ({"environment": {"a-b": "x"}}, "--set environment: 'a-b' is not the name of a variable"),
-        (
-            {"gpu": "h100"},
-            "--set gpu: GPUs are KIND:COUNT, such as h100-80gb:8, or COUNT; got 'h100'",
-        ),
-        ({"timeout_s": 0}, "--set timeout_s: expected greater than 0"),
-        ({"queue": "My Queue"}, "--set queue: expected a name of Kubernetes"),
-    ],
-)
-def test_a_value_that_cannot_be_used_is_named_with_its_flag(flags, said):
-    with pytest.raises(UserError) as error:
-        read_settings(None, flags)
-    assert said in str(error.value)
-
-
-def test_a_key_below_a_step_is_named_with_its_line(tmp_path):
-    file = tmp_path / "settings.yaml"
-    file.write_text("cpu: '8'\nsteps:\n  aggregate:\n    cpuu: '4'\n")
-    with pytest.raises(UserError) as error:
-        read_settings(str(file), {})
-    assert str(error.value).startswith(f"{file}:4: steps.aggregate.cpuu: unknown key; did you mean")
-
-
 @pytest.mark.parametrize(("text", "cpus"), [("8", 8), ("500m", 0.5), ("0.5", 0.5), ("96000m", 96)])
 def test_cpus_are_read_as_kubernetes_writes_them(text, cpus):
     assert num_cpus(text) == cpus

@@ -8,9 +8,7 @@ import yaml
 pytest.importorskip("kfp")
 
 from orbax_bench_core.launchers import place_settings
-from orbax_bench_pipelines.compile import compiled
-from orbax_bench_pipelines.definitions import find_pipeline
-from orbax_bench_pipelines.targets import Placement, Target, check_settings, read_settings
+from orbax_bench_pipelines.targets import Target, check_settings, read_settings
 from tests.pipelines import strict
 
 DIGEST = "sha256:" + "0" * 64
@@ -20,10 +18,9 @@ MEASURE, PLAN, AGGREGATE = "exec-run-sweep-point", "exec-plan-sweep", "exec-aggr
 @functools.cache
 def documents(target, text):
     """Returns what settings, as they are written in a file, make of the sweep."""
-    settings = read_settings(None, yaml.safe_load(text))
-    check_settings(settings, target)
-    found = compiled(find_pipeline("sweep"), Placement(target, settings))
-    return list(yaml.load_all(found, Loader=yaml.CSafeLoader))
+    given = yaml.safe_load(text)
+    check_settings(read_settings(None, given), target)
+    return strict.documents(target, **given)
 
 
 def containers(target, text):
@@ -38,10 +35,7 @@ def pods(text):
 
 
 def task(target, text, name):
-    spec = documents(target, text)[0]
-    dags = [spec["root"]["dag"], *(c["dag"] for c in spec["components"].values() if "dag" in c)]
-    [found] = [dag["tasks"][name] for dag in dags if name in dag["tasks"]]
-    return found
+    return dict(strict.tasks(documents(target, text)[0]))[name]
 
 
 def expected(target, text):

@@ -50,16 +50,18 @@ def test_a_change_that_cannot_be_read_is_named(change, said):
     assert str(error.value).startswith(said)
 
 
-def test_an_unknown_key_is_named_with_its_line(tmp_path):
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("lables: {a: b}", "lables: unknown key; did you mean 'labels'?"),
+        ("tpu: ['v5e:3x3']", "tpu: v5e 3x3 is not a topology; did you mean 2x4?"),
+        ("steps: {aggregate: {cpuu: '4'}}", "steps.aggregate.cpuu: unknown key; did you mean"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, line, said):
     file = tmp_path / "settings.yaml"
-    file.write_text("cpu: '8'\nlables: {a: b}\n")
-    assert refusal(file) == f"{file}:2: lables: unknown key; did you mean 'labels'?"
-
-
-def test_a_wrong_slice_in_a_file_is_named_with_its_line(tmp_path):
-    file = tmp_path / "settings.yaml"
-    file.write_text("cpu: '8'\ntpu: ['v5e:3x3']\n")
-    assert refusal(file).startswith(f"{file}:2: tpu: v5e 3x3 is not a topology; did you mean 2x4?")
+    file.write_text(f"cpu: '8'\n{line}\n")
+    assert refusal(file).startswith(f"{file}:2: {said}")
 
 
 @pytest.mark.parametrize(
@@ -76,6 +78,42 @@ def test_a_wrong_slice_in_a_file_is_named_with_its_line(tmp_path):
         ({"cpu": "many"}, "--set cpu: expected CPUs, such as 8 or 500m, got 'many'"),
         ({"memory": "64GB"}, "--set memory: expected bytes, such as 64Gi, got '64GB'"),
         ({"parallelism": -1}, "--set parallelism: expected greater than or equal to 0, got -1"),
+        (
+            {"steps": {"agregate": {"cpu": "4"}}},
+            "--set steps: there is no step 'agregate'; did you mean 'aggre",
+        ),
+        ({"steps": {"aggregate": "4"}}, "--set steps.aggregate: expected"),
+        (
+            {"steps": {"aggregate": {"cpus": "4"}}},
+            "--set steps.aggregate.cpus: unknown key; did you mean 'cpu'",
+        ),
+        (
+            {"steps": {"aggregate": {"cpu": "many"}}},
+            "--set steps.aggregate.cpu: expected CPUs, such as 8",
+        ),
+        (
+            {"steps": {"run-sweep-point": {"cpu": "4"}}},
+            "--set steps: CPUs and memory of run-sweep-point are the settings",
+        ),
+        ({"secrets": {"name": "s"}}, "--set secrets: a secret has key and variable, or path"),
+        ({"secrets": {"name": "s", "path": "s"}}, "--set secrets.path: expected a folder such as"),
+        (
+            {"secrets": {"name": "s", "key": "k", "variable": "1X"}},
+            "--set secrets.variable: '1X' is not the name of a variable",
+        ),
+        ({"scratch": {"path": "/p"}}, "--set scratch.size: this key is required"),
+        ({"node_affinity": {"key": "zone"}}, "--set node_affinity: In and NotIn have values"),
+        (
+            {"environment": {"ORBAX_BENCH_IMAGE": "x"}},
+            "--set environment: ORBAX_BENCH_IMAGE is set by",
+        ),
+        ({"environment": {"a-b": "x"}}, "--set environment: 'a-b' is not the name of a variable"),
+        (
+            {"gpu": "h100"},
+            "--set gpu: GPUs are KIND:COUNT, such as h100-80gb:8, or COUNT; got 'h100'",
+        ),
+        ({"timeout_s": 0}, "--set timeout_s: expected greater than 0"),
+        ({"queue": "My Queue"}, "--set queue: expected a name of Kubernetes"),
     ],
 )
 def test_a_wrong_flag_is_named(flags, expected):

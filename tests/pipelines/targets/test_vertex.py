@@ -1,7 +1,7 @@
 """Requests to Vertex AI, over the loopback interface."""
 
-import dataclasses
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +12,7 @@ from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
 from tests.pipelines import fakes, strict
+from tests.pipelines.conftest import sets
 
 pytestmark = pytest.mark.slow
 
@@ -26,19 +27,16 @@ def vertex(monkeypatch):
 
 
 def arguments(command, suite, server, *more):
-    return [
-        command,
-        suite,
-        *("-o", "gs://b/out", "--target", "vertex", "--set", f"endpoint={server.url}"),
-        *("--set", "project=p-1", "--set", "location=us-central1", "--set", "image=a/b:1"),
-        *(
-            "--set",
-            "pipeline_root=gs://b/root",
-            "--set",
-            "service_account=me@p-1.iam.gserviceaccount.com",
-        ),
-        *("--set", "labels.team=ml", *more),
-    ]
+    settings = sets(
+        *("image=a/b:1", "pipeline_root=gs://b/root", "labels.team=ml"),
+        "service_account=me@p-1.iam.gserviceaccount.com",
+    )
+    return [command, suite, "-o", "gs://b/out", *target(server), *settings, *more]
+
+
+def target(server):
+    settings = sets(f"endpoint={server.url}", "project=p-1", "location=us-central1")
+    return ["--target", "vertex", *settings]
 
 
 def parsed(body, kind):
@@ -61,6 +59,8 @@ def test_the_body_of_a_run_is_read_back_strictly(vertex, pipeline_command, suite
     job = parsed(body, types.PipelineJob)
     check_job(job)
     assert job.display_name == "sweep-small-suite"
+    executors = body["pipelineSpec"]["deploymentSpec"]["executors"]
+    assert executors["exec-run-sweep-point"]["container"]["image"] == "a/b:1"
     assert "Run: projects/p-1/locations/us-central1/pipelineJobs/orbax-bench-sweep-" in done.out
 
 
@@ -113,9 +113,7 @@ def test_where_nothing_answers_one_message_says_so(pipeline_command, suite, monk
 
     monkeypatch.setattr(job, "ANSWER_S", 1.0)
     with fakes.silent_address() as address:
-        server = dataclasses.make_dataclass("Server", ["url"])(
-            address if silent else "http://127.0.0.1:9"
-        )
+        server = SimpleNamespace(url=address if silent else "http://127.0.0.1:9")
         done = pipeline_command(*arguments("submit", suite, server))
     assert (done.code, done.out) == (1, "")
     [said] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
@@ -139,14 +137,21 @@ def test_a_sweep_over_200_points_is_submitted_whole(vertex, pipeline_command, tm
     assert job.runtime_config.parameter_values["suite"] == file.read_text()
 
 
-def test_a_dry_run_prints_what_is_sent(vertex, pipeline_command, suite):
-    printed = pipeline_command(*arguments("submit", suite, vertex, "--dry-run"))
+@pytest.mark.parametrize(
+    ("command", "more", "path", "kind"),
+    [
+        ("submit", [], "pipelineJobs", types.PipelineJob),
+        ("schedule", SCHEDULE, "schedules", types.Schedule),
+    ],
+)
+def test_a_dry_run_prints_what_is_sent(vertex, pipeline_command, suite, command, more, path, kind):
+    printed = pipeline_command(*arguments(command, suite, vertex, *more, "--dry-run"))
     assert vertex.received == []
-    pipeline_command(*arguments("submit", suite, vertex))
+    pipeline_command(*arguments(command, suite, vertex, *more))
     [request] = json.loads(printed.out)
-    [sent] = vertex.bodies("POST", "/pipelineJobs")
-    assert f"{vertex.url}/v1/projects/p-1/locations/us-central1/pipelineJobs?" in request["url"]
-    assert parsed(request["body"], types.PipelineJob) == parsed(sent, types.PipelineJob)
+    [sent] = vertex.bodies("POST", f"/{path}")
+    assert f"{vertex.url}/v1/projects/p-1/locations/us-central1/{path}" in request["url"]
+    assert parsed(request["body"], kind) == parsed(sent, kind)
 
 
 def test_a_schedule_is_read_back_strictly(vertex, pipeline_command, suite):
@@ -157,15 +162,6 @@ def test_a_schedule_is_read_back_strictly(vertex, pipeline_command, suite):
     assert schedule.cron == "TZ=Europe/Berlin 0 3 * * *"
     assert schedule.max_concurrent_run_count == 1
     check_job(schedule.create_pipeline_job_request.pipeline_job)
-
-
-def test_a_dry_run_of_a_schedule_prints_what_is_sent(vertex, pipeline_command, suite):
-    printed = pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE, "--dry-run"))
-    assert vertex.received == []
-    pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
-    [request] = json.loads(printed.out)
-    [sent] = vertex.bodies("POST", "/schedules")
-    assert parsed(request["body"], types.Schedule) == parsed(sent, types.Schedule)
 
 
 def test_scheduling_again_changes_the_schedule_of_that_name(vertex, pipeline_command, suite):
@@ -223,8 +219,7 @@ def test_with_wait_a_schedule_is_paused_until_none_is_active(
 
 def test_a_schedule_is_paused_stays_so_when_it_changes_and_resumes(vertex, pipeline_command, suite):
     pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
-    where = ["sweep-small-suite", "--target", "vertex", "--set", f"endpoint={vertex.url}"]
-    where += ["--set", "project=p-1", "--set", "location=us-central1"]
+    where = ["sweep-small-suite", *target(vertex)]
     assert pipeline_command("pause", *where).out.startswith("paused: sweep-small-suite projects/")
     done = pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
     assert "it is paused; orbax-bench pipeline resume sweep-small-suite" in done.out
@@ -238,54 +233,15 @@ def test_a_schedule_is_paused_stays_so_when_it_changes_and_resumes(vertex, pipel
 
 
 def test_a_schedule_that_there_is_not_cannot_be_paused(vertex, pipeline_command):
-    where = [
-        "--set",
-        "project=p-1",
-        "--set",
-        "location=us-central1",
-        "--set",
-        f"endpoint={vertex.url}",
-    ]
-    done = pipeline_command("pause", "mine", "--target", "vertex", *where)
+    done = pipeline_command("pause", "mine", *target(vertex))
     assert done.code == 2
     assert "there is no schedule 'mine' that is active or paused" in done.err
-
-
-def test_what_is_set_for_steps_arrives_with_the_run(vertex, pipeline_command, suite):
-    given = [
-        "--set",
-        "gpu=l4:8",
-        "--set",
-        "retries=2",
-        "--set",
-        "backoff_s=30",
-        "--set",
-        "environment.A=b",
-    ]
-    given += ["--set", "steps.others.image=a/cpu:1", "--set", "steps.aggregate.memory=32Gi"]
-    done = pipeline_command(*arguments("submit", suite, vertex, *given))
-    assert done.code == 0, done.err
-    [body] = vertex.bodies("POST", "/pipelineJobs")
-    job = parsed(body, types.PipelineJob)
-    check_job(job)
-    executors = body["pipelineSpec"]["deploymentSpec"]["executors"]
-    measuring = executors["exec-run-sweep-point"]["container"]
-    accelerator = measuring["resources"]["accelerator"]
-    assert (accelerator["type"], accelerator["count"]) == ("NVIDIA_L4", "8")
-    assert measuring["image"] == "a/b:1"
-    tables = executors["exec-aggregate"]["container"]
-    assert (tables["image"], tables["resources"]["resourceMemoryLimit"]) == ("a/cpu:1", "32Gi")
-    assert {"name": "A", "value": "b"} in tables["env"]
-    planning = body["pipelineSpec"]["components"]["comp-exit-handler-1"]["dag"]["tasks"][
-        "plan-sweep"
-    ]
-    assert planning["retryPolicy"]["backoffDuration"] == "30s"
 
 
 def test_network_and_key_are_those_of_run_and_schedule(vertex, pipeline_command, suite):
     network = "projects/7/global/networks/bench"
     key = "projects/p/locations/l/keyRings/r/cryptoKeys/k"
-    given = ["--set", f"network={network}", "--set", f"encryption_key={key}"]
+    given = sets(f"network={network}", f"encryption_key={key}")
     for command, more in (("submit", []), ("schedule", SCHEDULE)):
         done = pipeline_command(*arguments(command, suite, vertex, *more, *given))
         assert done.code == 0, done.err
@@ -312,11 +268,8 @@ def test_a_completed_schedule_is_not_changed(vertex, pipeline_command, suite):
 
 def test_a_run_belongs_to_its_experiment_and_tensorboard(vertex, pipeline_command, suite):
     board = "projects/p-1/locations/us-central1/tensorboards/7"
-    done = pipeline_command(
-        *arguments(
-            "submit", suite, vertex, "--set", "experiment=nightly", "--set", f"tensorboard={board}"
-        )
-    )
+    given = sets("experiment=nightly", f"tensorboard={board}")
+    done = pipeline_command(*arguments("submit", suite, vertex, *given))
     assert done.code == 0, done.err
     assert vertex.contexts["nightly"]["metadata"]["backing_tensorboard_resource"] == board
     [children] = vertex.bodies("POST", "contexts/nightly:addContextChildren")

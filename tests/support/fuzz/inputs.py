@@ -58,7 +58,7 @@ def given(place: Place) -> st.SearchStrategy[Given]:
     return st.one_of(
         _suites(place),
         _suites(place),
-        _files(place, "run", "v1/plain", "v1/paired", "plain/records", "paired/records", "study"),
+        _files(place, "run", "v3/plain", "v3/paired", "plain/records", "paired/records", "study"),
         _files(place, "run", "plain", "paired", only=("run.json",)),
         _files(place, "registry", "registry", "captured"),
         _files(place, "sharding", "sharding"),
@@ -222,7 +222,7 @@ _GOOD: Final = (
     "plain",
     "paired",
     "registry",
-    "v1/plain",
+    "v3/plain",
     "inputs/spec.yaml",
     "save_restore",
     "x=4",
