@@ -5,13 +5,13 @@ from orbax_bench_core.authoring.context import (
     Drill,
     Killed,
     TestContext,
+    UnmetNeed,
     Verifier,
     optional_module,
 )
 from orbax_bench_core.authoring.generator import (
     BenchmarksGenerator,
     TestResult,
-    UnmetNeed,
     VerificationError,
     benchmark_options,
 )

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
-from orbax_bench_core.authoring.generator import UnmetNeed
 from orbax_bench_core.authoring.options import Options_co
 from orbax_bench_core.config import CheckpointConfig
 
@@ -20,6 +19,14 @@ if TYPE_CHECKING:
 Against = Literal["saved", "reference", "itself"]
 """Object of comparison of restored values: what this repeat saved, a reference that came from
 elsewhere, or only another load of the same bytes, which proves nothing about those bytes."""
+
+
+class UnmetNeed(Exception):
+    """A benchmark cannot run here; the message is one line that names what it needs.
+
+    The repeat fails and is not tried again. Raise it before anything is begun, and the worker goes
+    on with the next repeat as if this one had never been.
+    """
 
 
 class Verifier(Protocol):

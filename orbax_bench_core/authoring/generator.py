@@ -99,14 +99,6 @@ def benchmark_options(
     return bind
 
 
-class UnmetNeed(Exception):
-    """A benchmark cannot run here; the message is one line that names what it needs.
-
-    The repeat fails and is not tried again. Raise it before anything is begun, and the worker goes
-    on with the next repeat as if this one had never been.
-    """
-
-
 class VerificationError(Exception):
     """Restored values are not the values that were saved."""
 

@@ -113,20 +113,43 @@ def _soak_counts() -> tuple[Count, ...]:
 def _verdict_counts() -> tuple[Count, ...]:
     """Returns the counts of real comparisons whose answer is known, at the default margin."""
     planted = {
-        "same": ("0.0", "real saves beside themselves do not regress", 0),
-        "tolerated": ("0.05", "nor do saves that are slower by a third of the margin", 0),
-        "slower": ("0.5", "saves that take half as long again regress, and their loads do not", 1),
+        "same": (20, 0, "real saves beside themselves do not regress", "slower=0"),
+        "tolerated": (
+            20,
+            0,
+            "nor do saves that are slower by a third of the margin",
+            "slower=0.05",
+        ),
+        "slower": (
+            20,
+            1,
+            "saves that take half as long again regress, their loads do not",
+            "slower=0.5",
+        ),
+        "fifth": (20, 2, "so do saves that take 20 % longer", "slower=0.2"),
+        "stalls": (10, 1, "saves of which a tenth take 20 times as long do not pass", "stalls=0.1"),
+        "after": (10, 0, "saves that hold the next one up by a half do not pass", "after=0.5"),
     }
-    return tuple(
+    nights = ("fails=0.05", "--nights", "10")
+    return (
+        *(
+            Count(
+                name=f"verdict_{name}",
+                claim=claim,
+                trials=trials,
+                failures=failures,
+                command=_python("perf.verdicts", what, "--trial", "{trial}"),
+                timeout_s=1800.0,
+            )
+            for name, (trials, failures, claim, what) in planted.items()
+        ),
         Count(
-            name=f"verdict_{name}",
-            claim=claim,
-            trials=20,
-            failures=failures,
-            command=_python("perf.verdicts", "--trial", "{trial}", "--slower", slower),
-            timeout_s=1800.0,
-        )
-        for name, (slower, claim, failures) in planted.items()
+            name="verdict_nights",
+            claim="saves of which 5 % fail are named by the history of ten nights",
+            trials=1,
+            command=_python("perf.verdicts", *nights, "--trial", "{trial}"),
+            timeout_s=7200.0,
+        ),
     )
 
 

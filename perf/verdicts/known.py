@@ -1,15 +1,17 @@
-"""Known answers of a comparison: one that is made with real saves, a slow-down planted or none.
+"""Known answers of comparisons: real saves, with something planted in the candidate's or nothing.
 
-`python -m perf.verdicts --slower SHARE [--trial N]`
+`python -m perf.verdicts KIND=SHARE [--nights N] [--trial N]`
 
-The margin is that of the suite's gate. Exit code 0 when a slow-down beyond it ends in REGRESSION,
-and one below it, or none, in anything else; the load, which nothing slows, may not regress. 1 when
-it does not, and 2 when nothing was compared.
+`slower` beyond the margin of the gate ends in REGRESSION of the save, below it in anything else.
+`stalls` and `after`, which holds up the save after it, may not end in PASS. The load, which nothing
+slows, may not regress. With `--nights` there are so many comparisons, and `orbax-bench history`
+names a candidate that `fails` or `stalls`. Exit codes: 0 right, 1 wrong, 2 nothing was compared.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
@@ -23,30 +25,50 @@ from orbax_bench_core.config import PER_ARM
 from orbax_bench_core.records import RunDirectory
 
 SUITE: Final = Path(__file__).with_name("slowed.yaml")
+_CLI: Final = (sys.executable, "-m", "orbax_bench_core.cli")
 _TAIL: Final = 500
 
 
-def compare(slower: float) -> VerdictReport | str:
-    """Compares the save with one that is slower; returns what went wrong if there is no verdict."""
-    with tempfile.TemporaryDirectory(prefix="orbax-bench-perf-") as folder:
-        command = [sys.executable, "-m", "orbax_bench_core.cli", "ab", str(SUITE), "-o", folder]
-        done = subprocess.run(
-            [*command, "--candidate", f"slower={slower}"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if not Path(folder, "verdicts.json").is_file():
-            return (done.stdout + done.stderr)[-_TAIL:]
-        return read_verdicts(RunDirectory(folder))
+def compare(planted: str, folder: Path) -> VerdictReport | str:
+    """Compares the save with a planted one; returns what went wrong if there is no verdict."""
+    command = [*_CLI, "ab", str(SUITE), "-o", str(folder), "--candidate", planted]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not (folder / "verdicts.json").is_file():
+        return (done.stdout + done.stderr)[-_TAIL:]
+    return read_verdicts(RunDirectory(str(folder)))
 
 
-def wrong(verdicts: VerdictReport, slower: float) -> str:
+def wrong(verdicts: VerdictReport, kind: str, share: float) -> str:
     """Returns what a comparison got wrong, knowing the answer; empty when it is right."""
     words = {found.operation: found.verdict.word for found in verdicts.points[0].operations}
     regressed = [operation for operation, word in words.items() if word == "REGRESSION"]
-    expected = ["save"] if slower > verdicts.gate.margin else []
-    return "" if regressed == expected else f"wrong, for {expected or 'nothing'} regresses"
+    if kind == "slower":
+        expected = ["save"] if share > verdicts.gate.margin else []
+        return "" if regressed == expected else f"wrong, for {expected or 'nothing'} regresses"
+    if "load" in regressed:
+        return "wrong, for nothing slows the load"
+    passed = verdicts.word == "PASS" and kind != "fails"  # one night cannot see every failure
+    return "wrong, for it may not pass" if passed else ""
+
+
+def over_nights(planted: str, nights: int, folder: Path) -> tuple[int, str]:
+    """Makes some comparisons; returns the exit code, and what the history of them says."""
+    words = []
+    for night in range(nights):
+        verdicts = compare(planted, folder / f"night{night:02}")
+        if isinstance(verdicts, str):
+            return 2, verdicts
+        words.append(verdicts.word)
+    command = [*_CLI, "history", str(folder), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    (series, *_) = json.loads(done.stdout)["series"]
+    said = [
+        f"{each['kind']} named after night {each['last'] + 1}: {each['candidate']} and "
+        f"{each['baseline']} of {each['operations']}"
+        for each in series["excesses"]
+    ]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    return int(not said), f"{counts}; {'; '.join(said) or 'nothing named'}"
 
 
 def _said(found: OperationVerdict) -> str:
@@ -60,21 +82,27 @@ def _said(found: OperationVerdict) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Makes one comparison, prints what came out, and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.verdicts", description=__doc__)
-    parser.add_argument("--slower", type=float, required=True, metavar="SHARE")
+    parser.add_argument("planted", metavar="KIND=SHARE")
+    parser.add_argument("--nights", type=int, default=0)
     parser.add_argument("--trial", type=int, default=0)
     options = parser.parse_args(arguments)
+    kind, _, share = options.planted.partition("=")
     began = time.monotonic()
-    verdicts = compare(options.slower)
+    with tempfile.TemporaryDirectory(prefix="orbax-bench-perf-") as place:
+        if options.nights:
+            code, said = over_nights(options.planted, options.nights, Path(place))
+        else:
+            code, said = _judged(compare(options.planted, Path(place, "run")), kind, float(share))
     took = time.monotonic() - began
+    print(f"trial {options.trial}, {options.planted}, {took:.0f} s: {said}")
+    return code
+
+
+def _judged(verdicts: VerdictReport | str, kind: str, share: float) -> tuple[int, str]:
     if isinstance(verdicts, str):
-        print(verdicts)
-        return 2
+        return 2, verdicts
     (point,) = verdicts.points
-    mistake = wrong(verdicts, options.slower)
+    mistake = wrong(verdicts, kind, share)
     said = "; ".join(map(_said, point.operations))
-    print(
-        f"trial {options.trial}, {options.slower:g} planted: {verdicts.word} ({point.endpoint}) "
-        f"after {PER_ARM * point.blocks} per arm and {took:.0f} s: {said}"
-        + (f": {mistake}" if mistake else "")
-    )
-    return 1 if mistake else 0
+    after = f"after {PER_ARM * point.blocks} per arm"
+    return int(bool(mistake)), f"{verdicts.word} ({point.endpoint}) {after}: {said} {mistake}"

@@ -1,9 +1,11 @@
-"""A save with a planted slow-down, for real comparisons whose answer is known."""
+"""A save with something planted, for real comparisons whose answer is known."""
 
 from __future__ import annotations
 
 import dataclasses
+import random
 import time
+from typing import ClassVar
 
 from orbax_bench_core.authoring import (
     BenchmarkOptions,
@@ -22,24 +24,37 @@ class SlowedSaveOptions(BenchmarkOptions):
 
     Attributes:
         slower: Share of its own time by which each save takes longer; 0 plants nothing.
+        stalls: Share of the saves that take 20 times as long.
+        fails: Share of the saves that fail.
+        after: Share of its own time by which the next save in this process takes longer.
     """
 
     slower: Sweepable[float] = 0.0
+    stalls: Sweepable[float] = 0.0
+    fails: Sweepable[float] = 0.0
+    after: Sweepable[float] = 0.0
 
 
 @benchmark_options(SlowedSaveOptions)
 class SlowedSave(BenchmarksGenerator[SlowedSaveOptions]):
     """Measures `save` of Orbax, in the background as a whole, and a `load` that nothing slows."""
 
+    _left_behind: ClassVar[float] = 0.0
+
     def test_fn(self, context: TestContext[SlowedSaveOptions]) -> TestResult:
         """Saves and loads once."""
         from orbax.checkpoint import v1 as ocp
 
-        metrics = Metrics()
+        options, metrics = context.options, Metrics()
+        held_up = options.slower + self._left_behind
+        held_up += 19.0 if random.random() < options.stalls else 0.0
+        SlowedSave._left_behind = options.after
+        if random.random() < options.fails:
+            raise RuntimeError("a planted failure")
         with metrics.measure("save"):
             began = time.perf_counter()
             ocp.save_async(context.path / "ckpt", context.pytree).result()
-            time.sleep(context.options.slower * (time.perf_counter() - began))
+            time.sleep(held_up * (time.perf_counter() - began))
         with metrics.measure("load"):
             restored = ocp.load(context.path / "ckpt", context.pytree)
         context.verify(restored)
