@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from orbax_bench_core.baselines import capture_run, load_baseline, resolve_baseline
+from orbax_bench_core.baselines import load_baseline, resolve_baseline
 from orbax_bench_core.baselines.capturing import capture_run, find_capture, promote_capture
 from orbax_bench_core.baselines.find import find_runs, past_log_ratios
 from orbax_bench_core.baselines.store import Promotion, Registry
-from orbax_bench_core.baselines.stored import load_baseline, measured_records
+from orbax_bench_core.baselines.stored import measured_records
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import write_atomically
 from orbax_bench_core.records import Run
@@ -113,26 +113,17 @@ def capture_all(registry):
     return capture
 
 
-def test_each_run_is_held_against_the_one_before_it(capture_all, make_separate_run):
-    runs = [make_separate_run(day, 2.0**day, sigma=0) for day in range(4)]
-    found = capture_all(runs, make_separate_run(9))
+def test_each_run_is_held_against_the_one_measured_before_it_and_counts_once(
+    capture_all, make_separate_run
+):
+    runs = [make_separate_run(day, 2.0**day, sigma=0) for day in (2, 0, 3, 1)]
+    found = capture_all([*runs, *runs], make_separate_run(9))
     assert found == pytest.approx([math.log(2)] * 3)
-
-
-def test_runs_count_in_the_order_of_measurement(capture_all, make_separate_run):
-    runs = [make_separate_run(day, 2.0**day, sigma=0) for day in (2, 0, 1)]
-    found = capture_all(runs, make_separate_run(9))
-    assert found == pytest.approx([math.log(2)] * 2)
 
 
 def test_the_run_that_is_judged_is_not_its_own_past(capture_all, make_separate_run):
     runs = [make_separate_run(day, sigma=0) for day in range(3)]
     assert len(capture_all(runs, runs[-1])) == 1
-
-
-def test_a_run_that_was_captured_twice_counts_once(capture_all, make_separate_run):
-    runs = [make_separate_run(day, sigma=0) for day in (0, 1)]
-    assert len(capture_all([*runs, *runs], make_separate_run(9))) == 1
 
 
 def test_both_arms_of_one_run_are_one_run(registry, make_paired_run):
@@ -167,19 +158,11 @@ def captures(registry, make_separate_run):
     return found
 
 
-def test_what_is_promoted_is_the_baseline(registry, captures):
-    promote_capture(registry, captures[0].id)
+def test_what_is_promoted_is_the_baseline_and_says_what_it_replaces(registry, captures):
+    assert set(promote_capture(registry, captures[0].id).replaced.values()) == {None}
     assert {record.run_id for record in load_baseline(str(registry.root))} == {"run000"}
-
-
-def test_a_promotion_says_what_it_replaces(registry, captures):
-    promote_capture(registry, captures[0].id)
     point_id = captures[0].points[0].point_id
     assert promote_capture(registry, "new").replaced == {point_id: captures[0].reference}
-
-
-def test_the_first_promotion_replaces_nothing(registry, captures):
-    assert set(promote_capture(registry, "latest").replaced.values()) == {None}
 
 
 def test_previous_undoes_and_undoes_that_again(registry, captures):
@@ -212,14 +195,10 @@ def test_two_that_say_the_same_at_once_are_one_promotion(registry, captures, mon
 
 
 def test_nothing_that_was_promoted_is_ever_lost(registry, captures):
-    for name in [captures[0].id, captures[1].id, "new", "previous"]:
+    names = [captures[0].id, captures[1].id, "new", "previous"]
+    for name in names:
         promote_capture(registry, name, note=name)
-    assert [one.note for one in registry.promotions()] == [
-        captures[0].id,
-        captures[1].id,
-        "new",
-        "previous",
-    ]
+    assert [one.note for one in registry.promotions()] == names
 
 
 def test_a_promotion_can_be_of_some_points_only(registry, make_run, make_record, make_point):
@@ -273,12 +252,9 @@ def test_a_name_that_means_no_single_capture_is_refused(captures, name, problem)
         find_capture(captures, name)
 
 
-def test_there_is_nothing_to_undo_at_first(registry, captures):
+def test_nothing_to_undo_and_a_point_that_the_capture_lacks_are_refused(registry, captures):
     with pytest.raises(UserError, match="nothing was promoted yet"):
         promote_capture(registry, "previous")
-
-
-def test_a_point_that_the_capture_lacks_is_refused(registry, captures):
     with pytest.raises(UserError, match="--point: 'zz' is not one of its points: "):
         promote_capture(registry, "latest", points=["zz"])
 

@@ -9,13 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.baselines import (
-    Registry,
-    capture_run,
-    load_baseline,
-    promote_capture,
-)
-from orbax_bench_core.baselines.store import Registry
+from orbax_bench_core.baselines import Registry, capture_run, load_baseline, promote_capture
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import RunDirectory
 
@@ -143,36 +137,13 @@ def test_a_writer_that_is_killed_leaves_no_half_capture(tmp_path, make_separate_
     assert set(registry.current().values()) <= {one.reference for one in captures}
 
 
-SERVER = """
-import sys, time
-from gcp_storage_emulator.server import create_server
-
-server = create_server(
-    "127.0.0.1", 0, in_memory=False, data_dir=sys.argv[1], default_bucket="bench-bucket"
-)
-server.start()
-print(server._api._httpd.server_address[1], flush=True)
-time.sleep(3600)
-"""
-
-
-@pytest.fixture
-def emulator(tmp_path, monkeypatch):
-    """An emulated Cloud Storage that has the bucket `bench-bucket`, for processes to come."""
-    command = [sys.executable, "-c", SERVER, str(tmp_path / "storage")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        monkeypatch.setenv(
-            "STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{int(server.stdout.readline())}"
-        )
-        # Spares a request that only the real service answers.
-        monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
-        yield
-        server.kill()
-
-
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_writers_on_an_object_store_lose_nothing(emulator, write_together, make_separate_run):
+def test_writers_on_an_object_store_lose_nothing(
+    emulator, write_together, make_separate_run, monkeypatch
+):
+    for name, text in emulator.items():
+        monkeypatch.setenv(name, text)
     runs = [make_separate_run(day, repeats=REPEATS) for day in range(WRITERS * CAPTURES)]
     assert nothing_is_lost(write_together(runs, "gs://bench-bucket/team/registry"))
 

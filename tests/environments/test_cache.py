@@ -21,43 +21,35 @@ os._exit(1)
 """
 
 
-def test_a_folder_can_be_chosen(monkeypatch, tmp_path):
-    monkeypatch.setenv("ORBAX_BENCH_CACHE", str(tmp_path))
-    assert cache_folder() == tmp_path
+@pytest.mark.parametrize(
+    ("variable", "below"),
+    [
+        ("ORBAX_BENCH_CACHE", ""),
+        ("XDG_CACHE_HOME", "orbax-bench/environments"),
+        ("HOME", ".cache/orbax-bench/environments"),
+    ],
+)
+def test_the_cache_is_where_it_was_chosen_or_that_of_the_user(
+    monkeypatch, tmp_path, variable, below
+):
+    for name in ("ORBAX_BENCH_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert cache_folder() == tmp_path / below
 
 
-def test_the_users_cache_is_the_default(monkeypatch, tmp_path):
-    monkeypatch.delenv("ORBAX_BENCH_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "orbax-bench" / "environments"
-
-
-def test_the_home_directory_holds_it_otherwise(monkeypatch, tmp_path):
-    monkeypatch.delenv("ORBAX_BENCH_CACHE", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / ".cache" / "orbax-bench" / "environments"
-
-
-def test_the_source_is_this_package_and_nothing_else(tmp_path):
+def test_the_source_is_this_package_with_its_version_and_made_once(tmp_path):
     folder = source_folder(tmp_path)
     package = Path(orbax_bench_core.__file__).parent
     assert (folder / "orbax_bench_core").resolve() == package.resolve()
     others = {path.suffix for path in folder.iterdir() if path.name != "orbax_bench_core"}
     assert others <= {".dist-info"}
-
-
-def test_the_source_says_its_version(tmp_path):
-    found = importlib.metadata.distributions(path=[str(source_folder(tmp_path))])
+    found = importlib.metadata.distributions(path=[str(folder)])
     names = {one.metadata["Name"]: one.version for one in found}
     assert names == {"orbax-bench": importlib.metadata.version("orbax-bench")}
-
-
-def test_the_source_is_made_once(tmp_path):
-    before = source_folder(tmp_path)
-    link = os.lstat(before / "orbax_bench_core").st_ino
-    assert source_folder(tmp_path) == before
-    assert os.lstat(before / "orbax_bench_core").st_ino == link
+    link = os.lstat(folder / "orbax_bench_core").st_ino
+    assert source_folder(tmp_path) == folder
+    assert os.lstat(folder / "orbax_bench_core").st_ino == link
 
 
 def test_one_at_a_time(tmp_path):

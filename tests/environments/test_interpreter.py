@@ -48,20 +48,17 @@ def test_a_name_that_is_not_there_is_said(monkeypatch, tmp_path):
         find_executable("python9", tmp_path)
 
 
-def test_a_path_is_relative_to_the_suite(script, tmp_path):
+def test_a_path_is_relative_to_the_suite_and_a_link_stays_as_it_is(script, tmp_path):
     path = script("true")
     assert find_executable("./python", tmp_path) == path
+    (tmp_path / "link").symlink_to(path)
+    assert find_executable("./link", tmp_path).name == "link"
 
 
 def test_a_virtual_environment_has_its_python(tmp_path, script):
     (tmp_path / "venv" / "bin").mkdir(parents=True)
     script("true", name="venv/bin/python")
     assert find_executable("./venv", tmp_path) == tmp_path / "venv" / "bin" / "python"
-
-
-def test_links_stay_as_they_are(tmp_path, script):
-    (tmp_path / "link").symlink_to(script("true"))
-    assert find_executable("./link", tmp_path).name == "link"
 
 
 @pytest.mark.parametrize("given", ["./none", "./folder", "./text"])
@@ -91,9 +88,19 @@ def test_versions_are_returned(answering):
     assert check(answering()) == ("python", HAVE)
 
 
-def test_an_old_python_is_refused(answering):
-    with pytest.raises(EnvironmentFailed, match=r"is Python 3\.9; a worker needs 3\.11 or later"):
-        check(answering(python=(3, 9)))
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"python": (3, 9)}, r"is Python 3\.9; a worker needs 3\.11 or later"),
+        (
+            {"versions": {"orbax-checkpoint": "0.6.0"}},
+            r"orbax-checkpoint 0\.6\.0 has no v1 API",
+        ),
+    ],
+)
+def test_what_is_too_old_is_refused(answering, given, said):
+    with pytest.raises(EnvironmentFailed, match=said):
+        check(answering(**given))
 
 
 def test_what_is_missing_can_be_pasted(answering):
@@ -102,11 +109,6 @@ def test_what_is_missing_can_be_pasted(answering):
         check(lacking)
     command = f"{lacking.executable} -m pip install psutil 'pydantic>=2.12'"
     assert str(failure.value).endswith(f"install it: {command}")
-
-
-def test_a_release_without_the_v1_api_is_refused(answering):
-    with pytest.raises(EnvironmentFailed, match=r"orbax-checkpoint 0\.6\.0 has no v1 API"):
-        check(answering(versions={"orbax-checkpoint": "0.6.0"}))
 
 
 def test_a_jax_that_orbax_breaks_with_is_explained(answering):

@@ -139,10 +139,7 @@ def spare(tmp_path):
 
 
 def _run(interpreter, code):
-    return subprocess.run(
-        [interpreter.executable, "-c", code],
-        env={**os.environ, **interpreter.variables},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    environment = {**os.environ, **interpreter.variables}
+    return subprocess.check_output(
+        [interpreter.executable, "-c", code], env=environment, text=True
+    ).strip()

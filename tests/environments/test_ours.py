@@ -22,17 +22,9 @@ def install(tmp_path, monkeypatch):
     return install
 
 
-def test_what_the_worker_needs_is_preferred_as_it_is_here():
-    version = importlib.metadata.version("orbax-checkpoint")
-    assert f"orbax-checkpoint=={version}" in resolve.own_versions()
-
-
-@pytest.mark.parametrize("indirect", ["jaxlib", "tensorstore", "ml-dtypes", "pydantic-core"])
-def test_what_that_needs_is_preferred_too(indirect):
-    assert f"{indirect}=={importlib.metadata.version(indirect)}" in resolve.own_versions()
-
-
-def test_what_is_installed_here_for_other_reasons_is_not():
+def test_what_the_worker_needs_is_preferred_as_it_is_here_and_nothing_else():
+    for needed in ("orbax-checkpoint", "jaxlib", "tensorstore", "ml-dtypes", "pydantic-core"):
+        assert f"{needed}=={importlib.metadata.version(needed)}" in resolve.own_versions()
     assert not [one for one in resolve.own_versions() if one.startswith(("pytest==", "rich=="))]
 
 

@@ -16,16 +16,11 @@ def test_a_version_that_nobody_can_install_is_left_out():
     assert Version("0.11.29") not in releases("orbax-checkpoint", since="0.11.28", until="0.11.30")
 
 
-def test_wheels_of_ones_own_are_found(tmp_path):
-    (tmp_path / "orbax_checkpoint-0.11.30.7-py3-none-any.whl").write_bytes(b"")
+def test_wheels_of_ones_own_are_found_and_pre_releases_left_out(tmp_path):
+    for version in ("0.11.30.7", "0.11.31rc1"):
+        (tmp_path / f"orbax_checkpoint-{version}-py3-none-any.whl").write_bytes(b"")
     found = releases("orbax-checkpoint", extra_wheels=tmp_path, since="0.11.30", until="0.11.31")
     assert found == [Version(one) for one in ("0.11.30", "0.11.30.7", "0.11.31")]
-
-
-def test_pre_releases_are_left_out(tmp_path):
-    (tmp_path / "orbax_checkpoint-0.11.31rc1-py3-none-any.whl").write_bytes(b"")
-    found = releases("orbax-checkpoint", extra_wheels=tmp_path, since="0.11.30", until="0.11.31")
-    assert found == [Version("0.11.30"), Version("0.11.31")]
 
 
 def test_what_does_not_exist_is_said_with_the_newest():

@@ -55,33 +55,36 @@ def test_a_named_path_becomes_absolute(tmp_path, given):
     assert read.at(read.path) == f"a @ {(tmp_path / 'a b.whl').as_uri()}"
 
 
-def test_a_wheel_is_told_by_its_content(tmp_path):
-    wheel = tmp_path / "a.whl"
-    wheel.write_bytes(b"one")
-    first = read_requirement("./a.whl", tmp_path).content
-    wheel.write_bytes(b"two")
-    assert read_requirement("./a.whl", tmp_path).content != first
-
-
-def test_the_same_wheel_elsewhere_is_the_same(tmp_path):
-    for folder in ("one", "two"):
+def test_a_wheel_is_told_by_its_content_wherever_it_lies(tmp_path):
+    for folder, content in (("one", b"a"), ("two", b"a"), ("other", b"b")):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.whl").write_bytes(b"wheel")
-    contents = {read_requirement(f"./{one}/a.whl", tmp_path).content for one in ("one", "two")}
-    assert len(contents) == 1
+        (tmp_path / folder / "a.whl").write_bytes(content)
+    one, two, other = (
+        read_requirement(f"./{folder}/a.whl", tmp_path).content
+        for folder in ("one", "two", "other")
+    )
+    assert one == two != other
 
 
-def test_a_folder_is_told_by_its_sources(project, tmp_path):
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda source: (source / "module.py").write_text("A = 2\n"), id="content"),
+        pytest.param(lambda source: (source / "module.py").rename(source / "other.py"), id="name"),
+        pytest.param(lambda source: add(source / "build" / "module.py"), id="folder called build"),
+        pytest.param(lambda source: add(source / os.fsdecode(b"caf\xe9.py")), id="name of no text"),
+    ],
+)
+def test_a_folder_is_told_by_its_sources(project, tmp_path, change):
     read = read_requirement("./project", tmp_path)
-    (project / "src" / "module.py").write_text("A = 2\n")
+    change(project / "src")
     assert read.path == project
     assert read_requirement("./project", tmp_path).content != read.content
 
 
-def test_a_moved_source_makes_another_folder(project, tmp_path):
-    read = read_requirement("./project", tmp_path)
-    (project / "src" / "module.py").rename(project / "src" / "other.py")
-    assert read_requirement("./project", tmp_path).content != read.content
+def add(path):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("")
 
 
 @pytest.mark.parametrize(
@@ -101,13 +104,6 @@ def test_what_tools_leave_in_a_folder_does_not_count(project, tmp_path, left):
     assert read_requirement("./project", tmp_path).content == read.content
 
 
-def test_a_source_folder_called_build_counts(project, tmp_path):
-    read = read_requirement("./project", tmp_path)
-    (project / "src" / "build").mkdir()
-    (project / "src" / "build" / "module.py").write_text("")
-    assert read_requirement("./project", tmp_path).content != read.content
-
-
 def test_a_path_without_anything_is_named(tmp_path):
     with pytest.raises(EnvironmentFailed, match=rf"{tmp_path}/none.whl, where there is nothing"):
         read_requirement("./none.whl", tmp_path)
@@ -123,9 +119,3 @@ def test_what_is_neither_a_file_nor_a_folder_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "a.whl")
     with pytest.raises(EnvironmentFailed, match="neither a file nor a folder"):
         read_requirement("./a.whl", tmp_path)
-
-
-def test_a_source_whose_name_is_no_text_counts(project, tmp_path):
-    before = read_requirement("./project", tmp_path)
-    (project / os.fsdecode(b"caf\xe9.py")).write_text("")
-    assert read_requirement("./project", tmp_path).content != before.content
