@@ -25,27 +25,17 @@ def svg():
     return figures.svg(drawn(), title="what it shows")
 
 
-def test_svg_is_one_well_formed_element(svg):
-    assert ElementTree.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"
-
-
-def test_svg_has_a_title_for_those_who_cannot_see_it(svg):
+def test_svg_is_one_element_with_a_title_for_those_who_cannot_see_it(svg):
     root = ElementTree.fromstring(svg)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert root.get("role") == "img"
-    assert root.get("aria-label") == "what it shows"
-    assert root[0].text == "what it shows"
+    assert root.get("aria-label") == root[0].text == "what it shows"
 
 
-def test_every_colour_of_an_svg_is_a_variable_of_the_page(svg):
+def test_svg_takes_its_colours_from_the_page_and_nothing_else(svg):
     assert re.findall(r": *#[0-9a-f]{3,6}", svg) == []
     assert "var(--bar)" in svg
-
-
-def test_svg_names_no_address_but_those_of_its_format(svg):
     assert set(re.findall(r"https?://[^\"<]*", svg)) == {"http://www.w3.org/2000/svg"}
-
-
-def test_svg_rules_nothing_but_itself(svg):
     assert "<style" not in svg
 
 
@@ -66,16 +56,11 @@ def test_the_same_figure_is_the_same_svg():
     assert figures.svg(drawn()) == figures.svg(drawn())
 
 
-@pytest.mark.parametrize("name", ["<script>&", "$a$ and $b$", "漢字", "#3a78c2 url(#x)"])
-def test_a_nasty_label_is_drawn_as_it_is(name):
-    root = ElementTree.fromstring(figures.svg(drawn(name)))
-    assert [found.text for found in root.iter()].count(name) == 2
-
-
-@pytest.mark.parametrize("title", ['<script>&"', "漢字"])
-def test_a_nasty_title_is_told_as_it_is(title):
-    root = ElementTree.fromstring(figures.svg(drawn(), title=title))
-    assert (root.get("aria-label"), root[0].text) == (title, title)
+@pytest.mark.parametrize("name", ['<script>&"', "$a$ and $b$", "漢字", "#3a78c2 url(#x)"])
+def test_a_nasty_label_or_title_is_shown_as_it_is(name):
+    root = ElementTree.fromstring(figures.svg(drawn(name), title=name))
+    assert [found.text for found in root.iter()].count(name) == 3
+    assert (root.get("aria-label"), root[0].text) == (name, name)
 
 
 @pytest.mark.parametrize(
@@ -171,13 +156,10 @@ def test_a_duration_has_a_unit_that_suits_it(value, written):
     ("value", "written"),
     [
         (0, "0 B"),
-        (999, "999 B"),
-        (1000, "1000 B"),
         (1023, "1023 B"),
         (1024, "1 KiB"),
         (1536, "1.5 KiB"),
         (1023 * 2**10, "1023 KiB"),
-        (2**20, "1 MiB"),
         (128 * 2**20, "128 MiB"),
         (2**30, "1 GiB"),
         (1.5 * 2**40, "1.5 TiB"),

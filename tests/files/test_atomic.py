@@ -66,13 +66,10 @@ def test_what_is_no_file_is_not_replaced(path, kind):
     assert [left.name for left in path.parent.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize(
-    ("place", "reason"),
-    [("/dev/zero", "Neither a file nor a folder"), ("pipe", "Neither a file nor a folder")],
-)
-def test_what_has_no_end_is_not_read(tmp_path, place, reason):
+@pytest.mark.parametrize("place", ["/dev/zero", "pipe"])
+def test_what_has_no_end_is_not_read(tmp_path, place):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match=reason):
+    with pytest.raises(OSError, match="Neither a file nor a folder"):
         read_at_most(epath.Path(tmp_path / place))
 
 

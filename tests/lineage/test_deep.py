@@ -20,18 +20,15 @@ def status(run):
     return next(each.status for each in found if each.what == "checkpoint")
 
 
-def test_a_large_checkpoint_is_read_when_asked_and_remembered(run, monkeypatch):
+def test_a_large_checkpoint_is_read_when_asked_and_remembered_until_it_is_written_anew(
+    run, monkeypatch, tmp_path
+):
     monkeypatch.setattr(manifest, "SMALL", 10)
     found = []
     for deep in (False, True, False):
         publish(run, deep=deep)
         found.append(status(run))
     assert found == ["unknown", "unchanged", "unchanged"]
-
-
-def test_a_large_checkpoint_that_was_written_anew_is_forgotten(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(manifest, "SMALL", 10)
-    publish(run, deep=True)
     (tmp_path / "checkpoint" / "arrays").write_bytes(bytes(2000))
     publish(run)
     assert status(run) == "unknown"

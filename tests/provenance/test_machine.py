@@ -1,12 +1,12 @@
 """Provenance of a record."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from orbax_bench_core.provenance import machine
 from orbax_bench_core.provenance.machine import UNKNOWN, host_provenance, package_version
+from tests.support.repositories import git, repository  # noqa: F401 - fixtures
 
 
 @pytest.fixture
@@ -15,32 +15,17 @@ def fresh():
     return host_provenance.__wrapped__
 
 
-def git(folder, *arguments):
-    command = ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
-@pytest.fixture
-def repository(tmp_path):
-    """Somebody's repository with one commit."""
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    git(folder, "init", "-q")
-    (folder / "code.py").write_text("x = 1\n")
-    git(folder, "add", "code.py")
-    git(folder, "commit", "-q", "-m", "first")
-    return folder
-
-
-def test_defect_20_the_commit_is_not_that_of_the_current_folder(fresh, repository, monkeypatch):
+def test_defect_20_the_commit_is_not_that_of_the_current_folder(
+    fresh, git, repository, monkeypatch
+):
     before = fresh()["git"]["commit"]
     monkeypatch.chdir(repository)
-    assert fresh()["git"]["commit"] == before != git(repository, "rev-parse", "HEAD")
+    assert fresh()["git"]["commit"] == before != git("rev-parse", "HEAD")
 
 
 def test_changed_code_is_dirty(repository):
-    (repository / "code.py").write_text("x = 2\n")
-    assert machine._git_revision(repository / "code.py")["dirty"] is True
+    (repository / "benches" / "mine.py").write_text("x = 2\n")
+    assert machine._git_revision(repository / "benches" / "mine.py")["dirty"] is True
 
 
 def test_code_installed_inside_a_repository_is_not_of_it(repository):

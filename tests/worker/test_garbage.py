@@ -1,7 +1,5 @@
 """Garbage between repeats: it is found, and what imports make is not searched."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 
@@ -13,7 +11,7 @@ from orbax_bench_core.worker import runtime
 class Node:
     """A node that refers to itself, so that only the collector frees it."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.itself = self
 
 
