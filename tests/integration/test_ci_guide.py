@@ -1,18 +1,14 @@
 """The commands of docs/ci.md, run as they are written."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.support.blocks import ROOT, blocks_of, run_in_shell, write_program
 from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 pytestmark = pytest.mark.nightly
 
-ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "ci.md").read_text()
 SUITE = """
 suite_name: nightly
@@ -23,31 +19,16 @@ arms: {}
 """
 
 
-def blocks():
-    """The shell blocks of the guide."""
-    return re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
-
-
 def test_the_commands_of_the_guide_work(webhook, tmp_path):
     """With workers that measure nothing; the webhook is one of this machine."""
-    bench = tmp_path / "bin" / "orbax-bench"
-    bench.parent.mkdir()
-    bench.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tests.support.fake_cli "$@"\n')
-    bench.chmod(0o755)
+    write_program(tmp_path / "bin" / "orbax-bench", "-m tests.support.fake_cli")
     (tmp_path / "examples" / "ci").mkdir(parents=True)
     for place in ("suite.yaml", "examples/ci/suite.yaml"):
         (tmp_path / place).write_text(SUITE)
-    script = "".join(blocks()).replace("https://hooks.slack.com/services/...", webhook.url)
+    blocks = [block.text for block in blocks_of("docs/ci.md") if block.language == "sh"]
+    script = "".join(blocks).replace("https://hooks.slack.com/services/...", webhook.url)
     assert webhook.url in script
-    done = subprocess.run(
-        ["bash", "-ec", script],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": f"{bench.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_in_shell(f"set -e\n{script}", tmp_path, tmp_path / "bin", PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stdout + done.stderr
     assert webhook.states == ["PASS"]
     assert (tmp_path / "results" / "junit.xml").exists()

@@ -1,10 +1,13 @@
 """Interface of `Metrics` for authors."""
 
+import math
 import threading
 
 import pytest
 
 from orbax_bench_core.measure import Metrics, collectors, default_metrics
+
+STEPS = "7_overhead/train_steps"
 
 
 def test_default_collectors_come_in_the_order_of_the_guide():
@@ -74,20 +77,29 @@ def test_an_unknown_metric_key_is_an_error_that_lists_the_keys():
     assert metrics.results == {}
 
 
-@pytest.mark.parametrize("name", ["", "save[1]"])
-def test_a_name_that_would_confuse_the_keys_is_refused(name):
-    with pytest.raises(ValueError, match="cannot name an operation"):
-        Metrics().measure(name)
+NO_NAME = "cannot name an operation"
 
 
-def test_negative_bytes_are_refused():
-    with pytest.raises(ValueError, match="num_bytes must be 0 or more, got -1"):
-        Metrics().measure("op", num_bytes=-1)
-
-
-def test_one_string_is_not_a_list_of_collectors():
-    with pytest.raises(TypeError, match=r"write \['time'\]"):
-        Metrics().measure("op", "time")
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda metrics: metrics.measure(""), ValueError, NO_NAME),
+        (lambda metrics: metrics.measure("save[1]"), ValueError, NO_NAME),
+        (lambda metrics: metrics.record("save[1]", STEPS, 1), ValueError, NO_NAME),
+        (lambda metrics: metrics.measure("op", num_bytes=-1), ValueError, "0 or more, got -1"),
+        (lambda metrics: metrics.measure("op", "time"), TypeError, r"write \['time'\]"),
+        (lambda metrics: metrics.record("op", STEPS, math.nan), ValueError, "a finite number"),
+        (lambda metrics: metrics.record("op", STEPS, math.inf), ValueError, "a finite number"),
+        (
+            lambda metrics: metrics.record("op", "7_overhead/train_step", 1),
+            KeyError,
+            "nearest: 7_overhead/train_steps",
+        ),
+    ],
+)
+def test_what_would_confuse_the_results_is_refused(call, error, said):
+    with pytest.raises(error, match=said):
+        call(Metrics())
 
 
 def test_threads_lose_no_samples():
@@ -107,9 +119,6 @@ def test_threads_lose_no_samples():
     assert sorted(sample.occurrence for sample in metrics.samples) == list(range(800))
 
 
-STEPS = "7_overhead/train_steps"
-
-
 def test_a_recorded_value_has_the_unit_of_its_metric():
     metrics = Metrics()
 
@@ -127,22 +136,6 @@ def test_a_recorded_value_belongs_to_the_latest_block_of_its_name():
         metrics.record("op", STEPS, value)
 
     assert metrics.results == {f"op_{STEPS}": (1.0, "count"), f"op[1]_{STEPS}": (2.0, "count")}
-
-
-def test_an_unknown_metric_is_refused_with_the_nearest_name():
-    with pytest.raises(KeyError, match="nearest: 7_overhead/train_steps"):
-        Metrics().record("op", "7_overhead/train_step", 1)
-
-
-def test_a_recorded_value_needs_an_operation_that_measure_would_take():
-    with pytest.raises(ValueError, match="cannot name an operation"):
-        Metrics().record("save[1]", STEPS, 1)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_value_that_is_no_number_is_refused(value):
-    with pytest.raises(ValueError, match="must be a finite number"):
-        Metrics().record("op", STEPS, value)
 
 
 def test_what_was_recorded_cannot_be_recorded_again():

@@ -1,13 +1,12 @@
 """`python -m perf.gate` from its cells to its tables."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from perf.gate import __main__ as command
 from perf.gate.cells import Cell, Tally
-from perf.gate.claims import Claim, Sense
+from perf.gate.claims import Claim
 from perf.gate.figures import cells, claims
 from perf.gate.replay import read_series
 from perf.gate.sources import Sources
@@ -17,7 +16,7 @@ FEW = 8
 
 
 @pytest.mark.slow
-def test_no_cell_is_tried_twice() -> None:
+def test_no_cell_is_tried_twice():
     keys = [cell.key for cell in cells(claims(SOURCES, FEW), SOURCES, FEW)]
     assert len(keys) == len(set(keys))
 
@@ -36,22 +35,18 @@ def test_no_cell_is_tried_twice() -> None:
         ("shown", 40, None),
     ],
 )
-def test_a_claim_is_met_within_its_monte_carlo_error(
-    sense: Sense, counted: int, met: bool | None
-) -> None:
+def test_a_claim_is_met_within_its_monte_carlo_error(sense, counted, met):
     cell = Cell(kind="time", series=100)
     claim = Claim(group="a", cell=cell, seen="passes", sense=sense, limit=0.1)
     found = claim.figure({cell.key: Tally(100, {"passes": counted})})
     assert (found.met, found.value) == (met, counted / 100)
 
 
-def few() -> list[Cell]:
+def few():
     return [Cell(kind="time", series=FEW), Cell(kind="time", series=FEW, ratio=1.5)]
 
 
-def test_cells_that_are_done_are_not_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cells_that_are_done_are_not_tried_again(tmp_path, monkeypatch):
     state = tmp_path / "state.jsonl"
     first = command.try_out(few()[:1], jobs=1, state=state)
     with state.open("a") as file:
@@ -65,9 +60,7 @@ def test_cells_that_are_done_are_not_tried_again(
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_the_command_writes_every_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_every_figure(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "QUICK", 4)
     file = tmp_path / "figures.json"
     code = command.main(["--quick", "--jobs", "2", "--json", str(file)])

@@ -6,34 +6,34 @@ import pickle
 import numpy as np
 import pytest
 
-from perf.gate.cells import Cell, Kind, Tally
+from perf.gate.cells import Cell, Tally
 from perf.gate.designs import IN_TURNS, LIVES, ONE_WORKER, PER_ARM_PROCESS, with_tau
 from perf.gate.experiments import run
 
 
-def cell(kind: Kind = "time", source: str = "iid", ratio: float = 1.0, series: int = 20) -> Cell:
+def cell(kind="time", source="iid", ratio=1.0, series=20):
     return Cell(kind=kind, source=source, ratio=ratio, series=series)
 
 
-def test_parts_add_up_to_the_cell() -> None:
+def test_parts_add_up_to_the_cell():
     parts = cell(series=25).parts(10)
     assert [part.series for part, _ in parts] == [10, 10, 5]
     assert len({seed for _, seed in parts}) == 3
 
 
-def test_the_number_of_comparisons_is_no_part_of_a_cells_name() -> None:
+def test_the_number_of_comparisons_is_no_part_of_a_cells_name():
     assert cell(series=10).key == cell(series=20).key
     assert cell().key != dataclasses.replace(cell(), design=LIVES).key
 
 
-def test_the_same_part_gives_the_same_tally() -> None:
+def test_the_same_part_gives_the_same_tally():
     (part,) = cell().parts(20)
     assert run(part) == run(pickle.loads(pickle.dumps(part)))
 
 
 @pytest.mark.parametrize(("ratio", "word"), [(1.0, "passes"), (1.5, "regression")])
 @pytest.mark.parametrize("design", [ONE_WORKER, LIVES], ids=["one", "lives"])
-def test_verdicts_are_counted(ratio: float, word: str, design: object) -> None:
+def test_verdicts_are_counted(ratio, word, design):
     found = run((dataclasses.replace(cell(ratio=ratio), design=design), 1))
     assert found.counts[word] == 20
 
@@ -49,29 +49,26 @@ def test_verdicts_are_counted(ratio: float, word: str, design: object) -> None:
         ("detectable", {"sigma": 0.1, "look": 1}, "regression"),
     ],
 )
-def test_other_kinds_count_what_they_show(kind: Kind, fields: dict[str, object], seen: str) -> None:
+def test_other_kinds_count_what_they_show(kind, fields, seen):
     found = run((dataclasses.replace(cell(kind, series=6), **fields), 1))
     assert found.series == 6
     assert found.counts[seen] >= 3
 
 
-def test_workers_that_are_alive_together_measure_forth_and_back() -> None:
+def test_workers_measure_forth_and_back_or_one_after_the_other():
     places = LIVES.places(2)
     assert places[0].tolist() == [[0, 7], [1, 6], [2, 5], [3, 4]]
     assert places[1, 0].tolist() == [8, 15]
-
-
-def test_workers_in_turns_measure_one_after_the_other() -> None:
     assert IN_TURNS.places(1)[0].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 
-def test_one_process_per_arm_has_one_offset_for_all_its_blocks() -> None:
+def test_one_process_per_arm_has_one_offset_for_all_its_blocks():
     labels = np.array([[[True, False, True, False], [False, True, True, False]]])
     shift = with_tau(PER_ARM_PROCESS, 0.1).shift(np.random.default_rng(1), labels)
     assert len({*shift[labels].tolist()}) == len({*shift[~labels].tolist()}) == 1
 
 
-def test_tallies_add_up() -> None:
+def test_tallies_add_up():
     total = Tally(2, {"a": 1}, 30, 500) + Tally(1, {"a": 1, "b": 2}, 10, 100)
     assert total == Tally(3, {"a": 2, "b": 2}, 40, 600)
     assert total.rate("a") == pytest.approx(2 / 3)

@@ -6,14 +6,14 @@ import pytest
 from perf.gate.rivals import RIVALS
 
 
-def said(rule: str, ratio: float, sigma: float = 0.01) -> float:
+def said(rule, ratio, sigma=0.01):
     rng = np.random.default_rng(3)
     arms = np.exp(sigma * rng.standard_normal((2, 40, 20)))
     return float(RIVALS[rule](arms[0], ratio * arms[1], rng).mean())
 
 
 @pytest.mark.parametrize("rule", RIVALS)
-def test_a_clear_slow_down_is_found(rule: str) -> None:
+def test_a_clear_slow_down_is_found(rule):
     assert said(rule, 1.5) == 1.0
 
 
@@ -26,11 +26,11 @@ def test_a_clear_slow_down_is_found(rule: str) -> None:
         ("criterion-like", 1.005, 1.03),
     ],
 )
-def test_thresholds_are_those_of_the_tool(rule: str, below: float, above: float) -> None:
+def test_thresholds_are_those_of_the_tool(rule, below, above):
     assert said(rule, below, 0.005) <= 0.1
     assert said(rule, above, 0.005) >= 0.9
 
 
 @pytest.mark.parametrize("rule", ["t-test .05", "Mann-Whitney .05"])
-def test_significance_needs_no_size(rule: str) -> None:
+def test_significance_needs_no_size(rule):
     assert said(rule, 1.01, 0.002) == 1.0

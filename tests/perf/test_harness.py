@@ -1,16 +1,12 @@
 """The harness: its exit codes, its table and its file."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 
 from perf import harness
 from perf.pairing import Figure
-from perf.probe import Probe, Setting
 from perf.process import ProbeFailed
 
 MET = Figure(name="a", unit="s", ours=(1.0,), upstream=(4.0,), target=0.5, limits="ratio")
@@ -18,14 +14,14 @@ MISSED = dataclasses.replace(MET, name="b", target=0.1)
 UNKNOWN = dataclasses.replace(MISSED, upstream=None)
 
 
-def giving(figure: Figure) -> Probe:
-    def probe(_setting: Setting) -> list[Figure]:
+def giving(figure):
+    def probe(_setting):
         return [figure]
 
     return probe
 
 
-def broken(_setting: Setting) -> list[Figure]:
+def broken(_setting):
     raise ProbeFailed("it does not start")
 
 
@@ -38,17 +34,13 @@ def broken(_setting: Setting) -> list[Figure]:
         (dataclasses.replace(MET, limits="value"), harness.EXIT_MISSED, ["≤ 0.5 s", "NO"]),
     ],
 )
-def test_a_missed_target_is_in_the_table_and_the_exit_code(
-    figure: Figure, code: int, cells: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missed_target_is_in_the_table_and_the_exit_code(figure, code, cells, capsys):
     assert harness.main([], {"x": giving(figure)}) == code
     shown = capsys.readouterr().out
     assert [cell for cell in cells if cell not in shown] == []
 
 
-def test_a_broken_probe_is_explained_and_does_not_stop_the_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_probe_is_explained_and_does_not_stop_the_others(tmp_path, capsys):
     file = tmp_path / "figures.json"
     probes = {"x": broken, "y": giving(MET), "z": giving(MISSED)}
     code = harness.main(["--only", "x", "y", "--json", str(file)], probes)

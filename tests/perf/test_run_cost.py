@@ -6,7 +6,7 @@ from perf import run_cost
 
 
 @pytest.mark.slow
-def test_both_sides_are_measured_and_what_is_kept_is_only_shown(capsys, monkeypatch) -> None:
+def test_both_sides_are_measured_and_what_is_kept_is_only_shown(capsys, monkeypatch):
     monkeypatch.setattr(run_cost, "SIZES", (1,))
     monkeypatch.setattr(run_cost, "_SAVES", 3)
     code = run_cost.main(["--rounds", "1", "--kept"])

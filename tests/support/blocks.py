@@ -1,9 +1,14 @@
 """Code blocks of Markdown pages, and their commands."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.processes import plain_environment
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -43,6 +48,34 @@ def blocks_of(page):
         )
         for found in _BLOCK.finditer(text)
     ]
+
+
+def commands_of(page):
+    """Returns the commands of all shell blocks of a page."""
+    return [
+        command for block in blocks_of(page) if block.language == "sh" for command in block.commands
+    ]
+
+
+def write_program(file, words):
+    """Makes a file a program that runs Python with some words, such as `-m module`."""
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+    file.chmod(0o755)
+
+
+def run_in_shell(script, folder, programs, **more):
+    """Runs a script in a folder, with the programs of another folder before all others."""
+    path = f"{programs}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=plain_environment(PATH=path, **more),
+        capture_output=True,
+        text=True,
+        timeout=550,
+        check=False,
+    )
 
 
 def words_of(command):

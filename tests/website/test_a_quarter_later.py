@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.baselines import Registry, capture_run, promote_capture
-from orbax_bench_core.files import write_atomically
 from orbax_bench_core.steps import publish
-from tests.support.blocks import ROOT, blocks_of
+from tests.support.blocks import ROOT, blocks_of, run_in_shell, write_program
 from tests.support.paired_runs import make_separate_run  # noqa: F401 - a fixture
 from tests.support.webhook import webhook  # noqa: F401 - a fixture
 
@@ -57,14 +56,8 @@ def place(tmp_path, make_separate_run, wheel, webhook):
         capture_run(run, registry, revision=f"v{number}")
     for label in ("v1", "v2"):
         promote_capture(registry, label)
-    bench = tmp_path / "bin" / "orbax-bench"
-    write_atomically(
-        bench, f'#!/bin/sh\nexec "{sys.executable}" -m orbax_bench_core.cli "$@"\n'.encode()
-    )
-    bench.chmod(0o755)
+    write_program(tmp_path / "bin" / "orbax-bench", "-m orbax_bench_core.cli")
     environment = {
-        **os.environ,
-        "PATH": f"{bench.parent}:{os.environ['PATH']}",
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(wheel),
         "PIP_NO_DEPS": "1",
@@ -74,18 +67,10 @@ def place(tmp_path, make_separate_run, wheel, webhook):
         "NEW_ADDRESS": webhook.url,
         "HOME": str(folder),
     }
-    environment.pop("ORBAX_BENCH_NOTIFY", None)
 
     def run(command, codes=(0,)):
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", command],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        script = f"unset ORBAX_BENCH_NOTIFY; set -euo pipefail\n{command}"
+        done = run_in_shell(script, folder, tmp_path / "bin", **environment)
         assert done.returncode in codes, command + done.stdout + done.stderr
         return done.stdout
 

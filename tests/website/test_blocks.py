@@ -11,7 +11,7 @@ import yaml
 
 from orbax_bench_core.cli.main import app
 from orbax_bench_core.config import Suite, parse_suite
-from tests.support.blocks import ROOT, blocks_of, words_of
+from tests.support.blocks import ROOT, blocks_of, commands_of, words_of
 
 PAGES = [
     "README.md",
@@ -90,15 +90,7 @@ def test_the_commands_of_a_page_are_run_or_there_is_a_reason(page):
 
 
 def test_the_command_on_environments_is_one_that_the_walk_of_ml_engineers_runs():
-    there, walk = (
-        [
-            command
-            for block in SHELL
-            if block.page == f"docs/{page}.md"
-            for command in block.commands
-        ]
-        for page in ("environments", "tutorials/ml-engineer")
-    )
+    there, walk = map(commands_of, ("docs/environments.md", "docs/tutorials/ml-engineer.md"))
     assert there
     assert all(any(one.startswith(command) for one in walk) for command in there)
 

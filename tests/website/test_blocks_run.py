@@ -5,7 +5,6 @@ than half a minute is for `make extended`.
 """
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -13,7 +12,7 @@ import sys
 
 import pytest
 
-from tests.support.blocks import ROOT, blocks_of
+from tests.support.blocks import ROOT, commands_of, run_in_shell, write_program
 from tests.support.installed import Installed
 
 NEEDS = {
@@ -78,33 +77,17 @@ class Place:
 
     def __init__(self, folder):
         self.folder, self._bin = folder, folder.parent / "bin"
-        self._bin.mkdir()
-        for name, module in {"orbax-bench": "-m orbax_bench_core.cli", "python": ""}.items():
-            script = self._bin / name
-            script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
-            script.chmod(0o755)
+        write_program(self._bin / "orbax-bench", "-m orbax_bench_core.cli")
+        write_program(self._bin / "python", "")
         folder.mkdir()
         (folder / "examples").symlink_to(ROOT / "examples")
 
     def run(self, command, *, codes=(0,), **variables):
         """Runs a command; absolute folders of a page are below this one, and so is home."""
-        unset = ("XLA_FLAGS", "JAX_ENABLE_X64", "JAX_PLATFORMS")
-        plain = {name: text for name, text in os.environ.items() if name not in unset}
-        done = subprocess.run(
-            ["bash", "-c", re.sub(r"(?<= )/(tmp|shared)/", rf"{self.folder}/\1/", command)],
-            cwd=self.folder,
-            env={
-                **plain,
-                **variables,
-                "PATH": f"{self._bin}:{os.environ['PATH']}",
-                "HOME": str(self.folder),
-                "COLUMNS": "80",
-            },
-            capture_output=True,
-            text=True,
-            timeout=550,
-            check=False,
-        )
+        script = re.sub(r"(?<= )/(tmp|shared)/", rf"{self.folder}/\1/", command)
+        variables = {**variables, "HOME": str(self.folder), "COLUMNS": "80"}
+        variables.pop("PATH", None)
+        done = run_in_shell(f"unset JAX_PLATFORMS\n{script}", self.folder, self._bin, **variables)
         assert done.returncode in codes, command + done.stdout + done.stderr
         return done.stdout
 
@@ -114,12 +97,13 @@ def place(tmp_path):
     return Place(tmp_path / "place")
 
 
-def commands_of(page):
+def commands_here(page):
     """The commands of a page that need nothing but this machine."""
-    for block in blocks_of(page):
-        for command in block.commands if block.language == "sh" else ():
-            if not any(re.search(pattern, command) for pattern in NEEDS):
-                yield command
+    return [
+        command
+        for command in commands_of(page)
+        if not any(re.search(pattern, command) for pattern in NEEDS)
+    ]
 
 
 @pytest.mark.nightly
@@ -131,7 +115,7 @@ def test_the_commands_of_a_page_run_as_they_stand(place, page, files):
         (place.folder / name).write_text(text)
     if page == "docs/pages.md":  # it speaks of runs that are there
         place.run("orbax-bench ab suite.yaml -o ~/nightly/2026-03-02 --quiet", codes=(0, 4))
-    commands = list(commands_of(page))
+    commands = commands_here(page)
     assert commands
     for command in commands:
         # A comparison may find anything on a machine that is busy.
@@ -156,7 +140,7 @@ for file in filter(pathlib.Path.is_file, local.rglob("*")):
     remote.write_bytes(file.read_bytes())
 """
     place.run(f"python -c {shlex.quote(save)}", **emulator)
-    (command,) = (one for one in commands_of("docs/checkpoints.md") if " sharding " in one)
+    (command,) = (one for one in commands_here("docs/checkpoints.md") if " sharding " in one)
     place.run(command.replace("gs://bucket/", "gs://bench-bucket/"), **emulator)
     made = json.loads((place.folder / "sharding.json").read_text())
     assert made["w"]["shape"] == [16, 8]
@@ -178,7 +162,7 @@ def test_a_package_of_ones_own_is_installed_and_run(installed, tmp_path, page):
     pip.write_text(f'#!/bin/sh\nexec {uv} pip "$@" --python {own.bin}/python\n')
     pip.chmod(0o755)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    commands = list(commands_of(page))
+    commands = commands_here(page)
     assert "pip install ./examples/own_package" in commands
     for command in commands:
         words = command.replace(" /tmp/partial", f" {tmp_path}/partial{hash(command)}")
@@ -189,7 +173,7 @@ def test_a_package_of_ones_own_is_installed_and_run(installed, tmp_path, page):
 @pytest.mark.nightly
 @pytest.mark.extended
 def test_what_a_release_is_made_of_is_made_by_the_page(tmp_path):
-    for command in commands_of("docs/release.md"):
+    for command in commands_here("docs/release.md"):
         words = command.replace("dist/package", str(tmp_path)).replace(
             ".venv/bin/python", sys.executable
         )
@@ -200,11 +184,6 @@ def test_what_a_release_is_made_of_is_made_by_the_page(tmp_path):
 def test_what_is_not_run_needs_something_else():
     """Each pattern is that of a command, so that none hides one by chance."""
     pages = {param.values[0] for param in PAGES}
-    given = [
-        command
-        for page in pages | {"examples/own_package/README.md"}
-        for block in blocks_of(page)
-        if block.language == "sh"
-        for command in block.commands
-    ]
+    pages |= {"examples/own_package/README.md"}
+    given = [command for page in pages for command in commands_of(page)]
     assert all(any(re.search(pattern, one) for one in given) for pattern in NEEDS)

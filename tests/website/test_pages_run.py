@@ -1,15 +1,13 @@
 """Commands of pages that no other test runs, as they stand there."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
-from tests.support.blocks import ROOT, blocks_of
+from tests.support.blocks import ROOT, blocks_of, commands_of, run_in_shell, write_program
 
 SUITE = """
 suite_name: pages
@@ -24,10 +22,7 @@ GIT = ("git", "-c", "user.name=n", "-c", "user.email=e@example.org")
 @pytest.fixture
 def place(tmp_path):
     """A repository with a suite whose workers measure nothing; commands find `orbax-bench`."""
-    bench = tmp_path / "bin" / "orbax-bench"
-    bench.parent.mkdir()
-    bench.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tests.support.fake_cli "$@"\n')
-    bench.chmod(0o755)
+    write_program(tmp_path / "bin" / "orbax-bench", "-m tests.support.fake_cli")
     folder = tmp_path / "place"
     folder.mkdir()
     (folder / "suite.yaml").write_text(SUITE)
@@ -40,26 +35,9 @@ def place(tmp_path):
 
 def run(place, command):
     """Runs a command of a page; returns its exit code and all that it said."""
-    done = subprocess.run(
-        ["bash", "-c", command.replace("/tmp/", f"{place}/")],
-        cwd=place,
-        env={
-            **os.environ,
-            "PATH": f"{place.parent / 'bin'}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    script = command.replace("/tmp/", f"{place}/")
+    done = run_in_shell(script, place, place.parent / "bin", PYTHONPATH=str(ROOT))
     return done.returncode, done.stdout + done.stderr
-
-
-def commands_of(page):
-    return [
-        command for block in blocks_of(page) if block.language == "sh" for command in block.commands
-    ]
 
 
 @pytest.mark.nightly
@@ -89,7 +67,7 @@ def test_the_commands_on_overrides_quote_what_may_have_blanks(place):
         "import json, sys\n"
         f"open({str(place / 'words.json')!r}, 'w').write(json.dumps(sys.argv[1:]))\n"
     )
-    bench.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
+    write_program(bench, f'"{script}"')
     python.chmod(0o755)
     code, said = run(place, block.text)
     assert code == 0, said

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.support.blocks import ROOT, blocks_of, words_of
+from tests.support.blocks import ROOT, blocks_of, commands_of, words_of
 from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 pytestmark = pytest.mark.nightly
@@ -28,22 +28,17 @@ class Walk:
 
     def __init__(self, page, installed, folder):
         self.page = page
-        self.blocks = blocks_of(f"docs/tutorials/{page}.md")
+        self.commands = commands_of(f"docs/tutorials/{page}.md")
         self.installed, self.folder = installed, folder
         self.said, self.ended_s = {}, {}
         self.began = time.monotonic() - installed.took_s
-        for block in self.blocks:
+        for block in blocks_of(f"docs/tutorials/{page}.md"):
             if block.title:
                 (folder / block.title).write_text(block.text)
 
-    def commands(self):
-        return [
-            command for block in self.blocks if block.language == "sh" for command in block.commands
-        ]
-
     def follow(self, *, quicker=(), without=(), codes=None, **variables):
         """Runs the commands; `quicker` adds flags to some of them, by name."""
-        for command in self.commands():
+        for command in self.commands:
             words = words_of(command)
             if not words or command.startswith("export "):
                 continue
@@ -120,7 +115,7 @@ def test_a_platform_engineer_hears_of_a_regression_and_sees_it_in_the_morning(
     nights = iter((0.02, 0.2))
     codes = iter((0, 3))
     try:
-        for command in walk.commands():
+        for command in walk.commands:
             if command.startswith("export "):
                 assert "ORBAX_BENCH_NOTIFY" in command
                 continue

@@ -37,17 +37,38 @@ def collect(operation):
     return {reading.metric: reading.value for reading in collector.stop()}
 
 
-def test_an_event_that_fires_once_gives_one_value():
-    assert collect(lambda: duration(BLOCKING, 0.5)) == {"2_save_breakdown/blocking_s": 0.5}
+REPEATED = {
+    "2_save_breakdown/blocking_s": 3.5,
+    "2_save_breakdown/blocking_s_count": 3,
+    "2_save_breakdown/blocking_s_max": 2.0,
+    "2_save_breakdown/blocking_s_last": 1.0,
+}
 
 
-def test_defect_10_repeated_events_are_summed_with_count_max_and_last():
-    assert collect(lambda: duration(BLOCKING, 0.5, 2.0, 1.0)) == {
-        "2_save_breakdown/blocking_s": 3.5,
-        "2_save_breakdown/blocking_s_count": 3,
-        "2_save_breakdown/blocking_s_max": 2.0,
-        "2_save_breakdown/blocking_s_last": 1.0,
-    }
+@pytest.mark.parametrize(
+    ("happen", "event", "values", "expected"),
+    [
+        pytest.param(duration, BLOCKING, [0.5], {"2_save_breakdown/blocking_s": 0.5}, id="once"),
+        pytest.param(duration, BLOCKING, [0.5, 2.0, 1.0], REPEATED, id="defect 10: repeated"),
+        pytest.param(
+            occur,
+            "/jax/orbax/write/success",
+            [3],
+            {"2_save_breakdown/success_count": 3},
+            id="discrete",
+        ),
+        pytest.param(scalar, "/jax/orbax/write/start_time", [1.7e12], {}, id="defect 22: a moment"),
+        pytest.param(
+            duration,
+            "/jax/orbax/new/thing_secs",
+            [1.0],
+            {"9_other/orbax_new_thing_secs": 1.0},
+            id="new",
+        ),
+    ],
+)
+def test_events_become_metrics(happen, event, values, expected):
+    assert collect(lambda: happen(event, *values)) == expected
 
 
 def test_a_repeated_rate_is_its_last_value():
@@ -56,33 +77,13 @@ def test_a_repeated_rate_is_its_last_value():
     assert found["4_throughput/load_total_gbps"] == 1.0
 
 
-def test_discrete_events_are_counted():
-    found = collect(lambda: occur("/jax/orbax/write/success", 3))
-
-    assert found == {"2_save_breakdown/success_count": 3}
-
-
-def test_defect_22_moments_do_not_surface():
-    assert collect(lambda: scalar("/jax/orbax/write/start_time", 1.7e12)) == {}
-
-
-def test_new_events_surface_under_other():
-    found = collect(lambda: duration("/jax/orbax/new/thing_secs", 1.0))
-
-    assert found == {"9_other/orbax_new_thing_secs": 1.0}
-
-
-def test_the_hit_rate_follows_from_hits_and_misses():
+def test_the_hit_rate_follows_from_hits_and_misses_where_there_are_any():
     def operation():
         occur("/jax/compilation_cache/cache_hits", 3)
         occur("/jax/compilation_cache/cache_misses")
 
     assert collect(operation)["8_jax/cache_hit_rate"] == 0.75
-
-
-def test_without_hits_or_misses_there_is_no_hit_rate():
     found = collect(lambda: occur("/jax/compilation_cache/compile_requests_use_cache"))
-
     assert "8_jax/cache_hit_rate" not in found
 
 
@@ -142,9 +143,8 @@ def test_defect_10_array_sizes_of_a_real_save_add_up(saved_and_loaded):
     assert size == (4 / 1024, "GiB")
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
+def test_real_saves_and_loads_have_their_breakdown_and_every_event_a_home(saved_and_loaded):
+    for key in (
         "save_2_save_breakdown/blocking_s",
         "save_2_save_breakdown/total_s",
         "save_4_throughput/save_total_gbps",
@@ -152,13 +152,8 @@ def test_defect_10_array_sizes_of_a_real_save_add_up(saved_and_loaded):
         "save_async_2_save_breakdown/total_async_s",
         "load_3_load_breakdown/total_s",
         "load_4_throughput/load_total_gbps",
-    ],
-)
-def test_real_saves_and_loads_have_their_breakdown(saved_and_loaded, key):
-    assert saved_and_loaded.results[key][0] > 0
-
-
-def test_every_event_of_a_real_save_and_load_has_a_home(saved_and_loaded):
+    ):
+        assert saved_and_loaded.results[key][0] > 0, key
     homeless = {one.metric for one in saved_and_loaded.samples if one.metric.startswith("9_other")}
 
     assert homeless == set()
