@@ -4,12 +4,22 @@ import dataclasses
 
 import pytest
 
-from orbax_bench_core.authoring import BenchmarkOptions, benchmark_options
+from orbax_bench_core.authoring import (
+    BenchmarkOptions,
+    TestContext,
+    TestResult,
+    benchmark_options,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options(BenchmarkOptions):
     size: int = 1
+
+
+def test_pytest_does_not_take_our_classes_for_tests():
+    assert not TestContext.__test__
+    assert not TestResult.__test__
 
 
 def test_an_unknown_value_is_an_error():

@@ -1,18 +1,14 @@
-"""The sitting of docs/answers.md: options, plan, interval and recovery, by the page's commands."""
+"""Options, plan, interval and recovery, by the commands of docs/answers.md and docs/best.md."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from tests.integration.test_guide import execute
+from tests.support.blocks import blocks_of, commands_of
 
 pytestmark = pytest.mark.nightly
 
-PAGE = (Path(__file__).parents[2] / "docs" / "answers.md").read_text()
-COMMANDS = [
-    line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()
-]
 QUICKER = {
     "run": " --override num_repeats=2 --override checkpoint_config.scale=0.01",
     "recovery": " --override num_repeats=1 --override benchmarks.0.options.compilation_cache=warm",
@@ -22,7 +18,7 @@ QUICKER = {
 
 def test_a_reader_gets_from_options_to_a_recovery_time(tmp_path):
     said = []
-    for command in COMMANDS:
+    for command in commands_of("docs/answers.md"):
         done = execute(command + QUICKER.get(command.split()[1], ""), tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
         said.append(done.stdout)
@@ -36,3 +32,19 @@ def test_a_reader_gets_from_options_to_a_recovery_time(tmp_path):
     assert re.search(r"Save in the background, every [\d.]+ min: [\d.]+% of the time", goodput)
     assert re.search(r"^recovery +all of them +.*\d s", recovery, re.MULTILINE), recovery
     assert "1 of 1 drill came back" in recovery
+
+
+def test_a_sweep_ends_in_a_recommendation_with_code(tmp_path):
+    """The commands of docs/best.md, with fewer rounds than they have there."""
+    first, *others = next(
+        block.commands for block in blocks_of("docs/best.md") if block.language == "sh"
+    )
+    run = execute(f"{first} --override num_repeats=3 --no-limits", tmp_path)
+    asked = [execute(command, tmp_path) for command in others]
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(r"(?s)(Best|Tie) for the time of a save: .*?use_ocdbt=", run.stdout)
+    for done in asked:
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "with context:" in done.stdout
+        assert "Pareto front of save, load, bytes" in done.stdout
+        assert re.search(r"use_compression=false takes [\d.]+x \[", done.stdout)

@@ -1,6 +1,8 @@
-"""An object store that throttles: its samples are flagged, stay, and take the verdict away."""
+"""An object store that throttles, or is away for a while: for runs, steps and drills."""
 
 import json
+import subprocess
+import sys
 
 import pyarrow.parquet
 import pytest
@@ -59,3 +61,86 @@ def test_a_store_that_works_flags_nothing_although_it_answers_404(run):
     metrics = {sample["metric"] for record in records for sample in record["samples"]}
     assert "6_tensorstore/http_404_count" in metrics
     assert "trouble with storage" not in console
+
+
+AWAY = """\
+suite_name: away
+num_repeats: 2
+execution: {warmups: 0}
+benchmarks: [{generator: save_restore, options: {}}]
+checkpoint_config: {spec: {w: {dtype: float32, shape: [64, 64]}}}
+"""
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("when", ["from the start", "repeat 0: passed"])
+def test_a_step_goes_on_when_its_bucket_is_back(emulator, tmp_path, when):
+    place = "gs://bench-bucket/out"
+    away, suite = tmp_path / "away", tmp_path / "suite.yaml"
+    suite.write_text(AWAY)
+    with behind_faults(emulator, 503, 10**9, "-", away) as environment:
+
+        def step(*arguments):
+            return subprocess.Popen(
+                [sys.executable, "-m", "orbax_bench_core.cli", "step", *map(str, arguments)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
+
+        said = step("plan-sweep", suite, "-o", place).communicate(timeout=400)[0]
+        [points] = json.loads(said.splitlines()[-1])
+        if when == "from the start":
+            away.touch()
+        with step("run-sweep-point", points, "-o", place, "--no-limits", "--no-lock") as measuring:
+            told = []
+            for line in measuring.stdout:
+                told.append(line)
+                if when in line and not any("tried again" in one for one in told):
+                    away.touch()
+                if "the step is tried again" in line:
+                    away.unlink(missing_ok=True)
+            errors = measuring.stderr.read()
+    assert measuring.returncode == 0, "".join(told) + errors
+    assert json.loads(told[-1]) == ["passed"]
+    assert any("the step is tried again in 10 s" in line for line in told), told
+
+
+DRILL = """
+suite_name: store
+num_repeats: 1
+execution: {{retries: 0, timeout_s: 150}}
+storage: ["gs://bench-bucket/store"]
+checkpoint_config: {{spec: {{w: {{dtype: float32, shape: [64, 64]}}}}}}
+benchmarks:
+- generator: training_job
+  options:
+    save_interval_steps: 20
+    matrix_size: 16
+    kill: {{when: {when}, outage_s: {outage_s}, store_down: touch {away}, store_up: rm {away}}}
+"""
+
+
+@pytest.fixture
+def drill(emulator, tmp_path):
+    """Drills with a store that answers a status while it is away; returns what is found."""
+
+    def run(when, status, outage_s):
+        away = tmp_path / "away"
+        suite = tmp_path / "suite.yaml"
+        suite.write_text(DRILL.format(when=when, outage_s=outage_s, away=away))
+        with behind_faults(emulator, status, 10**9, "-", away) as environment:
+            words = ("recovery", "--no-lock", "--json", suite, "-o", tmp_path / "out")
+            done = run_cli(*words, environment=environment)
+        assert not away.exists()
+        (series,) = json.loads(done.stdout)["series"]
+        return series
+
+    return run
+
+
+@pytest.mark.parametrize("status", [403, pytest.param(503, marks=pytest.mark.extended)])
+def test_a_job_whose_bucket_is_gone_notices_and_goes_on_when_it_is_back(drill, status):
+    series = drill("training", status, 90)
+    assert (series["recovered"], series["verified"]) == (1, True)

@@ -1,6 +1,8 @@
 """Metadata of an artifact."""
 
 import json
+import types
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from orbax_bench_core.lineage.artifacts import (
     bounded_metrics,
     checkpoint_metadata,
     output_metadata,
+    point_at,
 )
 from orbax_bench_core.provenance import package_version
 
@@ -78,3 +81,22 @@ def test_a_checkpoint_has_a_digest_that_leaves_its_arrays_unread(tmp_path):
 def test_a_suite_that_loads_nothing_has_no_checkpoint():
     metadata = checkpoint_metadata(None, SUITE)
     assert (metadata["path"], metadata["digest"]) == ("none", "unknown")
+
+
+@pytest.fixture
+def artifact(tmp_path):
+    return types.SimpleNamespace(uri="root/a", path=str(tmp_path / "a"), metadata={})
+
+
+@pytest.mark.parametrize("place", ["gs://bucket/checkpoint", "/mnt/checkpoint"])
+def test_an_artifact_points_at_the_place_or_is_a_text_file_where_kubeflow_would_copy_or_refuse_it(
+    artifact, monkeypatch, place
+):
+    monkeypatch.setenv("KFP_POD_NAME", "pod-1")
+    point_at(artifact, place)
+    assert artifact.uri == "root/a"
+    assert Path(artifact.path).read_text() == place
+    assert artifact.metadata == {"path": place}
+    monkeypatch.delenv("KFP_POD_NAME")
+    point_at(artifact, place)
+    assert (artifact.uri, artifact.metadata) == (place, {"path": place})

@@ -1,8 +1,12 @@
-"""Figures of the rules beside the gate, simulated."""
+"""Figures of the rules beside the gate and of the choice of options, simulated."""
 
 import pytest
 
-from perf import side_rules
+from perf import best, side_rules
+
+
+def missed(figures):
+    return [figure for figure in figures if figure.met is False]
 
 
 @pytest.mark.slow
@@ -17,4 +21,9 @@ from perf import side_rules
     ],
 )
 def test_the_rules_are_as_reliable_as_they_say(figures, series):
-    assert [figure for figure in figures(series) if figure.met is False] == []
+    assert missed(figures(series)) == []
+
+
+@pytest.mark.nightly
+def test_the_choice_of_options_is_as_good_as_it_says_with_a_few_studies():
+    assert missed(best.best_figures(quick=True)) == []

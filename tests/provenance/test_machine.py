@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.provenance import machine
-from orbax_bench_core.provenance.machine import UNKNOWN, host_provenance, package_version
+from orbax_bench_core.provenance.machine import (
+    UNKNOWN,
+    host_provenance,
+    other_surroundings,
+    package_version,
+)
 from tests.support.repositories import git, repository  # noqa: F401 - fixtures
 
 
@@ -82,3 +87,20 @@ def test_what_a_launcher_tells_of_a_host_is_kept_and_what_it_does_not_is_not(fre
     assert (
         fresh()["host"].items() >= {"node": "gke-a-1", "node_pool": "v5e", "restarts": "2"}.items()
     )
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ({"host": {"cpu": "Xeon", "cpu_count": 2}}, ["CPU: Xeon, was EPYC"]),
+        ({"host": {"cpu": "EPYC", "cpu_count": 4}}, ["number of CPUs: 4, was 2"]),
+        ({"devices": {"kind": "TPU v5e"}}, ["device: TPU v5e, was cpu"]),
+        ({"storage": {"type": "gs"}}, ["storage: gs, was ext4"]),
+        ({"host": {"name": "other", "cpu": "EPYC", "cpu_count": 2}}, []),
+        ({"devices": "unknown"}, []),
+        ({"host": {}}, []),
+    ],
+)
+def test_what_differs_is_named(make_record, block, said):
+    before = {**make_record().provenance, "storage": {"type": "ext4"}}
+    assert other_surroundings({**before, **block}, before) == said

@@ -28,7 +28,7 @@ RUN_BY = {
     "docs/answers.md": "tests/integration/test_answers.py",
     "docs/async-study.md": "tests/website/test_blocks_run.py",
     "docs/authoring.md": "tests/website/test_blocks_run.py",
-    "docs/best.md": "tests/integration/test_best_guide.py",
+    "docs/best.md": "tests/integration/test_answers.py",
     "docs/checkpoints.md": "tests/website/test_blocks_run.py",
     "docs/ci.md": "tests/integration/test_ci_guide.py",
     "docs/environments.md": "tests/website/test_blocks.py",
