@@ -56,6 +56,15 @@ class Excess:
         """Largest share in the candidate that its count does not exclude."""
         return upper_bound(self.candidate, self.operations)
 
+    def beyond(self, limit: float | str | None, kind: str, of: str) -> str:
+        """Returns why its count leaves open that a limit is exceeded; empty where it does not."""
+        if not isinstance(limit, float) or self.bound <= limit:
+            return ""
+        return (
+            f"{kind} of up to {100 * self.bound:.2g} % of {of} cannot be excluded, and "
+            f"max_{kind} is {100 * limit:.3g} %"
+        )
+
 
 def upper_bound(count: int, of: int) -> float:
     """Returns the upper 95 % limit of the share behind a count: 1 where all or none were tried."""

@@ -67,15 +67,9 @@ def _verdict(
         f"{excess.baseline} of the baseline"
     )
     reason = "too early" if look is None and not suspected else "" if word == "PASS" else counts
-    limit = rule.max_failures
-    if word == "PASS" and isinstance(limit, float) and excess.bound > limit:
-        word, reason = (
-            "INCONCLUSIVE",
-            (
-                f"failures of up to {100 * excess.bound:.2g} % of attempts cannot be excluded, and "
-                f"max_failures is {100 * limit:.3g} %"
-            ),
-        )
+    left_open = excess.beyond(rule.max_failures, "failures", "attempts") if word == "PASS" else ""
+    if left_open:
+        word, reason = "INCONCLUSIVE", left_open
     return FailureVerdict(
         word=word,
         reason=reason,

@@ -122,13 +122,8 @@ def _word(
         suspected = excess.suspected
     if suspected:
         return "INCONCLUSIVE", counts
-    limit = rule.max_stalls
-    if isinstance(limit, float) and excess.bound > limit:
-        return "INCONCLUSIVE", (
-            f"stalls of up to {100 * excess.bound:.2g} % of operations cannot be excluded, and "
-            f"max_stalls is {100 * limit:.3g} %"
-        )
-    return "PASS", ""
+    left_open = excess.beyond(rule.max_stalls, "stalls", "operations")
+    return ("INCONCLUSIVE" if left_open else "PASS"), left_open
 
 
 def _mean_ratio(blocks: Blocks) -> float | None:
