@@ -143,7 +143,7 @@ def paired_figures(series: int, seed: int = 0) -> list[Figure]:
 
 
 def rare_figures(series: int, seed: int = 0) -> list[Figure]:
-    """Returns how many candidates are found to fail or stall oftener, each night judged by itself.
+    """Returns how many candidates are named for failures or stalls, each night judged by itself.
 
     Stalled saves take five times as long, and each night ends where the gate ends it.
     """

@@ -38,7 +38,7 @@ class Excess:
 
     @property
     def difference(self) -> int:
-        """How much oftener the candidate did it."""
+        """How much more often the candidate did it."""
         return self.candidate - self.baseline
 
     @property
@@ -48,7 +48,7 @@ class Excess:
 
     @property
     def suspected(self) -> bool:
-        """Whether the candidate did it so much oftener that more data are needed to pass it."""
+        """Whether the candidate did it so much more often that more data are needed to pass it."""
         return self.difference >= max(1.0, self.spread)
 
     @property

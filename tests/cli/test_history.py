@@ -36,6 +36,7 @@ def test_what_is_too_rare_for_one_night_is_found_within_a_week(
         made = make_paired_run(day, blocks=10, **{kind: True})
         assert orbax_bench("compare", made.root).code != 3
     told = " ".join(history(".").out.split())
+    assert "In 1 the candidate fails or stalls more often than its baseline." in told
     assert re.search(rf"worse than its baseline: .*1\d of 1\d0 {said} .* and 0 with the base", told)
     orbax_bench("site", ".")
     assert f"{said} with the candidate" in Path("index.html").read_text()

@@ -73,7 +73,7 @@ class Change(ResultModel):
 
 
 class Excess(ResultModel):
-    """Runs in a row in which the candidate failed or stalled oftener than chance explains."""
+    """Runs in a row in which the candidate failed or stalled more often than chance explains."""
 
     kind: Literal["failures", "stalls"]
     first: int  # index of the first of these runs

@@ -67,6 +67,9 @@ def headline(history: History, series: Sequence[PastSeries]) -> str:
     """Returns the result of a history in a sentence or two; `series` are those that are shown."""
     ratios = [each for each in series if each.kind == "ratio"]
     said = f"{history.num_runs} run{'' if history.num_runs == 1 else 's'}, {len(series)} series."
+    worse = sum(bool(each.excesses) for each in series)
+    if worse:
+        said += f" In {worse} the candidate fails or stalls more often than its baseline."
     if not ratios:
         return f"{said} None is a ratio to a reference arm, so no change can be told."
     changes = [(change, each) for each in ratios for change in each.changes]
@@ -82,7 +85,7 @@ def headline(history: History, series: Sequence[PastSeries]) -> str:
 
 
 def excesses(series: PastSeries) -> Iterator[str]:
-    """Yields whether the candidate fails or stalls oftener over many runs, the latest of each."""
+    """Yields how often the candidate fails or stalls over many runs, the latest finding of each."""
     for each in {each.kind: each for each in series.excesses}.values():
         # A failure is one of the whole point.
         failed = each.kind == "failures"
