@@ -16,7 +16,9 @@ from orbax_bench_core.baselines.capturing import publish_run as publish_run
 from orbax_bench_core.baselines.find import FoundRun as FoundRun
 from orbax_bench_core.baselines.find import Past as Past
 from orbax_bench_core.baselines.find import find_runs as find_runs
+from orbax_bench_core.baselines.find import found_in as found_in
 from orbax_bench_core.baselines.find import past_log_ratios as past_log_ratios
+from orbax_bench_core.baselines.find import runs_below as runs_below
 from orbax_bench_core.baselines.naming import find_capture as find_capture
 from orbax_bench_core.baselines.naming import resolve_baseline as resolve_baseline
 from orbax_bench_core.baselines.store import Capture as Capture

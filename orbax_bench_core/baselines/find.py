@@ -10,7 +10,7 @@ from typing import Final
 from orbax_bench_core.baselines.store import Capture, Registry, registry_path
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import AnyPath, matching
+from orbax_bench_core.files import AnyPath, matching, place
 from orbax_bench_core.provenance import other_surroundings
 from orbax_bench_core.records import Record, Run, RunDirectory, RunInfo, seconds_per_repeat
 
@@ -86,7 +86,8 @@ def _readable(folders: Iterable[AnyPath], left_out: list[str] | None) -> list[Fo
     found = []
     for folder in folders:
         try:
-            found.append(_of_directory(folder))
+            run = RunDirectory(str(folder))
+            found.append(found_in(run, run.read_info()))
         except UserError as unreadable:
             if left_out is None:
                 raise
@@ -94,9 +95,8 @@ def _readable(folders: Iterable[AnyPath], left_out: list[str] | None) -> list[Fo
     return found
 
 
-def _of_directory(folder: AnyPath) -> FoundRun:
-    run = RunDirectory(str(folder))
-    info = run.read_info()
+def found_in(run: RunDirectory, info: RunInfo) -> FoundRun:
+    """Returns the run of a run directory, whose `run.json` was read."""
 
     def read() -> Iterator[Sequence[Record]]:
         for point in Run(run).points():
@@ -104,13 +104,27 @@ def _of_directory(folder: AnyPath) -> FoundRun:
 
     return FoundRun(
         run_id=info.run_id,
-        place=str(folder),
+        place=str(run.root),
         began_at=info.created_at,
         gate=info.gate,
         info=info,
         read=read,
         directory=run,
     )
+
+
+def runs_below(folder: str, unread: list[str]) -> Iterator[tuple[RunDirectory, RunInfo]]:
+    """Yields the runs in a folder, two folders down at most, and notes what cannot be read."""
+    root = place(folder)
+    if not root.is_dir():
+        raise UserError(f"{folder} is no directory: give a folder of run directories")
+    for pattern in ("run.json", "*/run.json", "*/*/run.json"):
+        for file in sorted(matching(root, pattern)):
+            try:
+                run = RunDirectory(str(file.parent))
+                yield run, run.read_info()
+            except (UserError, OSError) as failure:
+                unread.append(str(failure))
 
 
 def _of_capture(registry: Registry, capture: Capture) -> FoundRun:

@@ -5,11 +5,9 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import AnyPath, matching, place
+from orbax_bench_core.baselines import runs_below
 from orbax_bench_core.records import Heartbeat, RunDirectory, RunInfo
 
-_BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
 _ALIVE: Final = datetime.timedelta(seconds=5 * Heartbeat.PERIOD_S)
 """A measurement gives a sign each minute; a store may be slow, and clocks differ."""
 
@@ -48,14 +46,13 @@ class Watch:
 def watch(places: Iterable[str], limits: Limits, now: datetime.datetime) -> Watch:
     """Says of each suite with a run below some folders whether it has reported in time."""
     unread: list[str] = []
-    found: dict[str, list[tuple[RunInfo, AnyPath]]] = {}
-    for each in places:
-        for info, folder in _runs_below(each, unread):
-            found.setdefault(info.suite_name, []).append((info, folder))
+    found: dict[str, list[tuple[RunDirectory, RunInfo]]] = {}
+    for run in (run for each in places for run in runs_below(each, unread)):
+        found.setdefault(run[1].suite_name, []).append(run)
     forgotten, watched = [], []
     for name in sorted({*found, *limits.own}):
-        runs = sorted(found.get(name, ()), key=lambda run: run[0].created_at, reverse=True)
-        if runs and name not in limits.own and now - runs[0][0].created_at > limits.forget:
+        runs = sorted(found.get(name, ()), key=lambda run: run[1].created_at, reverse=True)
+        if runs and name not in limits.own and now - runs[0][1].created_at > limits.forget:
             forgotten.append(name)
         else:
             watched.append(_watched(name, runs, limits, now))
@@ -64,7 +61,7 @@ def watch(places: Iterable[str], limits: Limits, now: datetime.datetime) -> Watc
 
 def _watched(
     name: str,
-    runs: Sequence[tuple[RunInfo, AnyPath]],
+    runs: Sequence[tuple[RunDirectory, RunInfo]],
     limits: Limits,
     now: datetime.datetime,
 ) -> Watched:
@@ -73,25 +70,27 @@ def _watched(
         return Watched(
             suite=name, said="there is no run of it, and one was due", well=False, directory=""
         )
-    (newest, folder), since = runs[0], now - within
-    reported = next((info.created_at for info, _ in runs if info.status != "running"), None)
-    going = _going_on(newest, folder, limits, now) if newest.status == "running" else ""
+    (directory, newest), since = runs[0], now - within
+    reported = next((info.created_at for _, info in runs if info.status != "running"), None)
+    going = _going_on(newest, directory, limits, now) if newest.status == "running" else ""
     if going:
         well, said = False, going
     elif newest.status == "running" and newest.created_at >= since:
-        beats = Heartbeat.all_of(RunDirectory(str(folder)))
+        beats = Heartbeat.all_of(directory)
         well, said = True, f"measuring since {_time(newest.created_at)}{_progress(beats)}"
     elif reported is not None and reported >= since:
         well, said = True, f"the run of {_time(reported)} has reported"
     else:
         last = "never" if reported is None else f"last with the run of {_time(reported)}"
         well, said = False, f"it has reported {last}, and should within {span(within)}"
-    return Watched(suite=name, said=said, well=well, directory=str(folder))
+    return Watched(suite=name, said=said, well=well, directory=str(directory.root))
 
 
-def _going_on(info: RunInfo, folder: AnyPath, limits: Limits, now: datetime.datetime) -> str:
+def _going_on(
+    info: RunInfo, directory: RunDirectory, limits: Limits, now: datetime.datetime
+) -> str:
     """Returns what is wrong with a run that has not ended; empty where nothing is known of."""
-    beats = Heartbeat.all_of(RunDirectory(str(folder)))
+    beats = Heartbeat.all_of(directory)
     sign = max([info.created_at, *(beat.at for beat in beats)])
     begun = f"the run of {_time(info.created_at)}"
     if now - sign > limits.stalled:
@@ -106,18 +105,6 @@ def _going_on(info: RunInfo, folder: AnyPath, limits: Limits, now: datetime.date
 
 def _progress(beats: Sequence[Heartbeat]) -> str:
     return f" ({beats[0].words})" if beats else ""
-
-
-def _runs_below(folder: str, unread: list[str]) -> Iterable[tuple[RunInfo, AnyPath]]:
-    root = place(folder)
-    if not root.is_dir():
-        raise UserError(f"{folder} is no directory: give a folder of run directories")
-    for pattern in _BELOW:
-        for file in sorted(matching(root, pattern)):
-            try:
-                yield RunDirectory(str(file.parent)).read_info(), file.parent
-            except (UserError, OSError) as failure:
-                unread.append(str(failure))
 
 
 def _time(at: datetime.datetime) -> str:

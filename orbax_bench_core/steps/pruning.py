@@ -8,17 +8,16 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, Self
 
-from orbax_bench_core.baselines import Registry, in_use, remove_capture
+from orbax_bench_core.baselines import Registry, in_use, remove_capture, runs_below
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.notifications import last_states
 from orbax_bench_core.exports.site import has_site, renew_site
-from orbax_bench_core.files import answered, checked_path, matching, place, remove_tree
+from orbax_bench_core.files import answered, checked_path, place, remove_tree
 from orbax_bench_core.inventory import file_size, walk
 from orbax_bench_core.leases import holder
 from orbax_bench_core.lineage import compared_with
 from orbax_bench_core.records import RunDirectory
 
-_BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
 _DESCRIPTION: Final = "run.json"
 _MEBI: Final = 2**20
 _ACCEPTED: Final = "give folders of run directories, or registries of baselines"
@@ -177,22 +176,10 @@ def _listed(given: str, unread: list[str]) -> tuple[list[Kept], list[Kept]]:
         raise UserError(str(error)) from None
     if not root.is_dir():
         raise UserError(f"{given} is no directory: {_ACCEPTED}")
-    files = [file for pattern in _BELOW for file in sorted(matching(root, pattern))]
-    runs = []
-    for file in files:
-        try:
-            info = RunDirectory(str(file.parent)).read_info()
-        except (UserError, OSError) as failure:
-            unread.append(str(failure))
-            continue
-        runs.append(
-            Kept(
-                what="run",
-                place=str(file.parent),
-                suite=info.suite_name,
-                began_at=info.created_at,
-            )
-        )
+    runs = [
+        Kept(what="run", place=str(run.root), suite=info.suite_name, began_at=info.created_at)
+        for run, info in runs_below(given, unread)
+    ]
     states = [
         Kept(what="state", place=str(path), suite=suite, began_at=begun)
         for path, suite, begun in last_states(root)

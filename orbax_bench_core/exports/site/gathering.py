@@ -21,13 +21,12 @@ from orbax_bench_core.analysis import async_study, recovery, soak
 from orbax_bench_core.analysis.best import best_line, read_best
 from orbax_bench_core.analysis.history import History, PastOperation, history, measured_in
 from orbax_bench_core.analysis.verdicts import headline, read_verdicts
-from orbax_bench_core.baselines import FoundRun, find_runs
+from orbax_bench_core.baselines import FoundRun, found_in, runs_below
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import (
     MAX_BYTES,
     AnyPath,
     ResultModel,
-    matching,
     place,
     read_at_most,
     write_atomically,
@@ -38,9 +37,6 @@ from orbax_bench_core.records import Record, RunDirectory, RunFile, RunInfo
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.soak import SoakWord
     from orbax_bench_core.gate import Word
-
-
-_BELOW: Final = ("run.json", "*/run.json", "*/*/run.json")
 
 
 class RunFinding(NamedTuple):
@@ -93,23 +89,25 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
     """Reads the runs below some places."""
     unread: list[str] = []
     read = (cards or Cards(None)).measured
-    runs = [run for place in places for run in _runs_below(place, unread)]
-    runs = list({run.run_id: run for run in runs}.values())
-    runs.sort(key=lambda run: (run.began_at, run.run_id), reverse=True)
+    runs = {
+        info.run_id: (directory, info)
+        for place in places
+        for directory, info in runs_below(place, unread)
+    }
+    newest = sorted(runs.values(), key=lambda run: (run[1].created_at, run[1].run_id), reverse=True)
     kept, newer = [], collections.Counter[str]()
-    for run in runs:
-        suite = "" if run.info is None else run.info.suite_name
-        if newer[suite] < most:
-            kept.append(run)
-        newer[suite] += 1
-    nights = tuple(night for run in kept for night in _night(run, unread))
+    for directory, info in newest:
+        if newer[info.suite_name] < most:
+            kept.append((directory, info))
+        newer[info.suite_name] += 1
+    nights = [_night(directory, info, unread) for directory, info in kept]
     of_suites: dict[str, list[FoundRun]] = {}
-    for run in reversed(kept):
-        if run.info is not None:
-            guarded = dataclasses.replace(run, read=_guarded(run, unread))
-            of_suites.setdefault(run.info.suite_name, []).append(guarded)
+    for directory, info in reversed(kept):
+        run = found_in(directory, info)
+        guarded = dataclasses.replace(run, read=_guarded(run, unread))
+        of_suites.setdefault(info.suite_name, []).append(guarded)
     return Site(
-        nights=nights,
+        nights=tuple(nights),
         histories={name: history(found, read=read) for name, found in of_suites.items()},
         unread=tuple(dict.fromkeys(unread)),
         older=len(runs) - len(kept),
@@ -117,34 +115,20 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
     )
 
 
-def _runs_below(folder: str, unread: list[str]) -> Iterator[FoundRun]:
-    root = place(folder)
-    if not root.is_dir():
-        raise UserError(f"{folder} is no directory: give a folder of run directories")
-    for pattern in _BELOW:
-        for file in sorted(matching(root, pattern)):
-            try:
-                yield from find_runs([str(file.parent)])
-            except (UserError, OSError) as failure:
-                unread.append(str(failure))
-
-
-def _night(run: FoundRun, unread: list[str]) -> Iterator[SiteRun]:
-    if run.directory is None or run.info is None:
-        return
-    root = run.directory.root
+def _night(directory: RunDirectory, info: RunInfo, unread: list[str]) -> SiteRun:
+    root = directory.root
     names = {path.name for path in root.iterdir()}
     found = None
     for file in _FINDINGS:
         if found is None and file in names:
             try:
-                found = _finding(run.directory, file)
+                found = _finding(directory, file)
             except UserError as failure:
                 unread.append(str(failure))
-    yield SiteRun(
+    return SiteRun(
         folder=root,
-        info=run.info,
-        found=found or _best(run.directory),
+        info=info,
+        found=found or _best(directory),
         pages=tuple(page for page in _PAGES if page in names),
     )
 
