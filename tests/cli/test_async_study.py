@@ -37,14 +37,6 @@ def test_json_is_what_the_file_has(orbax_bench, make_sizes):
     assert printed == json.loads((run.root / "async_study.json").read_text())
 
 
-def test_a_run_of_one_kind_is_a_mistake_that_says_what_is_needed(orbax_bench, make_saves, make_run):
-    done = orbax_bench("async-study", make_run(make_saves(10**6, True, [(1.0, 2.0)])).root)
-    assert (done.code, done.out) == (2, "")
-    assert "has no partner with `async_enabled: false`" in done.err
-    assert "examples/async_study.yaml" in done.err
-    assert len(done.err.splitlines()) == 1
-
-
 def test_what_is_no_run_directory_is_refused(orbax_bench, tmp_path):
     done = orbax_bench("async-study", tmp_path)
     assert (done.code, done.out) == (2, "")

@@ -57,20 +57,6 @@ def test_the_power_at_the_noise_of_the_suite_is_a_table(calibrate, make_paired_r
     assert [cell for cell in cells if cell in line] == cells
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (("nowhere",), "nowhere does not exist"),
-        (("day000", "--save", "/proc/passport.json"), "cannot write the passport"),
-    ],
-)
-def test_a_mistake_is_one_line_and_exit_code_2(calibrate, make_paired_run, arguments, problem):
-    make_paired_run(0)
-    done = calibrate(*arguments)
-    assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert problem in done.err
-
-
 def test_the_help_has_an_example(calibrate):
     assert "orbax-bench calibrate aa --save" in calibrate("--help").out
 

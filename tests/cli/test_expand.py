@@ -14,15 +14,6 @@ reuse_checkpoint: true
 """
 
 
-def test_points_are_printed_with_id_and_name(orbax_bench, write_suite):
-    lines = orbax_bench("expand", write_suite(OPTIONS)).out.splitlines()
-    assert [line.split("  ")[1] for line in lines[:2]] == [
-        "save_restore[use_ocdbt=true]",
-        "save_restore[use_ocdbt=false]",
-    ]
-    assert lines[2:] == ["2 points"]
-
-
 def test_what_is_skipped_and_what_has_no_effect_is_printed(orbax_bench, write_suite):
     lines = orbax_bench("expand", write_suite(extra=UNEVEN)).out.splitlines()
     assert lines[1].startswith("skipped: save_restore[mesh=d4,ckpt=w]: leaf w: dimension 0 has 6 ")
@@ -101,16 +92,6 @@ def listed(orbax_bench):
     if not _said:
         _said["list"] = orbax_bench("list", *BUILTINS)
     return _said["list"]
-
-
-def test_without_a_name_each_is_a_line(orbax_bench, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    done = orbax_bench("list")
-    lines = done.out.splitlines()
-    assert {line.split(" ")[0] for line in lines} >= set(BUILTINS)
-    assert len(lines) < 4 * len(BUILTINS)
-    assert max(map(len, lines)) <= 80
-    assert "`orbax-bench list NAME` shows its options" in lines[-1]
 
 
 def test_prose_ends_where_the_terminal_does(orbax_bench):

@@ -120,6 +120,8 @@ def test_no_line_of_an_exploration_looks_like_a_verdict(
     document = verdicts_document(found)
     wide, narrow = (rendered(document, width) for width in (200, 80))
     shown = (wide, narrow, to_markdown(document), unfolded(to_html(document)))
+    assert STAMP in to_markdown(document)
+    assert STAMP in found.model_dump_json()
     for text in shown:
         assert [found.group() for found in BARE.finditer(text)] == []
         assert text.count(", exploratory") > points
@@ -182,13 +184,3 @@ def test_a_rule_of_one_operation_can_be_changed(orbax_bench, make_paired_run):
     run = make_paired_run(1, 1.1, blocks=10)
     outcome = orbax_bench("compare", run.root, "--rule", "metrics.save.margin=0.9")
     assert f"{STAMP} (metrics.save.margin" in outcome.out
-
-
-def test_markdown_is_stamped(make_paired_run):
-    from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
-    from orbax_bench_core.document import to_markdown
-
-    run = make_paired_run(1, 1.1, blocks=10)
-    found = compare_stored(str(run.root), None, ["margin=0.9"])
-    assert STAMP in to_markdown(verdicts_document(found))
-    assert STAMP in found.model_dump_json()

@@ -72,7 +72,6 @@ def test_a_point_that_leaves_hosts_of_a_slice_out_is_refused_with_the_numbers(
     suite, monkeypatch, more
 ):
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
-    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     processes = 4 if more else 1
     path = suite(execution={"processes": processes}, **more)
     assert measured(path) == 7

@@ -68,11 +68,8 @@ def test_json_has_every_raw_time(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--path", "/nowhere"), "'/nowhere' does not exist; give an existing directory"),
         (("--path", "/proc"), "cannot write to /proc: "),
         (("--path", "s3://bucket/dir"), "local paths and gs:// only"),
-        (("--path", ".", "--size", "many"), "--size: 'many' is not a size; give a number"),
-        (("--path", ".", "--dtype", "float7"), "--dtype: JAX has no dtype 'float7'"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(orbax_bench, arguments, problem):

@@ -311,42 +311,11 @@ def test_a_line_says_what_has_changed(orbax_bench, run, checkpoint):
     assert out[2].startswith(f"    checkpoint {checkpoint}  ✗ changed since  sha256:")
 
 
-@pytest.mark.parametrize("name", ["suite.yaml", "notes.txt"])
-def test_a_file_that_is_not_ours_is_refused(orbax_bench, tmp_path, name):
-    (tmp_path / name).write_text("a: 1\n")
-    outcome = orbax_bench("lineage", tmp_path / name)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith(
-        f"error: {tmp_path / name} is a file outside of any run directory, which has no lineage; "
-        "lineage takes a run directory (local or gs://) or a file in one, "
-    )
-
-
-def test_a_folder_that_is_not_ours_is_refused(orbax_bench, tmp_path):
-    outcome = orbax_bench("lineage", tmp_path)
-    assert outcome.code == 2
-    assert f"{tmp_path} is a directory without run.json" in outcome.err
-
-
-def test_what_does_not_exist_is_refused(orbax_bench, tmp_path):
-    outcome = orbax_bench("lineage", tmp_path / "none")
-    assert outcome.code == 2
-    assert "none does not exist; lineage takes" in outcome.err
-
-
 def test_a_file_of_a_run_that_nobody_noted_is_refused(orbax_bench, run):
     (run.root / "notes.txt").write_text("mine")
     outcome = orbax_bench("lineage", run.root / "notes.txt")
     assert outcome.code == 2
     assert "says nothing of notes.txt: known: " in outcome.err
-
-
-def test_a_registry_is_asked_for_one_of_its_captures(orbax_bench, run, tmp_path):
-    registry = Registry(str(tmp_path / "registry"))
-    capture = capture_run(run, registry).capture
-    outcome = orbax_bench("lineage", registry.root)
-    assert outcome.code == 2
-    assert f"give one, such as {registry.root}/{capture.reference}" in outcome.err
 
 
 @pytest.fixture

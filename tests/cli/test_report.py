@@ -57,15 +57,6 @@ def test_memory_and_io_of_an_operation_are_on_a_terminal_of_80_columns_and_in_ma
     assert "Memory: the peak of the process during the operation" in page
 
 
-def test_what_is_no_run_directory_is_refused(orbax_bench, tmp_path):
-    outcome = orbax_bench("report", tmp_path)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == (
-        f"error: {tmp_path} is not a run directory: it has no run.json; give one that "
-        "`orbax-bench run` has made\n"
-    )
-
-
 def test_a_disk_that_is_full_is_a_message_and_not_a_traceback(orbax_bench, run, monkeypatch):
     def write(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -54,12 +54,6 @@ def test_a_point_that_the_run_does_not_have_is_refused_with_those_it_has(planned
     assert done.err == f"error: {out} has no point c0ffee; it has {ids[0]}, {ids[1]}\n"
 
 
-def test_a_folder_without_a_run_is_refused(tmp_path, orbax_bench):
-    done = orbax_bench("step", "run-sweep-point", "c0ffee", "-o", tmp_path / "none")
-    assert done.code == 2
-    assert "Traceback" not in done.err
-
-
 def test_a_point_that_would_wait_for_the_other_hosts_of_a_slice_is_refused(
     planned, orbax_bench, monkeypatch
 ):

@@ -73,13 +73,6 @@ def test_an_entry_that_does_not_fit_names_the_leaf(
         _target(tmp_path, **changes)
 
 
-def test_an_array_without_an_entry_is_named() -> None:
-    with pytest.raises(
-        StateError, match=r"no entry for 1 of 1 arrays of the checkpoint: opt\.mu; "
-    ):
-        sharding_file.sharding_targets({}, {"opt.mu": (8,)}, jax.devices())
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -15,14 +15,7 @@ from tests.support.figures import undrawn  # noqa: F401 - fixture
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 from tests.support.summaries import eventful_run, pages  # noqa: F401 - fixtures
 
-OUTPUTS = ("samples.parquet", "summary.csv", "report.md", "report.html", "run.json")
 ERROR = ErrorInfo(type="ValueError", message="no")
-
-
-@pytest.mark.parametrize("name", OUTPUTS)
-def test_every_output_is_written(eventful_run, name):
-    publish(eventful_run)
-    assert (eventful_run.root / name).stat().length > 0
 
 
 def test_samples_and_summary_hold_what_the_records_hold(eventful_run):

@@ -94,12 +94,6 @@ def test_a_bound_on_memory_leaves_points_out(sweep):
     assert any("host_memory: reused" in remark for remark in case.remarks)
 
 
-def test_unknown_memory_is_not_within_a_bound(sweep):
-    case = case_of(sweep(TWO, faster_without), peak_memory=2**30)
-    assert case.recommendation is None
-    assert {left.reason for left in case.left_out} == {"its peak memory is unknown"}
-
-
 def throttled(options, number, *, points=1, slow=1.0):
     hit = not options["use_ocdbt"] and number < points
     trouble = StoreTrouble(operation="save", occurrence=0, kind="throttled", count=3)
@@ -227,11 +221,6 @@ def test_points_that_were_measured_one_after_the_other_have_no_ties(sweep):
     case = case_of(folder)
     assert {place.tied for place in case.ranking.places} == {None}
     assert any("order: sequential" in line for line in case.recommendation.evidence)
-
-
-def test_points_of_other_checkpoints_are_another_case(sweep, make_run):
-    folder = sweep(TWO, faster_without)
-    assert len(best(folder).cases) == 1
 
 
 def test_a_run_without_two_points_of_the_same_work_is_refused(sweep):

@@ -256,10 +256,6 @@ def test_a_run_that_was_never_looked_at_is_none(tests_of, make_paired_run):
     assert tests_of(make_paired_run(0, blocks=2)) == []
 
 
-def test_separate_runs_are_none(tests_of, make_separate_run):
-    assert tests_of(make_separate_run(0)) == []
-
-
 @pytest.mark.parametrize(("family", "count"), [("point", 2), ("suite", 1)])
 def test_points_that_share_alpha_are_one_test(make_paired_run, make_point, tests_of, family, count):
     pairs = [make_point(options={"a": a}) for a in (1, 2)]
@@ -320,10 +316,6 @@ def test_runs_with_other_levels_are_counted_apart(said):
     text = said(*aa_elements([aa(alpha=0.05), aa(alpha=0.01)]))
     assert "where 1.0% may" in text
     assert "where 5.0% may" in text
-
-
-def test_without_tests_it_says_how_to_make_some(said):
-    assert "orbax-bench ab SUITE --output-directory DIR --aa" in said(*aa_elements([]))
 
 
 @pytest.mark.parametrize("width", [80, 160])

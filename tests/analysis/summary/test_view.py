@@ -7,13 +7,8 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.summary import summarize, summary_document, terminal_document
-from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.tables import ExtraColumns
-from orbax_bench_core.analysis.summary.view import (
-    notes_document,
-    summary_document,
-    summary_elements,
-)
+from orbax_bench_core.analysis.summary.view import notes_document, summary_elements
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.document import Document, print_document, to_html, to_markdown
 from orbax_bench_core.records import ErrorInfo, OptionEffect, Run, State, StoreTrouble, repeats_of
@@ -21,31 +16,30 @@ from tests.support.large_sweep import large_sweep  # noqa: F401 - a fixture
 from tests.support.pages import Outline, assert_whole
 
 
-@pytest.fixture
-def printed():
+def printed(document, width=200):
     """Returns what a terminal of the given width shows."""
-
-    def text(document, width=100):
-        console = Console(width=width, file=io.StringIO())
-        print_document(document, console)
-        return console.file.getvalue()
-
-    return text
+    console = Console(width=width, file=io.StringIO())
+    print_document(document, console)
+    return console.file.getvalue()
 
 
-def shown(summary):
-    return Document(title="", elements=summary_elements(summary))
+def printed_summary(repeats):
+    return printed(Document(title="", elements=summary_elements(summarize(repeats))))
 
 
-def test_every_operation_has_a_line_under_its_point(printed, eventful_run):
-    text = printed(shown(summarize(Run(eventful_run).repeats(warmups=True))))
-    lines = [line.split() for line in text.splitlines()]
+@pytest.fixture
+def eventful_text(eventful_run):
+    return printed_summary(Run(eventful_run).repeats(warmups=True))
+
+
+def test_every_operation_has_a_line_under_its_point(eventful_text):
+    lines = [line.split() for line in eventful_text.splitlines()]
     point = next(line for line in lines if line and line[0] == "save_restore[a=1]")
     assert lines[lines.index(point) + 1][:4] == ["save", "1", "500", "ms"]
     assert lines[lines.index(point) + 2][:4] == ["load", "1", "250", "ms"]
 
 
-def test_in_80_columns_a_table_leaves_out_what_it_has_no_room_for(printed, eventful_run):
+def test_in_80_columns_a_table_leaves_out_what_it_has_no_room_for(eventful_run):
     extra = ExtraColumns(headings=("limit", "of limit", "vs TensorStore"))
     summary = summarize(Run(eventful_run).repeats(warmups=True))
     document = Document(title="", elements=summary_elements(summary, extra))
@@ -57,32 +51,30 @@ def test_in_80_columns_a_table_leaves_out_what_it_has_no_room_for(printed, event
     assert all(name in wide for name in ("min", "max", *extra.headings))
 
 
-def test_a_name_with_brackets_is_shown_as_it_is(printed, eventful_run):
-    text = printed(shown(summarize(Run(eventful_run).repeats(warmups=True))))
-    assert "save_restore[kind=<script>alert(1)</script>|[red]&amp;]" in text
+def test_a_name_with_brackets_is_shown_as_it_is(eventful_text):
+    assert "save_restore[kind=<script>alert(1)</script>|[red]&amp;]" in eventful_text
 
 
-def test_a_failed_point_says_how_often_and_why(printed, eventful_run):
-    text = printed(shown(summarize(Run(eventful_run).repeats(warmups=True))), 200)
-    failed = next(line for line in text.splitlines() if line.startswith("failed:"))
+def test_a_failed_point_says_how_often_and_why(eventful_text):
+    failed = next(line for line in eventful_text.splitlines() if line.startswith("failed:"))
     assert failed.startswith("failed: save_restore[a=3] ")
     assert ": 1 of 1 repeats: ValueError: a|b <b>bold</b> [red]\\n" in failed
 
 
-def test_a_skipped_point_says_why(printed, make_record):
+def test_a_skipped_point_says_why(make_record):
     error = ErrorInfo(type="MeshDoesNotFit", message="needs 8 devices [here]")
-    text = printed(shown(summarize(repeats_of([make_record(status="skipped", error=error)]))), 200)
+    text = printed_summary(repeats_of([make_record(status="skipped", error=error)]))
     assert "MeshDoesNotFit: needs 8 devices [here]" in text
 
 
-def test_notes_and_skipped_combinations_are_shown(printed, eventful_run):
+def test_notes_and_skipped_combinations_are_shown(eventful_run):
     text = printed(notes_document(eventful_run.read_info()))
     assert text == ("note: mind [this]\nskipped: save_restore[too big [x]]: needs [8] devices\n")
 
 
-def test_without_a_passed_repeat_there_is_no_table(printed, make_record):
+def test_without_a_passed_repeat_there_is_no_table(make_record):
     error = ErrorInfo(type="ValueError", message="no")
-    text = printed(shown(summarize(repeats_of([make_record(status="failed", error=error)]))))
+    text = printed_summary(repeats_of([make_record(status="failed", error=error)]))
     assert "operation" not in text
 
 
@@ -227,12 +219,6 @@ def test_the_time_of_a_save_is_shown_by_stage(large_sweep):
     assert re.search(r"device to host [\d.]+\xa0ms, 20\xa0%", stages)
 
 
-def terminal_of(document):
-    console = Console(file=io.StringIO(), width=200)
-    print_document(document, console)
-    return console.file.getvalue()
-
-
 def effect(option, asked, state, proof="a proof"):
     return OptionEffect(option=option, asked=asked, state=state, proof=proof)
 
@@ -263,7 +249,7 @@ def render(make_run, make_record, make_point):
     info, summary = run.read_info(), summarize(Run(run).repeats(warmups=True))
     document = summary_document(info, summary, records[0])
     return {
-        "console": terminal_of(terminal_document(info, summary)),
+        "console": printed(terminal_document(info, summary)),
         "markdown": to_markdown(document),
         "html": to_html(document),
     }
@@ -305,9 +291,7 @@ def test_an_option_counts_once_however_many_points_have_it(make_run, make_record
         for n, point in enumerate(points)
     ]
     run = make_run(records)
-    said = terminal_of(
-        terminal_document(run.read_info(), summarize(Run(run).repeats(warmups=True)))
-    )
+    said = printed(terminal_document(run.read_info(), summarize(Run(run).repeats(warmups=True))))
     assert "Options: 2 in effect, 2 not proved (b, c in 2 of 3 points)." in said
 
 
@@ -333,7 +317,7 @@ def test_repeats_that_passed_when_tried_again_are_counted(make_run, make_record,
     run = make_run(records)
     info, summary = run.read_info(), summarize(Run(run).repeats(warmups=True))
     document = summary_document(info, summary)
-    on_terminal = terminal_of(terminal_document(info, summary))
+    on_terminal = printed(terminal_document(info, summary))
     for text in (on_terminal, to_markdown(document), to_html(document)):
         said = " ".join(text.split())
         assert "1 of 2 repeats passed only when they were tried again" in said

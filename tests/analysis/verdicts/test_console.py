@@ -78,11 +78,6 @@ def test_the_worst_point_comes_first_and_the_verdict_last(eventful):
     assert lines[-1].startswith("✗ REGRESSION: save takes [1.163–1.259] times as long")
 
 
-def test_primary_operations_come_first(eventful):
-    text = plain(eventful)
-    assert text.index("✗ REGRESSION\n") < text.index("✗ (REGRESSION)")
-
-
 def test_the_columns_of_all_points_line_up(eventful):
     row = re.compile(r"  \S+ +(\[.*\] +[\d.]+x|– +–) ")
     rows = [line for line in plain(eventful).splitlines() if row.match(line)]

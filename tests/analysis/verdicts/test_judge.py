@@ -1,7 +1,5 @@
 """From the records of a paired run to its verdicts: what is judged, and what is not."""
 
-import datetime
-
 import numpy as np
 import pytest
 
@@ -114,14 +112,6 @@ def test_a_baseline_that_always_fails_leaves_nothing_to_judge(paired_records, pa
     assert (found.word, found.failed) == ("INCONCLUSIVE", True)
     assert found.reason == "every first attempt of the baseline failed, in block 0: OSError: gone"
     assert not needs_more(found)
-
-
-def test_an_operation_that_is_missing_once_is_no_pass_and_named(paired_records, pair, info):
-    records = paired_records(save=1.0, load=1.0)
-    records[3] = records[3].model_copy(update={"samples": records[3].samples[:1]})
-    found = judge_point(pair, repeats_of(records), info)
-    assert (found.word, found.endpoint) == ("INCONCLUSIVE", "missing")
-    assert found.reason.startswith("load: the ")
 
 
 def test_a_regression_that_was_shown_before_an_arm_failed_stands(paired_records, pair, info):
@@ -258,33 +248,6 @@ def test_an_arm_that_failed_every_time_was_not_measured(make_verdicts):
     assert make_verdicts("p", attempts=attempts).unmeasured
     attempts["candidate"]["failed"] = 9
     assert not make_verdicts("p", attempts=attempts).unmeasured
-
-
-NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
-
-
-@pytest.mark.parametrize(("apart_s", "beside"), [(0, True), (100, False)])
-def test_a_note_says_that_pairs_shared_their_machine(
-    make_record, make_point, make_run, apart_s, beside
-):
-    records = []
-    for number in range(2):
-        point = make_point(options={"number": number})
-        pair = Pair(baseline=point, candidate=point)
-        for index, arm in enumerate(("baseline", "candidate")):
-            record = make_record(
-                pair,
-                index,
-                times={"save": 1.0},
-                arm=arm,
-                block=0,
-                started_at=NOON + datetime.timedelta(seconds=number * apart_s + 2 * index),
-                worker=f"a:{number}:1",
-                provenance={"host": {"name": "a"}},
-            )
-            records.append(record)
-    report = judge_run(make_run(records))
-    assert any("4 repeats of 4 arms were not alone" in note for note in report.notes) == beside
 
 
 def record(make_record, arm, **versions):

@@ -58,12 +58,6 @@ def test_outside_of_code_there_is_no_html(page):
     assert "<" not in prose
 
 
-def test_the_worst_point_comes_first_and_its_primary_operations_before_others(page):
-    table = page.split("## Verdicts")[1]
-    order = [table.index(name) for name in ("kind=", r"save\|all", "[a=2]", "[a=3]", "[a=1]")]
-    assert order == sorted(order)
-
-
 @pytest.mark.slow
 def test_all_figures_that_it_links_to_are_written(eventful, page, tmp_path):
     written = write_figures(verdicts_document(eventful), tmp_path / "my plots")
@@ -87,10 +81,6 @@ def test_a_healthy_point_says_what_it_leaves_open(make_verdicts, make_report):
     page = verdicts_markdown(make_report(make_verdicts("p")), plots=None)
     assert "failed attempts were not looked at" in page.split("## ✓")[1]
     assert "| `p` | `save` | [0.970–1.051] | 1.010x |" in page
-
-
-def test_no_points_at_all_are_told(make_report):
-    assert "There is no verdict." in verdicts_markdown(make_report(), plots=None)
 
 
 def test_a_point_without_operations_has_a_row(make_verdicts, make_report):

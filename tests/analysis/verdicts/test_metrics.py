@@ -130,12 +130,6 @@ def test_what_is_not_finite_is_left_out(compared):
     assert found["save", HITS].repeats["baseline"] == 1
 
 
-def test_a_paired_verdict_has_them(arms):
-    report = compare_stored(str(arms.root), None)
-    found = {each.metric: each.delta for each in report.points[0].metrics}
-    assert (found[BYTES], found[RATE], found[HITS]) == (1.0, -0.5, 0.0)
-
-
 def test_an_unpaired_verdict_has_them(make_separate_run):
     runs = [make_separate_run(day, day, folder=f"run{day}") for day in (1, 2)]
     report = compare_stored(*(str(run.root) for run in runs))

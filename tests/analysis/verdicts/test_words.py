@@ -54,16 +54,6 @@ def test_a_reason_is_told_once(make_operation):
     assert words.what_to_do(found) == "too early: wait"
 
 
-def test_a_reason_that_the_advice_lacks_is_told_before_it(make_operation):
-    found = make_operation(word="INCONCLUSIVE", reason="too early", advice="wait")
-    assert words.what_to_do(found) == "Not judged: too early. wait"
-
-
-def test_a_finding_among_many_states_its_false_discovery_rate(make_operation):
-    found = make_operation(word="REGRESSION", primary=False, false_discovery=0.04)
-    assert words.what_to_do(found).endswith("(False discovery rate: 4 %.)")
-
-
 def test_what_is_no_finding_states_no_false_discovery_rate(make_operation):
     found = make_operation(primary=False, false_discovery=0.4)
     assert "discovery" not in words.what_to_do(found)
@@ -77,10 +67,6 @@ def test_flags_name_their_arm(make_operation):
 def test_a_flag_of_both_arms_is_told_once(make_operation):
     found = make_operation(flags={"baseline": ("slow",), "candidate": ("slow",)})
     assert words.flags(found) == ["both arms: slow"]
-
-
-def test_an_operation_without_health_has_no_flags(make_operation):
-    assert words.flags(make_operation(health={})) == []
 
 
 @pytest.mark.parametrize(
@@ -250,7 +236,3 @@ def test_a_point_without_a_partner_is_told_with_what_differs():
         "only in the baseline: p 12 (the nearest point of the other side differs in "
         "a: 1, there 2; mesh: x)"
     )
-
-
-def test_a_point_like_no_other_has_no_difference_to_tell():
-    assert unmatched_line(Unmatched(side="candidate", point="p")) == "only in the candidate: p"
