@@ -29,13 +29,8 @@ def test_what_flags_add_is_in_the_text_so_that_another_process_reads_it_too():
 @pytest.mark.parametrize(
     ("extra", "baseline", "candidate", "same", "message"),
     [
-        ("", [], [], False, "nothing to compare"),
-        ("", [], ["a"], False, "--candidate a: expected KEY=VALUE, such as use_ocdbt=false"),
         ("", ["=1"], [], False, "--baseline =1: expected KEY=VALUE"),
-        ("", [], ["a=1"], True, "leave out the arms"),
-        ("arms: {}\n", [], ["a=1"], False, "arms of its own"),
         ("arms: {}\n", [], [], True, "arms of its own"),
-        ("", [], ["environment=new"], False, "unknown environment 'new'"),
     ],
 )
 def test_flags_that_make_no_arms_are_refused(extra, baseline, candidate, same, message):

@@ -21,16 +21,6 @@ benchmarks:
 """
 
 
-@pytest.mark.slow
-def test_the_table_and_the_page_are_named(orbax_bench, make_sizes):
-    run = make_sizes()
-    done = orbax_bench("async-study", run.root)
-    assert (done.code, done.err) == (0, "")
-    assert "57 % off the blocked time at 1M parameters and 90 % at 1B parameters" in done.out
-    assert f"Page: {run.root}/async_study.html" in done.out
-    assert 'href="async_study.html"' in (run.root / "report.html").read_text()
-
-
 def test_json_is_what_the_file_has(orbax_bench, make_sizes):
     run = make_sizes()
     printed = json.loads(orbax_bench("async-study", run.root, "--json").out)

@@ -28,12 +28,6 @@ def test_identical_arms_are_counted_and_the_noise_is_kept(calibrate, make_paired
     assert (noise.operation, noise.series, noise.size) == ("save", 3, 2**26)
 
 
-def test_separate_runs_give_noise_and_no_test(calibrate, make_separate_run):
-    done = calibrate(make_separate_run(0).root)
-    assert (done.code, "no A/A tests" in done.out) == (0, True)
-    assert "ext4" in done.out
-
-
 def test_json_has_every_test_and_the_passport(calibrate, make_paired_run):
     found = json.loads(calibrate(make_paired_run(0).root, "--json").out)
     assert found["tests"][0]["word"] == "PASS"

@@ -69,17 +69,6 @@ def test_a_registry_of_the_run_itself_is_no_registry_without_captures(
     )
 
 
-def test_runs_without_a_common_point_were_not_compared(orbax_bench, make_separate_run, make_point):
-    runs = [
-        make_separate_run(day, point=make_point(options={"use_ocdbt": ocdbt}))
-        for day, ocdbt in enumerate((True, False))
-    ]
-    outcome = orbax_bench("compare", *(run.root for run in runs))
-    assert outcome.code == 2
-    assert "options.use_ocdbt" in outcome.out
-    assert "have no point in common, so that nothing was compared" in outcome.err
-
-
 def test_a_baseline_without_a_common_point_was_not_compared(
     orbax_bench, make_separate_run, make_point, tmp_path
 ):

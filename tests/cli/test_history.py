@@ -18,14 +18,6 @@ def history(monkeypatch, orbax_bench, tmp_path):
     return lambda *arguments: orbax_bench("history", *arguments)
 
 
-@pytest.mark.slow
-def test_a_change_is_found_in_a_folder_of_runs(history, make_nightly):
-    make_nightly([1.0] * 12 + [1.2] * 8)
-    done = history(".")
-    assert (done.code, done.err) == (0, "")
-    assert "20 runs, 1 series. 1 of 1 ratios to a reference arm are flagged" in done.out
-
-
 @pytest.mark.parametrize(
     ("kind", "said"), [("failures", "first attempts failed"), ("stalls", "operations stalled")]
 )
@@ -52,12 +44,6 @@ def test_the_page_is_written_where_it_is_asked_for(history, make_nightly, tmp_pa
     done = history("day*", "--html", "new/history.html")
     assert f"Page: {tmp_path}/new/history.html" in done.out
     assert "<svg" in (tmp_path / "new/history.html").read_text()
-
-
-def test_json_has_every_run(history, make_nightly):
-    make_nightly([1.0, 1.0, 1.0])
-    found = json.loads(history(".", "--json").out)
-    assert [run["run_id"] for run in found["series"][0]["runs"]] == ["run000", "run001", "run002"]
 
 
 def test_what_a_morning_page_has_read_is_not_read_again(history, orbax_bench, make_nightly):
@@ -141,11 +127,6 @@ def test_a_change_of_the_code_is_told_beside_its_flag(history, make_paired_run):
     (series,) = json.loads(history(".", "--json").out)["series"]
     (change,) = series["changes"]
     assert "code under test: aaaaaaaaaaaa → bbbbbbbbbbbb" in change["differs"]
-
-
-def test_separate_runs_are_no_mistake(history, make_separate_run):
-    done = history(make_separate_run(0).root, make_separate_run(1).root)
-    assert (done.code, "Raw seconds wander" in done.out) == (0, True)
 
 
 def test_a_run_that_is_torn_is_named_and_the_others_are_shown(history, make_separate_run):

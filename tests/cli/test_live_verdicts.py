@@ -80,13 +80,6 @@ def kept(text):
     return [line for line in text.splitlines() if re.match(r"[✗✓?] [A-Z]+ \d+/\d+ ", line)]
 
 
-def test_a_look_is_one_line_in_a_log(log, judge, undecided, points):
-    verdict = judge(0, undecided("load", 1.05), undecided("save", 1.06, low=0.95, high=1.17))
-    assert log(lambda live: live(PairJudged(verdict=verdict))) == (
-        f"? INCONCLUSIVE 20/20 save [0.950–1.170] 1.060x {points[0].name}\n"
-    )
-
-
 def test_operations_are_those_that_were_measured_although_times_were_settled_before(
     log, judge, undecided
 ):
@@ -105,12 +98,6 @@ def test_every_look_is_a_line_in_a_log(log, judge, undecided):
         ]
     )
     assert [line.split()[1] for line in text.splitlines()] == ["INCONCLUSIVE", "PASS", "PASS"]
-
-
-def test_a_pass_says_what_it_covers(log, judge):
-    said = log(lambda live: live(PairJudged(verdict=judge(0))))
-    assert "operations per arm; stalls" in said
-    assert ": times of save" in said
 
 
 def test_a_failed_point_says_why(log, judge, undecided):

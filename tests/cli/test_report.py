@@ -22,13 +22,6 @@ def test_an_output_that_is_gone_is_made_again(orbax_bench, run, name):
     assert (run.root / name).read_bytes() == before
 
 
-def test_the_results_are_shown(orbax_bench, run):
-    outcome = orbax_bench("report", run.root)
-    assert outcome.code == 0
-    assert "save_restore[use_ocdbt=true]" in outcome.out
-    assert "500 ms" in outcome.out
-
-
 def test_memory_and_io_of_an_operation_are_on_a_terminal_of_80_columns_and_in_markdown(
     orbax_bench, make_run, make_record, monkeypatch
 ):

@@ -80,16 +80,6 @@ def test_without_arguments_those_of_the_process_are_taken(taken):
     assert taken(process=["run_benchmarks.py", "--config_file=s.yaml"])[0] == "s.yaml"
 
 
-def test_help_shows_its_own_name_and_flags(monkeypatch, run_main):
-    outcome = run_main(lambda: run_benchmarks.main(["--help"]))
-    assert outcome.code == 0
-    assert outcome.out.startswith("Usage: python -m orbax_bench_core.run_benchmarks [OPTIONS]\n")
-    for flag in ("--config_file", "--output_directory", "--local_directory", "--enable_hlo_dump"):
-        assert f"  {flag}," in outcome.out or f", {flag}," in outcome.out
-    assert "SUITE" not in outcome.out
-    assert "orbax-bench run" not in outcome.out
-
-
 def test_a_flag_without_its_value_is_named(monkeypatch, run_main):
     outcome = run_main(lambda: run_benchmarks.main(["--config_file"]))
     assert outcome.code == 2

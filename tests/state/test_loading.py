@@ -197,35 +197,24 @@ def test_a_directory_of_steps_names_the_last(tmp_path: Path) -> None:
         locate(str(tmp_path / "run"))
 
 
-def test_an_empty_directory_is_not_a_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="is not an Orbax checkpoint"):
-        locate(str(tmp_path))
-
-
-def test_a_missing_path_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(
-        StateError, match="does not exist; give the directory of an Orbax checkpoint"
-    ):
-        locate(str(tmp_path / "nothing"))
-
-
-def test_a_file_is_not_a_checkpoint(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(StateError, match="is a file; give the directory of an Orbax checkpoint"):
-        locate(str(tmp_path / "file"))
-
-
-def test_a_model_in_safetensors_names_the_benchmark_that_loads_it(tmp_path: Path) -> None:
-    (tmp_path / "model.safetensors").write_bytes(b"")
-    with pytest.raises(StateError, match="which the benchmark safetensors_load loads"):
-        locate(str(tmp_path))
-
-
-def test_what_a_save_left_unfinished_is_no_checkpoint(tmp_path: Path) -> None:
-    folder = tmp_path / "step.orbax-checkpoint-tmp"
-    _checkpoint(folder, "state")
-    with pytest.raises(StateError, match="has not finished"):
-        locate(str(folder))
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("empty/", "is not an Orbax checkpoint"),
+        ("nothing", "does not exist; give the directory of an Orbax checkpoint"),
+        ("file", "is a file; give the directory of an Orbax checkpoint"),
+        ("model/model.safetensors", "which the benchmark safetensors_load loads"),
+        ("step.orbax-checkpoint-tmp/_CHECKPOINT_METADATA", "has not finished"),
+    ],
+)
+def test_what_is_no_checkpoint_is_refused(tmp_path: Path, name: str, message: str) -> None:
+    folder, slash, file = name.partition("/")
+    if slash:
+        (tmp_path / folder).mkdir()
+    if file or name == "file":
+        (tmp_path / name).touch()
+    with pytest.raises(StateError, match=message):
+        locate(str(tmp_path / folder))
 
 
 @pytest.mark.slow

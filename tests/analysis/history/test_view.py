@@ -1,7 +1,6 @@
 """A history in the terminal, on its page, and as trends."""
 
 import io
-import re
 
 import pytest
 from rich.console import Console
@@ -26,21 +25,6 @@ def said():
         return console.file.getvalue()
 
     return say
-
-
-def test_a_change_is_told_with_its_size_its_runs_and_its_versions(said, changed):
-    text = said(changed)
-    assert "(slower) between run run011 and run run012" in text
-    assert "orbax-checkpoint: 0.12.7 → 0.12.8" in text
-    assert "ask: orbax-bench bisect " in text
-    assert (
-        "1 of 1 ratios to a reference arm are flagged, to be confirmed by a paired comparison; "
-        in text
-    )
-
-
-def test_a_name_is_no_markup(said, changed):
-    assert "save_restore[kind=<script>alert(1)</script>|[red]&amp;]" in said(changed)
 
 
 def test_seconds_are_shown_run_by_run_with_the_reason_why_nothing_is_looked_for(said, separate):
@@ -77,12 +61,6 @@ def test_one_run_is_one_short_table(said, separate):
     assert len(text.splitlines()) <= 4 + 2 * len(last) + 2
 
 
-def test_the_line_of_bars_shows_the_step(said, changed):
-    bars = next(line for line in said(changed).splitlines() if "▁" in line).split()[0]
-    assert len(bars) == 20
-    assert max(bars[:12]) < min(bars[12:])
-
-
 def test_operations_that_decide_nothing_are_shown_on_demand(said, changed):
     hidden = changed.model_copy(
         update={
@@ -111,21 +89,6 @@ def page(once, changed):
 @pytest.mark.parametrize("name", ["changed", "separate"])
 def test_the_page_is_whole_and_needs_nothing_else(request, name):
     assert_whole(to_html(history_document(request.getfixturevalue(name))))
-
-
-def test_a_name_cannot_break_the_page(page):
-    assert "<script>alert" not in page
-    assert "kind=&lt;script&gt;alert(1)" in page
-
-
-def test_each_series_has_a_figure_and_its_runs(page):
-    assert page.count("<svg") == 1
-    assert all(f"run{day:03}" in page for day in range(20))
-
-
-def test_the_figure_tells_the_change_in_percent(page):
-    drawing = re.search(r"<svg.*?</svg>", page, re.DOTALL)[0]
-    assert re.search(r">\+(?:19|20|21)[.\d]* %<", drawing)
 
 
 def test_very_many_series_have_figures_only_of_the_first(changed, monkeypatch):

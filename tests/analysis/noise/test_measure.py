@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.analysis.noise import Passport
 from orbax_bench_core.analysis.noise.calibration import (
     AaTest,
     aa_elements,
     aa_tests,
-    passport_table,
 )
 from orbax_bench_core.analysis.noise.measure import (
     between_workers,
@@ -20,7 +18,6 @@ from orbax_bench_core.analysis.noise.measure import (
     from_records,
     waves_of_lives,
 )
-from orbax_bench_core.analysis.noise.passport import Noise
 from orbax_bench_core.baselines import find_runs
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.document import Document, print_document
@@ -316,26 +313,3 @@ def test_runs_with_other_levels_are_counted_apart(said):
     text = said(*aa_elements([aa(alpha=0.05), aa(alpha=0.01)]))
     assert "where 1.0% may" in text
     assert "where 5.0% may" in text
-
-
-@pytest.mark.parametrize("width", [80, 160])
-def test_the_passport_tells_noise_and_what_it_lets_find(said, width):
-    noise = Noise(
-        operation="save_background",
-        storage="ext4",
-        cpu="EPYC",
-        device="TPU v5e",
-        size=2**26,
-        sigma=0.05,
-        n=80,
-        series=2,
-        repeat_s=3.0,
-        points=(),
-    )
-    found = (noise, noise.model_copy(update={"operation": "load"}))
-    lines = said(passport_table(Passport(made_at=MONDAY, noise=found)), width=width).splitlines()
-    assert lines[1] == "ext4, EPYC, TPU v5e, 64 MiB to 256 MiB"
-    assert [line.split()[0] for line in lines[2:]] == ["save_background", "load"]
-    assert max(map(len, lines)) <= 80
-    for cell in ("5 %", "80", "3 s", "12.3 %"):
-        assert cell in lines[2]

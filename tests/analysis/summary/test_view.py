@@ -7,10 +7,8 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.summary import summarize, summary_document, terminal_document
-from orbax_bench_core.analysis.summary.tables import ExtraColumns
-from orbax_bench_core.analysis.summary.view import notes_document, summary_elements
 from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.document import Document, print_document, to_html, to_markdown
+from orbax_bench_core.document import print_document, to_html, to_markdown
 from orbax_bench_core.records import ErrorInfo, OptionEffect, Run, State, StoreTrouble, repeats_of
 from tests.support.large_sweep import large_sweep  # noqa: F401 - a fixture
 from tests.support.pages import Outline, assert_whole
@@ -21,61 +19,6 @@ def printed(document, width=200):
     console = Console(width=width, file=io.StringIO())
     print_document(document, console)
     return console.file.getvalue()
-
-
-def printed_summary(repeats):
-    return printed(Document(title="", elements=summary_elements(summarize(repeats))))
-
-
-@pytest.fixture
-def eventful_text(eventful_run):
-    return printed_summary(Run(eventful_run).repeats(warmups=True))
-
-
-def test_every_operation_has_a_line_under_its_point(eventful_text):
-    lines = [line.split() for line in eventful_text.splitlines()]
-    point = next(line for line in lines if line and line[0] == "save_restore[a=1]")
-    assert lines[lines.index(point) + 1][:4] == ["save", "1", "500", "ms"]
-    assert lines[lines.index(point) + 2][:4] == ["load", "1", "250", "ms"]
-
-
-def test_in_80_columns_a_table_leaves_out_what_it_has_no_room_for(eventful_run):
-    extra = ExtraColumns(headings=("limit", "of limit", "vs TensorStore"))
-    summary = summarize(Run(eventful_run).repeats(warmups=True))
-    document = Document(title="", elements=summary_elements(summary, extra))
-    narrow, wide = printed(document, 80), printed(document, 130)
-    (heading,) = (line for line in narrow.splitlines() if line.startswith("  operation"))
-    assert len(heading) <= 80
-    assert "Not shown, because the terminal is narrow: min; report.html has all." in narrow
-    assert "Not shown" not in wide
-    assert all(name in wide for name in ("min", "max", *extra.headings))
-
-
-def test_a_name_with_brackets_is_shown_as_it_is(eventful_text):
-    assert "save_restore[kind=<script>alert(1)</script>|[red]&amp;]" in eventful_text
-
-
-def test_a_failed_point_says_how_often_and_why(eventful_text):
-    failed = next(line for line in eventful_text.splitlines() if line.startswith("failed:"))
-    assert failed.startswith("failed: save_restore[a=3] ")
-    assert ": 1 of 1 repeats: ValueError: a|b <b>bold</b> [red]\\n" in failed
-
-
-def test_a_skipped_point_says_why(make_record):
-    error = ErrorInfo(type="MeshDoesNotFit", message="needs 8 devices [here]")
-    text = printed_summary(repeats_of([make_record(status="skipped", error=error)]))
-    assert "MeshDoesNotFit: needs 8 devices [here]" in text
-
-
-def test_notes_and_skipped_combinations_are_shown(eventful_run):
-    text = printed(notes_document(eventful_run.read_info()))
-    assert text == ("note: mind [this]\nskipped: save_restore[too big [x]]: needs [8] devices\n")
-
-
-def test_without_a_passed_repeat_there_is_no_table(make_record):
-    error = ErrorInfo(type="ValueError", message="no")
-    text = printed_summary(repeats_of([make_record(status="failed", error=error)]))
-    assert "operation" not in text
 
 
 def html_page(*run):
@@ -89,54 +32,6 @@ def markdown_page(*run):
 @pytest.fixture
 def outline(pages):
     return Outline(pages(html_page))
-
-
-def table_rows(markdown, heading):
-    section = markdown.split(f"## {heading}\n")[1].split("\n## ")[0]
-    return [line for line in section.splitlines() if line.startswith("|")]
-
-
-@pytest.mark.parametrize("heading", ["Time per operation", "What did not pass"])
-def test_every_row_of_a_markdown_table_has_the_columns_of_its_heading(pages, heading):
-    rows = table_rows(pages(markdown_page), heading)
-    columns = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
-    assert len(rows) >= 3
-    assert len(columns) == 1
-
-
-def test_a_markdown_table_shows_operations_point_by_point(pages):
-    rows = table_rows(pages(markdown_page), "Time per operation")[2:]
-    cells = [[cell.strip() for cell in row.split(" | ")] for row in rows]
-    assert [row[0].strip("| ") for row in cells] == [
-        "save_restore[a=1]",
-        "",
-        r"save_restore[kind=&lt;script>alert(1)&lt;/script>\|[red]&amp;]",
-    ]
-    assert [row[2] for row in cells] == ["save", "load", "save"]
-    assert cells[0][4] == "500 ms"
-
-
-@pytest.mark.parametrize("page", [markdown_page, html_page])
-@pytest.mark.parametrize(
-    "fact",
-    [
-        "a suite",
-        "2026-01-02 12:00",
-        "skipped save_restore[too big [x]]: needs [8] devices",
-        "mind [this]",
-        "8 x cpu (cpu)",
-        "16 GiB memory",
-        "c0ffee, dirty: False",
-        "jax 0.10.2",
-        "ValueError: a",
-    ],
-)
-def test_a_page_states(pages, page, fact):
-    assert fact in pages(page).replace("\xa0", " ")
-
-
-def test_the_size_of_the_checkpoint_is_stated(pages):
-    assert "- checkpoint size: 1 GiB\n" in pages(markdown_page)
 
 
 def test_each_checkpoint_has_its_own_size(make_run, make_record, make_point):
@@ -156,16 +51,6 @@ def test_each_checkpoint_has_its_own_size(make_run, make_record, make_point):
 def test_html_is_closed_and_needs_nothing_else(outline):
     assert outline.open == []
     assert outline.addresses == []
-
-
-def test_html_shows_a_nasty_name_as_text(outline):
-    assert outline.tags.count("script") == 2  # that of the page, and data of its filter
-    assert "kind=<script>alert(1)</script>|[red]&amp;" in outline.text
-
-
-def test_html_shows_a_nasty_reason_as_text(outline):
-    assert "b" not in outline.tags
-    assert "ValueError: a|b <b>bold</b> [red]" in outline.text
 
 
 def test_every_repeat_is_a_dot_on_the_axis_of_its_operation(pages):

@@ -109,10 +109,6 @@ def test_a_pass_that_is_likely_slower_says_by_how_much():
     assert "One of about 6 % is likely; if that matters, lower `gate.margin`." in said
 
 
-def test_an_unpaired_pass_is_no_proof():
-    assert "as far as separate runs can tell" in advice(verdict("PASS"), "save", GATE, paired=False)
-
-
 def test_no_verdict_at_the_last_look_says_what_it_takes():
     assert advice(open_verdict(), "save", GATE) == (
         "With 60 operations per arm a slow-down is found 8 times in 10: +18 %; 9 in 10: +20 %. A "
@@ -131,11 +127,6 @@ def test_blocks_of_lives_have_more_operations():
 def test_what_is_estimated_has_few_digits(detectable, written):
     said = advice(open_verdict(detectable=detectable), "save", GATE)
     assert f"; 9 in 10: +{written}. " in said
-
-
-def test_no_verdict_before_the_last_look_goes_on():
-    said = advice(open_verdict(settled=False, detectable=None), "save", GATE)
-    assert said == "Run the same command again: it goes on, to 60 operations per arm."
 
 
 def test_more_blocks_than_anyone_would_run_become_advice_that_helps():
@@ -189,16 +180,6 @@ def test_a_failed_arm_is_to_be_repaired():
 def test_a_regression_stands_though_an_arm_failed_later():
     said = advice(verdict("REGRESSION"), "save", GATE, failed=True)
     assert said.startswith("Look at what differs")
-
-
-def test_what_could_not_be_judged_goes_on():
-    said = advice(verdict("INCONCLUSIVE", reason="too early"), "save", GATE)
-    assert said == "Run the same command again: it measures only what is missing."
-
-
-def test_unpaired_arms_without_a_verdict_are_to_be_paired():
-    said = advice(verdict("INCONCLUSIVE", reason="no history"), "save", GATE, paired=False)
-    assert "`orbax-bench ab`" in said
 
 
 @pytest.mark.parametrize("given", ["REGRESSION", "PASS", "INCONCLUSIVE"])

@@ -122,24 +122,19 @@ def test_series_of_one_arm_are_drawn(axes, make_operation, make_verdicts):
     assert axes.get_ylabel() == "s"
 
 
-def test_the_slow_one_of_two_regimes_is_hollow(axes, make_operation, make_verdicts):
+@pytest.mark.parametrize(
+    ("first", "places"), [((), [2, 4, 6, 8, 10]), ((math.nan,), [3, 5, 7, 9, 11])]
+)
+def test_the_slow_one_of_two_regimes_is_hollow_and_what_is_no_number_moves_no_mark(
+    axes, make_operation, make_verdicts, first, places
+):
     from orbax_bench_core.gate.health import health
 
-    times = (1.0, 1.4, 1.01, 1.41, 1.02, 1.42, 1.0, 1.4, 1.01, 1.41)
+    times = (*first, 1.0, 1.4, 1.01, 1.41, 1.02, 1.42, 1.0, 1.4, 1.01, 1.41)
     found = make_operation(health={"baseline": health(times)}, times={"baseline": times})
     draw_series(axes, make_verdicts("p", found), found)
     hollow = [line for line in axes.get_lines() if line.get_color() == figures.PAGE]
-    assert [list(line.get_xdata()) for line in hollow] == [[2, 4, 6, 8, 10]]
-
-
-def test_a_value_that_is_no_number_moves_no_mark(axes, make_operation, make_verdicts):
-    from orbax_bench_core.gate.health import health
-
-    times = (math.nan, 1.0, 1.4, 1.01, 1.41, 1.02, 1.42, 1.0, 1.4, 1.01, 1.41)
-    found = make_operation(health={"baseline": health(times)}, times={"baseline": times})
-    draw_series(axes, make_verdicts("p", found), found)
-    hollow = [line for line in axes.get_lines() if line.get_color() == figures.PAGE]
-    assert [list(line.get_xdata()) for line in hollow] == [[3, 5, 7, 9, 11]]
+    assert [list(line.get_xdata()) for line in hollow] == [places]
 
 
 def marks(axes, marker):
