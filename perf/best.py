@@ -7,32 +7,23 @@ whole rounds share. All of it takes some minutes, `--quick` a quarter of a minut
 every target is met, 1 one is not.
 """
 
-from __future__ import annotations
-
-import argparse
-import dataclasses
 import itertools
-import json
 import math
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
-from rich.console import Console
 
 from orbax_bench_core.analysis import best
-from perf.figure import Figure, at_least, at_most, figure_table
+from perf.figure import Figure, at_least, at_most, end_simulated, figure_parser
+from perf.gate.noise import Floats
 
 STUDIES: Final = 1000
 QUICK: Final = 25
 OPTIONS: Final = 6
 POINTS: Final = 2**OPTIONS
-EXIT_MISSED: Final = 1
 
-Floats = npt.NDArray[np.float64]
 Noise = Literal["normal", "t3"]
 
 _SIGNS: Final = np.array(list(itertools.product((-1, 1), repeat=OPTIONS)), dtype=np.float64)
@@ -49,32 +40,23 @@ _MOST_MISSING: Final = 400
 """More rounds than these are not simulated."""
 
 
-def _few(rng: np.random.Generator) -> Floats:
-    """Returns log times in which two options matter much, others less, and some pairs interact."""
-    return _planted(rng, rng.permutation([1.4, 1.25, 1.12, 1.06, 1.03, 1.0]))
-
-
-def _weak(rng: np.random.Generator) -> Floats:
-    """Returns log times in which all options matter a little."""
-    return _planted(rng, rng.permutation([1.1, 1.08, 1.06, 1.05, 1.03, 1.02]))
+_STRONG: Final = (1.4, 1.25, 1.12, 1.06, 1.03, 1.0)
+"""Ratios of options of which two matter much, and others less."""
+_WEAK: Final = (1.1, 1.08, 1.06, 1.05, 1.03, 1.02)
 
 
 def _triples(rng: np.random.Generator) -> Floats:
     """Returns log times in which three options interact as well, which no fit by pairs sees."""
-    times = _few(rng)
+    times = _planted(rng, _STRONG)
     for triple in itertools.combinations(range(OPTIONS), 3):
         if rng.random() < 0.3:
             times = times + _SIGNS[:, triple].prod(axis=1) * rng.normal(0, 0.03)
     return times
 
 
-def _lawless(rng: np.random.Generator) -> Floats:
-    """Returns log times of points that have nothing to do with each other."""
-    return rng.normal(0, 0.25, POINTS)
-
-
 def _planted(rng: np.random.Generator, ratios: Sequence[float]) -> Floats:
-    times = _SIGNS @ (np.log(ratios) / 2 * rng.choice((-1, 1), OPTIONS))
+    """Returns log times of options with these ratios, in any order; some pairs interact."""
+    times = _SIGNS @ (np.log(rng.permutation(ratios)) / 2 * rng.choice((-1, 1), OPTIONS))
     for first, second in itertools.combinations(range(OPTIONS), 2):
         if rng.random() < 0.3:
             times = times + _SIGNS[:, first] * _SIGNS[:, second] * rng.normal(0, 0.04)
@@ -82,10 +64,10 @@ def _planted(rng: np.random.Generator, ratios: Sequence[float]) -> Floats:
 
 
 LANDSCAPES: Final[dict[str, Callable[[np.random.Generator], Floats]]] = {
-    "few options": _few,
-    "many weak options": _weak,
+    "few options": lambda rng: _planted(rng, _STRONG),
+    "many weak options": lambda rng: _planted(rng, _WEAK),
     "triples": _triples,
-    "no law": _lawless,
+    "no law": lambda rng: rng.normal(0, 0.25, POINTS),
 }
 
 
@@ -117,15 +99,9 @@ def sweep_figures(studies: int, seed: int = 0) -> list[Figure]:
         means = _rounds_needed(planted, logs, _by_means, _MEANS_ROUNDS)
         fit = _rounds_needed(planted, logs, _by_fit, _FIT_ROUNDS)
         for way, rounds in (("means", means), ("fit, or means where it does not hold", fit)):
-            found.append(
-                Figure(
-                    group="repeats of a full sweep that finds it in 95 %",
-                    name=f"{name}: {way}",
-                    value=math.nan if rounds is None else float(POINTS * rounds),
-                    error=0.0,
-                    share=False,
-                )
-            )
+            repeats = math.nan if rounds is None else float(POINTS * rounds)
+            group, said = "repeats of a full sweep that finds it in 95 %", f"{name}: {way}"
+            found.append(Figure(group=group, name=said, value=repeats, share=False))
     return found
 
 
@@ -172,15 +148,8 @@ def missing_figures(studies: int, seed: int = 1) -> list[Figure]:
                 longer = np.vstack([logs, measured_logs(rng, times, 0.3, missing[-1])])
                 near += is_near(times, _by_means(longer))
         if missing:
-            found.append(
-                Figure(
-                    group=group,
-                    name=f"{name}: median of the rounds that are missing",
-                    value=float(np.median(missing)),
-                    error=0.0,
-                    share=False,
-                )
-            )
+            said, middle = f"{name}: median of the rounds that are missing", np.median(missing)
+            found.append(Figure(group=group, name=said, value=float(middle), share=False))
             said = f"{name}: within 5 % after the rounds that are missing"
             found.append(at_least(group, said, near, len(missing), 0.9))
     return found
@@ -221,7 +190,7 @@ def effect_figures(studies: int, seed: int = 3) -> list[Figure]:
             rng = np.random.default_rng(seed)
             held = total = alarms = unfit = 0
             for _ in range(studies):
-                ratios = rng.permutation([1.4, 1.25, 1.12, 1.06, 1.03, 1.0])
+                ratios = rng.permutation(_STRONG)
                 times = _SIGNS @ (np.log(ratios) / 2)
                 logs = measured_logs(rng, times, 0.15, rounds, noise)
                 seen = best.analyse(_LAYOUT, logs)
@@ -275,16 +244,9 @@ def best_figures(*, quick: bool) -> list[Figure]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulates, prints the table, and returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m perf.best", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK} studies, not {STUDIES}")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
-    options = parser.parse_args(arguments)
-    figures = best_figures(quick=options.quick)
-    Console(width=None if sys.stdout.isatty() else 150).print(figure_table(figures))
-    if options.json is not None:
-        rows = [dataclasses.asdict(figure) for figure in figures]
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
-    return EXIT_MISSED if any(figure.met is False for figure in figures) else 0
+    quick = f"{QUICK} studies, not {STUDIES}"
+    options = figure_parser("perf.best", __doc__, quick).parse_args(arguments)
+    return end_simulated(best_figures(quick=options.quick), options.json)
 
 
 if __name__ == "__main__":

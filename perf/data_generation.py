@@ -4,15 +4,12 @@ A fresh process makes 1 GiB of bfloat16 over eight simulated CPU devices. Peak m
 less VmRSS before, so the arrays themselves are in it.
 """
 
-from __future__ import annotations
-
-import json
 import sys
 from typing import Final
 
-from perf.pairing import Figure, alternate
+from perf.pairing import Figure
 from perf.probe import Setting
-from perf.process import ROOT, SIMULATED, run
+from perf.process import FROM_SOURCE, SIMULATED, printed
 
 TIME_TARGET: Final = 1 / 5
 MEMORY_TARGET: Final = 1 / 3
@@ -57,36 +54,19 @@ config = configs.CheckpointConfig(spec=spec)
 def figures(setting: Setting) -> list[Figure]:
     """Measures time and extra memory of one gibibyte of bfloat16."""
     upstream = setting.upstream
-    pairs = alternate(
-        setting.rounds,
+    pairs = setting.pairs(
+        "data",
         lambda: _make(sys.executable, _OURS),
         None if upstream is None else lambda: _make(upstream.python, _UPSTREAM),
-        say=lambda line: setting.say(f"data: {line}"),
     )
-    seconds, their_seconds = pairs.values(lambda made: made["seconds"])
-    memory, their_memory = pairs.values(lambda made: made["bytes"] / 2**20)
+    extra = "1 GiB of data: extra peak memory"
     return [
-        Figure(
-            name="1 GiB of data: time",
-            unit="s",
-            ours=seconds,
-            upstream=their_seconds,
-            target=TIME_TARGET,
-            limits="ratio",
-        ),
-        Figure(
-            name="1 GiB of data: extra peak memory",
-            unit="MiB",
-            ours=memory,
-            upstream=their_memory,
-            target=MEMORY_TARGET,
-            limits="ratio",
-        ),
+        pairs.figure("1 GiB of data: time", "s", lambda made: made["seconds"], TIME_TARGET),
+        pairs.figure(extra, "MiB", lambda made: made["bytes"] / 2**20, MEMORY_TARGET),
     ]
 
 
 def _make(python: str, code: str) -> dict[str, float]:
-    environment = {**SIMULATED, "JAX_ENABLE_X64": "true", "PYTHONPATH": str(ROOT)}
-    done = run([python, "-c", code, *_SHAPE], environment=environment, keep_output=True)
-    made: dict[str, float] = json.loads(done.output.splitlines()[-1])
+    environment = {**FROM_SOURCE, **SIMULATED, "JAX_ENABLE_X64": "true"}
+    made: dict[str, float] = printed([python, "-c", code, *_SHAPE], environment)
     return made

@@ -5,8 +5,6 @@ JSON. Its heap keeps freed memory, as that of a worker with `host_memory: reused
 has to be touched for the first time: neither by us nor by the copy.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys
@@ -14,10 +12,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from perf.pairing import Figure, Pairs, alternate
+from orbax_bench_core.sweep import allocator_settings
+from perf.pairing import Figure, milliseconds
 from perf.probe import Setting
-from perf.process import ROOT, run
-from perf.save_cost import KEEP_HEAP
+from perf.process import FROM_SOURCE, printed
 
 GENERATE_TARGET: Final = 4.0
 DIGEST_TARGET: Final = 2.0
@@ -33,21 +31,12 @@ _TURNS: Final = 9
 
 def figures(setting: Setting) -> list[Figure]:
     """Has a process make, digest and copy bfloat16 in turn."""
-    found = alternate(
-        setting.rounds, _in_turn, None, say=lambda line: setting.say(f"data speed: {line}")
-    )
-    sides = Pairs(ours=found.ours, upstream=found.ours)
-    figures = []
-    for name, title, target in (
-        (GENERATE, "64 MiB of bfloat16: make over copy, CPU", GENERATE_TARGET),
-        (DIGEST, "64 MiB of bfloat16: digest over copy, CPU", DIGEST_TARGET),
-    ):
-        ours, _ = sides.values(lambda taken, name=name: 1e3 * taken[name])
-        _, copied = sides.values(lambda taken: 1e3 * taken[COPY])
-        figures.append(
-            Figure(name=title, unit="ms", ours=ours, upstream=copied, target=target, limits="ratio")
-        )
-    return figures
+    pairs, copy = setting.pairs("data speed", _in_turn), milliseconds(COPY)
+    make, digest = (f"64 MiB of bfloat16: {what} over copy, CPU" for what in ("make", "digest"))
+    return [
+        pairs.figure(make, "ms", milliseconds(GENERATE), GENERATE_TARGET, beside=copy),
+        pairs.figure(digest, "ms", milliseconds(DIGEST), DIGEST_TARGET, beside=copy),
+    ]
 
 
 def take_turns() -> dict[str, float]:
@@ -77,9 +66,8 @@ def take_turns() -> dict[str, float]:
 
 def _in_turn() -> dict[str, float]:
     """Runs this module as a program."""
-    environment = {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), **KEEP_HEAP}
-    done = run([sys.executable, "-m", "perf.data_speed"], environment=environment, keep_output=True)
-    taken: dict[str, float] = json.loads(done.output.splitlines()[-1])
+    command = [sys.executable, "-m", "perf.data_speed"]
+    taken: dict[str, float] = printed(command, {**FROM_SOURCE, **allocator_settings("reused")})
     return taken
 
 

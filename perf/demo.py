@@ -8,11 +8,8 @@ rules of the suite. Exit codes: 0 at least 95 of 100 end in PASS, 1 fewer do. Wi
 runs once, as `make demo` does: 0 it ends in PASS.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,7 +23,7 @@ import numpy as np
 from orbax_bench_core.config import PER_ARM, GateConfig, load_suite
 from orbax_bench_core.gate import judge, random_labels
 from perf.gate.noise import Floats
-from perf.process import ROOT
+from perf.process import ROOT, cli
 
 SUITES: Final[Mapping[str, Path]] = {
     "demo": ROOT / "examples" / "demo.yaml",
@@ -82,30 +79,19 @@ def real() -> str:
     """Runs the demo once, as `make demo` does; returns what was wrong, empty when it passed."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="orbax-bench-perf-") as folder:
-        command = [sys.executable, "-m", "orbax_bench_core.cli", "pipeline", "run"]
-        suite = [str(SUITES["demo"]), "--pipeline", "regression"]
-        done = subprocess.run(
-            [*command, *suite, "--output-directory", str(Path(folder, "demo"))],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+        words = ("--pipeline", "regression", "--output-directory", Path(folder, "demo"))
+        done = cli("pipeline", "run", SUITES["demo"], *words)
     took = time.monotonic() - began
     print(f"exit code {done.returncode} after {took:.0f} s")
     said = [line for line in done.stdout.splitlines() if line[:1] in "✗?✓"]
     if done.returncode or not said or not said[-1].startswith("✓ PASS"):
-        print(done.stdout)
+        print(done.stdout, done.stderr)
         return said[-1] if said else "there is no verdict"
     return ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replays or runs, prints what came out, and returns the exit code.
-
-    Args:
-        arguments: Command line without the program; None takes the process's own.
-    """
+    """Replays or runs, prints what came out, and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.demo", description=__doc__)
     parser.add_argument("--replays", type=int, default=REPLAYS, help="of each suite")
     parser.add_argument("--real", action="store_true", help="run the demo once instead")

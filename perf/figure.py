@@ -1,15 +1,25 @@
-"""Rows and table of simulated figures: a claimed bound, the value found, and its error."""
+"""Figures: rows and table of simulated ones, and how a command ends that prints some."""
 
-from __future__ import annotations
-
+import argparse
 import dataclasses
+import json
 import math
-from collections.abc import Sequence
-from typing import Final
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
+from rich.console import Console
 from rich.table import Table
 
+from perf import pairing
+
+EXIT_MISSED: Final = 1
+MARKS: Final[Mapping[bool | None, str]] = {True: "yes", False: "[red]NO[/]", None: "–"}
+
 _TWO_SIDED: Final = 1.96
+_WIDTH: Final = 150
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,42 +39,30 @@ class Figure:
     group: str
     name: str
     value: float
-    error: float
+    error: float = 0.0
     target: str = ""
     met: bool | None = None
     share: bool = True
-
-
-def at_most(group: str, name: str, count: int, total: int, limit: float) -> Figure:
-    """Returns a share that must not be above a limit, but for Monte Carlo error at that limit."""
-    slack = _TWO_SIDED * standard_error(limit, total)
-    return Figure(
-        group=group,
-        name=name,
-        value=count / total,
-        error=standard_error(count / total, total),
-        target=f"≤ {limit:.1%} + {slack:.1%}",
-        met=count / total <= limit + slack,
-    )
-
-
-def at_least(group: str, name: str, count: int, total: int, limit: float) -> Figure:
-    """Returns a share that must not be below a limit, but for Monte Carlo error at that limit."""
-    slack = _TWO_SIDED * standard_error(limit, total)
-    return Figure(
-        group=group,
-        name=name,
-        value=count / total,
-        error=standard_error(count / total, total),
-        target=f"≥ {limit:.1%} - {slack:.1%}",
-        met=count / total >= limit - slack,
-    )
 
 
 def shown(group: str, name: str, count: int, total: int) -> Figure:
     """Returns a share without a target."""
     value = count / total
     return Figure(group=group, name=name, value=value, error=standard_error(value, total))
+
+
+def at_most(group: str, name: str, count: int, total: int, limit: float) -> Figure:
+    """Returns a share that must not be above a limit, but for Monte Carlo error at that limit."""
+    found, slack = shown(group, name, count, total), _TWO_SIDED * standard_error(limit, total)
+    target = f"≤ {limit:.1%} + {slack:.1%}"
+    return dataclasses.replace(found, target=target, met=found.value <= limit + slack)
+
+
+def at_least(group: str, name: str, count: int, total: int, limit: float) -> Figure:
+    """Returns a share that must not be below a limit, but for Monte Carlo error at that limit."""
+    found, slack = shown(group, name, count, total), _TWO_SIDED * standard_error(limit, total)
+    target = f"≥ {limit:.1%} - {slack:.1%}"
+    return dataclasses.replace(found, target=target, met=found.value >= limit - slack)
 
 
 def standard_error(share: float, total: int) -> float:
@@ -88,6 +86,55 @@ def figure_table(found: Sequence[Figure]) -> Table:
             f"{scale * figure.value:.{digits}f}{unit}",
             f"± {scale * figure.error:.2f}{unit}",
             figure.target or "–",
-            {True: "yes", False: "[red]NO[/]", None: "–"}[figure.met],
+            MARKS[figure.met],
         )
     return shown
+
+
+def paired_table(figures: Sequence[pairing.Figure]) -> Table:
+    """Returns paired figures: medians, with the smallest and largest in brackets."""
+    shown = Table("figure", "ours", "beside", "ratio", "target", "met?")
+    for figure in figures:
+        limit = f"{figure.target:.3g}{' x' if figure.limits == 'ratio' else f' {figure.unit}'}"
+        shown.add_row(
+            f"{figure.name} ({figure.unit})",
+            *map(_spread, (figure.ours, figure.upstream, figure.ratios)),
+            "–" if math.isinf(figure.target) else f"≤ {limit}",
+            MARKS[figure.met],
+        )
+    return shown
+
+
+def _spread(values: Sequence[float] | None) -> str:
+    if values is None:
+        return "–"
+    return f"{statistics.median(values):.3g} [{min(values):.3g}–{max(values):.3g}]"
+
+
+def figure_parser(program: str, about: str | None, quick: str) -> argparse.ArgumentParser:
+    """Returns the parser of a command that simulates figures; `quick` is the help of that flag."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=about)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
+    return parser
+
+
+def positive(text: str) -> int:
+    """Reads a whole number of at least 1 from the command line."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def end(figures: Sequence[Any], *tables: Table | str, file: Path | None, plain: object) -> int:
+    """Prints tables of figures, writes the file that was asked for, and returns the exit code."""
+    Console(width=None if sys.stdout.isatty() else _WIDTH).print(*tables)
+    if file is not None:
+        file.write_text(json.dumps(plain, indent=1) + "\n")
+    return EXIT_MISSED if any(figure.met is False for figure in figures) else 0
+
+
+def end_simulated(figures: Sequence[Figure], file: Path | None) -> int:
+    """Does the same for simulated figures, in their own table."""
+    plain = [dataclasses.asdict(figure) for figure in figures]
+    return end(figures, figure_table(figures), file=file, plain=plain)

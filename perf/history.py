@@ -8,20 +8,12 @@ on a machine that is now and then slower for days. `--thresholds` computes the c
 was missed, 1 one was.
 """
 
-from __future__ import annotations
-
-import argparse
-import dataclasses
-import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
-from rich.console import Console
 from scipy.special import ndtri
 
 from orbax_bench_core import gate
@@ -35,9 +27,8 @@ from orbax_bench_core.analysis.history.changes import (
 )
 from orbax_bench_core.config import PER_ARM, GateConfig
 from orbax_bench_core.sweep import BLOCK_SIZE
-from perf.figure import Figure, at_least, at_most, figure_table, shown
-
-Floats = npt.NDArray[np.float64]
+from perf.figure import Figure, at_least, at_most, end_simulated, figure_parser, shown
+from perf.gate.noise import Floats
 
 BLOCKS: Final = 10
 NOISE: Final = 0.05
@@ -68,7 +59,6 @@ MOST_BLOCKS: Final = 50
 FIRST_LOOK: Final = 10
 STALLED: Final = 5.0
 
-EXIT_MISSED: Final = 1
 LEVELS: Final = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 
 _PART: Final = 4000
@@ -120,10 +110,8 @@ def delay_figures(series: int, seed: int = 0) -> list[Figure]:
             table[:, quiet:] += math.log1p(size)
             count = sum(any(flag.night >= quiet for flag in _flags(row)) for row in table)
             group, name = f"steps flagged within {within} nights", f"{size:+.0%} after {quiet}"
-            if least is None:
-                found.append(shown(group, name, count, series))
-            else:
-                found.append(at_least(group, name, count, series, least))
+            of = (group, name, count, series)
+            found.append(shown(*of) if least is None else at_least(*of, least))
     return found
 
 
@@ -202,15 +190,12 @@ def thresholds(series: int, nights: int, seed: int = 11) -> list[tuple[int, list
         seed: Seed of chance.
     """
     rng = np.random.default_rng(seed)
+    upper = [1 - level for level in LEVELS]
     parts = [dict(_windows(rng, nights)) for _ in range(-(-series // _PART))]
     return [
-        (end, np.quantile(np.concatenate([part[end] for part in parts]), _upper()).tolist())
+        (end, np.quantile(np.concatenate([part[end] for part in parts]), upper).tolist())
         for end in range(SEASON, nights + 1, SEASON)
     ]
-
-
-def _upper() -> list[float]:
-    return [1 - level for level in LEVELS]
 
 
 def _windows(rng: np.random.Generator, nights: int) -> Iterator[tuple[int, Floats]]:
@@ -241,24 +226,16 @@ def _flags(values: Floats) -> list[Flag]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulates, prints the table, and returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m perf.history", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a twentieth of the series")
+    parser = figure_parser("perf.history", __doc__, "a twentieth of the series")
     parser.add_argument("--thresholds", action="store_true", help="compute the constants again")
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
     options = parser.parse_args(arguments)
-    console = Console(width=None if sys.stdout.isatty() else 140)
     if options.thresholds:
         first = thresholds(2_000_000, SEASON)
-        for end, limits in [*first, *thresholds(40_000, 8 * SEASON)[1:]]:
+        for last, limits in [*first, *thresholds(40_000, 8 * SEASON)[1:]]:
             named = zip(LEVELS, limits, strict=True)
-            console.print(end, ", ".join(f"{level:g}: {limit:.3f}" for level, limit in named))
+            print(last, ", ".join(f"{level:g}: {limit:.3f}" for level, limit in named))
         return 0
-    figures = history_figures(quick=options.quick)
-    console.print(figure_table(figures))
-    if options.json is not None:
-        plain = [dataclasses.asdict(figure) for figure in figures]
-        options.json.write_text(json.dumps(plain, indent=1) + "\n")
-    return EXIT_MISSED if any(figure.met is False for figure in figures) else 0
+    return end_simulated(history_figures(quick=options.quick), options.json)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ As root. Exit codes: 0 what should be seen was seen, 1 something else was, 2 the
 namespaces here, which proves nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -5,8 +5,6 @@ an interpreter that has that side; it prints means as JSON. The framework logs a
 runner does, to a stderr that is discarded.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import statistics
@@ -16,9 +14,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
-from perf.pairing import Figure, alternate
+from perf.pairing import Figure
 from perf.probe import Setting
-from perf.process import ROOT, SIMULATED, run
+from perf.process import FROM_SOURCE, ROOT, SIMULATED, printed
 
 COST_TARGET: Final = 0.2
 OWN_TIME_TARGET_US: Final = 10.0
@@ -35,41 +33,28 @@ _TIME: Final = "0_basics/time_s"
 def figures(setting: Setting) -> list[Figure]:
     """Measures what an empty block costs, and what it takes for its own time."""
     upstream = setting.upstream
-    pairs = alternate(
-        setting.rounds,
+    pairs = setting.pairs(
+        "measure",
         lambda: _in_a_process(sys.executable, _OURS),
         None if upstream is None else lambda: _in_a_process(upstream.python, _UPSTREAM),
-        say=lambda line: setting.say(f"measure: {line}"),
     )
-    cost, their_cost = pairs.values(lambda found: 1e6 * found["cost"])
-    own, their_own = pairs.values(lambda found: 1e6 * found["own time"])
     return [
-        Figure(
-            name="empty measure(): mean cost",
-            unit="µs",
-            ours=cost,
-            upstream=their_cost,
-            target=COST_TARGET,
-            limits="ratio",
+        pairs.figure(
+            "empty measure(): mean cost", "µs", lambda found: 1e6 * found["cost"], COST_TARGET
         ),
-        Figure(
-            name="empty measure(): its own time_s",
-            unit="µs",
-            ours=own,
-            upstream=their_own,
-            target=OWN_TIME_TARGET_US,
+        pairs.figure(
+            "empty measure(): its own time_s",
+            "µs",
+            lambda found: 1e6 * found["own time"],
+            OWN_TIME_TARGET_US,
             limits="value",
         ),
     ]
 
 
 def _in_a_process(python: str, side: str) -> dict[str, float]:
-    finished = run(
-        [python, str(ROOT / "perf" / "measure_cost.py"), side],
-        environment={**SIMULATED, "PYTHONPATH": str(ROOT)},
-        keep_output=True,
-    )
-    found: dict[str, float] = json.loads(finished.output.splitlines()[-1])
+    command = [python, str(ROOT / "perf" / "measure_cost.py"), side]
+    found: dict[str, float] = printed(command, {**FROM_SOURCE, **SIMULATED})
     return found
 
 

@@ -3,14 +3,12 @@
 The checkpoint is one array, which is the worst case: all of it is read, decoded and kept at once.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 
-from perf.pairing import Figure, alternate
+from perf.pairing import Figure
 from perf.probe import Setting
-from perf.process import ROOT, run
+from perf.process import FROM_SOURCE, run
 
 TARGET: Final = 2.5
 """24 GiB hold 9.5 GiB of checkpoint, and a quarter of a GiB of libraries."""
@@ -33,19 +31,8 @@ with tempfile.TemporaryDirectory() as folder:
 
 def figures(setting: Setting) -> list[Figure]:
     """Has workers save, load and verify a checkpoint as if it hardly fitted."""
-    found = alternate(
-        setting.rounds, _factor, None, say=lambda line: setting.say(f"memory: {line}")
-    )
-    factor, _ = found.values(float)
-    return [
-        Figure(
-            name="verified save and load where memory is scarce: memory over bytes",
-            unit="x",
-            ours=factor,
-            target=TARGET,
-            limits="value",
-        )
-    ]
+    name = "verified save and load where memory is scarce: memory over bytes"
+    return [setting.pairs("memory", _factor).figure(name, "x", float, TARGET, limits="value")]
 
 
 def _factor() -> float:
@@ -56,5 +43,4 @@ def _factor() -> float:
 
 def _peak_bytes(count: int, rows: int) -> int:
     command = [sys.executable, "-c", _PROGRAM, str(count), str(rows)]
-    environment = {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
-    return run(command, environment=environment).peak_bytes
+    return run(command, environment=FROM_SOURCE).peak_bytes

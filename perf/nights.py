@@ -9,23 +9,22 @@ of that folder. A night that ends reads its own records alone. Exit codes: 0 eve
 one is not.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json
 import random
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from perf.figure import EXIT_MISSED
+from perf.probe import say
+from perf.process import cli, our_command, run
+
 NIGHTS: Final = 400
 NOISE: Final = 0.03
-EXIT_MISSED: Final = 1
 PAGE_BYTES: Final = 1_000_000
 _SUITE: Final = """
 suite_name: nightly
@@ -52,9 +51,7 @@ def make_nights(folder: Path, count: int) -> None:
     suite = folder / "suite.yaml"
     suite.write_text(_SUITE)
     first = folder / "nightly" / "night-000"
-    done = subprocess.run(
-        _command("ab", suite, "-o", first, "--quiet"), capture_output=True, text=True, check=False
-    )
+    done = cli("ab", suite, "-o", first, "--quiet")
     if not (first / "verdicts.json").exists():
         raise RuntimeError(f"no night could be measured: {done.stderr}")
     files = [file for file in first.rglob("*") if file.is_file() and _counts(file, first)]
@@ -116,23 +113,11 @@ def figures(folder: Path, nights: int) -> Iterator[tuple[str, float]]:
     yield "prune, s", _seconds("prune", nightly)
 
 
-def _command(*words: object) -> list[str]:
-    return [sys.executable, "-m", "orbax_bench_core.cli", *map(str, words)]
-
-
 def _seconds(*words: object) -> float:
     """Returns the user and system time of a command; what others do meanwhile does not count."""
-    import resource
-
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    begun = time.monotonic()
-    done = subprocess.run(_command(*words), capture_output=True, text=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise RuntimeError(f"{words[0]} ended with {done.returncode}: {done.stderr}")
-    took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(f"{words[0]}: {time.monotonic() - begun:.1f} s in all, {took:.1f} s of CPU", flush=True)
-    return took
+    done = run(our_command(*map(str, words)), keep_output=True)
+    say(f"{words[0]}: {done.seconds:.1f} s in all, {done.cpu_seconds:.1f} s of CPU")
+    return done.cpu_seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

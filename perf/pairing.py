@@ -1,79 +1,10 @@
 """Pairs of measurements that were taken in turn, their ratios, and whether a target is met."""
 
-from __future__ import annotations
-
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
-
-Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pairs(Generic[Result]):
-    """Results of two sides that were measured in turn.
-
-    Attributes:
-        ours: One result per round.
-        upstream: As many of the other side; None when there is no other side.
-    """
-
-    ours: tuple[Result, ...]
-    upstream: tuple[Result, ...] | None
-
-    def values(
-        self, value: Callable[[Result], float]
-    ) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
-        """Returns one number per result: ours, and upstream's."""
-        other = None if self.upstream is None else tuple(map(value, self.upstream))
-        return tuple(map(value, self.ours)), other
-
-
-def alternate(
-    rounds: int,
-    ours: Callable[[], Result],
-    upstream: Callable[[], Result] | None,
-    *,
-    say: Callable[[str], None],
-    discard: int = 1,
-) -> Pairs[Result]:
-    """Measures both sides in turn, so that a drifting machine slows both members of a pair.
-
-    Args:
-        rounds: Pairs to keep; at least 1.
-        ours: Measures our side once.
-        upstream: Measures the other side once; None when there is none.
-        say: Told of every measurement before it is made.
-        discard: Pairs to make first and throw away: they fill byte code and page caches.
-    """
-    if rounds < 1:
-        raise ValueError(f"rounds is {rounds}; at least one pair is needed")
-    mine: list[Result] = []
-    theirs: list[Result] = []
-    for index in range(discard + rounds):
-        name = "warm-up" if index < discard else f"{index - discard + 1} of {rounds}"
-        say(f"{name}, ours")
-        mine.append(ours())
-        if upstream is not None:
-            say(f"{name}, upstream")
-            theirs.append(upstream())
-    return Pairs(ours=tuple(mine[discard:]), upstream=tuple(theirs[discard:]) if upstream else None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spread:
-    """The middle and the ends of some values."""
-
-    median: float
-    minimum: float
-    maximum: float
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """Returns median, minimum and maximum of at least one value."""
-    return Spread(median=statistics.median(values), minimum=min(values), maximum=max(values))
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,4 +40,52 @@ class Figure:
         judged = self.ours if self.limits == "value" else self.ratios
         if judged is None or math.isinf(self.target):
             return None
-        return spread(judged).median <= self.target
+        return statistics.median(judged) <= self.target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Results of two sides that were measured in turn.
+
+    Attributes:
+        ours: One result per round.
+        upstream: As many of the other side; None when there is no other side.
+    """
+
+    ours: tuple[Any, ...]
+    upstream: tuple[Any, ...] | None
+
+    def figure(
+        self,
+        name: str,
+        unit: str,
+        value: Callable[[Any], float],
+        target: float,
+        *,
+        limits: Literal["ratio", "value"] = "ratio",
+        beside: Callable[[Any], float] | None = None,
+    ) -> Figure:
+        """Returns a figure of these results.
+
+        Args:
+            name: What was measured.
+            unit: Its unit.
+            value: Takes it from a result.
+            target: What must not be exceeded.
+            limits: What the target limits.
+            beside: Takes what it is compared with from our own result; None has the other side's.
+        """
+        others = self.upstream if beside is None else self.ours
+        return Figure(
+            name=name,
+            unit=unit,
+            ours=tuple(map(value, self.ours)),
+            upstream=None if others is None else tuple(map(beside or value, others)),
+            target=target,
+            limits=limits,
+        )
+
+
+def milliseconds(name: str) -> Callable[[Mapping[str, float]], float]:
+    """Returns what takes one of several seconds of a result, in milliseconds."""
+    return lambda taken: 1e3 * taken[name]

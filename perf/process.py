@@ -1,7 +1,6 @@
 """Child processes: how long one took, and how much memory it needed."""
 
-from __future__ import annotations
-
+import json
 import os
 import shlex
 import subprocess
@@ -12,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import IO, Final
+from typing import IO, Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
@@ -21,6 +20,9 @@ SIMULATED: Final[Mapping[str, str]] = {
     "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
 }
 """Environment in which the upstream framework sees the eight devices of the tour's mesh."""
+
+FROM_SOURCE: Final[Mapping[str, str]] = {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+"""Environment in which a process imports this checkout."""
 
 _TAIL_LINES: Final = 3
 _SHOWN: Final = 300
@@ -94,6 +96,18 @@ def run(
         peak_bytes=usage.ru_maxrss * _RSS_UNIT,
         output=text,
     )
+
+
+def printed(command: Sequence[str], environment: Mapping[str, str] = FROM_SOURCE) -> Any:
+    """Runs a command, and returns the JSON of the last line that it prints."""
+    done = run(command, environment=environment, keep_output=True)
+    return json.loads(done.output.splitlines()[-1])
+
+
+def cli(*words: object) -> subprocess.CompletedProcess[str]:
+    """Runs a command of `orbax-bench`, whatever its exit code, and keeps what it prints."""
+    command = [sys.executable, "-m", "orbax_bench_core.cli", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def our_command(*arguments: str) -> list[str]:

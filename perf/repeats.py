@@ -1,9 +1,6 @@
 """CPU seconds of a worker: its start, a repeat that does nothing, and a small save and load."""
 
-from __future__ import annotations
-
 import dataclasses
-import json
 import runpy
 import statistics
 import sys
@@ -24,9 +21,9 @@ from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.measure import Metrics
 from orbax_bench_core.sweep import SweepPoint, load_class, options_class
 from orbax_bench_core.worker import Task, WorkerSetup
-from perf.pairing import Figure, Pairs, alternate
+from perf.pairing import Figure, milliseconds
 from perf.probe import Setting
-from perf.process import ROOT, ProbeFailed, run
+from perf.process import FROM_SOURCE, ProbeFailed, printed, run
 
 START_TARGET_S: Final = 0.9
 EMPTY_TARGET_MS: Final = 4.0
@@ -44,11 +41,7 @@ _SHAPE: Final = (512, 512)
 """1 MiB of float32."""
 
 
-_PROGRAM: Final = """
-import json, sys
-from perf import repeats
-print(json.dumps(repeats.take_turns(*map(int, sys.argv[1:]))))
-"""
+_PROGRAM: Final = "import json; from perf import repeats; print(json.dumps(repeats.take_turns()))"
 
 _ticks: list[float] = []
 """CPU seconds of this process at each `Tick`, and then those of each `Bare`."""
@@ -76,18 +69,7 @@ class Tick(Empty):
         return super().test_fn(context)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class BareOptions(BenchmarkOptions):
-    """Options of `Bare`.
-
-    Attributes:
-        repeats: How many saves and loads one turn makes.
-    """
-
-    repeats: int = _REPEATS
-
-
-@benchmark_options(BareOptions)
+@benchmark_options(BenchmarkOptions)
 class Bare(Empty):
     """Saves and loads as an author would without any framework, in the process of a worker."""
 
@@ -97,12 +79,10 @@ class Bare(Empty):
         from orbax.checkpoint import v1 as ocp
 
         tree = context.pytree
-        target = jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding), tree
-        )
+        target = target_of(tree)
         with OPTIONS().orbax_context():
             began = time.process_time()
-            for index in range(context.options.repeats):
+            for index in range(_REPEATS):
                 path = context.path / str(index)
                 ocp.save_async(path, tree).result()
                 jax.block_until_ready(ocp.load(path, target))
@@ -112,45 +92,25 @@ class Bare(Empty):
 
 def figures(setting: Setting) -> list[Figure]:
     """Starts workers, and has a process run repeats and the bare loop in turn."""
-    started = alternate(
-        setting.rounds, _start, None, say=lambda line: setting.say(f"worker start: {line}")
-    )
-    start, _ = started.values(float)
-    found = alternate(
-        setting.rounds, in_turn, None, say=lambda line: setting.say(f"repeats: {line}")
-    )
-    sides = Pairs(ours=found.ours, upstream=found.ours)
-    empty, _ = sides.values(lambda taken: 1e3 * taken[EMPTY])
-    saved, _ = sides.values(lambda taken: 1e3 * taken[SAVED])
-    _, bare = sides.values(lambda taken: 1e3 * taken[BARE])
+    started = setting.pairs("worker start", _start)
+    taken = setting.pairs("repeats", in_turn)
+    saved = "save and load of 1 MiB, repeat over bare loop: CPU"
     return [
-        Figure(
-            name="start of a worker: CPU",
-            unit="s",
-            ours=start,
-            target=START_TARGET_S,
-            limits="value",
+        started.figure("start of a worker: CPU", "s", float, START_TARGET_S, limits="value"),
+        taken.figure(
+            "empty repeat: CPU", "ms", milliseconds(EMPTY), EMPTY_TARGET_MS, limits="value"
         ),
-        Figure(
-            name="empty repeat: CPU",
-            unit="ms",
-            ours=empty,
-            target=EMPTY_TARGET_MS,
-            limits="value",
-        ),
-        Figure(
-            name="save and load of 1 MiB, repeat over bare loop: CPU",
-            unit="ms",
-            ours=saved,
-            upstream=bare,
-            target=RATIO_TARGET,
-            limits="ratio",
-        ),
+        taken.figure(saved, "ms", milliseconds(SAVED), RATIO_TARGET, beside=milliseconds(BARE)),
     ]
 
 
-def _environment() -> dict[str, str]:
-    return {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+def target_of(tree: Any) -> Any:
+    """Returns what a load is told of a tree: shapes, dtypes and shardings."""
+    import jax
+
+    return jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding), tree
+    )
 
 
 def _start() -> float:
@@ -158,41 +118,34 @@ def _start() -> float:
     with tempfile.TemporaryDirectory() as folder:
         setup = WorkerSetup(root=f"{folder}/run", x64=False, num_devices=1)
         command = [sys.executable, "-m", "orbax_bench_core.worker", "--setup"]
-        return run([*command, setup.model_dump_json()], environment=_environment()).cpu_seconds
+        return run([*command, setup.model_dump_json()], environment=FROM_SOURCE).cpu_seconds
 
 
-def in_turn(repeats: int = _REPEATS, turns: int = _TURNS) -> dict[str, float]:
+def in_turn() -> dict[str, float]:
     """Has another process take turns; see `take_turns`."""
-    command = [sys.executable, "-c", _PROGRAM, str(repeats), str(turns)]
-    done = run(command, environment=_environment(), keep_output=True)
-    taken: dict[str, float] = json.loads(done.output.splitlines()[-1])
+    taken: dict[str, float] = printed([sys.executable, "-c", _PROGRAM])
     return taken
 
 
-def take_turns(repeats: int = _REPEATS, turns: int = _TURNS) -> dict[str, float]:
+def take_turns() -> dict[str, float]:
     """Has a worker in this process take turns: repeats of each kind, and the bare loop.
-
-    Args:
-        repeats: Repeats of a kind in one turn, and saves and loads of the loop.
-        turns: How many turns are kept; one more is made first.
 
     Returns:
         CPU seconds of one repeat, or of one turn of the loop, all threads of the process included.
     """
-    empty, tick = (point_of(f"perf.repeats.{name}") for name in ("Empty", "Tick"))
-    bare, saved = point_of("perf.repeats.Bare", {"repeats": repeats}), saving_point()
-    points = [tick, *[saved] * repeats, tick, bare] * (_WARMUPS + turns)
+    empty, tick, bare = (point_of(f"perf.repeats.{name}") for name in ("Empty", "Tick", "Bare"))
+    points = [tick, *[saving_point()] * _REPEATS, tick, bare] * (_WARMUPS + _TURNS)
     with tempfile.TemporaryDirectory() as folder:
-        perform([*points, tick, *[empty] * repeats, tick], Path(folder))
+        perform([*points, tick, *[empty] * _REPEATS, tick], Path(folder))
     began, ended = _ticks[-2:]
     # From one tick to the next there is the rest of a tick's repeat and the begin of another's.
-    one = (ended - began) / (repeats + 1)
+    one = (ended - began) / (_REPEATS + 1)
     kept = _ticks[3 * _WARMUPS : -2]
     whole = [end - begin - one for begin, end in zip(kept[::3], kept[1::3], strict=True)]
     return {
         EMPTY: one,
-        SAVED: statistics.median(whole) / repeats,
-        BARE: statistics.median(kept[2::3]) / repeats,
+        SAVED: statistics.median(whole) / _REPEATS,
+        BARE: statistics.median(kept[2::3]) / _REPEATS,
     }
 
 

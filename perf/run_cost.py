@@ -9,8 +9,6 @@ options of the run, and the last checkpoint deleted. It saves the tree of the ru
 allocator of a worker, and loads what it saved, as the run does, outside the clock.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil
@@ -22,16 +20,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
-from rich.console import Console
-
 from orbax_bench_core.measure import TIME
 from orbax_bench_core.state import StateCache
 from orbax_bench_core.sweep import allocator_settings
-from perf.harness import EXIT_MISSED, table
-from perf.pairing import Figure, alternate
-from perf.probe import Setting
-from perf.process import ROOT, our_command, run
-from perf.repeats import OPTIONS, saving_point
+from perf.figure import end, paired_table
+from perf.pairing import Figure
+from perf.probe import Setting, say
+from perf.process import FROM_SOURCE, our_command, printed, run
+from perf.repeats import OPTIONS, saving_point, target_of
 
 TARGET: Final = 1.05
 SIZES: Final = (8, 64)
@@ -39,7 +35,7 @@ SIZES: Final = (8, 64)
 
 _SAVES: Final = 20
 _WARMUPS: Final = 1
-_WIDTH: Final = 140
+_ENVIRONMENT: Final = {**FROM_SOURCE, "JAX_ENABLE_X64": "true"}
 _OPERATION: Final = "save"
 
 
@@ -52,23 +48,11 @@ def figures(setting: Setting, *, kept: bool = False) -> list[Figure]:
 
 def _figure(setting: Setting, mib: int, *flags: str) -> Figure:
     name = f"{mib} MiB save: {' '.join(('run', *flags))} over a bare loop"
-    pairs = alternate(
-        setting.rounds,
-        lambda: _of_run(mib, flags),
-        lambda: _of_loop(mib),
-        say=lambda line: setting.say(f"{name}: {line}"),
-    )
-    ours, loop = pairs.values(lambda seconds: 1e3 * seconds)
-    figure = Figure(
-        name=name,
-        unit="ms",
-        ours=ours,
-        upstream=loop,
-        # What is kept is shown for comparison: nothing limits it.
-        target=float("inf") if flags else TARGET,
-        limits="ratio",
-    )
-    setting.say(f"{name}: {ours} ms over {loop} ms")
+    pairs = setting.pairs(name, lambda: _of_run(mib, flags), lambda: _of_loop(mib))
+    # What is kept is shown for comparison: nothing limits it.
+    target = float("inf") if flags else TARGET
+    figure = pairs.figure(name, "ms", lambda seconds: 1e3 * seconds, target)
+    say(f"{name}: {figure.ours} ms over {figure.upstream} ms")
     return figure
 
 
@@ -79,7 +63,7 @@ def _of_run(mib: int, flags: Sequence[str]) -> float:
         how = ("--no-limits", "--quiet", *flags)
         run(
             our_command("run", str(suite), "-o", f"{folder}/run", *how),
-            environment=_environment(),
+            environment=_ENVIRONMENT,
             keep_output=True,
         )
         records = Path(folder).glob("run/records/*/repeat_*/host_0.json")
@@ -103,9 +87,7 @@ def _suite(mib: int) -> dict[str, Any]:
 
 def _of_loop(mib: int) -> float:
     command = [sys.executable, "-m", "perf.run_cost", "--loop", str(mib)]
-    own = {**_environment(), **allocator_settings("reused")}
-    done = run(command, environment=own, keep_output=True)
-    return float(done.output.splitlines()[-1])
+    return float(printed(command, {**_ENVIRONMENT, **allocator_settings("reused")}))
 
 
 def save_again_and_again(mib: int) -> float:
@@ -115,9 +97,7 @@ def save_again_and_again(mib: int) -> float:
 
     point = saving_point(shape=(mib, 2**18))
     tree = StateCache().get(point.checkpoint, None, None).tree
-    target = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding), tree
-    )
+    target = target_of(tree)
     taken = []
     with tempfile.TemporaryDirectory() as folder, OPTIONS().orbax_context():
         path = Path(folder) / "checkpoint"
@@ -130,10 +110,6 @@ def save_again_and_again(mib: int) -> float:
     return statistics.median(taken[_WARMUPS:])
 
 
-def _environment() -> dict[str, str]:
-    return {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "true", "PYTHONPATH": str(ROOT)}
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures, prints the table, and returns the exit code."""
     parser = argparse.ArgumentParser(prog="perf.run_cost", description=__doc__)
@@ -144,14 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.loop is not None:
         print(save_again_and_again(options.loop))
         return 0
-    setting = Setting(rounds=options.rounds, upstream=None, say=_say)
-    found = figures(setting, kept=options.kept)
-    Console(width=_WIDTH).print(table(found))
-    return EXIT_MISSED if any(figure.met is False for figure in found) else 0
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    found = figures(Setting(rounds=options.rounds), kept=options.kept)
+    return end(found, paired_table(found), file=None, plain=None)
 
 
 if __name__ == "__main__":

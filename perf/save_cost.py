@@ -6,8 +6,6 @@ prints the median seconds of each as JSON. The ratio of bare to bare says how la
 means nothing. Every save has a fresh directory, removed outside all clocks.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
@@ -19,16 +17,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Final
 
-from perf.pairing import Figure, alternate
+from orbax_bench_core.sweep import allocator_settings
+from perf.pairing import Figure, milliseconds
 from perf.probe import Setting
-from perf.process import ROOT, SIMULATED, run
+from perf.process import FROM_SOURCE, SIMULATED, printed
 
 TARGET: Final = 1.02
-# As in a worker of ours: a heap that is kept spares the saves the noise of first touches.
-KEEP_HEAP: Final = {
-    "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=4294967295"
-    ":glibc.malloc.trim_threshold=9999999999:glibc.malloc.arena_max=1"
-}
 
 _BARE: Final = "bare"
 _BARE_AGAIN: Final = "bare again"
@@ -40,26 +34,21 @@ _WARMUPS: Final = 3
 
 def figures(setting: Setting) -> list[Figure]:
     """Has a process save in three ways in turn."""
-    pairs = alternate(
-        setting.rounds, _in_a_process, None, say=lambda line: setting.say(f"save: {line}")
+    pairs, bare = setting.pairs("save", _in_a_process), milliseconds(_BARE)
+    measured, again = (
+        f"64 MiB save: {name}"
+        for name in ("measured over bare", "bare over bare, which means nothing")
     )
-    found = []
-    for way, name in (
-        (_MEASURED, "64 MiB save: measured over bare"),
-        (_BARE_AGAIN, "64 MiB save: bare over bare, which means nothing"),
-    ):
-        ours, _ = pairs.values(lambda taken, way=way: 1e3 * taken[way])
-        bare, _ = pairs.values(lambda taken: 1e3 * taken[_BARE])
-        found.append(
-            Figure(name=name, unit="ms", ours=ours, upstream=bare, target=TARGET, limits="ratio")
-        )
-    return found
+    return [
+        pairs.figure(measured, "ms", milliseconds(_MEASURED), TARGET, beside=bare),
+        pairs.figure(again, "ms", milliseconds(_BARE_AGAIN), TARGET, beside=bare),
+    ]
 
 
 def _in_a_process() -> dict[str, float]:
-    environment = {**SIMULATED, "PYTHONPATH": str(ROOT), **KEEP_HEAP}
-    done = run([sys.executable, "-m", "perf.save_cost"], environment=environment, keep_output=True)
-    taken: dict[str, float] = json.loads(done.output.splitlines()[-1])
+    # As in a worker of ours: a heap that is kept spares the saves the noise of first touches.
+    environment = {**FROM_SOURCE, **SIMULATED, **allocator_settings("reused")}
+    taken: dict[str, float] = printed([sys.executable, "-m", "perf.save_cost"], environment)
     return taken
 
 

@@ -1,33 +1,25 @@
 """Figures of the rules beside the gate: unpaired warnings, health flags, release search, workers.
 
-`python -m perf.side_rules [--quick]`
+`python -m perf.side_rules [--quick] [--json FILE]`
 
 Simulated, with a fixed seed. Each function returns rows with a claimed bound. Exit codes: 0 every
 target is met, 1 one is not.
 """
 
-from __future__ import annotations
-
-import argparse
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
-from rich.console import Console
 
 from orbax_bench_core.analysis.noise import between_workers
 from orbax_bench_core.analysis.releases import ReleaseWord
 from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.gate import decide_unpaired, health, judge, random_labels
 from orbax_bench_core.steps.releases import Found, search_releases
-from perf.figure import Figure, at_least, at_most, figure_table, shown
-
-Floats = npt.NDArray[np.float64]
-
-EXIT_MISSED: Final = 1
+from perf.figure import Figure, at_least, at_most, end_simulated, figure_parser, shown
+from perf.gate.noise import Floats, autoregressive
 
 PAST: Final = 4
 """Past ratios of an unpaired comparison: the fewest that are taken."""
@@ -55,11 +47,14 @@ def unpaired_figures(series: int, seed: int = 0) -> list[Figure]:
     """
     rng, rule = np.random.default_rng(seed), GateRule(tolerance=0.0, margin=1e-9)
     found = []
-    for noise, limit in (("normal", 0.01), ("t3", 0.025)):
-        draws = 0.05 * _noise(rng, noise, (series, PAST + 1))
+    shape = (series, PAST + 1)
+    for noise, drawn, limit in (
+        ("normal", rng.standard_normal(shape), 0.01),
+        ("t3", rng.standard_t(3, shape), 0.025),
+    ):
         alarms = sum(
             decide_unpaired([1.0], [math.exp(now)], past, rule).word == "REGRESSION"
-            for *past, now in draws
+            for *past, now in 0.05 * drawn
         )
         group = f"unpaired warnings without a change, {PAST} past ratios"
         found.append(at_most(group, noise, alarms, series, limit))
@@ -67,10 +62,7 @@ def unpaired_figures(series: int, seed: int = 0) -> list[Figure]:
 
 
 def first_use_figures(series: int, seed: int = 0) -> list[Figure]:
-    """Returns how often two runs of the same thing are a regression, or faster, without a past.
-
-    Its level holds for runs that are off by up to 20 %; beyond, it is shown.
-    """
+    """Returns how often two runs of the same thing are a regression, without a past."""
     found = []
     for name, between, within, rho in (
         ("operations 50 %", 0.0, 0.5, 0.0),
@@ -84,14 +76,10 @@ def first_use_figures(series: int, seed: int = 0) -> list[Figure]:
                 decide_unpaired(*_two_runs(rng, length, between, within, rho), ()).word
                 for _ in range(series)
             ]
-            name_ = f"{name}, n = {length}"
-            wrong, kept = words.count("REGRESSION"), between <= _PROMISED
             group = "REGRESSION of two runs of the same, no past"
-            found.append(
-                at_most(group, name_, wrong, series, 0.01)
-                if kept
-                else shown(group, name_, wrong, series)
-            )
+            of = (group, f"{name}, n = {length}", words.count("REGRESSION"), series)
+            # Its level holds for runs that are off by so much; beyond, it is shown.
+            found.append(at_most(*of, 0.01) if between <= _PROMISED else shown(*of))
     for slow_down in (3.0, 5.8):
         for length in (3, 5, 10):
             rng = np.random.default_rng(seed)
@@ -132,21 +120,10 @@ def health_figures(series: int, seed: int = 0) -> list[Figure]:
     return found
 
 
-def autoregressive(rng: np.random.Generator, series: int, length: int, rho: float) -> Floats:
-    """Returns normal series of unit variance with a correlation from one value to the next."""
-    values = rng.standard_normal((series, length))
-    for now in range(1, length):
-        values[:, now] = rho * values[:, now - 1] + math.sqrt(1 - rho**2) * values[:, now]
-    return values
-
-
 def search_figures(series: int, variation: float = 0.05, seed: int = 0) -> list[Figure]:
     """Returns how often a search names a release that is as the one before it.
 
-    Args:
-        series: Searches for each plan of slow-downs.
-        variation: Coefficient of variation of one operation.
-        seed: Seed of chance.
+    `variation` is the coefficient of variation of one operation.
     """
     found = []
     for name, steps in STEPS.items():
@@ -212,31 +189,23 @@ def worker_figures(series: int, seed: int = 0) -> list[Figure]:
     return found
 
 
-def _noise(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> Floats:
-    return rng.standard_normal(shape) if name == "normal" else rng.standard_t(3, shape)
-
-
 def side_figures(*, quick: bool) -> list[Figure]:
     """Returns all figures of this module, in about half a minute when quick."""
-    tables: list[Callable[[], list[Figure]]] = [
-        lambda: unpaired_figures(2000 if quick else 40000),
-        lambda: first_use_figures(200 if quick else 2000),
-        lambda: health_figures(100 if quick else 1000),
-        lambda: worker_figures(400 if quick else 4000),
-        lambda: search_figures(10 if quick else 200),
-        lambda: [] if quick else search_figures(100, 0.2),
+    return [
+        *unpaired_figures(2000 if quick else 40000),
+        *first_use_figures(200 if quick else 2000),
+        *health_figures(100 if quick else 1000),
+        *worker_figures(400 if quick else 4000),
+        *search_figures(10 if quick else 200),
+        *([] if quick else search_figures(100, 0.2)),
     ]
-    return [figure for make in tables for figure in make()]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulates, prints the table, and returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m perf.side_rules", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a twentieth of the series")
+    parser = figure_parser("perf.side_rules", __doc__, "a twentieth of the series")
     options = parser.parse_args(arguments)
-    figures = side_figures(quick=options.quick)
-    Console(width=None if sys.stdout.isatty() else 140).print(figure_table(figures))
-    return EXIT_MISSED if any(figure.met is False for figure in figures) else 0
+    return end_simulated(side_figures(quick=options.quick), options.json)
 
 
 if __name__ == "__main__":

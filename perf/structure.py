@@ -3,8 +3,6 @@
 Lines include docstrings and comments, of the files that git has.
 """
 
-from __future__ import annotations
-
 import ast
 import statistics
 import subprocess

@@ -1,7 +1,5 @@
 """Checks after a disturbance, and after the command was run again."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import signal
@@ -9,23 +7,21 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final
 
-from perf.chaos.place import NotHeld, Place
+from perf.chaos.place import NotHeld, Place, ended_with
 from perf.chaos.processes import Command, left_after
 from perf.chaos.results import doubled
 
 GONE_S: Final = 5.0
 GRACE_S: Final = 30.0
+PATIENCE_S: Final = 240.0
+"""Within which a command ends that nobody tells to end."""
+REFUSALS: Final = frozenset({1, 2})
 INTERRUPTED: Final = 130
 
 KINDLY: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals after which a command ends itself, and cleans up."""
 _TRACEBACK: Final = "Traceback (most recent call last)"
 _SHOWN: Final = 6
-
-
-def is_orderly(number: signal.Signals) -> bool:
-    """Returns whether a command that gets a signal ends itself, and cleans up."""
-    return number in KINDLY
 
 
 def check_said(command: Command) -> None:
@@ -35,11 +31,18 @@ def check_said(command: Command) -> None:
         raise NotHeld(f"a traceback: {' | '.join(said.strip().splitlines()[-5:])}")
 
 
-def check_code(code: int | None, allowed: set[int], command: Command) -> None:
+def check_code(code: int | None, allowed: AbstractSet[int], command: Command) -> None:
     """Checks the exit code of a command that was disturbed."""
     if code not in allowed:
-        last = " | ".join(command.said.strip().splitlines()[-4:])
-        raise NotHeld(f"exit code {code}, none of {sorted(allowed)}: {last}")
+        raise NotHeld(f"none of {sorted(allowed)}: {ended_with(command, code)}")
+
+
+def check_end(command: Command, allowed: AbstractSet[int]) -> int | None:
+    """Waits until a command ends, checks its exit code and what it says, and returns the code."""
+    code = command.code(PATIENCE_S)
+    check_code(code, allowed, command)
+    check_said(command)
+    return code
 
 
 def check_gone(place: Place) -> None:
@@ -59,12 +62,6 @@ def check_clean(place: Place, before: AbstractSet[Path] = frozenset()) -> None:
     if found:
         names = [str(path.relative_to(place.folder)) for path in found[:_SHOWN]]
         raise NotHeld(f"{len(found)} files are left: {', '.join(names)}")
-
-
-def check_ended(place: Place, code: int | None, undisturbed: dict[str, Any]) -> None:
-    """Checks that a command which ended as if nothing had happened has left what it should."""
-    if code == place.scenario.code:
-        check_results(place, undisturbed)
 
 
 def check_results(place: Place, undisturbed: dict[str, Any]) -> None:

@@ -1,10 +1,7 @@
 """Kills: every signal, to a command or its group, at a drawn moment."""
 
-from __future__ import annotations
-
 import random
 import signal
-import time
 from collections import Counter
 from typing import Any, Final
 
@@ -12,17 +9,10 @@ from perf.chaos import checks
 from perf.chaos.place import Place, Undisturbed
 from perf.chaos.processes import Command
 
-SIGNALS: Final = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGQUIT,
-    signal.SIGKILL,
-)
+SIGNALS: Final = (*checks.KINDLY, signal.SIGQUIT, signal.SIGKILL)
 IN_A_ROW: Final = 10
 """Kills of one trial, before its command may come to its end."""
 
-_PATIENCE_S: Final = 120.0
 _WAITS_S: Final = 15.0
 _OTHERS: Final = {0, 1, 75, 130}
 """Exit codes of hosts that see another one end."""
@@ -37,15 +27,16 @@ def disturb(
         number, group = draw.choice(SIGNALS), draw.random() < 0.5
         struck = draw.randrange(place.scenario.hosts)
         before = checks.temporary(place)
+        orderly = number in checks.KINDLY
         command, others = _strike(place, undisturbed, draw, number, group=group, struck=struck)
-        code = command.code(checks.GRACE_S if checks.is_orderly(number) else checks.GONE_S)
+        code = command.code(checks.GRACE_S if orderly else checks.GONE_S)
         said = f"{number.name} to the {'group' if group else 'process'}"
         try:
-            _check(place, command, code, number)
+            _check(command, code, {place.scenario.code, _ended(number)}, own=number)
             for other in others:
                 _end_other(other)
             checks.check_gone(place)
-            if checks.is_orderly(number) and code == checks.INTERRUPTED and not others:
+            if orderly and code == checks.INTERRUPTED and not others:
                 checks.check_clean(place, before)
         except checks.NotHeld as found:
             raise checks.NotHeld(f"after {said}: {found}") from None
@@ -59,7 +50,7 @@ def _end_other(other: Command) -> None:
     if code is None:
         other.signal(signal.SIGTERM, group=False)
         code = other.code(checks.GRACE_S)
-    checks.check_code(code, _OTHERS if other.hears else _OTHERS | {-signal.SIGTERM}, other)
+    _check(other, code, _OTHERS, own=signal.SIGTERM)
     checks.check_said(other)
 
 
@@ -81,20 +72,20 @@ def _strike(
     commands = place.begin(fault)
     command = commands[struck]
     if by_event:
-        command.code(_PATIENCE_S)
+        command.code(checks.PATIENCE_S)
     else:
-        deadline = time.monotonic() + draw.uniform(0, 1.1 * undisturbed.seconds)
-        while command.code(0.02) is None and time.monotonic() < deadline:
-            pass
+        command.code(draw.uniform(0, 1.1 * undisturbed.seconds))
         command.signal(number, group=group)
     return command, [other for other in commands if other is not command]
 
 
-def _check(place: Place, command: Command, code: int | None, number: signal.Signals) -> None:
-    allowed = {place.scenario.code}
-    allowed |= {checks.INTERRUPTED} if checks.is_orderly(number) else {-number}
-    if not command.hears:  # Python itself begins or ends
-        allowed |= {-number, 1}
-    checks.check_code(code, allowed, command)
+def _ended(number: signal.Signals) -> int:
+    """Returns the exit code of a command that heard a signal."""
+    return checks.INTERRUPTED if number in checks.KINDLY else -number
+
+
+def _check(command: Command, code: int | None, allowed: set[int], *, own: signal.Signals) -> None:
+    """Checks how a command ended; where Python itself begins or ends, the signal's way is right."""
+    checks.check_code(code, allowed if command.hears else allowed | {-own, 1}, command)
     if command.hears:
         checks.check_said(command)

@@ -1,7 +1,5 @@
 """Place of a trial: the folder, the environment and the commands of one scenario."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -9,7 +7,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,13 +40,7 @@ class Place:
     """
 
     def __init__(self, folder: Path, scenario: Scenario, wheels: Path) -> None:
-        """Makes the folder; nothing runs yet.
-
-        Args:
-            folder: An empty folder, or none.
-            scenario: What will run in it.
-            wheels: Where wheels are, which have the same path in every trial: it is in ids.
-        """
+        """Makes the folder; wheels have the same path in every trial, for it is in ids."""
         self.folder = folder.resolve()
         self.scenario = scenario
         self.results = self.folder / "place"
@@ -64,8 +56,6 @@ class Place:
         self,
         fault: Mapping[str, Any] | None = None,
         *,
-        inside: Sequence[str] = (),
-        hosts: Sequence[int] | None = None,
         variables: Mapping[str, str] | None = None,
         everywhere: bool = False,
     ) -> list[Command]:
@@ -73,18 +63,38 @@ class Place:
 
         Args:
             fault: What happens inside the process of the command on the first of the hosts.
-            inside: Words before the command.
-            hosts: Which hosts are started; None for all.
             variables: Environment variables of this time.
             everywhere: Whether the fault is in every process.
         """
-        chosen = list(range(self.scenario.hosts)) if hosts is None else hosts
-        if self.scenario.hosts > 1 and (hosts is None or 0 in chosen):
-            self._address = _free_address()
-        return [
-            self._start(rank, fault if rank == chosen[0] else None, inside, variables, everywhere)
-            for rank in chosen
-        ]
+        told: dict[str, Any] = {"under": f"{self.folder}/place", "hurry": HURRY}
+        told |= {"module": MODULE, "everywhere": everywhere}
+        if not self.scenario.real:
+            told |= {"worker": "perf.chaos.fake_worker", "slow": SLOW_RELEASES}
+            told |= {"lock": str(self.folder / "lock")}
+        environment = {
+            **{name: text for name, text in os.environ.items() if name not in _UNSET},
+            "PYTHONPATH": os.pathsep.join([str(_INSIDE), str(ROOT)]),
+            "TMPDIR": str(self.temporary),
+            "COLUMNS": "200",
+            **(variables or {}),
+        }
+        if self.scenario.hosts > 1:
+            environment["JAX_COORDINATOR_ADDRESS"] = _free_address()
+            environment["JAX_NUM_PROCESSES"] = str(self.scenario.hosts)
+        words = [str(self._wheels) if word == "wheels" else word for word in self.scenario.words]
+        begun = []
+        for rank in range(self.scenario.hosts):
+            number = len(list(self.folder.glob("said_*.txt")))
+            output = self.folder / f"said_{number}_host_{rank}.txt"
+            own = told | {"heard": f"{output}.heard"}
+            if fault is not None and not rank:
+                own["fault"] = dict(fault)
+            environment |= {"CHAOS": json.dumps(own)}
+            if self.scenario.hosts > 1:
+                environment["JAX_PROCESS_ID"] = str(rank)
+            command = [sys.executable, "-m", MODULE, *words]
+            begun.append(start(command, mark=self.folder, environment=environment, output=output))
+        return begun
 
     def finish(self) -> None:
         """Runs the command again, to its end.
@@ -96,10 +106,7 @@ class Place:
         for command in commands:
             code = command.code(_PATIENCE_S)
             if code != self.scenario.code:
-                raise NotHeld(
-                    f"run again it ended with {code}, not {self.scenario.code}: "
-                    f"{_last(command.said)}"
-                )
+                raise NotHeld(f"run again: {ended_with(command, code)}")
 
     def found(self) -> dict[str, Any]:
         """Returns what the commands have left."""
@@ -112,39 +119,6 @@ class Place:
     def remove(self) -> None:
         """Deletes the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _start(
-        self,
-        rank: int,
-        fault: Mapping[str, Any] | None,
-        inside: Sequence[str],
-        variables: Mapping[str, str] | None,
-        everywhere: bool,
-    ) -> Command:
-        words = [str(self._wheels) if word == "wheels" else word for word in self.scenario.words]
-        number = len(list(self.folder.glob("said_*.txt")))
-        output = self.folder / f"said_{number}_host_{rank}.txt"
-        told: dict[str, Any] = {"under": f"{self.folder}/place", "hurry": HURRY}
-        told |= {"module": MODULE, "everywhere": everywhere, "heard": f"{output}.heard"}
-        if not self.scenario.real:
-            told |= {"worker": "perf.chaos.fake_worker", "slow": SLOW_RELEASES}
-            told |= {"lock": str(self.folder / "lock")}
-        if fault is not None:
-            told["fault"] = dict(fault)
-        environment = {
-            **{name: text for name, text in os.environ.items() if name not in _UNSET},
-            "PYTHONPATH": os.pathsep.join([str(_INSIDE), str(ROOT)]),
-            "CHAOS": json.dumps(told),
-            "TMPDIR": str(self.temporary),
-            "COLUMNS": "200",
-            **(variables or {}),
-        }
-        if self.scenario.hosts > 1:
-            environment["JAX_COORDINATOR_ADDRESS"] = self._address
-            environment["JAX_NUM_PROCESSES"] = str(self.scenario.hosts)
-            environment["JAX_PROCESS_ID"] = str(rank)
-        command = [*inside, sys.executable, "-m", MODULE, *words]
-        return start(command, mark=self.folder, environment=environment, output=output)
 
 
 class Undisturbed:
@@ -211,5 +185,6 @@ def _free_address() -> str:
         return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
-def _last(said: str) -> str:
-    return " | ".join(said.strip().splitlines()[-4:])
+def ended_with(command: Command, code: int | None) -> str:
+    """Returns the exit code and the last lines of a command in words."""
+    return f"exit code {code}: {' | '.join(command.said.strip().splitlines()[-4:])}"

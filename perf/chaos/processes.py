@@ -1,7 +1,5 @@
 """Processes of a trial: they bear its mark, by which orphans are found wherever they went."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """Results of a command without what differs from run to run: times of day, ids and paths."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -64,8 +62,8 @@ def _run(run: Path, *, seconds: bool) -> dict[str, Any]:
         rows = [[row[name] for name in names] for row in counting]
         value, metric = (names.index(name) for name in ("value", "metric"))
         if not seconds:
-            rows = [_without(row, value) for row in rows if row[metric] == _TIME]
-        found["samples"] = _sorted(rows)
+            rows = [row[:value] + row[value + 1 :] for row in rows if row[metric] == _TIME]
+        found["samples"] = sorted(rows, key=json.dumps)
     summary = run / "summary.csv"
     if summary.exists():
         rows = list(csv.reader(summary.read_text().splitlines()))
@@ -75,11 +73,8 @@ def _run(run: Path, *, seconds: bool) -> dict[str, Any]:
     if verdicts.exists():
         found["verdicts"] = [
             [
-                point["point_id"],
-                point["word"],
-                point["blocks"],
-                operation["operation"],
-                operation["verdict"],
+                *(point[name] for name in ("point_id", "word", "blocks")),
+                *(operation[name] for name in ("operation", "verdict")),
             ]
             for point in json.loads(verdicts.read_text())["points"]
             for operation in point["operations"]
@@ -110,11 +105,3 @@ def _registry(registry: Path) -> dict[str, Any]:
 
 def _held(folder: Path, pattern: str) -> list[Any]:
     return [json.loads(path.read_text()) for path in sorted(folder.glob(pattern))]
-
-
-def _without(row: list[Any], place: int) -> list[Any]:
-    return [held for number, held in enumerate(row) if number != place]
-
-
-def _sorted(rows: list[list[Any]]) -> list[list[Any]]:
-    return sorted(rows, key=json.dumps)

@@ -1,41 +1,33 @@
 """Scenarios: commands that are disturbed, and what they must have left in the end."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Final
 
-_SWEEP: Final = """
+_SCRIPTED: Final = """
 suite_name: chaos
-num_repeats: 4
-execution: {retries: 0, warmups: 1}
 checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
+"""
+_SWEEP: Final = f"""{_SCRIPTED}
+num_repeats: 4
+execution: {{retries: 0, warmups: 1}}
 benchmarks:
-  - {generator: tests.support.scripted.Scripted, options: {lasts_s: 0.04, save_s: [0.1, 0.2]}}
+  - {{generator: tests.support.scripted.Scripted, options: {{lasts_s: 0.04, save_s: [0.1, 0.2]}}}}
 """
-_PAIR: Final = """
-suite_name: chaos
-execution: {retries: 0, warmups: 1}
-gate: {seed: 1}
-checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
-benchmarks: [{generator: tests.support.scripted.Scripted, options: {lasts_s: 0.02}}]
+_PAIR: Final = f"""{_SCRIPTED}
+execution: {{retries: 0, warmups: 1}}
+gate: {{seed: 1}}
+benchmarks: [{{generator: tests.support.scripted.Scripted, options: {{lasts_s: 0.02}}}}]
+arms: {{baseline: {{options: {{save_s: 0.1}}}}, candidate: {{options: {{save_s: 0.13}}}}}}
 """
-_ARMS: Final = """
-arms: {baseline: {options: {save_s: 0.1}}, candidate: {options: {save_s: 0.13}}}
+_RELEASES: Final = f"""{_SCRIPTED}
+execution: {{retries: 0, warmups: 0}}
+gate: {{seed: 1, operations_per_life: 8}}
+benchmarks: [{{generator: tests.support.scripted.Scripted, options: {{save_s: 0.1}}}}]
 """
-_RELEASES: Final = """
-suite_name: chaos
-execution: {retries: 0, warmups: 0}
-gate: {seed: 1, operations_per_life: 8}
-checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
-benchmarks: [{generator: tests.support.scripted.Scripted, options: {save_s: 0.1}}]
-"""
-_TOGETHER: Final = """
-suite_name: chaos
+_TOGETHER: Final = f"""{_SCRIPTED}
 num_repeats: 4
-execution: {retries: 0, warmups: 0, timeout_s: 60}
-checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
-benchmarks: [{generator: tests.support.scripted.Scripted, options: {lasts_s: 0.1}}]
+execution: {{retries: 0, warmups: 0, timeout_s: 60}}
+benchmarks: [{{generator: tests.support.scripted.Scripted, options: {{lasts_s: 0.1}}}}]
 """
 _REAL: Final = """
 suite_name: chaos
@@ -44,9 +36,10 @@ execution: {retries: 0, warmups: 0}
 checkpoint_config: {spec: {w: {dtype: float32, shape: [64, 64]}}}
 benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]
 """
+_RUN: Final = ("run", "suite.yaml", "-o", "place/out", "--no-limits")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Scenario:
     """A command and its suite.
 
@@ -76,52 +69,24 @@ class Scenario:
 SCENARIOS: Final = {
     scenario.name: scenario
     for scenario in (
+        Scenario("run", _SWEEP, _RUN, share=260),
+        Scenario("ab", _PAIR, ("ab", "suite.yaml", "-o", "place/out"), code=3, share=100),
+        Scenario("report", _SWEEP, ("report", "place/out"), before="run", share=270),
         Scenario(
-            name="run",
-            suite=_SWEEP,
-            words=("run", "suite.yaml", "-o", "place/out", "--no-limits"),
-            share=260,
-        ),
-        Scenario(
-            name="ab",
-            suite=_PAIR + _ARMS,
-            words=("ab", "suite.yaml", "-o", "place/out"),
-            code=3,
-            share=100,
-        ),
-        Scenario(
-            name="report",
-            suite=_SWEEP,
-            words=("report", "place/out"),
-            before="run",
-            share=270,
-        ),
-        Scenario(
-            name="capture",
-            suite=_SWEEP,
-            words=(
-                "baseline",
-                "capture",
-                "place/registry",
-                "place/out",
-                "--promote",
-                "--label",
-                "chaos",
+            "capture",
+            _SWEEP,
+            (
+                *("baseline", "capture", "place/registry", "place/out"),
+                *("--promote", "--label", "chaos"),
             ),
             before="run",
             share=300,
         ),
+        Scenario("hosts", _TOGETHER, (*_RUN, "--host-wait", "3"), hosts=2, share=40),
         Scenario(
-            name="hosts",
-            suite=_TOGETHER,
-            words=("run", "suite.yaml", "-o", "place/out", "--no-limits", "--host-wait", "3"),
-            hosts=2,
-            share=40,
-        ),
-        Scenario(
-            name="bisect",
-            suite=_RELEASES,
-            words=(
+            "bisect",
+            _RELEASES,
+            (
                 *("bisect", "suite.yaml", "-o", "place/out", "--package", "planted"),
                 *("--good", "1.0", "--bad", "1.2", "--wheels", "wheels", "--only-wheels"),
             ),
@@ -130,21 +95,15 @@ SCENARIOS: Final = {
             share=20,
         ),
         Scenario(
-            name="pipeline",
-            suite=_SWEEP,
-            words=(
+            "pipeline",
+            _SWEEP,
+            (
                 *("pipeline", "run", "suite.yaml", "-o", "place/out"),
                 *("--set", "measure_limits=false"),
             ),
             share=30,
         ),
-        Scenario(
-            name="real",
-            suite=_REAL,
-            words=("run", "suite.yaml", "-o", "place/out", "--no-limits"),
-            real=True,
-            share=20,
-        ),
+        Scenario("real", _REAL, _RUN, real=True, share=20),
     )
 }
 """Commands that are disturbed, by name."""

@@ -3,8 +3,6 @@
 It exits with 1 when something else was seen than should be; its folder is kept then.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import shutil
@@ -13,7 +11,6 @@ import sys
 from pathlib import Path
 
 from perf.chaos import checks, disturbances
-from perf.chaos.checks import KINDLY
 from perf.chaos.disturbances import Disturbance
 from perf.chaos.place import NotHeld, Undisturbed, prepared
 from perf.chaos.scenarios import SCENARIOS
@@ -22,16 +19,7 @@ STATE = Path("build/chaos")
 
 
 def trial(state: Path, of: str, disturb: Disturbance, *, seed: str) -> str:
-    """Makes one trial.
-
-    Args:
-        state: Folder of what trials share, and of failures.
-        of: The scenario.
-        disturb: The disturbance.
-        seed: Of all that is drawn, and name of the folder.
-
-    Returns:
-        What was done.
+    """Makes one trial, whose seed is also the name of its folder, and returns what was done.
 
     Raises:
         NotHeld: Something else was seen than should be.
@@ -66,7 +54,7 @@ def main() -> int:
     parser.add_argument("--state", type=Path, default=STATE)
     options = parser.parse_args()
     # A child takes over what is ignored, as in the background or by `nohup`.
-    for number in KINDLY:
+    for number in checks.KINDLY:
         signal.signal(number, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     seed = f"{options.of}_{options.by}_{options.seed}_{options.number}"

@@ -1,9 +1,9 @@
 """Table of counts: what is tried, how often, and by which command."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 
@@ -28,14 +28,42 @@ class Count:
     command: tuple[str, ...]
     timeout_s: float = 600.0
 
+    def file(self, state: Path) -> Path:
+        """Returns the file with its trials."""
+        return state / f"{self.name}.jsonl"
+
     def arguments(self, trial: int) -> list[str]:
         """Returns the command of one trial."""
         return [word.replace("{trial}", str(trial)) for word in self.command]
 
 
-def _python(*words: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", *words)
+def _python(words: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", *words.split())
 
+
+def _each(
+    family: str,
+    words: str,
+    claims: Mapping[str, str],
+    *,
+    of: str = "",
+    trials: int = 1,
+    timeout_s: float = 600.0,
+) -> tuple[Count, ...]:
+    """Returns a count per kind of a family; in the words `{kind}` stands for the kind."""
+    return tuple(
+        Count(
+            name=f"{family}_{kind}",
+            claim=of + claim,
+            trials=trials,
+            command=_python(words.replace("{kind}", kind)),
+            timeout_s=timeout_s,
+        )
+        for kind, claim in claims.items()
+    )
+
+
+_FAULT: Final = "perf.hosts --trial {trial} --fault {kind}"
 
 _REAL_FAULTS: Final = {
     "worker_killed": "a worker that is killed is named in 10 s, and the retry passes",
@@ -43,7 +71,7 @@ _REAL_FAULTS: Final = {
     "cut_briefly": "a network that is gone for 4 s is no failure",
     "slow_link": "a link of 256 kbit/s is no failure",
 }
-"""Faults of which JAX has something to say as well."""
+"""Faults of one of three hosts, of which JAX has something to say as well."""
 
 _FAULTS: Final = {
     "cut_for_good": "one that is cut off is named in 10 s, ends the run 5 s later, and it resumes",
@@ -57,23 +85,6 @@ _FAULTS: Final = {
 }
 """Faults that end workers from outside, or none has begun: workers follow a script."""
 
-
-def _host_counts() -> tuple[Count, ...]:
-    """Returns a count per fault of hosts, which leaves nothing running on any of three hosts."""
-    trial = ("perf.hosts", "--trial", "{trial}", "--fault")
-    real = [(fault, claim, ("--real",)) for fault, claim in _REAL_FAULTS.items()]
-    scripted = [(fault, claim, ()) for fault, claim in _FAULTS.items()]
-    return tuple(
-        Count(
-            name=f"hosts_{fault}",
-            claim=f"of three hosts, {claim}",
-            trials=20,
-            command=_python(*trial, fault, *flags),
-        )
-        for fault, claim, flags in (*real, *scripted)
-    )
-
-
 _SOAKS: Final = {
     "ar1": "of series with noise of 2 MiB and correlation 0.9, at most 1 % end in LEAK",
     "step": "of series with one step of 6 MiB, at most 1 % end in LEAK",
@@ -82,83 +93,28 @@ _SOAKS: Final = {
 }
 """Simulated soaks of 200 saves, 1,000 of each."""
 
-
-def _soak_counts() -> tuple[Count, ...]:
-    """Returns the counts of soaks: simulated series, and real ones with a leak or without."""
-    simulated = (
-        Count(
-            name=f"soak_{kind}",
-            claim=claim,
-            trials=1,
-            command=_python("perf.soak", "--simulate", kind),
-            timeout_s=7200.0,
-        )
-        for kind, claim in _SOAKS.items()
-    )
-    real = (
-        Count(
-            name=f"soak_{name}",
-            claim=claim,
-            trials=10,
-            command=_python("perf.soak", "--trial", "{trial}", "--real", planted),
-        )
-        for name, planted, claim in (
-            ("planted", "1.0", "a planted leak of 1 MiB a save is found in 200 real saves"),
-            ("clean", "0.0", "200 real saves without one end in PASS"),
-        )
-    )
-    return (*simulated, *real)
-
-
-def _verdict_counts() -> tuple[Count, ...]:
-    """Returns the counts of real comparisons whose answer is known, at the default margin."""
-    planted = {
-        "same": (20, 0, "real saves beside themselves do not regress", "slower=0"),
-        "tolerated": (
-            20,
-            0,
-            "nor do saves that are slower by a third of the margin",
-            "slower=0.05",
-        ),
-        "slower": (
-            20,
-            1,
-            "saves that take half as long again regress, their loads do not",
-            "slower=0.5",
-        ),
-        "fifth": (20, 2, "so do saves that take 20 % longer", "slower=0.2"),
-        "stalls": (10, 1, "saves of which a tenth take 20 times as long do not pass", "stalls=0.1"),
-        "after": (10, 0, "saves that hold the next one up by a half do not pass", "after=0.5"),
-    }
-    nights = ("fails=0.05", "--nights", "10")
-    return (
-        *(
-            Count(
-                name=f"verdict_{name}",
-                claim=claim,
-                trials=trials,
-                failures=failures,
-                command=_python("perf.verdicts", what, "--trial", "{trial}"),
-                timeout_s=1800.0,
-            )
-            for name, (trials, failures, claim, what) in planted.items()
-        ),
-        Count(
-            name="verdict_nights",
-            claim="saves of which 5 % fail are named by the history of ten nights",
-            trials=1,
-            command=_python("perf.verdicts", *nights, "--trial", "{trial}"),
-            timeout_s=7200.0,
-        ),
-    )
-
+_VERDICTS: Final = (
+    ("same", "slower=0", 20, 0, "real saves beside themselves do not regress"),
+    ("tolerated", "slower=0.05", 20, 0, "nor do saves that are slower by a third of the margin"),
+    (
+        "slower",
+        "slower=0.5",
+        20,
+        1,
+        "saves that take half as long again regress, their loads do not",
+    ),
+    ("fifth", "slower=0.2", 20, 2, "so do saves that take 20 % longer"),
+    ("stalls", "stalls=0.1", 10, 1, "saves of which a tenth take 20 times as long do not pass"),
+    ("after", "after=0.5", 10, 0, "saves that hold the next one up by a half do not pass"),
+)
+"""Real comparisons whose answer is known: name, what is planted, trials, failures and claim."""
 
 COUNTS: Final = (
     Count(
         name="orphans",
         claim="a worker whose orchestrator was killed overwrites no final record",
         trials=200,
-        command=_python("tests.support.orphans", "--real"),
+        command=_python("tests.support.orphans --real"),
     ),
     Count(
         name="fence",
@@ -166,9 +122,39 @@ COUNTS: Final = (
         trials=200,
         command=_python("tests.support.orphans"),
     ),
-    *_host_counts(),
-    *_soak_counts(),
-    *_verdict_counts(),
+    *_each("hosts", f"{_FAULT} --real", _REAL_FAULTS, of="of three hosts, ", trials=20),
+    *_each("hosts", _FAULT, _FAULTS, of="of three hosts, ", trials=20),
+    *_each("soak", "perf.soak --simulate {kind}", _SOAKS, timeout_s=7200.0),
+    Count(
+        name="soak_planted",
+        claim="a planted leak of 1 MiB a save is found in 200 real saves",
+        trials=10,
+        command=_python("perf.soak --trial {trial} --real 1.0"),
+    ),
+    Count(
+        name="soak_clean",
+        claim="200 real saves without one end in PASS",
+        trials=10,
+        command=_python("perf.soak --trial {trial} --real 0.0"),
+    ),
+    *(
+        Count(
+            name=f"verdict_{name}",
+            claim=claim,
+            trials=trials,
+            failures=failures,
+            command=_python(f"perf.verdicts {planted} --trial {{trial}}"),
+            timeout_s=1800.0,
+        )
+        for name, planted, trials, failures, claim in _VERDICTS
+    ),
+    Count(
+        name="verdict_nights",
+        claim="saves of which 5 % fail are named by the history of ten nights",
+        trials=1,
+        command=_python("perf.verdicts fails=0.05 --nights 10 --trial {trial}"),
+        timeout_s=7200.0,
+    ),
     Count(
         name="chaos",
         claim="whatever is killed or disturbed leaves, run again, what it would have left",
@@ -180,7 +166,7 @@ COUNTS: Final = (
         name="demo",
         claim="the demo, a suite beside itself, ends in PASS",
         trials=20,
-        command=_python("perf.demo", "--real"),
+        command=_python("perf.demo --real"),
     ),
     Count(
         name="demo_replayed",
@@ -192,14 +178,14 @@ COUNTS: Final = (
         name="extended",
         claim="the variations of nightly tests pass",
         trials=1,
-        command=_python("pytest", "-m", "extended", "-n", "2", "--dist", "loadfile", "-q"),
+        command=_python("pytest -m extended -n 2 --dist loadfile -q"),
         timeout_s=7200.0,
     ),
     Count(
         name="fuzz",
         claim="500 inputs that nobody meant are refused by a message or accepted for what they say",
         trials=100,
-        command=_python("tests.support.fuzz", "--trial", "{trial}"),
+        command=_python("tests.support.fuzz --trial {trial}"),
     ),
     Count(
         name="best",
@@ -219,7 +205,7 @@ COUNTS: Final = (
         name="gate",
         claim="every figure of the gate holds, with all replicates",
         trials=1,
-        command=_python("perf.gate", "--jobs", "2", "--state", "build/counts/gate_figures.jsonl"),
+        command=_python("perf.gate --jobs 2 --state build/counts/gate_figures.jsonl"),
         timeout_s=7200.0,
     ),
 )

@@ -7,21 +7,18 @@ every cell that is done is kept in FILE, and the same command goes on where it w
 as long as the code of the gate stays the same. Exit codes: 0 every target is met, 1 one is not.
 """
 
-from __future__ import annotations
-
 import argparse
 import concurrent.futures
 import contextlib
 import dataclasses
 import functools
 import hashlib
-import json
 import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -29,27 +26,22 @@ from rich.table import Table
 
 from orbax_bench_core import config, gate
 from perf import history, side_rules
-from perf.figure import Figure, figure_table
+from perf.figure import end, figure_parser, figure_table, positive
 from perf.gate.cells import Cell, Part, Tally
 from perf.gate.experiments import run
 from perf.gate.figures import cells, claims, rival_table
 from perf.gate.replay import read_series
 from perf.gate.sources import Sources
+from perf.lines import add_line, read_lines
 
 SERIES: Final = 4000
 QUICK: Final = 400
-EXIT_MISSED: Final = 1
 
 _PART: Final = 200
-_WIDTH: Final = 150
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Tries everything out, prints the tables, and returns the exit code.
-
-    Args:
-        arguments: Command line without the program; None takes the process's own.
-    """
+    """Tries everything out, prints the tables, and returns the exit code."""
     options = _parser().parse_args(arguments)
     began = time.monotonic()
     sources = Sources.of(read_series())
@@ -62,29 +54,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *history.history_figures(quick=options.quick),
     ]
     rivals = rival_table(tallies, sources, series)
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
-    console.print(source_table(sources), alarm_table(rivals), figure_table(found))
-    took = time.monotonic() - began
     missed = [figure for figure in found if figure.met is False]
     judged = sum(figure.met is not None for figure in found)
-    if missed:
-        console.print("Missed:", figure_table(missed))
-    console.print(f"{judged - len(missed)} of {judged} targets met, in {took:.0f} s")
-    if options.json is not None:
-        options.json.write_text(json.dumps(report(found, rivals, series), indent=1) + "\n")
-    return EXIT_MISSED if missed else 0
+    took = time.monotonic() - began
+    return end(
+        found,
+        *(source_table(sources), alarm_table(rivals), figure_table(found)),
+        *(("Missed:", figure_table(missed)) if missed else ()),
+        f"{judged - len(missed)} of {judged} targets met, in {took:.0f} s",
+        file=options.json,
+        plain={
+            "python": sys.version,
+            "series": series,
+            "false_alarms": rivals,
+            "figures": [dataclasses.asdict(figure) for figure in found],
+        },
+    )
 
 
 def try_out(wanted: Sequence[Cell], jobs: int, state: Path | None = None) -> dict[str, Tally]:
-    """Counts every cell, with a progress bar on stderr.
+    """Counts every cell, with a progress bar on stderr, the same by any number of processes.
 
-    The counts depend neither on the number of processes nor on which one does what.
-
-    Args:
-        wanted: What to try out.
-        jobs: Number of processes.
-        state: Where cells that are done are kept, a line each; those that it has are not tried
-            again. None keeps nothing.
+    Cells that are done are kept in `state`, a line each; those that it has are not tried again.
     """
     tallies = _kept(wanted, state)
     open_ = [cell for cell in wanted if cell.key not in tallies]
@@ -100,31 +91,20 @@ def try_out(wanted: Sequence[Cell], jobs: int, state: Path | None = None) -> dic
                 tally += next(results)
                 progress.update(task, advance=1, description=f"{cell.kind}, {cell.name}")
             tallies[cell.key] = tally
-            _keep(cell, tally, state)
+            if state is not None:
+                row = {"code": _code(), "cell": cell.key, "tally": dataclasses.asdict(tally)}
+                add_line(state, row)
     return tallies
 
 
 def _kept(wanted: Sequence[Cell], state: Path | None) -> dict[str, Tally]:
-    """Returns the cells that are done; a line that was cut short is passed over."""
-    if state is None or not state.exists():
-        return {}
+    """Returns the cells that are done."""
     keys = {cell.key: cell.series for cell in wanted}
-    found: dict[str, Tally] = {}
-    for line in state.read_text().splitlines():
-        with contextlib.suppress(ValueError):
-            row = json.loads(line)
-            if row["code"] == _code() and keys.get(row["cell"]) == row["tally"]["series"]:
-                found[row["cell"]] = Tally(**row["tally"])
-    return found
-
-
-def _keep(cell: Cell, tally: Tally, state: Path | None) -> None:
-    if state is None:
-        return
-    state.parent.mkdir(parents=True, exist_ok=True)
-    row = {"code": _code(), "cell": cell.key, "tally": dataclasses.asdict(tally)}
-    with state.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+    return {
+        row["cell"]: Tally(**row["tally"])
+        for row in (read_lines(state) if state is not None else ())
+        if row["code"] == _code() and keys.get(row["cell"]) == row["tally"]["series"]
+    }
 
 
 @functools.cache
@@ -172,47 +152,16 @@ def alarm_table(rivals: Mapping[str, Mapping[str, float]]) -> Table:
     return shown
 
 
-def report(
-    found: Sequence[Figure], rivals: Mapping[str, Mapping[str, float]], series: int
-) -> dict[str, Any]:
-    """Returns every figure as plain data."""
-    return {
-        "python": sys.version,
-        "series": series,
-        "false_alarms": {rule: dict(row) for rule, row in rivals.items()},
-        "figures": [
-            {
-                "group": figure.group,
-                "name": figure.name,
-                "value": figure.value,
-                "error": figure.error,
-                "target": figure.target,
-                "met": figure.met,
-            }
-            for figure in found
-        ],
-    }
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="perf.gate", description=__doc__)
+    quick = f"{QUICK} comparisons per cell instead of {SERIES}"
+    parser = figure_parser("perf.gate", __doc__, quick)
     parser.add_argument(
-        "--quick", action="store_true", help=f"{QUICK} comparisons per cell instead of {SERIES}"
-    )
-    parser.add_argument(
-        "--jobs", type=_positive, default=2, metavar="N", help="processes (default 2)"
+        "--jobs", type=positive, default=2, metavar="N", help="processes (default 2)"
     )
     parser.add_argument(
         "--state", type=Path, metavar="FILE", help="keep what is done here, and go on from there"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
     return parser
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
 
 
 if __name__ == "__main__":

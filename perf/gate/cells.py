@@ -1,13 +1,12 @@
 """Cells of the gate's tables, and what was counted in them."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math
 from typing import Final, Literal
 
 from orbax_bench_core.config import GateRule
+from perf.figure import standard_error
 from perf.gate.designs import ONE_WORKER, Design
 from perf.gate.replay import Series
 
@@ -71,7 +70,7 @@ class Cell:
         }
         return repr({"source": self.name, **fields})
 
-    def parts(self, size: int) -> list[Part]:
+    def parts(self, size: int) -> "list[Part]":
         """Returns the cell in parts of at most `size` comparisons, each with its own seed."""
         seed = int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:6], "big")
         return [
@@ -100,7 +99,7 @@ class Tally:
     operations: int = 0
     squares: int = 0
 
-    def __add__(self, other: Tally) -> Tally:
+    def __add__(self, other: "Tally") -> "Tally":
         names = dict.fromkeys([*self.counts, *other.counts])
         return Tally(
             series=self.series + other.series,
@@ -115,9 +114,7 @@ class Tally:
 
     def error(self, name: str) -> float:
         """Returns the standard error of that share, never 0."""
-        least = 1 / self.series
-        rate = min(max(self.rate(name), least), 1 - least)
-        return math.sqrt(rate * (1 - rate) / self.series)
+        return standard_error(self.rate(name), self.series)
 
     @property
     def mean_operations(self) -> float:
@@ -129,27 +126,3 @@ class Tally:
         """Standard error of their mean."""
         variance = self.squares / self.series - self.mean_operations**2
         return math.sqrt(max(variance, 0.0) / self.series)
-
-
-class Counter:
-    """Counts of one part, while it is tried out."""
-
-    def __init__(self) -> None:
-        """Begins with nothing."""
-        self._counts: dict[str, int] = {}
-        self._operations: list[int] = []
-
-    def take(self, operations: int, **seen: bool) -> None:
-        """Takes in one comparison: the operations per arm, and what was seen in it."""
-        self._operations.append(operations)
-        for name, was in seen.items():
-            self._counts[name] = self._counts.get(name, 0) + bool(was)
-
-    def tally(self) -> Tally:
-        """Returns what was counted."""
-        return Tally(
-            len(self._operations),
-            self._counts,
-            sum(self._operations),
-            sum(operations**2 for operations in self._operations),
-        )

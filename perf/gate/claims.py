@@ -1,13 +1,10 @@
 """Claims about the gate: what a cell must show, and within which Monte Carlo error."""
 
-from __future__ import annotations
-
 import dataclasses
-import math
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from perf.figure import Figure
+from perf.figure import Figure, standard_error
 from perf.gate.cells import Cell, Tally
 
 Sense = Literal["at most", "at least", "near", "never", "shown"]
@@ -19,20 +16,20 @@ OPERATIONS: Final = "operations"
 """Quantity that is looked at where it is no count."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Claim:
     """Claim about a cell.
 
     Attributes:
         group: What kind of figure it is.
-        name: On what data; empty for the name of the source.
         cell: What is tried.
-        also: Cells whose comparisons are counted together with it.
         seen: What is counted there, or `operations` for their mean.
         sense: How it compares with the limit.
         limit: The target: a share, or operations.
         slack: By how much it may be missed beside the Monte Carlo error; for `at least` and
             `at most` one way, for `near` both.
+        name: On what data; empty for the name of the source.
+        also: Cells whose comparisons are counted together with it.
     """
 
     group: str
@@ -48,34 +45,31 @@ class Claim:
         """Returns what was found, beside the target."""
         tally = sum((tallies[cell.key] for cell in (self.cell, *self.also)), start=Tally())
         share = self.seen != OPERATIONS
+        value = tally.rate(self.seen) if share else tally.mean_operations
         return Figure(
             group=self.group,
             name=self.name or self.cell.name,
-            value=tally.rate(self.seen) if share else tally.mean_operations,
+            value=value,
             error=tally.error(self.seen) if share else tally.operations_error,
             target=self._target(tally),
-            met=self._met(tally),
+            met=self._met(value, self._allowed(tally) + 1e-9),
             share=share,
         )
 
-    def _met(self, tally: Tally) -> bool | None:
-        share = self.seen != OPERATIONS
-        value = tally.rate(self.seen) if share else tally.mean_operations
+    def _met(self, value: float, allowed: float) -> bool | None:
         off = value - self.limit
-        allowed = self._allowed(tally) + 1e-9
-        if self.sense == "shown":
-            return None
-        if self.sense == "never":
-            return value == 0
-        if self.sense == "near":
-            return abs(off) <= allowed
-        return (off if self.sense == "at most" else -off) <= allowed
+        return {
+            "shown": None,
+            "never": value == 0,
+            "near": abs(off) <= allowed,
+            "at most": off <= allowed,
+            "at least": -off <= allowed,
+        }[self.sense]
 
     def _allowed(self, tally: Tally) -> float:
         if self.seen == OPERATIONS:
             return self.slack + ERRORS * tally.operations_error
-        rate = min(max(self.limit, 1 / tally.series), 1 - 1 / tally.series)
-        return self.slack + ERRORS * math.sqrt(rate * (1 - rate) / tally.series)
+        return self.slack + ERRORS * standard_error(self.limit, tally.series)
 
     def _target(self, tally: Tally) -> str:
         if self.sense == "shown":

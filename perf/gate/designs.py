@@ -1,7 +1,5 @@
 """Designs of a comparison: which operations share a worker process, and when each is measured."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Final
 

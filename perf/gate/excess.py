@@ -1,7 +1,6 @@
 """Claims on stalls and failures, alone and in whole points."""
 
-from __future__ import annotations
-
+import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -28,10 +27,7 @@ _STALLS: Final[_Rows] = {
         (0.001, 0.99, 0.006, 19),
     ),
     "candidate 5 %, x4": ({"candidate": 0.05}, (0.07, 0.72, 0.2, 46)),
-    "candidate 10 %, x2": (
-        {"candidate": 0.1, "factor": (2.0, 2.0)},
-        (0.55, 0.36, 0.09, 63),
-    ),
+    "candidate 10 %, x2": ({"candidate": 0.1, "factor": (2.0, 2.0)}, (0.55, 0.36, 0.09, 63)),
     "candidate 10 %, x4": ({"candidate": 0.1}, (0.55, 0.36, 0.09, 63)),
     "candidate 20 %, x4": ({"candidate": 0.2}, (0.88, 0.11, 0, 50)),
     "5 % against 15 %, x4": ({"candidate": 0.15, "baseline": 0.05}, (0.22, 0.54, 0.24, 54)),
@@ -61,50 +57,33 @@ def stalls(series: int) -> list[Claim]:
         for name, (fields, expected) in table.items():
             cell = Cell(kind="stalls", series=series, design=design, **fields)
             regression, passes, suspected, operations = expected
-            same = cell.candidate == cell.baseline
+            same, group = cell.candidate == cell.baseline, f"stalls, {design.title}"
             for seen, word, target, limit in (
                 ("regression", "REGRESSION", regression, LEVEL),
-                ("passes", "PASS", passes, None),
                 ("suspected", "INCONCLUSIVE (stalls)", suspected, 0.05),
             ):
-                equal = same and limit is not None
                 found.append(
-                    Claim(
-                        group=f"stalls, {design.title}: {word}",
-                        name=name,
-                        cell=cell,
-                        seen=seen,
-                        sense="at most" if equal else "near",
-                        limit=limit if equal and limit is not None else target,
-                        slack=0.0 if equal else POINTS,
-                    )
+                    Claim(f"{group}: {word}", cell, seen, "at most", limit, name=name)
+                    if same
+                    else _published(f"{group}: {word}", cell, seen, target, name)
                 )
-            found.append(
-                Claim(
-                    group=f"stalls, {design.title}: operations per arm",
-                    name=name,
-                    cell=cell,
-                    seen=OPERATIONS,
-                    sense="near",
-                    limit=operations,
-                    slack=3,
-                )
-            )
+            found.append(_published(f"{group}: PASS", cell, "passes", passes, name))
+            length = f"{group}: operations per arm"
+            found.append(Claim(length, cell, OPERATIONS, "near", operations, 3, name=name))
             if cell.candidate > cell.baseline:
-                found.append(_bounded(cell, f"stalls, {design.title}", name))
+                found.append(_bounded(group, cell, name))
     return found
 
 
-def _bounded(cell: Cell, group: str, name: str) -> Claim:
+def _published(group: str, cell: Cell, seen: str, expected: float, name: str) -> Claim:
+    """What is seen as often as the table of the method says."""
+    return Claim(group, cell, seen, "near", expected, POINTS, name=name)
+
+
+def _bounded(group: str, cell: Cell, name: str) -> Claim:
     """A PASS carries a bound, which is seldom below the true share."""
-    return Claim(
-        group=f"{group}: PASS whose bound is below the truth",
-        name=name,
-        cell=cell,
-        seen="unbounded",
-        sense="at most",
-        limit=0.05,
-    )
+    group = f"{group}: PASS whose bound is below the truth"
+    return Claim(group, cell, "unbounded", "at most", 0.05, name=name)
 
 
 _EQUAL_FAILURES: Final = {
@@ -131,46 +110,20 @@ def failures(series: int) -> list[Claim]:
     """The table of failures, for a comparison whose times pass at the first look."""
     found = []
     for column, design in enumerate((ONE_WORKER, LIVES)):
+        cell = functools.partial(Cell, kind="failures", series=series, design=design)
         group = f"failures, {design.name}"
         for rate, suspected in _EQUAL_FAILURES.items():
-            cell = Cell(
-                kind="failures", series=series, design=design, candidate=rate, baseline=rate
-            )
-            name = f"both {100 * rate:g} %"
+            same, name = cell(candidate=rate, baseline=rate), f"both {100 * rate:g} %"
+            regression = f"{group}: REGRESSION"
             found += [
-                Claim(
-                    group=f"{group}: REGRESSION",
-                    name=name,
-                    cell=cell,
-                    seen="regression",
-                    sense="at most",
-                    limit=0.005,
-                ),
-                Claim(
-                    group=f"{group}: INCONCLUSIVE",
-                    name=name,
-                    cell=cell,
-                    seen="suspected",
-                    sense="near",
-                    limit=suspected[column],
-                    slack=POINTS,
-                ),
+                Claim(regression, same, "regression", "at most", 0.005, name=name),
+                _published(f"{group}: INCONCLUSIVE", same, "suspected", suspected[column], name),
             ]
         for rate, seen, word, expected in _MORE_FAILURES:
-            cell = Cell(kind="failures", series=series, design=design, candidate=rate)
-            found.append(
-                Claim(
-                    group=f"{group}: {word}",
-                    name=f"candidate {100 * rate:g} %",
-                    cell=cell,
-                    seen=seen,
-                    sense="near",
-                    limit=expected[column],
-                    slack=POINTS,
-                )
-            )
+            more, name = cell(candidate=rate), f"candidate {100 * rate:g} %"
+            found.append(_published(f"{group}: {word}", more, seen, expected[column], name))
             if seen == "passes":
-                found.append(_bounded(cell, group, f"candidate {100 * rate:g} %"))
+                found.append(_bounded(group, more, name))
     return found
 
 
@@ -181,9 +134,9 @@ def points(series: int) -> list[Claim]:
         for rate in (0.1, 0.2):
             cell = Cell(kind="point", series=series, design=design, candidate=rate)
             name, group = f"candidate fails in {rate:.0%}", f"whole point, {design.title}"
-            found.append(Claim(group=f"{group}: PASS", name=name, cell=cell, seen="passes"))
-            found.append(
-                Claim(group=f"{group}: REGRESSION", name=name, cell=cell, seen="regression")
-            )
-            found.append(_bounded(cell, group, name))
+            found += [
+                Claim(f"{group}: PASS", cell, "passes", name=name),
+                Claim(f"{group}: REGRESSION", cell, "regression", name=name),
+                _bounded(group, cell, name),
+            ]
     return found

@@ -1,14 +1,13 @@
 """Experiments on the gate: many comparisons of one kind, made up or replayed, and counted."""
 
-from __future__ import annotations
-
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
 
-from orbax_bench_core.config import GateConfig
+from orbax_bench_core.config import GateConfig, GateRule
 from orbax_bench_core.gate import Judged, detectable, judge
 from orbax_bench_core.gate.blocks import Blocks, Bools, Floats, random_labels
 from orbax_bench_core.gate.failures import settle_failures
@@ -18,7 +17,7 @@ from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.operation import word_of
 from orbax_bench_core.gate.rank_test import log_ratio, p_values
 from orbax_bench_core.gate.stalls import settle_stalls
-from perf.gate.cells import Cell, Counter, Part, Tally
+from perf.gate.cells import Cell, Part, Tally
 from perf.gate.noise import REGIMES, days
 from perf.gate.replay import windows
 from perf.gate.rivals import RIVALS
@@ -29,6 +28,9 @@ RIVAL_OPERATIONS: Final = 20
 BASELINE_S: Final = 0.010
 """Typical seconds where the smallest slow-down in seconds is tried."""
 
+Seen = tuple[int, dict[str, bool]]
+"""Of one comparison: the operations per arm that it took, and what was seen in it."""
+
 LEAVE_STALL: Final = 0.3
 LIVES_THAT_STALL: Final = 3
 """Stalls that come together: each operation ends a run of them with that chance, and a third of the
@@ -38,118 +40,89 @@ operations stall in lives that do."""
 def run(part: Part) -> Tally:
     """Tries out one part of a cell."""
     cell, seed = part
-    return _KINDS[cell.kind](cell, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    if cell.kind == "rivals":
+        return _rivals(cell, rng)
+    seen = _KINDS[cell.kind](cell, rng)
+    return sum((Tally(1, counts, took, took**2) for took, counts in seen), start=Tally())
 
 
-def _time(cell: Cell, rng: np.random.Generator) -> Tally:
+def _time(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What the typical time says, after how many operations, and whether it is called faster."""
-    counter, schedule = Counter(), Schedule.of(cell.rule, cell.design.per_life)
-    for blocks in _comparisons(cell, rng, schedule.looks[schedule.last]):
-        outcome = settle({"": blocks}, {"": cell.rule})[""]
-        assert outcome.look is not None
-        counter.take(
-            schedule.looks[outcome.look],
-            regression=outcome.word == "REGRESSION",
-            passes=outcome.word == "PASS",
-            faster=_faster(blocks, outcome, cell),
-        )
-    return counter.tally()
+    schedule = _schedule(cell)
+    for blocks, outcome in _settled(cell, rng, schedule.looks[schedule.last]):
+        faster = _faster(blocks, outcome, cell)
+        yield schedule.looks[outcome.look], {**_words(outcome.word), "faster": faster}
 
 
-def _alone(cell: Cell, rng: np.random.Generator) -> Tally:
+def _alone(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """The test at one look, with no tolerance: its level."""
-    counter, operations = Counter(), cell.rule.looks_of(cell.design.per_life)[0]
+    operations = cell.rule.looks_of(cell.design.per_life)[0]
     for blocks in _comparisons(cell, rng, operations):
         p_value = p_values(blocks, math.log1p(cell.rule.tolerance))[0]
-        counter.take(operations, regression=within(p_value, cell.rule.alpha))
-    return counter.tally()
+        yield operations, {"regression": within(p_value, cell.rule.alpha)}
 
 
-def _detectable(cell: Cell, rng: np.random.Generator) -> Tally:
+def _detectable(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """Whether the slow-down that is said to be detectable by a look is found by it."""
-    assert cell.sigma is not None
-    counter, design = Counter(), cell.design
-    operations = Schedule.of(cell.rule, design.per_life).looks[cell.look]
-    for blocks in _comparisons(cell, rng, operations, 1 + claimed(cell)):
-        outcome = settle({"": blocks}, {"": cell.rule})[""]
-        counter.take(operations, regression=outcome.word == "REGRESSION")
-    return counter.tally()
+    operations = _schedule(cell).looks[cell.look]
+    for _, outcome in _settled(cell, rng, operations, 1 + claimed(cell)):
+        yield operations, _words(outcome.word)
 
 
 def claimed(cell: Cell) -> float:
     """Returns the slow-down that is said to be detectable by the look of a cell."""
     assert cell.sigma is not None
-    design, looks = cell.design, Schedule.of(cell.rule, cell.design.per_life).looks
     return detectable(
         cell.sigma,
-        looks[cell.look],
+        _schedule(cell).looks[cell.look],
         cell.rule,
         power=cell.power,
-        per_life=design.per_life,
-        tau=design.tau,
+        per_life=cell.design.per_life,
+        tau=cell.design.tau,
     )
 
 
-def _interval(cell: Cell, rng: np.random.Generator) -> Tally:
+def _interval(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """Whether the interval at the look that stopped holds the truth and agrees with the verdict."""
-    counter, schedule = Counter(), Schedule.of(cell.rule, cell.design.per_life)
-    for blocks in _comparisons(cell, rng, schedule.looks[schedule.last]):
-        outcome = settle({"": blocks}, {"": cell.rule})[""]
-        assert outcome.look is not None
+    schedule = _schedule(cell)
+    for blocks, outcome in _settled(cell, rng, schedule.looks[schedule.last]):
         used = blocks.first(schedule.blocks(outcome.look))
         low, high = interval(used, cell.rule, outcome, log_ratio(used))
         above = low is not None and low > 1 + cell.rule.tolerance
         below = high is not None and high < 1 + cell.rule.margin
-        counter.take(
-            used.operations,
-            covered=(low is None or low <= cell.ratio) and (high is None or cell.ratio <= high),
-            contrary=above != (outcome.word == "REGRESSION") or below != (outcome.word == "PASS"),
-        )
-    return counter.tally()
+        words = _words(outcome.word)
+        covered = (low is None or low <= cell.ratio) and (high is None or cell.ratio <= high)
+        contrary = above != words["regression"] or below != words["passes"]
+        yield used.operations, {"covered": covered, "contrary": contrary}
 
 
-def _stalls(cell: Cell, rng: np.random.Generator) -> Tally:
+def _stalls(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What time and stalls say together, with the bound of a PASS."""
-    counter, schedule = Counter(), Schedule.of(cell.rule, cell.design.per_life)
-    for blocks in _comparisons(cell, rng, schedule.looks[-1]):
-        outcome = settle({"": blocks}, {"": cell.rule})[""]
+    for blocks, outcome in _settled(cell, rng, _schedule(cell).looks[-1]):
         stalls, _ = settle_stalls(blocks, cell.rule, outcome, alpha=cell.rule.alpha)
         word, endpoint, _ = word_of(outcome, stalls)
-        assert stalls is not None
-        counter.take(
-            stalls.operations,
-            passes=word == "PASS",
-            regression=word == "REGRESSION",
-            by_stalls=word == "REGRESSION" and endpoint == "stalls",
-            suspected=word == "INCONCLUSIVE" and endpoint == "stalls",
-            unbounded=word == "PASS" and stalls.bound < cell.candidate,
-        )
-    return counter.tally()
+        seen = _words(word, stalls.bound < cell.candidate)
+        by_stalls = endpoint == "stalls"
+        seen["by_stalls"] = seen["regression"] and by_stalls
+        seen["suspected"] = seen["suspected"] and by_stalls
+        yield stalls.operations, seen
 
 
-def _failures(cell: Cell, rng: np.random.Generator) -> Tally:
+def _failures(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What failures say of a comparison whose times pass at the first look."""
-    counter, per_life = Counter(), cell.design.per_life
-    schedule = Schedule.of(cell.rule, per_life)
+    schedule, per_life = _schedule(cell), cell.design.per_life
     blocks = schedule.blocks(schedule.last)
     for _ in range(cell.series):
         labels = random_labels(blocks, rng)
         failed = _shares(cell, labels[..., None]) > rng.random((*labels.shape, per_life))
         found, _ = settle_failures(failed, labels, cell.rule, end=0)
-        counter.take(
-            found.attempts,
-            passes=found.word == "PASS",
-            regression=found.word == "REGRESSION",
-            suspected=found.word == "INCONCLUSIVE",
-            unbounded=found.word == "PASS" and found.bound < cell.candidate,
-        )
-    return counter.tally()
+        yield found.attempts, _words(found.word, found.bound < cell.candidate)
 
 
-def _point(cell: Cell, rng: np.random.Generator) -> Tally:
+def _point(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What the door says of a point some of whose attempts fail: times, stalls and failures."""
-    counter, per_life = Counter(), cell.design.per_life
-    schedule = Schedule.of(cell.rule, per_life)
+    schedule = _schedule(cell)
     for blocks in _comparisons(cell, rng, schedule.looks[-1]):
         fails = _shares(cell, blocks.labels) > rng.random(blocks.logs.shape)
         times = np.where(fails, np.inf, np.exp(blocks.logs))
@@ -159,15 +132,18 @@ def _point(cell: Cell, rng: np.random.Generator) -> Tally:
         if cell.primaries > 1:
             count = schedule.blocks(0)
             first = _judged(times[:count], blocks.first(count), config, cell)
-        counter.take(
-            found.failures.attempts,
-            passes=found.word == "PASS",
-            regression=found.word == "REGRESSION",
-            at_once=first.word == "REGRESSION",
-            suspected=found.word == "INCONCLUSIVE",
-            unbounded=found.word == "PASS" and found.failures.bound < cell.candidate,
-        )
-    return counter.tally()
+        seen = _words(found.word, found.failures.bound < cell.candidate)
+        yield found.failures.attempts, {**seen, "at_once": first.word == "REGRESSION"}
+
+
+def _words(word: str, below_truth: bool = False) -> dict[str, bool]:
+    """Returns which word it was, and whether it was a PASS with a bound below the truth."""
+    return {
+        "regression": word == "REGRESSION",
+        "passes": word == "PASS",
+        "suspected": word == "INCONCLUSIVE",
+        "unbounded": word == "PASS" and below_truth,
+    }
 
 
 def _judged(times: Floats, blocks: Blocks, config: GateConfig, cell: Cell) -> Judged:
@@ -179,24 +155,15 @@ def _judged(times: Floats, blocks: Blocks, config: GateConfig, cell: Cell) -> Ju
     )
 
 
-def _floor(cell: Cell, rng: np.random.Generator) -> Tally:
+def _floor(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What is said of a candidate that takes g(t) exactly: `ratio` is that of the bound."""
-    counter, schedule = Counter(), Schedule.of(cell.rule, cell.design.per_life)
+    schedule = _schedule(cell)
     for blocks in _comparisons(cell, rng, schedule.looks[schedule.last], 1.0):
         times = BASELINE_S * np.exp(blocks.logs)
         slower = np.maximum(cell.ratio * times, times + cell.rule.min_effect_s)
         logs = np.log(np.where(blocks.labels, slower, times))
-        slow = Blocks(
-            logs=logs, candidate=blocks.candidate, failed=blocks.failed, lives=blocks.lives
-        )
-        outcome = settle({"": slow}, {"": cell.rule})[""]
-        assert outcome.look is not None
-        counter.take(
-            schedule.looks[outcome.look],
-            regression=outcome.word == "REGRESSION",
-            passes=outcome.word == "PASS",
-        )
-    return counter.tally()
+        outcome = _settle(dataclasses.replace(blocks, logs=logs), cell.rule)
+        yield schedule.looks[outcome.look], _words(outcome.word)
 
 
 def _rivals(cell: Cell, rng: np.random.Generator) -> Tally:
@@ -210,7 +177,7 @@ def _rivals(cell: Cell, rng: np.random.Generator) -> Tally:
     return Tally(len(times), {name: int(said.sum()) for name, said in found.items()})
 
 
-_KINDS: Final[Mapping[str, Callable[[Cell, np.random.Generator], Tally]]] = {
+_KINDS: Final[Mapping[str, Callable[[Cell, np.random.Generator], Iterator[Seen]]]] = {
     "time": _time,
     "test alone": _alone,
     "detectable": _detectable,
@@ -219,8 +186,23 @@ _KINDS: Final[Mapping[str, Callable[[Cell, np.random.Generator], Tally]]] = {
     "failures": _failures,
     "point": _point,
     "floor": _floor,
-    "rivals": _rivals,
 }
+
+
+def _schedule(cell: Cell) -> Schedule:
+    return Schedule.of(cell.rule, cell.design.per_life)
+
+
+def _settle(blocks: Blocks, rule: GateRule) -> TimeTest:
+    return settle({"": blocks}, {"": rule})[""]
+
+
+def _settled(
+    cell: Cell, rng: np.random.Generator, operations: int, ratio: float | None = None
+) -> Iterator[tuple[Blocks, TimeTest]]:
+    """Makes comparisons of so many operations per arm, each with what its times say."""
+    for blocks in _comparisons(cell, rng, operations, ratio):
+        yield blocks, _settle(blocks, cell.rule)
 
 
 def _comparisons(
@@ -289,7 +271,7 @@ def _faster(blocks: Blocks, outcome: TimeTest, cell: Cell) -> bool:
     """Returns whether the ratio 1.00 is rejected downward, as for a single operation."""
     if outcome.word != "PASS" or outcome.look is None:
         return False
-    schedule = Schedule.of(cell.rule, blocks.per_life)
+    schedule = _schedule(cell)
     p_value = p_values(blocks.first(schedule.blocks(outcome.look)), 0.0)[1]
     return within(p_value, cell.rule.alpha * schedule.shares[outcome.look])
 

@@ -1,7 +1,5 @@
 """Figures that the gate must reach: every claim, group by group."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from perf.gate import excess, statements, times
@@ -56,16 +54,14 @@ def rival_table(
     """Returns the share of false alarms at a ratio of 1.00, by rule and source."""
     found: dict[str, dict[str, float]] = {}
     for source in sources.judged:
-        cell = _rival(source, series)
-        for rule, rate in tallies[cell.key].counts.items():
-            found.setdefault(rule, {})[cell.name] = rate / tallies[cell.key].series
-    for source in sources.judged:
+        rivals = tallies[_rival(source, series).key]
         alone = Cell(kind="test alone", source=source, series=series, rule=ALONE)
-        for name, cell in (
-            ("paired test, alpha 1 %", alone),
-            ("paired gate, defaults", time_cell(source, 1.0, series)),
-        ):
-            found.setdefault(name, {})[cell.name] = tallies[cell.key].rate("regression")
+        rates = {rule: rivals.rate(rule) for rule in rivals.counts}
+        rates["paired test, alpha 1 %"] = tallies[alone.key].rate("regression")
+        default = time_cell(source, 1.0, series)
+        rates["paired gate, defaults"] = tallies[default.key].rate("regression")
+        for rule, rate in rates.items():
+            found.setdefault(rule, {})[default.name] = rate
     return found
 
 

@@ -4,8 +4,6 @@ All are multiplicative with a coefficient of variation of 5 % underneath, so tha
 is r times as slow has r times the time. Series are rows in the order of measurement.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -66,11 +64,16 @@ def regime(rng: np.random.Generator, series: int, length: int) -> Floats:
     return iid(rng, series, length) * np.where(slow, SLOW_STATE, 1.0)
 
 
+def autoregressive(rng: np.random.Generator, series: int, length: int, rho: float) -> Floats:
+    """Returns normal series of unit variance with a correlation from one value to the next."""
+    shocks = rng.standard_normal((series, length))
+    shocks[:, 1:] *= math.sqrt(1 - rho**2)
+    return np.asarray(lfilter([1.0], [1.0, -rho], shocks, axis=1))
+
+
 def ar1(rng: np.random.Generator, series: int, length: int) -> Floats:
     """Returns times whose logs follow their predecessors, with a correlation of .6."""
-    shocks = rng.standard_normal((series, length))
-    shocks[:, 1:] *= math.sqrt(1 - RHO**2)
-    return np.exp(SIGMA * lfilter([1.0], [1.0, -RHO], shocks, axis=1))
+    return np.exp(SIGMA * autoregressive(rng, series, length, RHO))
 
 
 def days(rng: np.random.Generator, series: int) -> Floats:

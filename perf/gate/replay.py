@@ -1,7 +1,5 @@
 """Replay of real times of identical operations, as if they were two arms."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 from collections.abc import Mapping
@@ -51,18 +49,15 @@ class Series:
 
 
 def read_series(folder: Path = DATA) -> tuple[Series, ...]:
-    """Returns every series there is, as it was measured.
-
-    Raises:
-        FileNotFoundError: If there is no file to replay.
-    """
-    found: list[Series] = []
-    for machine, file in FILES.items():
-        if (folder / file).exists():
-            found += _read(folder / file, machine)
-    if not found:
-        names = ", ".join(FILES.values())
-        raise FileNotFoundError(f"nothing to replay: {folder} has none of {names}")
+    """Returns every series there is, as it was measured."""
+    found = []
+    for machine, name in FILES.items():
+        if (folder / name).exists():
+            with (folder / name).open(newline="") as lines:
+                rows = list(csv.DictReader(lines))
+            for operation in OPERATIONS:
+                times = np.array([float(row[f"{operation}_s"]) for row in rows])
+                found.append(Series(name=f"{machine} {operation}", times=times))
     return tuple(found)
 
 
@@ -98,24 +93,6 @@ def stretched(series: Series, *, whole: bool) -> Series:
 
 
 def windows(series: Series, rng: np.random.Generator, count: int, length: int) -> Floats:
-    """Returns stretches of consecutive values that begin anywhere, shape (count, length).
-
-    Raises:
-        ValueError: If the series is shorter than a window.
-    """
-    if len(series.times) < length:
-        raise ValueError(f"{series.name} has {len(series.times)} values, and a window {length}")
+    """Returns stretches of consecutive values that begin anywhere, shape (count, length)."""
     starts = rng.integers(len(series.times) - length + 1, size=count)
     return np.asarray(series.times[starts[:, None] + np.arange(length)], dtype=np.float64)
-
-
-def _read(file: Path, machine: str) -> list[Series]:
-    with file.open(newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    return [
-        Series(
-            name=f"{machine} {operation}",
-            times=np.array([float(row[f"{operation}_s"]) for row in rows]),
-        )
-        for operation in OPERATIONS
-    ]

@@ -5,8 +5,6 @@ a regression. They are what a tool does by default when its baseline runs first 
 after it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

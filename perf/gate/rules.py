@@ -1,7 +1,5 @@
 """Rules, ratios and offsets of processes at which the gate is tried out."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from orbax_bench_core.config import GateRule

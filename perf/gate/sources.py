@@ -1,7 +1,5 @@
 """Sources of times that the gate is tried on."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 
@@ -28,7 +26,7 @@ class Sources:
     wilder: tuple[Series, ...]
 
     @classmethod
-    def of(cls, real: Sequence[Series]) -> Sources:
+    def of(cls, real: Sequence[Series]) -> "Sources":
         """Returns the six regimes, and the real series with those stretched from the first file."""
         machine = real[0].name.split()[0]
         first = [series for series in real if series.name.split()[0] == machine]

@@ -1,10 +1,9 @@
 """Claims on typical times: levels, power, length, and the foil of one process per arm."""
 
-from __future__ import annotations
-
+import dataclasses
 import functools
 import math
-from typing import Any
+from collections.abc import Sequence
 
 from orbax_bench_core.config import GateRule
 from perf.gate.cells import Cell
@@ -38,74 +37,68 @@ from perf.gate.rules import (
 from perf.gate.sources import Sources
 
 
+def _at(what: str, cell: Cell, seen: str, sense: Sense = "shown", *limit: float) -> Claim:
+    """Returns a claim on a comparison whose arms differ by the ratio of a cell."""
+    return Claim(f"{cell.design.title}: {what} at {cell.ratio:.2f}", cell, seen, sense, *limit)
+
+
+def _regresses(cell: Cell, sense: Sense = "at most") -> Claim:
+    return _at("REGRESSION", cell, "regression", sense, LEVEL)
+
+
+def _passes(cell: Cell) -> Claim:
+    return _at("PASS", cell, "passes", "at most", 0.05)
+
+
+def _power(cell: Cell, sense: Sense, limit: float = 0.95) -> Claim:
+    return _at("power", cell, "regression", sense, limit)
+
+
+def _length(cell: Cell, sense: Sense, limit: float) -> Claim:
+    return _at("operations per arm", cell, OPERATIONS, sense, limit)
+
+
+def _together(name: str, claims: Sequence[Claim]) -> Claim:
+    """Returns one claim on the comparisons of several."""
+    first, *others = claims
+    return dataclasses.replace(first, name=name, also=tuple(claim.cell for claim in others))
+
+
 def levels(sources: Sources, series: int) -> list[Claim]:
     """Levels in one worker."""
-    found = [
-        Claim(
-            group="one worker: the test alone at 1.00, N = 20, tolerance 0",
-            cell=Cell(kind="test alone", source=source, series=series, rule=ALONE),
-            seen="regression",
-            sense="at most",
-            limit=LEVEL,
-        )
+    group = "one worker: the test alone at 1.00, N = 20, tolerance 0"
+    alone = (
+        Cell(kind="test alone", source=source, series=series, rule=ALONE)
         for source in sources.judged
+    )
+    return [
+        *(Claim(group, cell, "regression", "at most", LEVEL) for cell in alone),
+        *(_regresses(time_cell(source, 1.0, series)) for source in sources.all),
+        *(_regresses(time_cell(source, TOLERANCE, series)) for source in sources.all),
+        *(_passes(time_cell(source, MARGIN, series)) for source in sources.all),
     ]
-    for ratio, seen, limit in (
-        (1.0, "regression", LEVEL),
-        (TOLERANCE, "regression", LEVEL),
-        (MARGIN, "passes", 0.05),
-    ):
-        word = "REGRESSION" if seen == "regression" else "PASS"
-        found += [
-            Claim(
-                group=f"one worker: {word} at {ratio:.2f}",
-                cell=time_cell(source, ratio, series),
-                seen=seen,
-                sense="at most",
-                limit=limit,
-            )
-            for source in sources.all
-        ]
-    return found
 
 
 def power(sources: Sources, series: int) -> list[Claim]:
     """Power and length in one worker; a comparison without a verdict counts with all its 60."""
-    found = []
-    for source in sources.all:
-        sense: Sense = "at least" if source in sources.judged else "shown"
-        cell = time_cell(source, SLOWER, series)
-        group = f"one worker: power at {SLOWER:.2f}"
-        found.append(Claim(group=group, cell=cell, seen="regression", sense=sense, limit=0.95))
+    found = [
+        _power(
+            time_cell(source, SLOWER, series), "at least" if source in sources.judged else "shown"
+        )
+        for source in sources.all
+    ]
     twenty = Cell(kind="time", ratio=SOMEWHAT_SLOWER, series=series, rule=TWENTY)
     group = f"one worker: power at {SOMEWHAT_SLOWER:.2f}, N = 20, tolerance 0"
-    found.append(Claim(group=group, cell=twenty, seen="regression", sense="at least", limit=0.8))
-    limits = {"iid": 12.0}
+    found.append(Claim(group, twenty, "regression", "at least", 0.8))
     for ratio in (1.0, SLOWER):
-        for source in sources.all:
-            cell = time_cell(source, ratio, series)
-            limit = limits.get(cell.name)
-            found.append(
-                Claim(
-                    group=f"one worker: operations per arm at {ratio:.2f}",
-                    cell=cell,
-                    seen=OPERATIONS,
-                    sense="shown" if limit is None else "at most",
-                    limit=limit or 0.0,
-                )
+        found += [
+            _length(
+                time_cell(source, ratio, series), "at most" if source == "iid" else "shown", 12.0
             )
-        wild, *others = (time_cell(source, ratio, series) for source in sources.wild)
-        found.append(
-            Claim(
-                group=f"one worker: operations per arm at {ratio:.2f}",
-                name="slow states to CV 50 %, all operations",
-                cell=wild,
-                also=tuple(others),
-                seen=OPERATIONS,
-                sense="at most",
-                limit=35,
-            )
-        )
+            for source in sources.all
+        ]
+        wild = [_length(time_cell(each, ratio, series), "at most", 35) for each in sources.wild]
+        found.append(_together("slow states to CV 50 %, all operations", wild))
     return found
 
 
@@ -117,16 +110,8 @@ def lives(sources: Sources, series: int, *, quick: bool) -> list[Claim]:
         for tau in TAUS:
             design = with_tau(base, tau)
             for source in sources.measured:
-                level = time_cell(source, TOLERANCE, series, design)
-                passes = time_cell(source, MARGIN, half, design)
-                group = f"{design.title}: REGRESSION at {TOLERANCE:.2f}"
-                found.append(
-                    Claim(group=group, cell=level, seen="regression", sense="at most", limit=LEVEL)
-                )
-                group = f"{design.title}: PASS at {MARGIN:.2f}"
-                found.append(
-                    Claim(group=group, cell=passes, seen="passes", sense="at most", limit=0.05)
-                )
+                found.append(_regresses(time_cell(source, TOLERANCE, series, design)))
+                found.append(_passes(time_cell(source, MARGIN, half, design)))
             if tau == EXPECTED_TAU or not quick:
                 found += _lives_length(sources, half, design)
     return found
@@ -134,46 +119,19 @@ def lives(sources: Sources, series: int, *, quick: bool) -> list[Claim]:
 
 def _lives_length(sources: Sources, series: int, design: Design) -> list[Claim]:
     found = []
+    expected = design == with_tau(LIVES, EXPECTED_TAU)
     for source in sources.measured:
         made_up = source in sources.regimes
-        same = time_cell(source, 1.0, series, design)
-        group = f"{design.title}: operations per arm at 1.00"
-        expected = made_up and design == with_tau(LIVES, EXPECTED_TAU)
-        found.append(
-            Claim(
-                group=group,
-                cell=same,
-                seen=OPERATIONS,
-                sense="at most" if expected else "shown",
-                limit=22,
-            )
-        )
-        slower = time_cell(source, SLOWER, series, design)
-        group = f"{design.title}: power at {SLOWER:.2f}"
-        must = made_up or not design.in_turns
-        found.append(
-            Claim(
-                group=group,
-                cell=slower,
-                seen="regression",
-                sense="at least" if must else "shown",
-                limit=0.95,
-            )
-        )
+        same, slower = (time_cell(source, ratio, series, design) for ratio in (1.0, SLOWER))
+        found.append(_length(same, "at most" if made_up and expected else "shown", 22))
+        found.append(_power(slower, "at least" if made_up or not design.in_turns else "shown"))
     for operation in OPERATIONS_REPLAYED:
-        replayed = [source for source in sources.real if source.name.endswith(operation)]
-        first, *others = (time_cell(source, 1.0, series, design) for source in replayed)
-        found.append(
-            Claim(
-                group=f"{design.title}: operations per arm at 1.00",
-                name=f"replayed {operation}s",
-                cell=first,
-                also=tuple(others),
-                seen=OPERATIONS,
-                sense="at most" if design == with_tau(LIVES, EXPECTED_TAU) else "shown",
-                limit=30,
-            )
-        )
+        replayed = [
+            _length(time_cell(source, 1.0, series, design), "at most" if expected else "shown", 30)
+            for source in sources.real
+            if source.name.endswith(operation)
+        ]
+        found.append(_together(f"replayed {operation}s", replayed))
     return found
 
 
@@ -181,122 +139,66 @@ def processes(series: int) -> list[Claim]:
     """Where the arms share several processes, in each of which an option does something else."""
     found = []
     for tau in INTERACTIONS:
-        design = with_tau(PROCESSES, tau)
+        design, bearable = with_tau(PROCESSES, tau), tau < max(INTERACTIONS)
         for cv in (0.05, 0.2):
-            sigma, name = math.sqrt(math.log1p(cv**2)), f"CV {cv:.0%}"
-            cell = functools.partial(Cell, series=series, design=design, sigma=sigma)
-            found += [
-                Claim(
-                    group=f"{design.title}: REGRESSION at {ratio:.2f}",
-                    name=name,
-                    cell=cell(kind="time", ratio=ratio),
-                    seen="regression",
-                    # At 7 % it is 1.7 % at the tolerance itself, and 0 where nothing differs.
-                    sense="at most" if ratio == 1 or tau < max(INTERACTIONS) else "shown",
-                    limit=LEVEL,
-                )
-                for ratio in (1.0, TOLERANCE)
+            sigma, judged = math.sqrt(math.log1p(cv**2)), cv < 0.2
+            cell = functools.partial(Cell, kind="time", series=series, design=design, sigma=sigma)
+            cover = f"{design.title}: intervals that cover the truth, at the verdict"
+            said = [
+                _regresses(cell()),
+                # At 7 % it is 1.7 % at the tolerance itself, and 0 where nothing differs.
+                _regresses(cell(ratio=TOLERANCE), "at most" if bearable else "shown"),
+                _passes(cell(ratio=MARGIN)),
+                _power(
+                    cell(ratio=SLOWER),
+                    "at least" if judged else "shown",
+                    0.9 if bearable else 0.7,
+                ),
+                _length(cell(), "at most" if judged else "shown", 1.5 * RULE.looks[0]),
+                Claim(cover, cell(kind="interval"), "covered", "at least", 0.94),
             ]
-            found += [
-                Claim(
-                    group=f"{design.title}: PASS at {MARGIN:.2f}",
-                    name=name,
-                    cell=cell(kind="time", ratio=MARGIN),
-                    seen="passes",
-                    sense="at most",
-                    limit=0.05,
-                ),
-                Claim(
-                    group=f"{design.title}: power at {SLOWER:.2f}",
-                    name=name,
-                    cell=cell(kind="time", ratio=SLOWER),
-                    seen="regression",
-                    sense="at least" if cv < 0.2 else "shown",
-                    limit=0.9 if tau < max(INTERACTIONS) else 0.7,
-                ),
-                Claim(
-                    group=f"{design.title}: operations per arm at 1.00",
-                    name=name,
-                    cell=cell(kind="time"),
-                    seen=OPERATIONS,
-                    sense="at most" if cv < 0.2 else "shown",
-                    limit=1.5 * RULE.looks[0],
-                ),
-                Claim(
-                    group=f"{design.title}: intervals that cover the truth, at the verdict",
-                    name=name,
-                    cell=cell(kind="interval"),
-                    seen="covered",
-                    sense="at least",
-                    limit=0.94,
-                ),
-            ]
+            found += [dataclasses.replace(claim, name=f"CV {cv:.0%}") for claim in said]
     return found
 
 
 def carry_over(series: int) -> list[Claim]:
     """Where an operation takes longer, or less, after the candidate: no word that it changes."""
-    found = []
-    for after, expected in ((0.7, 0.0), (1.0, 1.0), (1.5, 0.0)):
-        cell = Cell(
-            kind="point",
-            series=series,
-            design=with_tau(PROCESSES, EXPECTED_TAU),
-            after=after,
-            primaries=3,
-        )
-        for seen in ("regression", "passes"):
-            if seen == "passes" and after < 1:  # which PASS does not deny
-                continue
-            passes = seen == "passes" and expected == 1
-            found.append(
-                Claim(
-                    group=f"an operation takes {after:g}x as long after the candidate: {seen}",
-                    cell=cell,
-                    seen=seen,
-                    sense="at least" if passes else "at most",
-                    limit=0.95 if passes else LEVEL if seen == "regression" else 0.0,
-                )
-            )
+    design, found = with_tau(PROCESSES, EXPECTED_TAU), []
+    for after, seen, sense, limit in (
+        (0.7, "regression", "at most", LEVEL),  # PASS does not deny that it takes less
+        (1.0, "regression", "at most", LEVEL),
+        (1.0, "passes", "at least", 0.95),
+        (1.5, "regression", "at most", LEVEL),
+        (1.5, "passes", "at most", 0.0),
+    ):
+        cell = Cell(kind="point", series=series, design=design, after=after, primaries=3)
+        group = f"an operation takes {after:g}x as long after the candidate: {seen}"
+        found.append(Claim(group, cell, seen, sense, limit))
     return found
 
 
 def first_look(series: int) -> list[Claim]:
     """A large effect in all three primary operations is decided at the first look."""
-    cells: dict[str, dict[str, Any]] = {
-        "3x as slow": {"ratio": 3.0},
-        "candidate always fails": {"candidate": 1.0},
-    }
-    return [
-        Claim(
-            group=f"{design.title}, three primary operations: decided at the first look",
-            name=name,
-            cell=Cell(kind="point", series=series, design=design, primaries=3, **fields),
-            seen="at_once",
-            sense="at least",
-            limit=0.99,
-        )
-        for design in (with_tau(PROCESSES, EXPECTED_TAU), with_tau(LIVES, EXPECTED_TAU))
-        for name, fields in cells.items()
-    ]
+    found = []
+    for design in (with_tau(PROCESSES, EXPECTED_TAU), with_tau(LIVES, EXPECTED_TAU)):
+        cell = functools.partial(Cell, kind="point", series=series, design=design, primaries=3)
+        group = f"{design.title}, three primary operations: decided at the first look"
+        for name, tried in (
+            ("3x as slow", cell(ratio=3.0)),
+            ("candidate always fails", cell(candidate=1.0)),
+        ):
+            found.append(Claim(group, tried, "at_once", "at least", 0.99, name=name))
+    return found
 
 
 def foil(series: int) -> list[Claim]:
     """What one process per arm does: with an offset to be expected it breaks its level."""
     found = []
+    group = f"foil, one process per arm: REGRESSION at {TOLERANCE:.2f}"
     for tau in TAUS:
         cell = time_cell("iid", TOLERANCE, series, with_tau(PER_ARM_PROCESS, tau))
-        foil = tau == EXPECTED_TAU
-        found.append(
-            Claim(
-                group=f"foil, one process per arm: REGRESSION at {TOLERANCE:.2f}",
-                name=f"iid, tau {tau:.0%}",
-                cell=cell,
-                seen="regression",
-                sense="at least" if foil else "shown",
-                limit=POINTS,
-            )
-        )
+        sense: Sense = "at least" if tau == EXPECTED_TAU else "shown"
+        found.append(Claim(group, cell, "regression", sense, POINTS, name=f"iid, tau {tau:.0%}"))
     return found
 
 
@@ -304,14 +206,9 @@ def faster(sources: Sources, series: int) -> list[Claim]:
     """Identical arms are hardly ever called faster."""
     found = []
     for design in (ONE_WORKER, with_tau(LIVES, EXPECTED_TAU)):
-        group = f"{design.title}: called faster at 1.00"
-        for source in sources.measured:
-            cell = time_cell(source, 1.0, series, design)
-            found.append(Claim(group=group, cell=cell, seen="faster", sense="at most", limit=LEVEL))
-        cell = time_cell("iid", FASTER, series, design)
-        found.append(
-            Claim(group=f"{design.title}: called faster at {FASTER:.2f}", cell=cell, seen="faster")
-        )
+        same = [time_cell(source, 1.0, series, design) for source in sources.measured]
+        found += [_at("called faster", cell, "faster", "at most", LEVEL) for cell in same]
+        found.append(_at("called faster", time_cell("iid", FASTER, series, design), "faster"))
     return found
 
 
@@ -324,22 +221,13 @@ def floor(series: int) -> list[Claim]:
     for design in (ONE_WORKER, with_tau(LIVES, EXPECTED_TAU)):
         for floor in (0.002, 0.001):
             rule = GateRule(min_effect_s=floor)
-            for ratio, seen, limit in (
-                (TOLERANCE, "regression", LEVEL),
-                (MARGIN, "passes", 0.05),
+            cell = functools.partial(Cell, kind="floor", series=series, design=design, rule=rule)
+            for word, ratio, seen, limit in (
+                ("REGRESSION", TOLERANCE, "regression", LEVEL),
+                ("PASS", MARGIN, "passes", 0.05),
             ):
-                cell = Cell(
-                    kind="floor", series=series, design=design, sigma=0.2, ratio=ratio, rule=rule
-                )
-                word = "REGRESSION" if seen == "regression" else "PASS"
-                found.append(
-                    Claim(
-                        group=f"{design.title}: {word} at its bound, with min_effect_s",
-                        name=f"{1000 * floor:g} ms of 10 ms, {ratio:.2f}",
-                        cell=cell,
-                        seen=seen,
-                        sense="at most",
-                        limit=limit,
-                    )
-                )
+                group = f"{design.title}: {word} at its bound, with min_effect_s"
+                name = f"{1000 * floor:g} ms of 10 ms, {ratio:.2f}"
+                bound = cell(sigma=0.2, ratio=ratio)
+                found.append(Claim(group, bound, seen, "at most", limit, name=name))
     return found

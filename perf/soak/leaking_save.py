@@ -1,7 +1,5 @@
 """A save with a planted leak, for real soaks whose answer is known."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A save with something planted, for real comparisons whose answer is known."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import time

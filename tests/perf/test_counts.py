@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from perf.counts.runner import main
+from perf.counts.__main__ import main
 from perf.counts.table import COUNTS, Count
 from tests.support.host_faults import FAULTS
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from perf.figure import EXIT_MISSED
 from perf.gate import __main__ as command
 from perf.gate.cells import Cell, Tally
 from perf.gate.claims import Claim
@@ -66,6 +67,6 @@ def test_the_command_writes_every_figure(tmp_path, monkeypatch, capsys):
     code = command.main(["--quick", "--jobs", "2", "--json", str(file)])
     found = json.loads(file.read_text())
     missed = [figure for figure in found["figures"] if figure["met"] is False]
-    assert code == (command.EXIT_MISSED if missed else 0)
+    assert code == (EXIT_MISSED if missed else 0)
     assert "targets met" in capsys.readouterr().out
     assert list(found["false_alarms"])[-1] == "paired gate, defaults"

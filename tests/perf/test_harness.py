@@ -6,6 +6,7 @@ import json
 import pytest
 
 from perf import harness
+from perf.figure import EXIT_MISSED
 from perf.pairing import Figure
 from perf.process import ProbeFailed
 
@@ -29,9 +30,9 @@ def broken(_setting):
     ("figure", "code", "cells"),
     [
         (MET, 0, ["a (s)", "1 [1–1]", "4 [4–4]", "0.25 [0.25–0.25]", "≤ 0.5 x", "yes"]),
-        (MISSED, harness.EXIT_MISSED, ["b (s)", "NO", "≤ 0.1 x"]),
+        (MISSED, EXIT_MISSED, ["b (s)", "NO", "≤ 0.1 x"]),
         (UNKNOWN, 0, ["b (s)", "1 [1–1]", "–"]),
-        (dataclasses.replace(MET, limits="value"), harness.EXIT_MISSED, ["≤ 0.5 s", "NO"]),
+        (dataclasses.replace(MET, limits="value"), EXIT_MISSED, ["≤ 0.5 s", "NO"]),
     ],
 )
 def test_a_missed_target_is_in_the_table_and_the_exit_code(figure, code, cells, capsys):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perf import history
-from perf.figure import Figure
+from perf.figure import EXIT_MISSED, Figure
 
 
 @pytest.mark.nightly
@@ -35,6 +35,6 @@ def test_a_missed_target_is_the_exit_code(monkeypatch, tmp_path, capsys):
     missed = Figure(group="a group", name="a name", value=0.5, error=0.1, target="< 1", met=False)
     monkeypatch.setattr(history, "history_figures", lambda *, quick: [missed])
     file = tmp_path / "out.json"
-    assert history.main(["--json", str(file)]) == history.EXIT_MISSED
+    assert history.main(["--json", str(file)]) == EXIT_MISSED
     assert json.loads(file.read_text())[0]["name"] == "a name"
     assert "50.00 %" in capsys.readouterr().out

@@ -91,8 +91,6 @@ def _watch(fault):
     last = [0]
 
     def hook(event, arguments):
-        if event not in _MOVES and event not in _LISTS and event != "open":
-            return
         kind = _kind(event, arguments)
         if kind is None or fault.get("kind", kind) != kind:
             return

@@ -14,7 +14,7 @@ from orbax_bench_core.document import print_document, to_html, to_markdown
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps import publish_soak
-from perf.soak.known import SERIES, words_of
+from perf.soak.__main__ import SERIES, words_of
 
 
 def slope(value, spread=0.01):
@@ -45,7 +45,7 @@ def test_the_interval_is_that_of_independent_noise_where_it_is_independent(strid
 
 @pytest.mark.slow
 def test_of_a_long_series_means_are_taken_and_the_slope_stays_per_save():
-    levels = SERIES["leak"](np.random.default_rng(0), 2050)
+    levels = SERIES["leak"](np.random.default_rng(0), np.arange(2050))
     found = slope_of(levels.tolist())
     assert found.low < 0.5 < found.high
     assert found.high - found.low < 0.01
