@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import http
 import json
 import queue
 import re
@@ -86,7 +87,7 @@ class SubmissionFailed(Exception):
 
 
 Found = TypeVar("Found")
-ANSWER_S: Final = 15.0
+ANSWER_S: Final = 8.0
 """Seconds in which a service answers the first question: its clients ask again for minutes."""
 
 
@@ -115,7 +116,10 @@ def answered(ask: Callable[[], Found], place: str) -> Found:
 
 
 def require_answer(place: str, url: str) -> None:
-    """Fails where nothing answers at the address of a service; whatever it answers is an answer."""
+    """Fails where nothing answers at the address of a service, or only that it is not well.
+
+    Any other answer is one: a refusal too, which the client explains.
+    """
 
     def ask() -> None:
         try:
@@ -123,6 +127,10 @@ def require_answer(place: str, url: str) -> None:
             urllib.request.urlopen(url, timeout=2 * ANSWER_S).close()  # noqa: S310 - a service
         except urllib.error.HTTPError as refusal:
             refusal.close()
+            if refusal.code >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise SubmissionFailed(
+                    f"{place}, at {url}, answered {refusal.code} {refusal.reason}"
+                ) from None
         except urllib.error.URLError as failure:
             if not isinstance(failure.reason, ssl.SSLError):
                 said = f"cannot reach {place}, at {url}: {failure.reason}"

@@ -85,7 +85,7 @@ class Kubeflow:
         with self._server.explained():
             body = run_body(self._job, self._server.experiment_id())
             self._run_id = str(self._server.client.runs.run_service_create_run(run=body).run_id)
-        host = self._job.settings.endpoint
+        host = self._server.endpoint
         return f"{host.rstrip('/')}/#/runs/details/{self._run_id}" if host else self._run_id
 
     def schedule(
@@ -125,6 +125,6 @@ class Kubeflow:
         return f"<id of the experiment {name!r}, which is created when it is missing>"
 
     def _request(self, kind: str, body: Any) -> Request:
-        host = (self._job.settings.endpoint or "<address of ml-pipeline>").rstrip("/")
+        host = (self._server.endpoint or "<address of ml-pipeline>").rstrip("/")
         plain = kfp_server_api.ApiClient().sanitize_for_serialization(body)
         return Request("POST", f"{host}{_API}/{kind}", plain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import logging
 import os
 import time
 import warnings
@@ -25,6 +26,7 @@ DEFAULT_EXPERIMENT = "Default"
 ENDED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED", "ERROR")
 """States of a run that does not change any more."""
 _PAGE = 100
+_HEALTH = "apis/v2beta1/healthz"
 
 
 class KubeflowServer:
@@ -37,15 +39,21 @@ class KubeflowServer:
     @functools.cached_property
     def client(self) -> Any:
         """The endpoint, or the cluster of the kubeconfig, as `kfp.Client` finds it."""
-        endpoint = self._settings.endpoint
-        if endpoint and "://" in endpoint:
-            # The client would ask again for minutes, and print a traceback each time.
-            require_answer("Kubeflow Pipelines", endpoint)
-        return answered(self._connected, self._place)
+        # The client asks again for minutes, and prints a traceback each time.
+        if self.endpoint:
+            require_answer("Kubeflow Pipelines", f"{self.endpoint.rstrip('/')}/{_HEALTH}")
+        with contextlib.redirect_stdout(io.StringIO()), _unlogged():
+            return answered(self._connected, self._place)
+
+    @property
+    def endpoint(self) -> str | None:
+        """Its address with a scheme, https unless another is given, as in `kfp.Client`."""
+        given = self._settings.endpoint
+        return f"https://{given}" if given and "://" not in given else given
 
     def _connected(self) -> Any:
         return kfp.Client(
-            host=self._settings.endpoint,
+            host=self.endpoint,
             namespace=self._settings.namespace or "kubeflow",
             existing_token=os.environ.get(TOKEN_VARIABLE),
         )
@@ -53,8 +61,8 @@ class KubeflowServer:
     @property
     def _place(self) -> str:
         """Where it is, in words."""
-        endpoint = self._settings.endpoint
-        return f"Kubeflow Pipelines at {endpoint}" if endpoint else "the cluster of the kubeconfig"
+        at = self.endpoint
+        return f"Kubeflow Pipelines at {at}" if at else "the cluster of the kubeconfig"
 
     @property
     def experiment(self) -> str:
@@ -66,6 +74,11 @@ class KubeflowServer:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints a link of its own
             experiment = self.client.create_experiment(
                 self.experiment, namespace=self._settings.namespace
+            )
+        if not experiment.experiment_id:
+            raise SubmissionFailed(
+                f"what answers as {self._place} is something else, perhaps a page for signing in; "
+                f"a bearer token is taken from {TOKEN_VARIABLE}"
             )
         return str(experiment.experiment_id)
 
@@ -103,7 +116,6 @@ class KubeflowServer:
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
         """Turns what the client raises into one message."""
-        endpoint = self._settings.endpoint
         place = self._place
         try:
             with warnings.catch_warnings():
@@ -114,9 +126,19 @@ class KubeflowServer:
                 f"{place} answered {error.status} {error.reason}: {error.body}"
             ) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            hint = "" if endpoint else "; give its address with --set endpoint=URL"
+            hint = "" if self.endpoint else "; give its address with --set endpoint=URL"
             reason = getattr(error, "reason", error)
             raise SubmissionFailed(f"cannot reach {place}: {reason}{hint}") from None
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """Has nobody log meanwhile: what fails is raised."""
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _pages(ask: Callable[[str], Any]) -> Iterator[Any]:

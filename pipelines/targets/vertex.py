@@ -11,14 +11,15 @@ from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
 from orbax_bench_pipelines.cron import Cron, for_vertex
-from orbax_bench_pipelines.targets.job import Job, Request, require_answer
+from orbax_bench_pipelines.targets.job import Job, Request
 from orbax_bench_pipelines.targets.vertex_service import (
     VertexSchedules,
     connect,
     creating_nothing,
     explained,
-    place_of,
+    host_of,
     require_bucket,
+    require_reachable,
 )
 
 _ARTIFACTS: Final = "pipeline_root"
@@ -77,7 +78,7 @@ class Vertex:
 
     def _ready(self, *, create: bool) -> str:
         """Checks that what a run needs is there; returns what was created."""
-        require_answer(place_of(self._job.settings), self._host)
+        require_reachable(self._job.settings)
         return require_bucket(self._job.settings, self._root, create=create)
 
     def schedule(
@@ -142,15 +143,9 @@ class Vertex:
         return self._job.settings.pipeline_root or f"{below}/{_ARTIFACTS}"
 
     @property
-    def _host(self) -> str:
-        settings = self._job.settings
-        endpoint = settings.endpoint or f"{settings.location}-aiplatform.googleapis.com"
-        return (endpoint if "://" in endpoint else f"https://{endpoint}").rstrip("/")
-
-    @property
     def _url(self) -> str:
         settings = self._job.settings
-        return f"{self._host}/v1/projects/{settings.project}/locations/{settings.location}"
+        return f"{host_of(settings)}/v1/projects/{settings.project}/locations/{settings.location}"
 
     def _schedule(self, cron: Cron, max_concurrent: int) -> types.Schedule:
         """Returns the schedule that `PipelineJob.create_schedule` would create."""

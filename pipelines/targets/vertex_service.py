@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import google.auth.exceptions
+import requests
 from google.api_core import exceptions as api_exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import aiplatform, storage
 from google.cloud.aiplatform.utils import gcs_utils
 from google.cloud.aiplatform_v1 import types
-from google.protobuf import field_mask_pb2
+from google.protobuf import field_mask_pb2, json_format
 
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError, command
-from orbax_bench_pipelines.targets.job import SubmissionFailed
+from orbax_bench_pipelines.targets.job import ANSWER_S, SubmissionFailed, require_answer
 from orbax_bench_pipelines.targets.settings import Settings
 
 
@@ -41,6 +42,17 @@ def place_of(settings: Settings) -> str:
     return f"Vertex AI in {settings.project}, {settings.location}"
 
 
+def host_of(settings: Settings) -> str:
+    """Returns the address that is asked, with its scheme."""
+    endpoint = settings.endpoint or f"{settings.location}-aiplatform.googleapis.com"
+    return (endpoint if "://" in endpoint else f"https://{endpoint}").rstrip("/")
+
+
+def require_reachable(settings: Settings) -> None:
+    """Fails where nothing answers; the client would wait for minutes."""
+    require_answer(place_of(settings), host_of(settings))
+
+
 def require_bucket(settings: Settings, root: str, *, create: bool) -> str:
     """Checks that the bucket for artifacts is there; returns what was created, in words.
 
@@ -51,7 +63,8 @@ def require_bucket(settings: Settings, root: str, *, create: bool) -> str:
     config = aiplatform.initializer.global_config
     client = storage.Client(project=settings.project, credentials=config.credentials)
     with explained(settings):
-        if client.bucket(name).exists():
+        soon = storage.retry.DEFAULT_RETRY.with_timeout(ANSWER_S)
+        if client.bucket(name).exists(timeout=ANSWER_S, retry=soon):
             return ""
         made = (
             f"gs://{name} in {settings.project}, {settings.location}, with "
@@ -95,6 +108,10 @@ def explained(settings: Settings) -> Iterator[None]:
         ) from None
     except api_exceptions.GoogleAPIError as error:
         raise SubmissionFailed(f"{place} refused: {error}") from None
+    except (requests.JSONDecodeError, json_format.ParseError):
+        raise SubmissionFailed(
+            f"{place}: what answers is something else, perhaps a page for signing in"
+        ) from None
     except ValueError as error:
         raise UserError(f"{place}: {error}") from None
     except (OSError, RuntimeError) as error:
@@ -144,6 +161,7 @@ class VertexSchedules:
 
     def pause(self) -> list[str]:
         """Has it fire no more; runs under way go on."""
+        require_reachable(self._settings)
         with explained(self._settings):
             schedule = self._required()
             if schedule.state is not types.Schedule.State.PAUSED:
@@ -154,6 +172,7 @@ class VertexSchedules:
 
     def resume(self) -> list[str]:
         """Has it fire again, at its next time; what it missed is not caught up with."""
+        require_reachable(self._settings)
         with explained(self._settings):
             schedule = self._required()
             if schedule.state is types.Schedule.State.PAUSED:

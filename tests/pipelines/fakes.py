@@ -42,7 +42,7 @@ class FakeServer:
                 )
                 outer.received.append(received)
                 status, body = outer.answer(received)
-                payload = json.dumps(body).encode()
+                payload = body if isinstance(body, bytes) else json.dumps(body).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(payload)))
@@ -77,6 +77,8 @@ class FakeServer:
         ]
 
 
+UNWELL = (503, {"message": "starting"})
+SIGN_IN = (200, b"<html><body>Sign in</body></html>")
 NOT_FOUND = (404, {"error": {"code": 404, "message": "not found", "status": "NOT_FOUND"}})
 
 

@@ -53,23 +53,31 @@ def test_the_body_of_a_run_is_read_back_strictly(cluster, pipeline_command, suit
     assert f"{cluster.url}/#/runs/details/run-1" in done.out
 
 
-@pytest.mark.parametrize("silent", [True, False])
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (None, "{silent}"),
+        ("http://127.0.0.1:9", "http://127.0.0.1:9"),
+        ("127.0.0.1:9", "https://127.0.0.1:9"),
+    ],
+)
 @pytest.mark.parametrize(
     ("command", "more"), [("submit", []), ("schedule", ["--cron", "0 3 * * *"])]
 )
 def test_where_nothing_answers_one_message_says_so(
-    pipeline_command, suite, monkeypatch, command, more, silent
+    pipeline_command, suite, monkeypatch, command, more, given, meant
 ):
     from orbax_bench_pipelines.targets import job
 
+    assert job.ANSWER_S < 10  # within 20 s, with the start of a command
     monkeypatch.setattr(job, "ANSWER_S", 5.0)
-    with fakes.silent_address() as address:
-        server = types.SimpleNamespace(url=address if silent else "http://127.0.0.1:9")
+    with fakes.silent_address() as silent:
+        server = types.SimpleNamespace(url=given or silent)
         done = pipeline_command(*arguments(command, suite, server, *more))
     assert (done.code, done.out) == (1, "")
     [said] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
-    assert f"Kubeflow Pipelines, at {server.url}" in said
-    assert ("has not answered within" if silent else "Connection refused") in said
+    assert f"Kubeflow Pipelines, at {meant.format(silent=silent)}" in said
+    assert ("Connection refused" if given else "has not answered within") in said
 
 
 @pytest.mark.parametrize(
@@ -233,6 +241,20 @@ def test_a_refusal_is_one_line_and_exit_code_1(pipeline_command, suite):
     assert "not yours" in done.err
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [(fakes.UNWELL, "answered 503 Service Unavailable"), (fakes.SIGN_IN, "a page for signing in")],
+)
+def test_what_is_not_well_or_another_service_is_one_message(pipeline_command, suite, answer, said):
+    server = fakes.FakeServer()
+    server.answer = lambda received: answer
+    with server.serving():
+        done = pipeline_command(*arguments("submit", suite, server))
+    assert (done.code, done.out) == (1, "")
+    [line] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
+    assert said in line
+
+
 SERVED = ("healthz", "experiments", "pipelines", "recurringruns", "runs")
 """What Kubeflow's API server answers without a metadata store, which 2.17 has and later may not."""
 
@@ -244,7 +266,7 @@ def test_nothing_of_ours_asks_a_metadata_store(cluster, pipeline_command, suite)
     asked = {
         each.path.removeprefix("/apis/v2beta1/").partition("/")[0] for each in cluster.received
     }
-    assert asked - {""} <= set(SERVED), "the address itself is asked whether it answers"
+    assert asked <= set(SERVED)
 
 
 def test_no_source_of_ours_knows_kubeflows_metadata_store():

@@ -108,17 +108,52 @@ def test_without_a_root_artifacts_lie_below_the_output_directory(
 
 
 @pytest.mark.parametrize("silent", [True, False])
-def test_where_nothing_answers_one_message_says_so(pipeline_command, suite, monkeypatch, silent):
+@pytest.mark.parametrize("command", ["submit", "schedule", "pause"])
+def test_where_nothing_answers_one_message_says_so(
+    pipeline_command, suite, monkeypatch, command, silent
+):
     from orbax_bench_pipelines.targets import job
 
     monkeypatch.setattr(job, "ANSWER_S", 1.0)
     with fakes.silent_address() as address:
         server = SimpleNamespace(url=address if silent else "http://127.0.0.1:9")
-        done = pipeline_command(*arguments("submit", suite, server))
+        given = arguments(command, suite, server, *(SCHEDULE if command == "schedule" else []))
+        if command == "pause":
+            given = ["pause", "mine", *target(server)]
+        done = pipeline_command(*given)
     assert (done.code, done.out) == (1, "")
     [said] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
     assert f"Vertex AI in p-1, us-central1, at {server.url}" in said
     assert ("has not answered within" if silent else "Connection refused") in said
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [(fakes.UNWELL, "answered 503 Service Unavailable"), (fakes.SIGN_IN, "a page for signing in")],
+)
+def test_what_is_not_well_or_another_service_is_one_message(
+    pipeline_command, suite, monkeypatch, answer, said
+):
+    server = fakes.FakeVertex()
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+    theirs = server.answer
+    server.answer = lambda got: theirs(got) if got.path.startswith("/storage/") else answer
+    with server.serving():
+        done = pipeline_command(*arguments("submit", suite, server))
+    assert (done.code, done.out) == (1, "")
+    [line] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
+    assert said in line
+
+
+def test_a_bucket_that_nobody_tells_of_is_one_message(vertex, pipeline_command, suite, monkeypatch):
+    from orbax_bench_pipelines.targets import vertex_service
+
+    monkeypatch.setattr(vertex_service, "ANSWER_S", 1.0)
+    with fakes.silent_address() as address:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        done = pipeline_command(*arguments("submit", suite, vertex))
+    assert (done.code, done.out) == (1, "")
+    assert "Read timed out" in done.err
 
 
 def test_a_sweep_over_200_points_is_submitted_whole(vertex, pipeline_command, tmp_path):
