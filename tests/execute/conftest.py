@@ -11,6 +11,7 @@ from orbax_bench_core.config import CheckpointConfig, MeshConfig, parse_suite
 from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_points
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, SweepPoint
+from orbax_bench_core.worker import Ready
 from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import REAL_CLI, ROOT, plain_environment, start_cli
 from tests.support.scripted import NAME, ScriptedOptions
@@ -159,6 +160,25 @@ class SuiteRun:
 
     def record_bytes(self) -> dict[str, bytes]:
         return record_bytes(self.directory)
+
+
+def ready(platform="cpu", kind="cpu", count=1, **more: object) -> Ready:
+    """Returns what a worker says that has these devices."""
+    given = {
+        "fixed": True,
+        "processes": 1,
+        "host_memory": "reused",
+        "x64": True,
+        "interpreter": "",
+        "interpreter_asked": "",
+    }
+    devices = {"platform": platform, "kind": kind, "count": count}
+    return Ready(
+        platform=platform,
+        device_count=count,
+        provenance={"devices": devices},
+        **{**given, **more},
+    )
 
 
 def record_bytes(directory: Path) -> dict[str, bytes]:

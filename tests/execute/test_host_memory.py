@@ -7,7 +7,8 @@ import venv
 import pytest
 
 from orbax_bench_core.sweep import allocator_settings, host_memory_of, placement
-from orbax_bench_core.worker import Ready
+
+from .conftest import ready
 
 
 @pytest.mark.parametrize("word", ["reused", "fresh", "default"])
@@ -19,25 +20,15 @@ def test_the_setting_wins_over_what_the_command_was_started_with(word, given):
 
 
 def test_a_worker_that_is_not_as_asked_names_both(make_point):
-    ready = Ready(
-        platform="cpu",
-        device_count=1,
-        fixed=False,
-        provenance={},
-        processes=1,
-        host_memory="fresh",
-        x64=True,
-        interpreter="/a/python",
-        interpreter_asked="/a/python",
-    )
+    found = ready(fixed=False, host_memory="fresh", interpreter="/p", interpreter_asked="/p")
     asked = placement(make_point())
-    assert ready.differences(asked) == (
+    assert found.differences(asked) == (
         "the point needs host_memory=reused, and its worker has host_memory=fresh"
     )
-    assert ready.differences(asked._replace(host_memory="fresh")) == ""
-    assert "num_devices=8" in ready.differences(asked._replace(num_devices=8))
+    assert found.differences(asked._replace(host_memory="fresh")) == ""
+    assert "num_devices=8" in found.differences(asked._replace(num_devices=8))
     fresh = asked._replace(host_memory="fresh", environment="new")
-    assert ready.differences(fresh) == (
+    assert found.differences(fresh) == (
         "the point needs environment=new, and its worker has environment=that of the command"
     )
 

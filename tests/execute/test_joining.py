@@ -183,21 +183,21 @@ def test_one_that_is_refused_again_and_again_is_told_of_once(gathering):
         gathering.said.get(timeout=0.01)
 
 
-def test_other_versions_are_refused_and_named(gathering):
-    why = refusal(gathering, equal={"Python": "3.11.7", "jax": "0.5.0"})
-    assert "has jax 0.5.0 where process 0 has 0.10.2" in why
-    gathering.hears("refused", "jax 0.5.0")
-
-
-def test_a_rank_that_this_run_does_not_have_is_refused(gathering):
-    assert "it says that it is host 7; process 0 waits for hosts 1 to 1" in refusal(
-        gathering, rank=7
-    )
-
-
-def test_another_number_of_hosts_is_refused_with_both_numbers(gathering):
-    why = refusal(gathering, size=3)
-    assert "was told that there are 3 hosts, and process 0 that there are 2" in why
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"equal": {"Python": "3.11.7", "jax": "0.5.0"}},
+            "has jax 0.5.0 where process 0 has 0.10.2",
+        ),
+        ({"rank": 7}, "it says that it is host 7; process 0 waits for hosts 1 to 1"),
+        ({"size": 3}, "was told that there are 3 hosts, and process 0 that there are 2"),
+    ],
+    ids=["versions", "rank", "number of hosts"],
+)
+def test_an_agent_that_does_not_fit_is_refused_and_both_sides_say_why(gathering, given, said):
+    assert said in refusal(gathering, **given)
+    gathering.hears("refused an agent from 127.0.0.1", said)
 
 
 @pytest.mark.slow

@@ -11,7 +11,8 @@ from orbax_bench_core.execute.placement import check_proxy
 from orbax_bench_core.execute.runner import environments
 from orbax_bench_core.launchers import expected_devices
 from orbax_bench_core.sweep import Pair, placement
-from orbax_bench_core.worker import Ready
+
+from .conftest import ready
 
 OLD = EnvironmentConfig(name="old", interpreter="p")
 
@@ -26,21 +27,6 @@ def test_what_makes_a_placement(make_point):
 def test_environments_are_made_once(make_point):
     point = make_point(environment=OLD)
     assert environments([point, Pair(baseline=point, candidate=point)]) == [OLD]
-
-
-def ready(platform, kind, count):
-    devices = {"platform": platform, "kind": kind, "count": count}
-    return Ready(
-        platform=platform,
-        device_count=count,
-        fixed=True,
-        provenance={"devices": devices},
-        processes=1,
-        host_memory="reused",
-        x64=True,
-        interpreter="",
-        interpreter_asked="",
-    )
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,9 @@ import json
 
 import pytest
 
-from orbax_bench_core.config import parse_suite
-from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_pairs
-from orbax_bench_core.records import Run
-from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import ROOT
-from tests.support.scripted import NAME
+
+from .test_lives import Compared, suite_of
 
 pytestmark = pytest.mark.slow
 
@@ -76,24 +73,12 @@ def test_what_is_measured_is_never_traced(orchestrate, every, traces):
 @pytest.mark.parametrize("lives", ["always", "auto"])
 def test_a_comparison_traces_each_arm_and_no_operation_of_a_block(tmp_path, monkeypatch, lives):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    suite = {
-        "suite_name": "traced",
-        "num_repeats": 1,
-        "execution": {"retries": 0, "warmups": 0, "timeout_s": 60},
-        "gate": {"lives": lives, "looks": [4]},
-        "benchmarks": [{"generator": NAME, "options": {"enable_trace": True}}],
-        "arms": {"candidate": {}},
-    }
-    host = LocalHost(module=FAKE_WORKER)
-    session = Session.begin(
-        parse_suite(json.dumps(suite)), str(tmp_path / "out"), settings=RunSettings(host=host)
-    )
-    run_pairs(session, lambda pair, starts: None)
+    traced = {"enable_trace": True}
+    compared = Compared(tmp_path, suite_of(options=traced, gate={"lives": lives})).run(4)
     made = collections.Counter(warm_ups(tmp_path / "out"))
     assert (made["baseline", True], made["candidate", True]) == (1, 1)
-    times = Run(session.directory).paired(session.pairs[0])
-    assert times.attempts["candidate"].count == 4
-    assert not any(repeat.traced for repeat in Run(session.directory).repeats())
+    assert compared.times.attempts["candidate"].count == 4
+    assert not any(repeat.traced for repeat in compared.repeats.values())
 
 
 @pytest.mark.nightly

@@ -5,11 +5,12 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.repositories import git, repository  # noqa: F401 - fixtures
 
 ROOT = Path(__file__).parents[2]
 BAKE = json.loads((ROOT / "images/docker-bake.json").read_text())
@@ -164,29 +165,21 @@ def test_without_docker_it_says_what_to_install_and_prints_all_the_same(
 
 
 @pytest.fixture
-def repository(tmp_path):
+def project(git, repository):
     """A git repository with a project in it."""
-
-    def git(*arguments):
-        identity = ("-c", "user.name=n", "-c", "user.email=n@example.com")
-        subprocess.run(
-            ["git", "-C", tmp_path, *identity, *arguments], check=True, capture_output=True
-        )
-
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "7.1"\n')
-    git("init")
+    (repository / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "7.1"\n')
     git("add", ".")
     git("commit", "-m", "x")
     git("remote", "add", "origin", "https://user:secret@git.example:8443/x.git")
-    return tmp_path
+    return repository
 
 
-def test_a_revision_is_the_commit_unless_something_was_changed(repository, monkeypatch):
+def test_a_revision_is_the_commit_unless_something_was_changed(project, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    found = images.described(repository)
+    found = images.described(project)
     assert len(found["REVISION"]) == 40
     assert found["VERSION"] == "7.1"
     assert found["SOURCE"] == "https://git.example:8443/x"
     assert found["CREATED"] == "1970-01-01T00:00:00Z"
-    (repository / "more").touch()
-    assert images.described(repository)["REVISION"].endswith("-dirty")
+    (project / "more").touch()
+    assert images.described(project)["REVISION"].endswith("-dirty")

@@ -22,6 +22,9 @@ IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
 VALIDATOR = jsonschema.Draft202012Validator(JOBSET_SCHEMA)
 
 
+TPUS = {"tpu": "v5e:4x8"}
+
+
 @pytest.fixture
 def made(make):
     return functools.partial(make, "jobset", more=["-v"])
@@ -280,23 +283,20 @@ def test_hosts_with_tpus_may_lock_memory_as_the_guide_of_gke_says(made):
     assert command[:2] == ["orbax-bench", "run"]
 
 
-def test_hosts_with_tpus_are_privileged_where_that_is_asked_for(made):
-    found = manifest(made("privileged=true", "capabilities=[]", tpu="v5e:4x8"))
-    assert container_of(found)["securityContext"] == {"privileged": True}
-    assert container_of(found)["command"][0] == "/bin/sh"
-
-
-def test_a_cluster_that_gives_no_capabilities_is_asked_for_none(made):
-    found = manifest(made("capabilities=[]", tpu="v5e:4x8"))
-    assert "securityContext" not in container_of(found)
-    assert "securityContext" not in pod(found)
-    assert container_of(found)["command"][0] == "orbax-bench"
-
-
-def test_hosts_without_tpus_get_nothing_of_it(made):
-    found = manifest(made("gpus=8", hosts=2))
-    assert "securityContext" not in container_of(found)
-    assert container_of(found)["command"][0] == "orbax-bench"
+@pytest.mark.parametrize(
+    ("settings", "launch", "context", "begins"),
+    [
+        (["privileged=true", "capabilities=[]"], TPUS, {"privileged": True}, "/bin/sh"),
+        (["capabilities=[]"], TPUS, None, "orbax-bench"),
+        (["gpus=8"], {"hosts": 2}, None, "orbax-bench"),
+    ],
+    ids=["privileged", "a cluster that gives no capabilities", "no TPUs"],
+)
+def test_hosts_are_given_what_was_asked_for(made, settings, launch, context, begins):
+    found = manifest(made(*settings, **launch))
+    assert container_of(found).get("securityContext") == context
+    assert ("securityContext" in pod(found)) == (context is not None)
+    assert container_of(found)["command"][0] == begins
 
 
 def test_a_user_that_is_given_stays(made):

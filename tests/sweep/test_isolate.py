@@ -151,17 +151,12 @@ def test_a_suite_of_a_large_checkpoint_is_scaled_by_an_override():
     assert point.num_devices == 4
 
 
-@pytest.fixture
-def simdevice_suite(tmp_path):
+def test_a_suite_for_simdevice_is_refused(tmp_path):
     file = tmp_path / "suite.yaml"
     file.write_text(
         "suite_name: s\nsimdevice: {device_type: v5p, topology: [2, 2, 1]}\n"
         "benchmarks: [{generator: save_restore, options: {}}]\n"
     )
-    return str(file)
-
-
-def test_a_suite_for_simdevice_is_refused(simdevice_suite):
     message = "simulated devices need the `simdevice` plugin, which is not published"
     with pytest.raises(SuiteError, match=message):
-        load_suite(simdevice_suite)
+        load_suite(str(file))
