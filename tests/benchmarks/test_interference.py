@@ -102,14 +102,7 @@ def test_training_goes_on_beside_a_save_that_is_slow(repeat, monkeypatch):
 
 
 @pytest.mark.slow
-def test_steps_after_may_be_none(repeat):
-    outcome = repeat(steps_after=0)
-    assert "steps_after" not in outcome.operations
-    assert train(outcome, "steps_after", "steps") == 0
-
-
-@pytest.mark.slow
-def test_matrix_size(repeat, monkeypatch):
+def test_steps_after_may_be_none_and_matrices_have_the_size_asked_for(repeat, monkeypatch):
     made, prepare = [], Training.__init__
 
     def noted(training, tree, *, matrix_size):
@@ -117,8 +110,10 @@ def test_matrix_size(repeat, monkeypatch):
         prepare(training, tree, matrix_size=matrix_size)
 
     monkeypatch.setattr(Training, "__init__", noted)
-    repeat(matrix_size=24)
+    outcome = repeat(steps_after=0, matrix_size=24)
     assert made == [24]
+    assert "steps_after" not in outcome.operations
+    assert train(outcome, "steps_after", "steps") == 0
 
 
 @pytest.mark.slow

@@ -125,10 +125,6 @@ def server(request):
     return request.getfixturevalue(request.param)
 
 
-def summaries(server):
-    return [run for run in server.get("data/runs") if run.endswith("/__summary__")]
-
-
 def session_groups(server, **column):
     body = {
         "experimentName": "",
@@ -140,32 +136,26 @@ def session_groups(server, **column):
     return server.post("data/plugin/hparams/session_groups", body)["sessionGroups"]
 
 
-def test_every_point_is_a_run_per_host_and_a_summary(server):
+def test_every_point_is_a_run_per_host_and_a_summary_with_a_step_per_repeat(server):
     runs = server.get("data/runs")
-    assert sum(run.endswith("/host_0") for run in runs) == 2
-    assert len(summaries(server)) == 2
-
-
-def test_scalars_are_served_with_a_step_per_repeat(server):
-    [host, _] = [run for run in server.get("data/runs") if run.endswith("/host_0")]
+    assert sum(run.endswith("/__summary__") for run in runs) == 2
+    [host, _] = [run for run in runs if run.endswith("/host_0")]
     points = server.get(
         f"data/plugin/scalars/scalars?run={host.replace('/', '%2F')}&tag=save_0_basics%2Ftime_s"
     )
     assert [step for _, step, _ in points] == [0, 1]
 
 
-def test_the_hparams_tab_has_one_row_per_point_with_typed_cells(server):
-    cells = [group["hparams"] for group in session_groups(server, hparam="use_ocdbt")]
+def test_the_hparams_tab_has_one_row_per_point_with_typed_cells_and_every_metric(server):
+    groups = session_groups(server, hparam="use_ocdbt")
+    cells = [group["hparams"] for group in groups]
     assert sorted(cell["use_ocdbt"] for cell in cells) == [False, True]
     assert {cell["mesh"] for cell in cells} == {"fsdp2"}
     assert {cell["checkpoint_bytes"] for cell in cells} == {STATE_BYTES}
-
-
-def test_the_hparams_tab_fills_every_metric_column(server):
     experiment = server.post("data/plugin/hparams/experiment", {"experimentName": ""})
     columns = {metric["displayName"] for metric in experiment["metricInfos"]}
     assert {"save [s]", "save [GiB/s]", "load [s]", "load [GiB/s]"} <= columns
-    for group in session_groups(server, hparam="use_ocdbt"):
+    for group in groups:
         assert len(group["metricValues"]) == len(experiment["metricInfos"])
 
 

@@ -211,21 +211,6 @@ def test_a_failed_or_torn_record_is_replaced(run, make_record):
     assert run.read_record(make_record().point, 3) == make_record(repeat=3)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{", "[" * 100_000 + "]" * 100_000, f'{{"schema_version": {"9" * 5000}}}', "\0" * 1000],
-    ids=["half", "deep", "digits", "zeros"],
-)
-def test_what_is_no_record_is_as_if_there_were_none(run, make_record, text):
-    run.write_record(make_record(repeat=3, status="failed"))
-    path = place(run, make_record)
-    path.write_text(text)
-    assert run.read_record(make_record().point, 3) is None
-    assert 3 not in {record.repeat for record in run.read_point(make_record().point).records}
-    run.write_record(make_record(repeat=3))
-    assert run.read_record(make_record().point, 3) == make_record(repeat=3)
-
-
 def test_what_is_torn_is_kept_aside_and_named(run, make_record):
     path = place(run, make_record)
     path.write_text('{"schema_version": 3, "status": "pas')

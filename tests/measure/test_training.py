@@ -38,20 +38,20 @@ def test_inflation_is_a_ratio_of_means_so_that_one_stall_counts():
     )
 
 
-def test_lost_steps_are_those_that_would_have_fitted_beside_those_taken():
-    # Ten seconds hold ten undisturbed steps; six were taken.
-    assert cost([1.0], [1.0, 1.0, 1.0, 1.0, 1.0, 5.0], background_s=10.0)["lost_steps"] == (
-        pytest.approx(4)
-    )
-
-
 def test_blocked_time_is_lost_whole():
     assert cost([0.5], [], blocked_s=3.0) == {"blocked_s": 3, "lost_s": 3, "lost_steps": 6}
 
 
-def test_a_step_that_outlasts_the_save_counts_whole():
-    assert cost([4.0], [5.0], background_s=0.5)["lost_s"] == pytest.approx(1)
-
-
-def test_a_save_that_outlasts_the_steps_goes_on_as_they_show():
-    assert cost([1.0], [2.0], background_s=100.0)["lost_s"] == pytest.approx(50)
+@pytest.mark.parametrize(
+    ("before", "during", "background_s", "lost_s"),
+    [
+        # Ten seconds hold ten undisturbed steps; six were taken.
+        pytest.param(1.0, [1.0] * 5 + [5.0], 10.0, 4, id="steps that would have fitted"),
+        pytest.param(4.0, [5.0], 0.5, 1, id="a step that outlasts the save counts whole"),
+        pytest.param(1.0, [2.0], 100.0, 50, id="a save that outlasts the steps goes on alike"),
+    ],
+)
+def test_time_is_lost_beside_a_save(before, during, background_s, lost_s):
+    found = cost([before], during, background_s=background_s)
+    assert found["lost_s"] == pytest.approx(lost_s)
+    assert found["lost_steps"] == pytest.approx(lost_s / before)

@@ -136,15 +136,15 @@ def test_a_mesh_that_does_not_fit_is_explained(given, message):
     assert message in str(error.value)
 
 
+SEPARATE = {"enable_replica_parallel_separate_folder": True, "use_replica_parallel": False}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"chunk_byte_size": 0}, "chunk_byte_size must be 1 or more bytes, got 0"),
         ({"compression_ratio": -1.0}, "compression_ratio must be a positive number, got -1.0"),
-        (
-            {"enable_replica_parallel_separate_folder": True, "use_replica_parallel": False},
-            "needs use_replica_parallel",
-        ),
+        (SEPARATE, "needs use_replica_parallel"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, message):

@@ -161,12 +161,17 @@ def damaged(make_run, make_record, tmp_path):
         pytest.param(lambda text: "", id="empty"),
         pytest.param(lambda text: text[:-5], id="cut short"),
         pytest.param(lambda text: text.replace('"passed"', '"maybe"'), id="unknown status"),
+        pytest.param(lambda text: "[" * 100_000 + "]" * 100_000, id="deep"),
+        pytest.param(lambda text: f'{{"schema_version": {"9" * 5000}}}', id="digits"),
+        pytest.param(lambda text: "\0" * 1000, id="zeros"),
     ],
 )
 def test_a_record_that_cannot_be_read_is_as_missing_and_hides_no_other(damaged, damage):
     run, records = damaged(damage)
     assert run.read_record(records[0].point, 0) is None
     assert list(Run(run).records()) == records[1:]
+    run.write_record(records[0])
+    assert run.read_record(records[0].point, 0) == records[0]
 
 
 def test_a_record_of_another_schema_version_is_refused_where_it_would_be_resumed(damaged):
