@@ -36,13 +36,10 @@ def test_a_subclass_may_build_its_own_values():
     assert Doubled.from_dict({"size": 3}).size == 6
 
 
-@pytest.mark.parametrize("given", [dict, Options(), "Options", None])
-def test_the_decorator_takes_an_options_class_only(given):
-    with pytest.raises(TypeError, match="expected a subclass of BenchmarkOptions, got"):
-        benchmark_options(given)
-
-
-@pytest.mark.parametrize("decorated", [dict, Options, print])
-def test_the_decorator_decorates_a_benchmark_only(decorated):
-    with pytest.raises(TypeError, match="expected a subclass of BenchmarksGenerator, got"):
-        benchmark_options(Options)(decorated)
+def test_the_decorator_takes_an_options_class_and_decorates_a_benchmark_only():
+    for given in (dict, Options(), "Options", None):
+        with pytest.raises(TypeError, match="expected a subclass of BenchmarkOptions, got"):
+            benchmark_options(given)
+    for decorated in (dict, Options, print):
+        with pytest.raises(TypeError, match="expected a subclass of BenchmarksGenerator, got"):
+            benchmark_options(Options)(decorated)

@@ -268,17 +268,12 @@ def points(registry, make_separate_run, make_point):
     return [point.id for point in points]
 
 
-@pytest.mark.parametrize("asked", [0, 1, 2])
-def test_the_latest_is_that_of_the_points_that_are_compared(registry, points, asked):
-    found = resolve_baseline(f"{registry.root}/latest", points=[points[asked]])
-    assert {record.point_id for record in load_baseline(found)} == {points[asked]}
+def test_the_latest_is_that_of_the_points_that_are_compared_or_of_all(registry, points):
+    def latest(**asked):
+        found = resolve_baseline(f"{registry.root}/latest", **asked)
+        return {record.point_id for record in load_baseline(found)}
 
-
-def test_the_latest_of_all_where_no_capture_has_the_points(registry, points):
-    found = resolve_baseline(f"{registry.root}/latest", points=["0" * 12])
-    assert {record.point_id for record in load_baseline(found)} == {points[-1]}
-
-
-def test_captures_of_the_run_itself_are_passed_over(registry, points):
-    found = resolve_baseline(f"{registry.root}/latest", apart_from=["run002"])
-    assert {record.point_id for record in load_baseline(found)} == {points[1]}
+    for point in points:
+        assert latest(points=[point]) == {point}
+    assert latest(points=["0" * 12]) == {points[-1]}  # no capture has it
+    assert latest(apart_from=["run002"]) == {points[1]}  # those of the run itself are passed over

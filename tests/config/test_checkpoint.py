@@ -64,6 +64,32 @@ from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leav
             "spec.a",
             "sharding has 2 entries for 1 dimensions",
         ),
+        ("  model: gpt2\n  scale: 0\n", 6, "scale", "expected greater than 0, got 0"),
+        ("  model: gpt2\n  scale: 2\n", 6, "scale", "expected less than or equal to 1, got 2"),
+        (
+            "  model: gpt2\n  optimizer: adam\n",
+            6,
+            "optimizer",
+            "expected 'adamw', 'sgd' or 'none', got 'adam'",
+        ),
+        (
+            "  model: gpt2\n  dtypes: {parms: float32}\n",
+            6,
+            "dtypes",
+            "unknown group 'parms'; did you mean 'params'?",
+        ),
+        (
+            "  model: gpt2\n  dtypes: {params: bf16}\n",
+            6,
+            "dtypes",
+            "unknown dtype 'bf16'; did you mean 'bfloat16'?",
+        ),
+        (
+            "  nnx: my_module\n",
+            5,
+            "nnx",
+            "expected module:factory, such as my_package.models:make, got 'my_module'",
+        ),
     ],
 )
 def test_a_bad_checkpoint_is_named_at_its_line(only_problem, lines, line, key, message):
@@ -80,19 +106,6 @@ def test_a_name_in_a_spec_is_the_name_of_no_other_place(only_problem, name):
     problem = only_problem(lines)
     assert problem.line == 7
     assert "is no name of an array: give one without / and \\ and control" in problem.message
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ("  path: /a\n  spec: {}\n", "give either `path` (load) or `spec` (generate), not both"),
-        ("  sharding_config_path: /a\n", "`sharding_config_path` needs `path`"),
-    ],
-)
-def test_keys_that_do_not_go_together_are_named_at_the_block(only_problem, lines, message):
-    problem = only_problem(f"checkpoint_config:\n{lines}")
-    assert (problem.line, problem.key) == (4, "checkpoint_config")
-    assert message in problem.message
 
 
 @pytest.mark.parametrize("key", ["path", "sharding_config_path"])
@@ -126,41 +139,10 @@ def test_an_array_has_the_bytes_of_its_elements(dtype, shape, num_bytes):
 
 
 @pytest.mark.parametrize(
-    ("lines", "key", "message"),
-    [
-        ("  model: gpt2\n  scale: 0\n", "scale", "expected greater than 0, got 0"),
-        ("  model: gpt2\n  scale: 2\n", "scale", "expected less than or equal to 1, got 2"),
-        (
-            "  model: gpt2\n  optimizer: adam\n",
-            "optimizer",
-            "expected 'adamw', 'sgd' or 'none', got 'adam'",
-        ),
-        (
-            "  model: gpt2\n  dtypes: {parms: float32}\n",
-            "dtypes",
-            "unknown group 'parms'; did you mean 'params'?",
-        ),
-        (
-            "  model: gpt2\n  dtypes: {params: bf16}\n",
-            "dtypes",
-            "unknown dtype 'bf16'; did you mean 'bfloat16'?",
-        ),
-        (
-            "  nnx: my_module\n",
-            "nnx",
-            "expected module:factory, such as my_package.models:make, got 'my_module'",
-        ),
-    ],
-)
-def test_a_bad_preset_is_named(only_problem, lines, key, message):
-    problem = only_problem(f"checkpoint_config:\n{lines}")
-    assert problem.key == f"checkpoint_config.{key}"
-    assert problem.message == message
-
-
-@pytest.mark.parametrize(
     ("lines", "message"),
     [
+        ("  path: /a\n  spec: {}\n", "give either `path` (load) or `spec` (generate), not both"),
+        ("  sharding_config_path: /a\n", "`sharding_config_path` needs `path`"),
         ("  spec: {}\n  model: gpt2\n", "`spec` and `model` are two sources of one checkpoint"),
         ("  path: /a\n  nnx: m:f\n", "`path` and `nnx` are two sources of one checkpoint"),
         ("  spec: {}\n  scale: 0.1\n", "`scale` needs `model`"),
@@ -168,7 +150,7 @@ def test_a_bad_preset_is_named(only_problem, lines, key, message):
         ("  path: /a\n  dtypes: {params: int8}\n", "`dtypes` needs `model`"),
     ],
 )
-def test_keys_of_presets_that_do_not_go_together_are_named(only_problem, lines, message):
+def test_keys_that_do_not_go_together_are_named_at_the_block(only_problem, lines, message):
     problem = only_problem(f"checkpoint_config:\n{lines}")
     assert (problem.line, problem.key) == (4, "checkpoint_config")
     assert message in problem.message

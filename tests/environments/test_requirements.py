@@ -29,30 +29,27 @@ def test_what_is_not_local_is_left_to_uv(tmp_path, given):
     assert (read.given, read.content, read.path) == (given, given, None)
 
 
-@pytest.mark.parametrize("given", ["./a.whl", "a.whl", "sub/../a.whl", "{folder}/a.whl"])
-def test_a_wheel_is_found_beside_the_suite(tmp_path, given):
-    (tmp_path / "a.whl").write_bytes(b"wheel")
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        *((given, "{folder}/a.whl") for given in ("./a.whl", "a.whl", "sub/../a.whl")),
+        ("{folder}/a.whl", "{folder}/a.whl"),
+        ("./a.whl[gcs,s3]", "{folder}/a.whl[gcs,s3]"),
+        ("a @ ./a b.whl", "a @ file://{folder}/a%20b.whl"),
+        ("a @ file://{folder}/a%20b.whl", "a @ file://{folder}/a%20b.whl"),
+    ],
+)
+def test_a_wheel_is_found_beside_the_suite(tmp_path, given, found):
+    for name in ("a.whl", "a b.whl"):
+        (tmp_path / name).write_bytes(b"wheel")
     read = read_requirement(given.format(folder=tmp_path), tmp_path)
-    assert read.at(read.path) == str(tmp_path / "a.whl")
+    assert read.at(read.path) == found.format(folder=tmp_path)
 
 
 def test_a_home_directory_is_found(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "a.whl").write_bytes(b"wheel")
     assert read_requirement("~/a.whl", tmp_path / "elsewhere").path == tmp_path / "a.whl"
-
-
-def test_extras_stay(tmp_path):
-    (tmp_path / "a.whl").write_bytes(b"wheel")
-    read = read_requirement("./a.whl[gcs,s3]", tmp_path)
-    assert read.at(read.path) == f"{tmp_path}/a.whl[gcs,s3]"
-
-
-@pytest.mark.parametrize("given", ["a @ ./a b.whl", "a @ file://{folder}/a%20b.whl"])
-def test_a_named_path_becomes_absolute(tmp_path, given):
-    (tmp_path / "a b.whl").write_bytes(b"wheel")
-    read = read_requirement(given.format(folder=tmp_path), tmp_path)
-    assert read.at(read.path) == f"a @ {(tmp_path / 'a b.whl').as_uri()}"
 
 
 def test_a_wheel_is_told_by_its_content_wherever_it_lies(tmp_path):

@@ -83,19 +83,11 @@ def test_a_comparison_that_is_interrupted(shell, begin, interrupted, golden):
 
 def test_arms_from_the_command_line(shell, golden):
     alone = shell.write("suite.yaml", SUITE.partition("arms:")[0])
-    flags = ("-o", "out", "--no-lock")
-    said = [
-        shell("ab", alone, *flags),
-        shell("ab", alone, *flags, "--aa", "-c", "use_ocdbt=false"),
-        shell("ab", alone, *flags, "-c", "use_ocdbt"),
-        shell("ab", alone, *flags, "-c", "use_ocdb=false"),
-        shell("ab", alone, *flags, "-c", "use_ocdbt=perhaps"),
-        shell("ab", alone, *flags, "-c", "processes=many"),
-        shell("ab", alone, *flags, "-c", "environment=new"),
-        shell("ab", alone, *flags, "-c", "generator=restore_save"),
-        shell("ab", alone, *flags, "-c", "use_ocdbt=[true,false]"),
-        shell("ab", shell.write("arms.yaml", SUITE), *flags, "-c", "use_ocdbt=true"),
-    ]
+    given = ("use_ocdbt", "use_ocdb=false", "use_ocdbt=perhaps", "processes=many")
+    given += ("environment=new", "generator=restore_save", "use_ocdbt=[true,false]")
+    said = [shell("ab", alone, *FLAGS), shell("ab", alone, *FLAGS, "--aa", "-c", "use_ocdbt=false")]
+    said += [shell("ab", alone, *FLAGS, "-c", value) for value in given]
+    said.append(shell("ab", shell.write("arms.yaml", SUITE), *FLAGS, "-c", "use_ocdbt=true"))
     golden("text/verdicts/arm_flags.txt", "\n".join(map(str, said)))
 
 

@@ -129,15 +129,15 @@ def test_overhead_is_unknown_with_another_allocator_than_the_probes_had(compare)
     assert compare("save", host_memory="fresh").overhead is None
 
 
-def test_a_load_into_fresh_memory_touches_at_least_its_result(compare):
-    found = compare("load", host_memory="fresh", faults=3)
-    assert (found.bound.probe, found.bound.share) == ("first_touch", 1.0)
-
-
-@pytest.mark.parametrize("host_memory", ["fresh", "default", "reused"])
-def test_page_faults_say_how_much_is_touched(compare, host_memory):
-    found = compare("load", host_memory=host_memory, faults=3 * GIB / PAGE)
-    assert (found.bound.probe, found.bound.share) == ("first_touch", 1.5)
+@pytest.mark.parametrize(
+    ("host_memory", "faults", "share"),
+    [("fresh", 3, 1.0), *((kind, 3 * GIB / PAGE, 1.5) for kind in ("fresh", "default", "reused"))],
+)
+def test_page_faults_say_how_much_is_touched_and_fresh_memory_at_least_the_result(
+    compare, host_memory, faults, share
+):
+    found = compare("load", host_memory=host_memory, faults=faults)
+    assert (found.bound.probe, found.bound.share) == ("first_touch", share)
 
 
 def test_the_sentence_names_first_touch_where_it_takes_half_of_the_time_and_advises_once(compare):

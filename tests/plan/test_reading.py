@@ -51,14 +51,10 @@ def test_hosts_read_what_counting_says(per_host, spec, chunk):
     assert list(read) == counted(array, mesh)
 
 
-def test_a_load_onto_the_same_mesh_reads_nothing_twice():
+def test_a_load_onto_the_same_mesh_reads_nothing_twice_and_columns_each_chunk_once_per_shard():
     mesh = PlanMesh(("x",), (8,), 4)
     cost = read_cost([ReadArray("w", (64, 8), 4, (8, 8), ("x",))], mesh)
     assert (cost.least_ratio, cost.most_ratio) == (1.0, 1.0)
-
-
-def test_columns_of_rows_read_each_chunk_once_per_shard():
-    mesh = PlanMesh(("x",), (8,), 4)
     cost = read_cost([ReadArray("w", (64, 64), 4, (8, 64), (None, "x"))], mesh)
     assert (cost.least_ratio, cost.most_ratio) == (2.0, 8.0)
     assert cost.largest == ("w", 64 * 64 * 4)

@@ -155,19 +155,14 @@ def test_a_round_is_no_block_of_lives(life_records):
     assert len(PairedTimes.of(repeats_of(first_round)).labels) == 0
 
 
-def test_a_life_that_went_on_in_another_process_is_counted(life_records):
-    records = life_records([0])
-    records[1] = records[1].model_copy(update={"worker": "h:9:0"})
-    records[2] = records[2].model_copy(update={"worker": "h:9:0"})
-    assert PairedTimes.of(repeats_of(records)).continued == 1
-
-
-def test_a_life_that_went_on_after_a_failure_was_not_interrupted(life_records):
-    records = life_records([0])
-    records[0] = failing(records[0])
-    records[1] = records[1].model_copy(update={"worker": "h:9:0"})
-    records[2] = records[2].model_copy(update={"worker": "h:9:0"})
-    assert PairedTimes.of(repeats_of(records)).continued == 0
+@pytest.mark.parametrize(("failed", "continued"), [(False, 1), (True, 0)])
+def test_a_life_that_went_on_in_another_process_is_counted_unless_after_a_failure(
+    life_records, failed, continued
+):
+    first, *rest = life_records([0])
+    rest[:2] = [record.model_copy(update={"worker": "h:9:0"}) for record in rest[:2]]
+    records = [failing(first) if failed else first, *rest]
+    assert PairedTimes.of(repeats_of(records)).continued == continued
 
 
 def test_the_slowest_host_counts(block_records):
