@@ -1,7 +1,6 @@
 """CPU seconds of a worker: its start, a repeat that does nothing, and a small save and load."""
 
 import dataclasses
-import runpy
 import statistics
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from orbax_bench_core.authoring import (
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.measure import Metrics
 from orbax_bench_core.sweep import SweepPoint, load_class, options_class
-from orbax_bench_core.worker import Task, WorkerSetup
+from orbax_bench_core.worker import Task, Worker, WorkerSetup, importing
 from perf.pairing import Figure, milliseconds
 from perf.probe import Setting
 from perf.process import FROM_SOURCE, ProbeFailed, printed, run
@@ -186,12 +185,11 @@ def perform(points: Sequence[SweepPoint], folder: Path) -> None:
         )
         for repeat, point in enumerate(points)
     ]
-    file = folder / "tasks.jsonl"
-    file.write_text("\n".join(task.model_dump_json() for task in tasks))
-    setup = WorkerSetup(root=str(folder / "run"), x64=False, num_devices=1)
-    sys.argv[1:] = ["--setup", setup.model_dump_json(), "--tasks", str(file)]
-    try:
-        runpy.run_module("orbax_bench_core.worker", run_name="__main__", alter_sys=True)
-    except SystemExit as ended:
-        if ended.code:
-            raise ProbeFailed("a repeat failed") from None
+    root = folder / "run"
+    root.mkdir()
+    (root / "run.json").touch()  # a worker measures into no directory without one
+    worker = Worker(WorkerSetup(root=str(root), x64=False, num_devices=1))
+    with importing("jax"):
+        worker.start()
+    if any(worker.perform(task) == "failed" for task in tasks):
+        raise ProbeFailed("a repeat failed")

@@ -54,11 +54,9 @@ class CancelOptions(BenchmarkOptions):
 
 
 def _require_cancellable(options: CancelOptions, benchmark: str) -> None:
-    """Checks that a save can be cancelled here.
-
-    Orbax cancels on each host by itself: hosts at different points of a save then delete what
-    others write, or wait for each other for minutes.
-    """
+    """Checks that a save can be cancelled here."""
+    # Orbax cancels on each host by itself: hosts at different points of a save then delete what
+    # others write, or wait for each other for minutes.
     if options.perform_cancellation:
         require_one_process(f"{benchmark} with perform_cancellation: true")
 
@@ -192,10 +190,8 @@ class V1Cancel(BenchmarksGenerator[CancelOptions]):
 
 
 def _cancel(metrics: Metrics, checkpointer: Any) -> None:
-    """Cancels, as often as it takes: Orbax deletes a folder that its save may still be writing to.
-
-    What it takes is part of what a cancellation costs, and is noted in the record.
-    """
+    """Cancels, as often as it takes: Orbax deletes a folder that its save may still write to."""
+    # What it takes is part of what a cancellation costs, and is noted in the record.
     for tries in range(_MOST_TRIES):
         try:
             checkpointer.cancel(step=_STEP)

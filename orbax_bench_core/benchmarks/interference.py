@@ -238,11 +238,9 @@ class CheckpointInterval(BenchmarksGenerator[CheckpointIntervalOptions]):
 
 
 def _train_and_offer(training: Any, manager: Any, steps: int, last: int) -> list[float]:
-    """Trains, offers every step to the manager, and returns the seconds of each.
-
-    Before the last step that is saved the arrays are set back to the values that a restore is
-    compared with, which is in no step's time.
-    """
+    """Trains, offers every step to the manager, and returns the seconds of each."""
+    # Before the last step that is saved the arrays are set back to the values that a restore is
+    # compared with, which is in no step's time.
     import orbax.checkpoint as ocp
 
     times = []

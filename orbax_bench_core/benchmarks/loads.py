@@ -89,11 +89,9 @@ class LoadOptions(MeasuringOptions):
         return with_targets(reference.described, targets)
 
     def check(self, context: TestContext, reference: Reference, restored: Any) -> None:
-        """Compares what was loaded, and keeps its digest; call it outside any measured block.
-
-        It is compared first: a load that is not what was recorded replaces no digest, and none is
-        compared with what it has written itself.
-        """
+        """Compares what was loaded, and keeps its digest; call it outside any measured block."""
+        # It is compared first: a load that is not what was recorded replaces no digest, and none is
+        # compared with what it has written itself.
         from orbax_bench_core.state import (
             DIGESTS_FILE,
             StateError,

@@ -146,11 +146,9 @@ def _round_trip(
     read: Callable[[epath.Path, torch.device], dict[str, Any]],
     check: Callable[[_Tensors], None] | None = None,
 ) -> TestResult:
-    """Measures `save_blocking`, `save` and `load` of what each process holds.
-
-    A save ends when every process has written its file, a load when this process has its tensors.
-    Arrays that are replicated are in the file of every process.
-    """
+    """Measures `save_blocking`, `save` and `load` of what each process holds."""
+    # A save ends when every process has written its file, a load when this process has its tensors.
+    # Arrays that are replicated are in the file of every process.
     import jax
 
     metrics, options = Metrics(), context.options

@@ -189,10 +189,7 @@ _CACHE: Final = {
 
 @contextlib.contextmanager
 def _cache(context: TestContext[TrainingJobOptions], *, begins_empty: bool) -> Iterator[None]:
-    """Has JAX keep every program that it compiles in a folder of this repeat, or none at all.
-
-    Afterwards it is as before: the process goes on with other points.
-    """
+    """Has JAX keep every program that it compiles in a folder of this repeat, or none at all."""
     import jax
     from jax.experimental.compilation_cache import compilation_cache
 

@@ -33,10 +33,7 @@ class FlaggedComparison(Comparison):
 def with_arms(
     loaded: LoadedSuite, baseline: Sequence[str], candidate: Sequence[str], *, same: bool
 ) -> LoadedSuite:
-    """Returns a suite with arms: its own, or those of a command line, each `key=value`.
-
-    With `same` the suite is compared with itself, each slot of a block in a worker of its own.
-    """
+    """Returns a suite with arms: its own, or those of a command line, each `key=value`."""
     given = bool(baseline or candidate)
     if same and given:
         raise UserError("--aa compares the suite with itself; leave out the arms")
@@ -62,11 +59,9 @@ def with_arms(
 
 
 def with_equal_arms(loaded: LoadedSuite, gate: Mapping[str, Any]) -> LoadedSuite:
-    """Returns a suite whose arms are the same: its candidate, or what it measures without arms.
-
-    Where that has an environment, each arm has one of its own, with the same content: arms in two
-    environments are two kinds of workers. Keys of `gate` go in place of the suite's.
-    """
+    """Returns a suite whose arms are the same: its candidate, or what it measures without arms."""
+    # Where that has an environment, each arm has one of its own, with the same content: arms in two
+    # environments are two kinds of workers. Keys of `gate` go in place of the suite's.
     data, suite = dict(loaded.source.data), loaded.suite
     arm = suite.arm("candidate").model_dump(mode="json", exclude_unset=True)
     arms = {"baseline": arm, "candidate": dict(arm)}

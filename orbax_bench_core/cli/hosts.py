@@ -164,10 +164,7 @@ def name_in(suite: str) -> str | None:
 
 
 def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: str) -> None:
-    """Serves process 0 until the run ends, and exits, on a host that has no such suite file.
-
-    Process 0 has put a copy into the run directory. On any other host this does nothing.
-    """
+    """Serves process 0 until the run ends, and exits, on a host that has no such suite file."""
     from orbax_bench_core.execute import RunSettings, equal_everywhere, serve, to_stderr
     from orbax_bench_core.records import RunDirectory
 

@@ -18,17 +18,14 @@ from orbax_bench_core.sweep import BLOCK_SIZE, Pair, PairDesign
 
 @dataclasses.dataclass(slots=True)
 class _Line:
-    """State of one point: its name, design and looks, operations of each arm, last verdict.
-
-    `before` has the operations of an earlier run, and `failed` the first attempts of each arm that
-    failed or hung, so far.
-    """
+    """State of one point: its name, design and looks, operations of each arm, last verdict."""
 
     name: str
     design: PairDesign
     looks: tuple[int, ...]
     used: int = 0
-    before: int = 0
+    before: int = 0  # operations of an earlier run
+    # first attempts of each arm that failed or hung, so far
     failed: dict[Arm, set[int]] = dataclasses.field(default_factory=dict)
     verdict: PointVerdict | None = None
     ended: bool = False
@@ -59,10 +56,7 @@ class LiveVerdicts(ProgressView):
         *,
         verbose: bool = False,
     ) -> None:
-        """Prepares the view of pairs.
-
-        The designs say which workers each pair has, by its id; those that share one are left out.
-        """
+        """Prepares the view of pairs."""
         shared = PairDesign()
         found = {point.id: (designs or {}).get(point.id, shared) for point in points}
         self._lines = {
@@ -170,11 +164,9 @@ def _attempts(line: _Line, verdict: PointVerdict, used: int) -> str:
 
 
 def _used(design: PairDesign, repeat: int, *, ended: bool = False) -> int:
-    """Returns the operations per arm that have ended when a repeat begins or has ended.
-
-    The repeats of a block of lives do not end in the order of their numbers, so that only its
-    blocks are counted.
-    """
+    """Returns the operations per arm that have ended when a repeat begins or has ended."""
+    # The repeats of a block of lives do not end in the order of their numbers, so that only its
+    # blocks are counted.
     if design.lives:
         return design.operations(repeat // design.block_size * design.block_size)
     return design.operations(repeat + ended)

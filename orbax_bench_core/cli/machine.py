@@ -72,10 +72,8 @@ def _devices() -> str:
 
 
 def probe_devices() -> dict[str, Any] | str:
-    """Returns what JAX says of its devices, or the reason why it does not.
-
-    It is asked in a process of its own: this one must not hold a device.
-    """
+    """Returns what JAX says of its devices, or the reason why it does not."""
+    # It is asked in a process of its own: this one must not hold a device.
     try:
         process = subprocess.run(
             [sys.executable, "-c", _PROBE],

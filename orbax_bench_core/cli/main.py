@@ -124,13 +124,11 @@ def main() -> None:
 
 
 def run_command_line(command: Callable[[], object]) -> None:
-    """Runs a command; a user's mistake is one message and exit code 2.
-
-    So is what the system refuses, such as a file or a connection: it has a number for it, which an
-    error of ours has not. A disk that is full or read-only, and memory that is used up, are one
-    message as well, and exit code 1. Whatever tells a process to end interrupts it, with exit code
-    130.
-    """
+    """Runs a command; a user's mistake is one message and exit code 2."""
+    # So is what the system refuses, such as a file or a connection: it has a number for it, which
+    # an error of ours has not. A disk that is full or read-only, and memory that is used up, are
+    # one message as well, and exit code 1. Whatever tells a process to end interrupts it, with exit
+    # code 130.
     with printable_streams():
         _run(command)
 
@@ -169,11 +167,9 @@ _WITHIN_S: Final = 5.0
 
 
 def check_buckets(words: Iterable[str], environment: Mapping[str, str] = os.environ) -> None:
-    """Checks that Cloud Storage can be used where a command line names a bucket.
-
-    Its client libraries look for it, and for credentials, for up to a minute, and print a traceback
-    for each time. Behind a proxy nothing is asked: only the client knows the way.
-    """
+    """Checks that Cloud Storage can be used where a command line names a bucket."""
+    # Its client libraries look for it, and for credentials, for up to a minute, and print a
+    # traceback for each time. Behind a proxy nothing is asked: only the client knows the way.
     named = next((word for word in words if _SCHEME in word), None)
     if named is not None and not any(map(importlib.util.find_spec, _CLIENTS)):
         from orbax_bench_core.errors import UserError

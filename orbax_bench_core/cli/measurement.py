@@ -139,10 +139,7 @@ def conclude_again(
     as_json: bool,
     allow_inconclusive: bool = False,
 ) -> int:
-    """Concludes once more from what was measured, and returns the exit code.
-
-    `otherwise` says what to do where the directory is that of no run.
-    """
+    """Concludes once more from what was measured, and returns the exit code."""
     run = RunDirectory(directory)
     if not run.exists():
         raise UserError(f"{directory} is not a run directory. {otherwise}")

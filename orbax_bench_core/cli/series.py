@@ -46,11 +46,7 @@ class BisectRun:
         passport: passports.Passport | None,
         how: Measuring,
     ) -> None:
-        """Prepares a search from a release that is fast to one that is slow.
-
-        The output directory holds a run directory for each comparison. The passport tells how long
-        it will probably take.
-        """
+        """Prepares a search from a release that is fast to one that is slow."""
         self._loaded = loaded
         self._root = RunDirectory(output_directory).root
         self._package = package
@@ -133,11 +129,9 @@ class BisectRun:
         return Measurement(Comparison(), suite, str(self._root / folder), self._how)
 
     def _rules(self, version: str, against: str, *, confirming: bool) -> dict[str, Any]:
-        """Returns what a comparison has different from the suite's gate.
-
-        A release in between has the whole regression or none of it; ends, and what is to be
-        confirmed, are judged by the rules of the suite.
-        """
+        """Returns what a comparison has different from the suite's gate."""
+        # A release in between has the whole regression or none of it; ends, and what is to be
+        # confirmed, are judged by the rules of the suite.
         if not self._primary:
             return {}
         rules: dict[str, Any] = {"primary": list(self._primary)}
@@ -223,11 +217,9 @@ def _regressed(verdicts: VerdictReport) -> list[OperationVerdict]:
 
 
 def _margin(verdicts: VerdictReport) -> float:
-    """Returns what a good release must rule out: half of the regression, on a log scale.
-
-    A release either has the whole regression or none of it, so that a large one is ruled out with
-    far fewer operations than the smallest that matters.
-    """
+    """Returns what a good release must rule out: half of the regression, on a log scale."""
+    # A release either has the whole regression or none of it, so that a large one is ruled out with
+    # far fewer operations than the smallest that matters.
     lows = [operation.verdict.low or 1.0 for operation in _regressed(verdicts)]
     return max(verdicts.gate.margin, math.sqrt(max(lows, default=1.0)) - 1)
 
@@ -242,14 +234,12 @@ _OPERATIONS: Final = 10
 
 
 def make_runs(suite: LoadedSuite, directory: str, minutes: float, how: Measuring) -> int:
-    """Makes runs of a suite against itself, and of its own arms, while there is time.
-
-    In the first every slot of a block is a worker of its own, which shows by how much workers
-    differ. The others are made where both arms share one worker: a few runs of the same pair, each
-    in a new worker, show by how much the ratio of two options differs from worker to worker. Both
-    are made in turns until the next would take too long; the first of each kind always is. It
-    returns the exit code, which is 0 unless it was stopped.
-    """
+    """Makes runs of a suite against itself, and of its own arms, while there is time."""
+    # In the first every slot of a block is a worker of its own, which shows by how much workers
+    # differ. The others are made where both arms share one worker: a few runs of the same pair,
+    # each in a new worker, show by how much the ratio of two options differs from worker to worker.
+    # Both are made in turns until the next would take too long; the first of each kind always is.
+    # It returns the exit code, which is 0 unless it was stopped.
     tell, root, suites = how.reporter.tell, RunDirectory(directory).root, _suites(suite)
     began, took, number = time.monotonic(), dict.fromkeys(suites, 0.0), 0
     while True:

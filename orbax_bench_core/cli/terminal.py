@@ -24,11 +24,9 @@ _PERHAPS_SECRET: Final = re.compile(r"://[^\s\"'<>]*[@=]")
 
 @contextlib.contextmanager
 def printable_streams() -> Iterator[None]:
-    """Has all that is printed meanwhile written out what a terminal would obey.
-
-    It is written as JSON has it, an escape as a backslash and u001b, so that JSON stays JSON. Bytes
-    of a name that are no text are shown as well, and credentials in addresses are left out.
-    """
+    """Has all that is printed meanwhile written out what a terminal would obey."""
+    # It is written as JSON has it, an escape as a backslash and u001b, so that JSON stays JSON.
+    # Bytes of a name that are no text are shown as well, and credentials in addresses are left out.
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):

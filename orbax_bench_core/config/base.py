@@ -99,10 +99,7 @@ class SuiteError(UserError):
 
 
 def explain(detail: Any, fields: Iterable[str]) -> str:
-    """Returns the message of one of `pydantic.ValidationError.errors()`.
-
-    `fields` are the keys that are allowed where the error is.
-    """
+    """Returns the message of one of `pydantic.ValidationError.errors()`."""
     kind, message = detail["type"], str(detail["msg"])
     if kind == "extra_forbidden":
         return f"unknown key; {did_you_mean(str(detail['loc'][-1]), fields)}"

@@ -61,10 +61,7 @@ ALIASES: Final = {
 
 
 def canonical(name: str) -> str | None:
-    """Returns the canonical name of a dtype, or None when JAX has no such dtype.
-
-    The name is as `jax.numpy` spells it, for example `bfloat16` or `bool_`.
-    """
+    """Returns the canonical name of a dtype, or None when JAX has no such dtype."""
     name = ALIASES.get(name, name)
     return name if name in BITS else None
 

@@ -78,11 +78,9 @@ class GateRule(ConfigModel):
     draws: Annotated[int, pydantic.Field(ge=999)] = 1999
 
     def looks_of(self, per_life: int = 1) -> tuple[int, ...]:
-        """Returns the looks, in operations per arm, each a whole number of blocks.
-
-        The default looks become those of the method for lives: 16, 24, 40 and 60 operations with 2
-        per life. Looks that a suite names are rounded up to whole blocks.
-        """
+        """Returns the looks, in operations per arm, each a whole number of blocks."""
+        # The default looks become those of the method for lives: 16, 24, 40 and 60 operations with
+        # 2 per life. Looks that a suite names are rounded up to whole blocks.
         block = PER_ARM * per_life
         if self.looks == LOOKS:
             blocks = _BLOCKS_OF_LIVES.get(per_life, _BLOCKS_OF_LONG_LIVES)
@@ -100,11 +98,7 @@ class GateRule(ConfigModel):
         return block * -(-self.looks_of(per_life)[-1] * times // (over * block))
 
     def with_limits(self, *, cheap: bool) -> Self:
-        """Returns the rule with a share or None for each limit that is `auto`.
-
-        Args:
-            cheap: Whether operations take less than `CHEAP_S`, in workers that run more than one.
-        """
+        """Returns the rule with a share or None for each limit that is `auto`."""
         found = _AUTO_LIMIT if cheap and _shown(_AUTO_LIMIT, self.looks_of()[-1]) else None
         automatic = [name for name, (share, _) in self._limits().items() if share == "auto"]
         return self.model_copy(update=dict.fromkeys(automatic, found))
@@ -240,10 +234,8 @@ def gate_changes(before: GateConfig, after: GateConfig) -> str:
 
 
 def gate_edits(before: GateConfig, after: GateConfig) -> tuple[str, ...]:
-    """Returns the flags with which `compare` judges by the other rules, such as `margin=0.3`.
-
-    What decides how operations are measured, rather than how they are judged, is left out.
-    """
+    """Returns the flags with which `compare` judges by the other rules, such as `margin=0.3`."""
+    # What decides how operations are measured, rather than how they are judged, is left out.
     old, new = _canonical(before), _canonical(after)
     return tuple(
         f"{name}={json.dumps(value)}"

@@ -29,15 +29,12 @@ _DEAD_KEYS = {"reuse_checkpoint": "has no effect, here or in Orbax's own framewo
 
 @dataclasses.dataclass(frozen=True)
 class LoadedSuite:
-    """A checked suite with what is needed to talk about the file it came from.
-
-    Another machine can be handed the file's text; `notes` tell people what in it has no effect.
-    """
+    """A checked suite with what is needed to talk about the file it came from."""
 
     suite: Suite
     source: SuiteSource
-    text: str
-    notes: tuple[str, ...]
+    text: str  # that of the file, which another machine can be handed
+    notes: tuple[str, ...]  # what in it has no effect, for people
 
 
 def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
@@ -92,11 +89,9 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
 
 
 def _credentials(source: SuiteSource, text: str) -> list[Problem]:
-    """Returns where an address has credentials.
-
-    `run.json` has the file word for word, comments included. Left out of what
-    is kept they would change the ids of points, which hash their options.
-    """
+    """Returns where an address has credentials."""
+    # `run.json` has the file word for word, comments included. Left out of what is kept they would
+    # change the ids of points, which hash their options.
     lines = [number for number, line in enumerate(text.splitlines(), 1) if has_credentials(line)]
     problems = [Problem(CREDENTIALS, file=source.file, line=number) for number in lines]
     if not problems:  # or a value is written in another way, such as by escapes
@@ -189,11 +184,9 @@ def _file_path(location: KeyPath, plural_paths: dict[str, KeyPath]) -> KeyPath:
 def _meshes_against_specs(
     data: dict[Any, Any], source: SuiteSource, plural_paths: dict[str, KeyPath]
 ) -> list[Problem]:
-    """Returns the shardings that no mesh of the suite can honour, before anything runs.
-
-    It looks at plain data, which may be wrong in other ways: at the specs as far as they can be
-    read, and at the axes alone of a mesh whose sizes cannot.
-    """
+    """Returns the shardings that no mesh of the suite can honour, before anything runs."""
+    # It looks at plain data, which may be wrong in other ways: at the specs as far as they can be
+    # read, and at the axes alone of a mesh whose sizes cannot.
     meshes = _readable_meshes(data)
     if not meshes:
         return []

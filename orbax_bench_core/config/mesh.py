@@ -90,10 +90,7 @@ class MeshConfig(ConfigModel):
 
     @property
     def label(self) -> str:
-        """Its name, or a short one such as `data2fsdp4`; axes of size 1 are left out.
-
-        A mesh that spans slices shows them first: `dcn(data2)·fsdp4`.
-        """
+        """Its name, or a short one such as `data2fsdp4`; axes of size 1 are left out."""
         if self.name is not None:
             return self.name
         ici = _join(self.mesh_axes, self.ici_shape) or "1"

@@ -55,12 +55,9 @@ _GRAIN: Final = 64
 def partition(
     axes: Sequence[str | None], full: Sequence[int], shape: Sequence[int], mesh: MeshAxes
 ) -> tuple[ShardingEntry, ...] | None:
-    """Returns the sharding of an array, one entry per dimension.
-
-    An axis that does not divide its dimension evenly, at full size and as it is, is left out: the
-    array is replicated over it. What each dimension is, a key of `RULES` or None, is in `axes`;
-    `full` is the shape at full size.
-    """
+    """Returns the sharding of an array, one entry per dimension."""
+    # An axis that does not divide its dimension evenly, at full size and as it is, is left out: the
+    # array is replicated over it.
     used: set[str] = set()
     entries: dict[int, tuple[str, ...]] = {}
     for kind in RULES:
@@ -94,14 +91,11 @@ def _sharding_axes(dimension: str, mesh: MeshAxes) -> list[tuple[str, int]]:
 
 @dataclasses.dataclass(frozen=True)
 class Array:
-    """One array of a model; `axes` says what each dimension is, None for one never sharded.
-
-    Its group, `params` or `optimizer`, says which dtype it has; it may be a dtype outright.
-    """
+    """One array of a model; `axes` says what each dimension is, None for one never sharded."""
 
     shape: tuple[int, ...]
     axes: tuple[str | None, ...]
-    group: str = "params"
+    group: str = "params"  # or `optimizer`, which says its dtype; it may be a dtype outright
 
 
 Tree = Mapping[str, Union[Array, "Tree"]]
@@ -140,10 +134,7 @@ _COUNT: Final = Array((), (), "int32")
 
 
 def train_state(params: Tree, optimizer: Optimizer) -> Tree:
-    """Returns what is saved: the parameters, and with an optimizer the whole train state.
-
-    `adamw` has two moments of each parameter, `sgd` one trace, `none` nothing.
-    """
+    """Returns what is saved: the parameters, and with an optimizer the whole train state."""
     if optimizer == "none":
         return {"params": params}
     moments = mapped(params, "optimizer")
@@ -228,13 +219,11 @@ _LLAMA: Final = functools.partial(Decoder, vocab=128256, kv_heads=8)
 
 
 def _gpt2(widths: Widths) -> Tree:
-    """Returns the parameters of GPT-2 (124M): many small arrays, each layer on its own.
-
-    Names and shapes are those of the published checkpoint
-    (https://huggingface.co/openai-community/gpt2, `config.json` and the tensors of
-    `model.safetensors`, without its constant masks). The output projection is the embedding, so it
-    is stored once. The numbers of layers and positions do not shrink.
-    """
+    """Returns the parameters of GPT-2 (124M): many small arrays, each layer on its own."""
+    # Names and shapes are those of the published checkpoint
+    # (https://huggingface.co/openai-community/gpt2, `config.json` and the tensors of
+    # `model.safetensors`, without its constant masks). The output projection is the embedding, so
+    # it is stored once. The numbers of layers and positions do not shrink.
     embed = widths.of(768, "embed")
     return {
         "wte": {"weight": Array((widths.of(50257, "vocab"), embed), ("vocab", "embed"))},
@@ -282,12 +271,10 @@ _TREES: Final[Mapping[str, Callable[[Widths], Tree]]] = {
 
 
 def expanded(checkpoint: CheckpointConfig, mesh: MeshConfig | None) -> CheckpointConfig:
-    """Returns a checkpoint with the spec of its preset in place of the preset.
-
-    A width is shrunk by `scale` and rounded up to a multiple of 64, and of the parts that the mesh
-    cuts it into if it is one at full size; never above full size. What shards a dimension is
-    decided at full size, so that every scale has the same shardings.
-    """
+    """Returns a checkpoint with the spec of its preset in place of the preset."""
+    # A width is shrunk by `scale` and rounded up to a multiple of 64, and of the parts that the
+    # mesh cuts it into if it is one at full size; never above full size. What shards a dimension is
+    # decided at full size, so that every scale has the same shardings.
     if checkpoint.model is None:
         return checkpoint
     axes = () if mesh is None else tuple(zip(mesh.mesh_axes, mesh.shape, strict=True))

@@ -194,10 +194,8 @@ def _put(data: Any, path: KeyPath, value: Any) -> Iterator[KeyPath]:
 
 
 def with_keys(text: str, keys: Mapping[str, Any], file: str = "") -> str:
-    """Returns the text of a suite with more keys at its top level.
-
-    The keys go to the end, so that messages still name the lines of the file.
-    """
+    """Returns the text of a suite with more keys at its top level."""
+    # The keys go to the end, so that messages still name the lines of the file.
     source = SuiteSource(text, file)
     if not isinstance(source.data, dict):
         raise SuiteError(source.problem("a suite is a mapping of keys to values", ()))

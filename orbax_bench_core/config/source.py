@@ -182,11 +182,9 @@ class SuiteSource:
 
 
 def _composed(text: str) -> yaml.Node | None:
-    """Returns the document as nodes; None where there is none.
-
-    The parser in C is fifty times as fast, and its messages say less: of a short text that is wrong
-    the one in Python says what.
-    """
+    """Returns the document as nodes; None where there is none."""
+    # The parser in C is fifty times as fast, and its messages say less: of a short text that is
+    # wrong the one in Python says what.
     try:
         return _node(_fastest(), text)
     except (yaml.YAMLError, ValueError):

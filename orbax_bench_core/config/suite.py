@@ -108,11 +108,9 @@ class Suite(ConfigModel):
 
     @property
     def identity(self) -> str:
-        """SHA-256 over what is measured, in hex: all but baselines and how repeats are run.
-
-        Two suites with one identity sweep the same points, so that one run directory can hold
-        both: asking for more repeats continues a run.
-        """
+        """SHA-256 over what is measured, in hex: all but baselines and how repeats are run."""
+        # Two suites with one identity sweep the same points, so that one run directory can hold
+        # both: asking for more repeats continues a run.
         measured = self.model_dump(
             mode="json", include={"suite_name", "benchmarks", "checkpoint_configs", "mesh_configs"}
         )

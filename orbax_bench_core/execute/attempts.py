@@ -15,20 +15,14 @@ from orbax_bench_core.worker import Done, Task
 
 
 class RepeatAttempt:
-    """One attempt at a repeat, which begins when this is made.
-
-    Attributes:
-        tasks: What each host is to do.
-        group: The workers that do it; None before they are there.
-        ended: How each host ended that ended by itself.
-        errors: The errors of hosts that a failure has ended.
-    """
+    """One attempt at a repeat, which begins when this is made."""
 
     def __init__(self, run: records.RunDirectory, host: Host, tasks: Sequence[Task]) -> None:
         """Begins an attempt; its records belong into `run`, and `host` knows where workers run."""
-        self.tasks = tasks
-        self.group: WorkerGroup | None = None
-        self.ended: dict[int, Done] = {}
+        self.tasks = tasks  # what each host is to do
+        self.group: WorkerGroup | None = None  # the workers that do it; None before they are there
+        self.ended: dict[int, Done] = {}  # how each host ended that ended by itself
+        # the errors of hosts that a failure has ended
         self.errors: dict[int, records.ErrorInfo] = {}
         self._run, self._host = run, host
         self._started_at, self._clock = datetime.datetime.now(datetime.UTC), time.monotonic()
@@ -99,10 +93,7 @@ def _write(run: records.RunDirectory, record: records.Record) -> None:
 
 
 def began_nothing(group: WorkerGroup, ended: Mapping[int, Done], num_hosts: int) -> bool:
-    """Returns whether every host lacks something that the point needs, and measured nothing.
-
-    `ended` has the hosts that ended by themselves; `group.measured` is that of the try.
-    """
+    """Returns whether every host lacks something that the point needs, and measured nothing."""
     unmet = [done for done in ended.values() if done.unmet]
     return len(unmet) == num_hosts and not any(group.measured.values())
 
@@ -117,10 +108,8 @@ def peer_failed(host: int, reason: str) -> records.ErrorInfo:
 def attempts_so_far(
     earlier: records.Repeat, errors: Mapping[int, records.ErrorInfo]
 ) -> Mapping[int, tuple[records.Attempt, ...]]:
-    """Returns what was tried in vain on each host before a repeat is tried again.
-
-    A host that passed, and is to measure again because another one failed, has tried in vain too.
-    """
+    """Returns what was tried in vain on each host before a repeat is tried again."""
+    # A host that passed, and is to measure again because another one failed, has tried in vain too.
     failed = {host: record.error for host, record in earlier.records.items() if record.error}
     first = min(failed, key=lambda host: failed[host].type == records.PEER_FAILED, default=None)
     peer = None if first is None else peer_failed(first, failed[first].message)

@@ -94,10 +94,8 @@ def _own(environment: Mapping[str, str]) -> Cluster | None:
 
 
 def _numbered_by_jobs(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns an environment with the rank of a pod of several Kubernetes jobs of equal size.
-
-    Kubernetes numbers the pods of each job from 0 on, and a set of jobs has one for each slice.
-    """
+    """Returns an environment with the rank of a pod of several Kubernetes jobs of equal size."""
+    # Kubernetes numbers the pods of each job from 0 on, and a set of jobs has one for each slice.
     rank = OWN[1]
     if rank in environment or not environment.get(_HOSTS_PER_JOB):
         return environment
@@ -259,7 +257,7 @@ STATED: Final[tuple[Source, ...]] = (_own, _jax)
 """Sources of variables that somebody may set by hand."""
 
 LAUNCHERS: Final[tuple[Source, ...]] = (_vertex, _tpu, _open_mpi, _slurm)
-"""Sources of variables that a launcher alone sets."""
+"""Sources of variables that a launcher alone sets; TPUs before Slurm, for they know their order."""
 
 SOURCES: Final[tuple[Source, ...]] = (*STATED, *LAUNCHERS, _tpu_vm)
 """All sources, in the order in which they are asked: the first that tells counts."""
@@ -317,12 +315,7 @@ _PORTS = 65_536
 
 
 def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
-    """Returns the cluster that the variables of a launcher tell of.
-
-    Those of orbax-bench come first, then JAX's own, Vertex AI, TPUs on Google Kubernetes Engine,
-    Open MPI, Slurm, and the metadata server of a TPU VM, which is asked only where there are
-    devices that may be TPUs. TPUs come before Slurm because their hosts know their order.
-    """
+    """Returns the cluster that the variables of a launcher tell of."""
     switch = environment.get(SWITCH, "").lower()
     if switch not in ("", *_OFF, TPU_VM):
         raise wrong_variables(f"{SWITCH}={switch}: give none for this host alone, or {TPU_VM}")
@@ -357,10 +350,8 @@ def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
 
 
 def tpu_hosts(environment: Mapping[str, str]) -> int:
-    """Returns how many hosts have the TPUs that a process here would open; 0 where none are told.
-
-    All of them must open them together: libtpu waits for the others.
-    """
+    """Returns how many hosts have the TPUs that a process here would open; 0 for none."""
+    # All of them must open them together: libtpu waits for the others.
     names, platforms = tpu_host_names(environment), jax_platforms(environment)
     if not names or (platforms and "tpu" not in platforms):
         return 0

@@ -27,13 +27,7 @@ if TYPE_CHECKING:
 
 
 class WorkerGroup:
-    """Workers with their devices up, and what they have warmed up for.
-
-    Attributes:
-        ready: What each host said when it was ready.
-        warm_points: Ids of the points whose warm-ups they have made.
-        measured: Samples of the task under way by host, in the order in which operations ended.
-    """
+    """Workers with their devices up, and what they have warmed up for."""
 
     def __init__(
         self,
@@ -50,9 +44,10 @@ class WorkerGroup:
         self._inbox: Inbox = queue.SimpleQueue()
         self._patience = patience
         self._timeout_s = timeout_s
-        self.warm_points: set[str] = set()
+        self.warm_points: set[str] = set()  # ids of the points whose warm-ups they have made
+        # samples of the task under way by host, in the order in which operations ended
         self.measured: dict[int, list[Sample]] = {}
-        self.ready: dict[int, Ready] = {}
+        self.ready: dict[int, Ready] = {}  # what each host said when it was ready
         self._workers: list[WorkerHandle] = [
             *host.launch(
                 setups, environment=environment, python=python, logs=logs, inbox=self._inbox
@@ -344,16 +339,12 @@ class Cause(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostEvidence:
-    """Evidence on one host when its group has failed: its signs, what it printed and reported.
-
-    `exit_code` is negative for a signal, and None while the process runs; `lost` says that there is
-    no contact with its machine.
-    """
+    """Evidence on one host when its group has failed: its signs, what it printed and reported."""
 
     judgement: Judgement
-    exit_code: int | None = None
+    exit_code: int | None = None  # negative for a signal; None while the process runs
     ended: bool = False
-    lost: bool = False
+    lost: bool = False  # whether there is no contact with its machine
     tail: str = ""
     reason: str = ""
 

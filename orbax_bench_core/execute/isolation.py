@@ -38,11 +38,9 @@ _RANGE = struct.Struct("hhqqi4x")
 def measuring_lock(
     waiting: Callable[[str], None], *, lock_file: Path = LOCK_FILE, run: str = ""
 ) -> Iterator[None]:
-    """Holds the machine's measuring lock: two runs at once would spoil each other's numbers.
-
-    The kernel drops the lock when its holder and the workers that this one started have ended,
-    however they end. Processes of one run share it: the one that comes first holds it for all.
-    """
+    """Holds the machine's measuring lock: two runs at once would spoil each other's numbers."""
+    # The kernel drops the lock when its holder and the workers that this one started have ended,
+    # however they end. Processes of one run share it: the one that comes first holds it for all.
     descriptor, ours = _usable(lock_file, waiting)
     try:
         told = False
@@ -73,12 +71,10 @@ def measuring_lock(
 def turns_on(
     machines: Iterable[str], run: AnyPath, waiting: Callable[[str], None]
 ) -> Iterator[None]:
-    """Waits until no other run or step of one place measures on these machines, and keeps it so.
-
-    Containers of one machine do not see each other's lock files, but the storage of their runs.
-    Each has a lease per machine beside the run directory, or in it where nothing may be written
-    beside it or another storage is mounted there, which other containers do not share.
-    """
+    """Waits until no other run or step of one place measures on these machines, and keeps it so."""
+    # Containers of one machine do not see each other's lock files, but the storage of their runs.
+    # Each has a lease per machine beside the run directory, or in it where nothing may be written
+    # beside it or another storage is mounted there, which other containers do not share.
 
     def said(line: str) -> None:
         waiting(
@@ -131,11 +127,9 @@ def _holder(written: bytes) -> str:
 
 
 def _mark(kind: int, run: str) -> bytes:
-    """Returns a lock on one byte of the file, whose place says which run it is.
-
-    The byte is not there and need not be: this is how a holder that may not write to the file of
-    another user, or lives in another container, says what it belongs to.
-    """
+    """Returns a lock on one byte of the file, whose place says which run it is."""
+    # The byte is not there and need not be: this is how a holder that may not write to the file of
+    # another user, or lives in another container, says what it belongs to.
     place = int.from_bytes(hashlib.sha256(run.encode()).digest()[:7])
     return _RANGE.pack(kind, os.SEEK_SET, place, 1, 0)
 
@@ -167,11 +161,9 @@ def _usable(lock_file: Path, waiting: Callable[[str], None]) -> tuple[int, bool]
 
 
 def _open(lock_file: Path) -> tuple[int, bool]:
-    """Opens the lock file; returns whether it may be written, for another user's may not.
-
-    Anyone may write to the folder. So no link is followed, nothing but a file is waited for or
-    written to, and not one that has another name as well.
-    """
+    """Opens the lock file; returns whether it may be written, for another user's may not."""
+    # Anyone may write to the folder. So no link is followed, nothing but a file is waited for or
+    # written to, and not one that has another name as well.
     flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor, writable = os.open(lock_file, os.O_RDWR | os.O_CREAT | flags, 0o644), True
@@ -210,10 +202,8 @@ _HELD: list[int] = []
 
 
 def held_locks() -> tuple[int, ...]:
-    """Returns the descriptors of the locks held now.
-
-    A lock is free once all processes that hold it have ended: nobody measures beside an orphan.
-    """
+    """Returns the descriptors of the locks held now."""
+    # A lock is free once all processes that hold it have ended: nobody measures beside an orphan.
     return tuple(_HELD)
 
 

@@ -23,19 +23,13 @@ tell of it. Nothing else sleeps there; a kernel with another name leaves the wor
 
 
 class Liveness(enum.StrEnum):
-    """Condition of a worker, by its signs.
+    """Condition of a worker, by its signs."""
 
-    `ALIVE`: it runs, which does not mean that its operation gets anywhere. `FROZEN`: somebody has
-    stopped it, and it goes on only if somebody lets it. `STALLED`: it is in uninterruptible sleep,
-    as behind a storage that does not answer. `DEAD`: it has ended. `UNKNOWN`: the signs do not
-    tell; a worker that waits for a peer sleeps just as one that hangs by itself.
-    """
-
-    ALIVE = "alive"
-    FROZEN = "frozen"
-    STALLED = "stalled"
-    DEAD = "dead"
-    UNKNOWN = "unknown"
+    ALIVE = "alive"  # it runs, which does not mean that its operation gets anywhere
+    FROZEN = "frozen"  # somebody has stopped it, and it goes on only if somebody lets it
+    STALLED = "stalled"  # in uninterruptible sleep, as behind a storage that does not answer
+    DEAD = "dead"  # it has ended
+    UNKNOWN = "unknown"  # one that waits for a peer sleeps just as one that hangs by itself
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,28 +57,22 @@ class Signs:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Patience:
-    """Times for which signs are watched before they count, in seconds.
+    """Times for which signs are watched before they count, in seconds."""
 
-    Attributes:
-        look_s: Between two looks at the signs. A look reads two small files a worker.
-        confirm_s: How long a worker is stopped before it counts as frozen.
-        frozen_s: How long it is frozen before its repeat ends: a debugger, or whoever paused its
-            container, may let it go on.
-        stalled_s: How long it is in uninterruptible sleep before that is said. It ends nothing, for
-            slow storage looks the same.
-        quiet_s: How long ago it may last have used the CPU to count as alive.
-        gap_s: A longer time between two looks counts for nothing, for then the one who looks was
-            itself suspended, perhaps with all of the machine.
-        settle_s: How long, once a host has failed, the others may still end by themselves, so that
-            what they know of the failure is kept and the one that caused it is found among them.
-    """
-
-    look_s: float = 1.0
-    confirm_s: float = 1.0
+    look_s: float = 1.0  # between two looks at the signs. A look reads two small files a worker
+    confirm_s: float = 1.0  # how long a worker is stopped before it counts as frozen
+    # how long it is frozen before its repeat ends: a debugger, or whoever paused its container, may
+    # let it go on
     frozen_s: float = 5.0
+    # how long it is in uninterruptible sleep before that is said. It ends nothing, for slow storage
+    # looks the same
     stalled_s: float = 10.0
-    quiet_s: float = 10.0
+    quiet_s: float = 10.0  # how long ago it may last have used the CPU to count as alive
+    # a longer time between two looks counts for nothing, for then the one who looks was itself
+    # suspended, perhaps with all of the machine
     gap_s: float = 5.0
+    # how long, once a host has failed, the others may still end by themselves, so that what they
+    # know of the failure is kept and the one that caused it is found among them
     settle_s: float = 3.0
 
 
@@ -229,10 +217,8 @@ def read_signs(pid: int, *, ended: bool, exit_code: int | None, root: str = "/pr
 
 
 def kernel_stacks(pid: int, root: str = "/proc") -> str:
-    """Returns where each thread of a process stands in the kernel, as far as this user may see.
-
-    A stopped process cannot print its own stacks.
-    """
+    """Returns where each thread of a process stands in the kernel, as far as this user may see."""
+    # A stopped process cannot print its own stacks.
     threads = sorted(Path(root, str(pid), "task").glob("*"), key=lambda path: int(path.name))
     return "\n".join(filter(None, map(_thread, threads)))
 

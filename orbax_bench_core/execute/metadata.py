@@ -33,10 +33,7 @@ def server(environment: Mapping[str, str]) -> str:
 
 
 def attribute(key: str, environment: Mapping[str, str], *, expected: bool = False) -> str | None:
-    """Returns an attribute of this machine; None for one that it does not have.
-
-    A server that is starting, or is asked too much, is waited for as long as hosts are.
-    """
+    """Returns an attribute of this machine; None for one that it does not have."""
     deadline, told = time.monotonic() + WAIT_S, False
     while True:
         try:
@@ -88,10 +85,8 @@ def _ask(key: str, environment: Mapping[str, str]) -> str | None:
 
 
 def worker_addresses(endpoints: str) -> list[str]:
-    """Returns the addresses in `worker-network-endpoints`, in the order of the slice.
-
-    Newer machines list `address,address`, older ones `name:id:address,...`.
-    """
+    """Returns the addresses in `worker-network-endpoints`, in the order of the slice."""
+    # Newer machines list `address,address`, older ones `name:id:address,...`.
     entries = [entry.strip() for entry in endpoints.split(",") if entry.strip()]
     return [entry.split(":", 2)[2] if entry.count(":") == 2 else entry for entry in entries]
 

@@ -94,23 +94,17 @@ def _patience(environment: Mapping[str, str]) -> float:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExpectedDevices:
-    """Devices that every group of workers must have, asked for as `said`, such as `tpu:v5e:8`.
-
-    `platform` is JAX's name, `kind` a pattern for its kind of each device, empty for any. `count`
-    is over all processes, None for any number.
-    """
+    """Devices that every group of workers must have, asked for as `said`, such as `tpu:v5e:8`."""
 
     said: str
-    platform: str
-    kind: str = ""
-    count: int | None = None
+    platform: str  # JAX's name
+    kind: str = ""  # a pattern for its kind of each device; empty for any
+    count: int | None = None  # over all processes; None for any number
 
     def check(self, ready: Mapping[int, Ready]) -> None:
-        """Refuses workers that have other devices.
-
-        Without an accelerator, or in an image that has no library for it, JAX takes the CPU and
-        says so in a log only: the figures would be those of another machine.
-        """
+        """Refuses workers that have other devices."""
+        # Without an accelerator, or in an image that has no library for it, JAX takes the CPU and
+        # says so in a log only: the figures would be those of another machine.
         for host, said in sorted(ready.items()):
             devices = said.provenance.get("devices", {})
             kind = str(devices.get("kind", UNKNOWN))

@@ -32,9 +32,6 @@ class WorkerPool:
     and a second process could not open them. GPUs can be shared by two when nobody takes all their
     memory first, which a pool that is told to share sees to. A pool is a context manager; leaving
     it ends every worker.
-
-    Attributes:
-        starts: Seconds that each start of a group took that had to wait for another one's end.
     """
 
     def __init__(
@@ -52,6 +49,7 @@ class WorkerPool:
         self._share = share
         self._meanwhile = meanwhile
         self._platform = ""
+        # seconds that each start of a group took that had to wait for another one's end
         self.starts: list[float] = []
         self._environment = _environment(session)
         if share:
@@ -95,12 +93,10 @@ class WorkerPool:
         return group
 
     def begin_lives(self, points: Mapping[int, SweepPoint], timeout_s: float) -> bool:
-        """Makes ready for the lives of one block, each of which has workers of its own.
-
-        All are started at once where all may be alive. What the devices are is known once a worker
-        has started, so the very first life starts alone. A life that does not become ready fails
-        when `life` is asked for it.
-        """
+        """Makes ready for the lives of one block, each of which has workers of its own."""
+        # All are started at once where all may be alive. What the devices are is known once a
+        # worker has started, so the very first life starts alone. A life that does not become ready
+        # fails when `life` is asked for it.
         if not points:
             return True
         first = next(iter(points))

@@ -91,10 +91,8 @@ class Runner:
         block: int | None = None,
         life: int | None = None,
     ) -> Repeat:
-        """Makes sure that one repeat has finished records, or has failed as often as allowed.
-
-        A repeat of a pair that has failed before is not run again: its first attempt counts.
-        """
+        """Makes sure that one repeat has finished records, or has failed as often as allowed."""
+        # A repeat of a pair that has failed before is not run again: its first attempt counts.
         turn = RepeatKey(point, index, arm, block, life)
         raise_if_told()
         check_there(self._run)
@@ -261,10 +259,8 @@ class Runner:
         return self._pool.life(turn.life, turn.measured, self._timeout_s)
 
     def _warm_up(self, group: WorkerGroup, turn: RepeatKey) -> None:
-        """Makes the warm-ups that a group has not made, then one that is traced, where it is due.
-
-        What is measured is never traced: it would be slower, and count.
-        """
+        """Makes the warm-ups that a group has not made, and one that is traced, where it is due."""
+        # What is measured is never traced: it would be slower, and count.
         if turn.measured.id not in group.warm_points:
             warmups = self._info.execution.warmups
             for _ in range(warmups if turn.life is None else max(1, warmups)):

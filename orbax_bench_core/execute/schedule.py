@@ -16,11 +16,9 @@ from orbax_bench_core.sweep import Pair, Placement, SweepPoint, placement, sides
 def schedule(
     points: Sequence[SweepPoint], num_repeats: int, execution: ExecutionConfig
 ) -> list[tuple[SweepPoint, int]]:
-    """Returns every repeat of every point in the order in which to run them.
-
-    Interleaved rounds spread drift of the machine evenly over the points: a machine that slows
-    down during a sweep would otherwise look like the fault of the points that come last.
-    """
+    """Returns every repeat of every point in the order in which to run them."""
+    # Interleaved rounds spread drift of the machine evenly over the points: a machine that slows
+    # down during a sweep would otherwise look like the fault of the points that come last.
     if execution.order == "sequential":
         return [(point, repeat) for point in points for repeat in range(num_repeats)]
     return [
@@ -111,11 +109,9 @@ def run_points(session: Session, meanwhile: Callable[[], object] | None = None) 
 
 
 def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:
-    """Runs repeats of each point, one point after the other, until they are enough.
-
-    Every point has workers of its own, so that what one leaves in a process does not count for the
-    next.
-    """
+    """Runs repeats of each point, one point after the other, until they are enough."""
+    # Every point has workers of its own, so that what one leaves in a process does not count for
+    # the next.
     made = []
     for point in session.plain:
         with runner_of(dataclasses.replace(session, entries=(point,))) as runner:
@@ -186,10 +182,8 @@ def _turns(
 
 
 def _shared_failure(session: Session) -> CommonFailureCheck | None:
-    """Returns what watches for a failure that all pairs share; None for a few of them.
-
-    A pair of which neither arm can be measured ends by itself, and its verdict says why.
-    """
+    """Returns what watches for a failure that all pairs share; None for a few of them."""
+    # A pair of which neither arm can be measured ends by itself, and its verdict says why.
     if not session.settings.give_up or len(session.pairs) <= ENOUGH:
         return None
     arms = [point for pair in session.pairs for point in sides(pair).values()]
@@ -223,11 +217,9 @@ def _operations(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterat
 
 
 def _lives(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Repeat]:
-    """Measures a block in which each slot has a worker of its own.
-
-    What an interruption left of a life is measured by a new worker, with warm-ups of its own: the
-    records of one life then name two workers, and the verdict counts such lives.
-    """
+    """Measures a block in which each slot has a worker of its own."""
+    # What an interruption left of a life is measured by a new worker, with warm-ups of its own: the
+    # records of one life then name two workers, and the verdict counts such lives.
     design, arms = info.designs[pair.id], info.order(pair, block)
     missing = [
         slot

@@ -163,11 +163,9 @@ class Session:
         engine_run: str = "",
         go_on: bool = False,
     ) -> Session:
-        """Expands a suite, and begins its run directory or continues the existing run.
-
-        With `engine_run`, a run directory of another run of the engine is refused, or with `go_on`
-        taken over.
-        """
+        """Expands a suite, and begins its run directory or continues the existing run."""
+        # With `engine_run`, a run directory of another run of the engine is refused, or with
+        # `go_on` taken over.
         expansion = sweep.expand(suite)
         _check_stores(expansion.points)
         run = RunDirectory(directory)
@@ -291,10 +289,8 @@ def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[swee
 
 
 def _check_stores(entries: Sequence[sweep.SweepEntry]) -> None:
-    """Checks that there are credentials for what is saved to or loaded from a bucket.
-
-    A worker would look for them for minutes, in each repeat.
-    """
+    """Checks that there are credentials for what is saved to or loaded from a bucket."""
+    # A worker would look for them for minutes, in each repeat.
     points = [point for entry in entries for point in sweep.sides(entry).values()]
     for named in {path for point in points for path in (point.storage, point.checkpoint.path)}:
         if named is not None:

@@ -38,10 +38,8 @@ def on_hosts(
     host_wait_s: float = HOST_WAIT_S,
     part: str = "",
 ) -> int:
-    """Measures on one host, or on all hosts of a cluster together.
-
-    The others join once, and serve as many sessions as `measure` has below their common folder.
-    """
+    """Measures on one host, or on all hosts of a cluster together."""
+    # The others join once, and serve as many sessions as `measure` has below their common folder.
     check_placement(suite, cluster)
     file = suite.source.file
     placed = dataclasses.replace(settings, placed=True)
@@ -96,10 +94,8 @@ def serve(
 
 
 def refuse_several_hosts(what: str) -> None:
-    """Refuses what measures on one host where a launcher has started it on several.
-
-    Otherwise each of them would measure into the same folder.
-    """
+    """Refuses what measures on one host where a launcher has started it on several."""
+    # Otherwise each of them would measure into the same folder.
     cluster = detect_cluster(os.environ)
     if cluster is not None:
         raise UserError(

@@ -45,10 +45,7 @@ def measure_limits(
     host_memory: HostMemory = "default",
     left_out: Sequence[ProbeName] = (),
 ) -> Limits:
-    """Measures what this machine can do with some bytes at a path, with and without TensorStore.
-
-    Everything is written into a temporary folder at the path, which is removed again.
-    """
+    """Measures what this machine can do with some bytes at a path, with and without TensorStore."""
     directory = existing_directory(path)
     free_disk = None if is_remote(directory) else free_disk_bytes(Path(directory))
     free_memory = min(free_memory_bytes(), available_bytes() // jax.local_device_count())

@@ -53,10 +53,8 @@ def timed(tasks: Sequence[Callable[[], object]]) -> float:
 
 
 def repeated(repeats: int, once: Callable[[], float]) -> list[float]:
-    """Returns the times of `repeats` runs, after one that is discarded.
-
-    The first run of anything here takes up to six times as long as the next: its memory is fresh.
-    """
+    """Returns the times of `repeats` runs, after one that is discarded."""
+    # The first run of anything here takes up to six times as long as the next: its memory is fresh.
     return [once() for _ in range(repeats + 1)][1:]
 
 
@@ -66,10 +64,7 @@ def _each(task: Callable[..., object], *arguments: Iterable[Any]) -> list[Callab
 
 
 def write_fsync(workload: Workload) -> list[float]:
-    """Times sequential writes with fsync of each file and its folder, as Orbax has them synced.
-
-    Each repeat writes new files; those of the last one stay for the probes that read.
-    """
+    """Times sequential writes with fsync of each file and its folder, as Orbax has them synced."""
 
     def once() -> float:
         scratch.make_empty(scratch.folder(workload))
@@ -103,10 +98,8 @@ def memory_copy(workload: Workload) -> list[float]:
 
 
 def first_touch(workload: Workload) -> list[float]:
-    """Times one write to each page of new anonymous mappings, one mapping per thread.
-
-    The mappings are private, as those of an allocator are.
-    """
+    """Times one write to each page of new anonymous mappings, one mapping per thread."""
+    # The mappings are private, as those of an allocator are.
 
     def once() -> float:
         return timed(_each(_touch, [fresh_pages(piece.nbytes) for piece in workload.pieces]))
@@ -125,18 +118,12 @@ def _touch(first_bytes: Array) -> None:
 
 
 def host_to_device(workload: Workload) -> list[float]:
-    """Times the transfer of all pieces to this process's devices, in turn, until they are there.
-
-    A CPU device takes host memory as it is, so this says something of accelerators only.
-    """
+    """Times the transfer of all pieces to this process's devices, in turn, until they are there."""
     return repeated(workload.repeats, lambda: timed([lambda: on_devices(workload)]))
 
 
 def device_to_host(workload: Workload) -> list[float]:
-    """Times the transfer of all pieces from this process's devices, all under way at once.
-
-    A CPU device shares its memory with the host, so this says something of accelerators only.
-    """
+    """Times the transfer of all pieces from this process's devices, all under way at once."""
 
     def once() -> float:
         # An array keeps its host copy, so each repeat needs new ones.
@@ -166,10 +153,7 @@ def _fetch(arrays: Sequence[jax.Array]) -> list[Array]:
 
 
 def tensorstore_write(workload: Workload, *, compressed: bool) -> list[float]:
-    """Times the creation of an array, one chunk per piece, until it is on stable storage.
-
-    Each repeat writes a new array; the last one stays for the probes that read.
-    """
+    """Times the creation of an array, one chunk per piece, until it is on stable storage."""
     folder = array_folder(workload, compressed=compressed)
 
     def once() -> float:
@@ -249,26 +233,20 @@ def _metadata(pieces: Sequence[Array], *, compressed: bool) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """Definition of one probe.
+    """Definition of one probe."""
 
-    Attributes:
-        title: What people call it.
-        bounds: What cannot be faster than it, in words.
-        function: Measures it; takes the workload, then `cache` and `compressed` if they are set.
-        medium: What the bytes pass through. `files` and `devices` are not there everywhere: object
-            stores have no local files, and on a CPU a device copy is a memory copy.
-        operation: What every such operation must do as well; None for what only some do.
-        cache: State of the page cache that it is measured in; None where that does not matter.
-        compressed: Whether TensorStore compresses; None for the other media.
-    """
-
-    title: str
-    bounds: str
+    title: str  # what people call it
+    bounds: str  # what cannot be faster than it, in words
+    # measures it; takes the workload, then `cache` and `compressed` if they are set
     function: Callable[..., list[float]]
+    # what the bytes pass through. `files` and `devices` are not there everywhere: object stores
+    # have no local files, and on a CPU a device copy is a memory copy
     medium: Literal["files", "memory", "devices", "tensorstore"]
+    # what every such operation must do as well; None for what only some do
     operation: Literal["save", "load"] | None = None
+    # state of the page cache that it is measured in; None where that does not matter
     cache: Cache | None = None
-    compressed: bool | None = None
+    compressed: bool | None = None  # whether TensorStore compresses; None for the other media
 
     def measure(self, workload: Workload) -> list[float]:
         """Returns the seconds of each repeat that is kept."""

@@ -52,10 +52,8 @@ def take_limits(
     *,
     dtype: str = "float32",
 ) -> Limits:
-    """Measures the limits of this machine and a storage, in a process whose heap keeps its memory.
-
-    Whoever calls this holds the measuring lock: nothing else may measure meanwhile.
-    """
+    """Measures the limits of machine and storage, in a process whose heap keeps its memory."""
+    # Whoever calls this holds the measuring lock: nothing else may measure meanwhile.
     ((_, found),) = _take(
         LocalHost(), path, num_bytes, parallelism=parallelism, timeout_s=timeout_s, dtype=dtype
     )

@@ -65,11 +65,9 @@ def scratch(directory: AnyPath) -> Iterator[AnyPath]:
 
 
 def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) -> tuple[int, str]:
-    """Returns how many of the bytes that are asked for can be moved, and what stands in the way.
-
-    Memory holds the bytes up to six times: source, buffers, what TensorStore encodes and decodes,
-    and the page cache. The disk holds them once at a time.
-    """
+    """Returns how many of the bytes that are asked for can be moved, and what stands in the way."""
+    # Memory holds the bytes up to six times: source, buffers, what TensorStore encodes and decodes,
+    # and the page cache. The disk holds them once at a time.
     if requested < MIN_BYTES:
         raise UserError(
             f"{requested} bytes are too few to measure; use at least {_size(MIN_BYTES)}"
@@ -168,16 +166,12 @@ _SEED = 0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Workload:
-    """One array in equal pieces, one per thread, and the folder of a probe to put them into.
-
-    Every page of `buffers` is in memory already. One repeat more than `repeats` is run first, and
-    discarded.
-    """
+    """One array in equal pieces, one per thread, and the folder of a probe to put them into."""
 
     directory: AnyPath
     pieces: Sequence[Array]
-    buffers: Sequence[Array]
-    repeats: int
+    buffers: Sequence[Array]  # every page of them is in memory already
+    repeats: int  # one more is run first, and discarded
 
     @property
     def num_bytes(self) -> int:

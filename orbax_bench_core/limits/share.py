@@ -43,18 +43,14 @@ class LimitShare:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OperationLimits:
-    """Limits of one operation, and how near it comes to them.
+    """Limits of one operation, and how near it comes to them."""
 
-    Attributes:
-        shares: The operation against all that the machine must do for it, the tightest first.
-        overhead: The operation's time over that of raw TensorStore, a ratio; None when that was
-            not measured, or with another `host_memory` than the operation.
-        first_touch: A sentence where fresh memory dominates a load; empty elsewhere.
-    """
-
+    # the operation against all that the machine must do for it, the tightest first
     shares: tuple[LimitShare, ...]
+    # the operation's time over that of raw TensorStore, a ratio; None when that was not measured,
+    # or with another `host_memory` than the operation
     overhead: float | None
-    first_touch: str
+    first_touch: str  # a sentence where fresh memory dominates a load; empty elsewhere
 
     @property
     def bound(self) -> LimitShare:
@@ -126,10 +122,8 @@ def compare_with_limits(
 
 
 def unasked(points: Iterable[SweepPoint], path: str) -> list[ProbeName]:
-    """Returns the probes of TensorStore that no operation of these points is compared with.
-
-    The others are always of use: a plan takes the speed of files from any run.
-    """
+    """Returns the probes of TensorStore that no operation of these points is compared with."""
+    # The others are always of use: a plan takes the speed of files from any run.
     kinds: tuple[_Kind, ...] = ("save", "load")
     asked = {
         name
@@ -144,10 +138,7 @@ def unasked(points: Iterable[SweepPoint], path: str) -> list[ProbeName]:
 def limit_columns(
     found: Mapping[tuple[str, str], OperationLimits], *, age: str = ""
 ) -> ExtraColumns:
-    """Returns what tables of operations say of limits; no column where none were measured.
-
-    `age` is a sentence on when they were, where that was not in this run.
-    """
+    """Returns what tables of operations say of limits; no column where none were measured."""
     if not found:
         return ExtraColumns()
     return ExtraColumns(
@@ -159,11 +150,7 @@ def limit_columns(
 
 
 def with_hosts(columns: ExtraColumns, found: HostLimits | None) -> ExtraColumns:
-    """Returns columns whose legend also says how far the hosts of a run are apart.
-
-    Of each probe that several hosts measured it has the slowest and the fastest speed, and which
-    host is the slowest; the probes that are furthest apart come first.
-    """
+    """Returns columns whose legend also says how far the hosts of a run are apart."""
     if found is None or len(found.hosts) < 2:
         return columns
     spreads = []
@@ -201,10 +188,7 @@ def limit_cells(found: OperationLimits) -> tuple[str, ...]:
 
 
 def probe_cells(result: ProbeResult) -> tuple[str, ...]:
-    """Returns one row of a table of limits, with the columns of `PROBE_HEADINGS`.
-
-    The last cell says why there are no numbers, where there are none.
-    """
+    """Returns one row of a table of limits, with the columns of `PROBE_HEADINGS`."""
     speed = _NOTHING if result.gib_per_s is None else f"{result.gib_per_s:.3g}"
     probe = PROBES[result.name]
     return (probe.title, speed, percent(result.spread), result.reason or probe.bounds)
@@ -233,11 +217,9 @@ def _probes(kind: _Kind, point: SweepPoint, path: str, *media: str) -> Iterator[
 def _touched_bytes(
     kind: _Kind, point: SweepPoint, limits: Limits, num_bytes: float, page_faults: float | None
 ) -> float:
-    """Returns the bytes of memory that an operation touches for the first time.
-
-    Page faults count them, except that one may bring a huge page. An allocator that gives all
-    memory back leaves a load at least its result to touch.
-    """
+    """Returns the bytes of memory that an operation touches for the first time."""
+    # Page faults count them, except that one may bring a huge page. An allocator that gives all
+    # memory back leaves a load at least its result to touch.
     host_memory = point.conditions.host_memory
     counted = None if page_faults is None else page_faults * limits.surroundings.page_bytes
     if kind == "load" and (

@@ -298,11 +298,9 @@ def is_metric(kind: Kind, event: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def metric_of(kind: Kind, event: str) -> Metric:
-    """The metric of an event for which `is_metric` holds; under `9_other` without a table entry.
-
-    The kind says whether the event, such as `/jax/orbax/write/gbytes`, came with a duration in
-    seconds, with a scalar, or with nothing (then its readings are its occurrences).
-    """
+    """The metric of an event for which `is_metric` holds; under `9_other` without a table entry."""
+    # The kind says whether the event, such as `/jax/orbax/write/gbytes`, came with a duration in
+    # seconds, with a scalar, or with nothing (then its readings are its occurrences).
     known = BY_EVENT.get(event)
     if known is not None:
         return known

@@ -44,10 +44,8 @@ def free_memory_bytes() -> int:
 
 
 def memory_groups() -> Iterator[tuple[Path, GroupFiles]]:
-    """Yields the control groups for memory that this process is in, its own before those around.
-
-    A container sees its own group at the root, whatever it is called on the host.
-    """
+    """Yields the control groups for memory that this process is in, its own before those around."""
+    # A container sees its own group at the root, whatever it is called on the host.
     try:
         lines = MEMBERSHIP.read_text().splitlines()
     except OSError:
@@ -69,10 +67,8 @@ def group_file(name: Literal["peak", "stat"]) -> str | None:
 
 
 def _left_by_group(folder: Path, files: GroupFiles) -> int | None:
-    """Returns the bytes that one group has left, or None if it has no limit.
-
-    The page cache counts as free: the kernel drops it when memory is wanted.
-    """
+    """Returns the bytes that one group has left, or None if it has no limit."""
+    # The page cache counts as free: the kernel drops it when memory is wanted.
     try:
         limit = (folder / files.limit).read_text().strip()
         if limit == "max" or int(limit) >= _NO_LIMIT:

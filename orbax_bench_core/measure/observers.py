@@ -86,12 +86,10 @@ def notify(samples: Sequence[Sample]) -> None:
 
 
 def attempt(what: str, call: Callable[[], T], otherwise: T) -> T:
-    """Calls `call`; an exception is logged and `otherwise` is returned.
-
-    The first failure of each `what` in the process is a WARNING with its traceback, later ones are
-    DEBUG: a collector that fails must not flood the log of a thousand blocks. `what` follows
-    "could not" in the log.
-    """
+    """Calls `call`; an exception is logged and `otherwise` is returned."""
+    # The first failure of each `what` in the process is a WARNING with its traceback, later ones
+    # are DEBUG: a collector that fails must not flood the log of a thousand blocks. `what` follows
+    # "could not" in the log.
     try:
         return call()
     except Exception:  # noqa: BLE001  # measuring is a guest in the process that it measures

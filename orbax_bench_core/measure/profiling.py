@@ -62,10 +62,7 @@ class Trace:
 
 
 def start(operation: str, *, outermost: bool) -> Trace | None:
-    """Starts a trace of the operation if one is wanted and possible; it must be stopped.
-
-    A block is `outermost` where no other is open in its thread.
-    """
+    """Starts a trace of the operation if one is wanted and possible; it must be stopped."""
     directory_for = _directory_for.get()
     if directory_for is None:
         return None

@@ -44,12 +44,10 @@ class StateCache:
     def get(
         self, checkpoint: CheckpointConfig, mesh_config: MeshConfig | None, mesh: Mesh | None
     ) -> LoadedState:
-        """Returns the state of a checkpoint on a mesh.
-
-        It is made again if it is not kept or if a benchmark deleted or donated one of its arrays.
-        Containers of the tree are fresh at each call; arrays are shared. In a multi-process run
-        every process must call with the same arguments.
-        """
+        """Returns the state of a checkpoint on a mesh."""
+        # It is made again if it is not kept or if a benchmark deleted or donated one of its arrays.
+        # Containers of the tree are fresh at each call; arrays are shared. In a multi-process run
+        # every process must call with the same arguments.
         if checkpoint.is_empty:
             return LoadedState(tree=None, digest={}, num_bytes=0, held_bytes=0)
         key = _key(checkpoint, mesh_config, mesh)
@@ -79,10 +77,8 @@ class StateCache:
         return LoadedState(tree, digest(tree), tree_bytes(tree), held_bytes(tree))
 
     def _make_room(self, coming: int) -> None:
-        """Drops the least recently used states until `coming` more bytes fit.
-
-        The newest stays when nothing is coming: it is the one that was asked for.
-        """
+        """Drops the least recently used states until `coming` more bytes fit."""
+        # The newest stays when nothing is coming: it is the one that was asked for.
         newest = 1 if coming == 0 else 0
         if len(self._entries) <= newest:
             return

@@ -166,11 +166,9 @@ def _sum(
 
 
 def _is_one_run(block_shape: Sequence[int], shape: Sequence[int]) -> bool:
-    """Says whether a block is to be taken as one run of elements: one loop is a tenth faster.
-
-    It has to be a run of the array, and in memory as well, which it is on CPUs; devices that lay
-    arrays out in tiles would have to copy it.
-    """
+    """Says whether a block is to be taken as one run of elements: one loop is a tenth faster."""
+    # It has to be a run of the array, and in memory as well, which it is on CPUs; devices that lay
+    # arrays out in tiles would have to copy it.
     known = len(block_shape) > 1 and not layout.needs_wide_index(shape)
     return known and tuple(block_shape[1:]) == tuple(shape[1:]) and jax.default_backend() == "cpu"
 
@@ -206,11 +204,9 @@ class Digest(dict[str, str]):
 
 
 def digest(tree: PyTree) -> Digest:
-    """Returns one hexadecimal digest per leaf, keyed by its dotted path.
-
-    In a multi-process run every process must call this with the same tree, and each gets the
-    digest of the whole: one exchange of eight bytes per distributed leaf adds up the parts.
-    """
+    """Returns one hexadecimal digest per leaf, keyed by its dotted path."""
+    # In a multi-process run every process must call this with the same tree, and each gets the
+    # digest of the whole: one exchange of eight bytes per distributed leaf adds up the parts.
     return combine(_all_parts(partial_digest(tree)))
 
 

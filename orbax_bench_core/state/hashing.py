@@ -26,11 +26,10 @@ def linear_index(
     global_shape: Sequence[int],
     offsets: Sequence[jax.Array] | None = None,
 ) -> tuple[jax.Array, jax.Array]:
-    """Returns the row-major index, in the whole array, of each element of a rectangular block.
-
-    That is its low and its high 32 bits, uint32, each broadcastable to `block_shape`. The block
-    begins at `offsets`, or at zero. From 2**32 elements on, 64-bit mode must be on (`layout.wide`).
-    """
+    """Returns the row-major index, in the whole array, of each element of a rectangular block."""
+    # That is its low and its high 32 bits, uint32, each broadcastable to `block_shape`. The block
+    # begins at `offsets`, or at zero. From 2**32 elements on, 64-bit mode must be on
+    # (`layout.wide`).
     is_wide = layout.needs_wide_index(global_shape)
     kind = np.uint64 if is_wide else np.uint32
     index = jnp.zeros(block_shape, kind)
@@ -77,11 +76,9 @@ def next_word(word: jax.Array) -> jax.Array:
 def content_lanes(
     words: Sequence[jax.Array], low: jax.Array, high: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Returns two independent hashes of each element's bits and index.
-
-    Summed modulo 2**32 over all elements, they do not depend on the order of summation, and hence
-    not on the layout; the index inside makes them change when two elements change places.
-    """
+    """Returns two independent hashes of each element's bits and index."""
+    # Summed modulo 2**32 over all elements, they do not depend on the order of summation, and hence
+    # not on the layout; the index inside makes them change when two elements change places.
     place = _mix_a(low ^ high * _GOLDEN)
     a, b = place, place * _GOLDEN + high
     for word in words:

@@ -43,10 +43,7 @@ def sharding_of(leaf: str, spec: ArraySpec, mesh: Mesh | None) -> NamedSharding 
 def named_sharding(
     leaf: str, shape: Sequence[int], entries: Sequence[ShardingEntry], mesh: Mesh
 ) -> NamedSharding:
-    """Builds a sharding after checking that it partitions the array evenly.
-
-    An entry is an axis name, names, or None, for each leading dimension.
-    """
+    """Builds a sharding after checking that it partitions the array evenly."""
     used: list[str] = []
     for dimension, entry in enumerate(entries):
         axes = (entry,) if isinstance(entry, str) else tuple(entry or ())
@@ -65,11 +62,9 @@ def local_bytes(spec: ArraySpec, sharding: NamedSharding | None) -> int:
 
 
 def spread(shape: Sequence[int], devices: Sequence[jax.Device]) -> NamedSharding:
-    """Shards an array over as many of the devices as its dimensions allow, evenly.
-
-    The device count is split into prime factors, one mesh axis each; every factor goes to the
-    dimension that is longest so far and that it divides. What is left over replicates.
-    """
+    """Shards an array over as many of the devices as its dimensions allow, evenly."""
+    # The device count is split into prime factors, one mesh axis each; every factor goes to the
+    # dimension that is longest so far and that it divides. What is left over replicates.
     # JAX 0.5 counts no devices in a mesh without axes.
     factors = _prime_factors(len(devices)) or [1]
     axes = tuple(f"factor{index}" for index in range(len(factors)))
@@ -158,11 +153,9 @@ def wide(shape: Sequence[int], dtype: str) -> contextlib.AbstractContextManager[
 
 
 def offsets(sharding: NamedSharding, shape: tuple[int, ...]) -> list[jax.Array]:
-    """Returns where the shard of the device that runs this begins, in each dimension.
-
-    Call it inside `over_shards`; from 2**32 elements on, 64-bit mode must be on. The partitioner's
-    own offsets are 32-bit and signed, which is too little for long dimensions.
-    """
+    """Returns where the shard of the device that runs this begins, in each dimension."""
+    # Call it inside `over_shards`; from 2**32 elements on, 64-bit mode must be on. The
+    # partitioner's own offsets are 32-bit and signed, which is too little for long dimensions.
     kind = jnp.uint64 if needs_wide_index(shape) else jnp.uint32
     extents = sharding.shard_shape(shape)
     entries = [*sharding.spec, *[None] * (len(shape) - len(sharding.spec))]
@@ -189,11 +182,9 @@ def over_shards(
 
 
 def compiled(program: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
-    """Compiles a program that computes with many elements one by one.
-
-    On CPUs it may use the widest registers that there are. By default XLA leaves half of those of
-    AVX-512 alone, which takes programs of integer arithmetic twice the time, for the same bits.
-    """
+    """Compiles a program that computes with many elements one by one."""
+    # On CPUs it may use the widest registers that there are. By default XLA leaves half of those of
+    # AVX-512 alone, which takes programs of integer arithmetic twice the time, for the same bits.
     options = _WIDE_REGISTERS if jax.default_backend() == "cpu" else None
     ready: Callable[..., jax.Array] = jax.jit(program, compiler_options=options)
     return ready

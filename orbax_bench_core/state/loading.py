@@ -25,11 +25,9 @@ PyTree = Any
 
 
 def load_checkpoint(config: CheckpointConfig) -> PyTree:
-    """Loads the checkpoint at `config.path`, written by Orbax v0 or v1.
-
-    Arrays take the sharding that the file at `sharding_config_path` gives them or, without one,
-    spread over all devices as far as their dimensions allow. The mesh of the suite plays no part.
-    """
+    """Loads the checkpoint at `config.path`, written by Orbax v0 or v1."""
+    # Arrays take the sharding that the file at `sharding_config_path` gives them or, without one,
+    # spread over all devices as far as their dimensions allow. The mesh of the suite plays no part.
     if config.path is None:
         raise StateError("there is nothing to load: checkpoint_config has no `path`; add one")
     location = locate(config.path)
@@ -121,11 +119,9 @@ def locate(path: str) -> Location:
 
 
 def save_fixture(tree: Any, path: str) -> None:
-    """Saves a tree as an Orbax v1 checkpoint, replacing an existing checkpoint.
-
-    The digest of each leaf is recorded beside it, so that whoever loads the checkpoint can tell
-    whether its values are still those that were saved.
-    """
+    """Saves a tree as an Orbax v1 checkpoint, replacing an existing checkpoint."""
+    # The digest of each leaf is recorded beside it, so that whoever loads the checkpoint can tell
+    # whether its values are still those that were saved.
     root = absolute(path)
     is_free = not root.exists() or (root.is_dir() and not any(root.iterdir()))
     if not is_free and not (root / ROOT_FILE).exists():

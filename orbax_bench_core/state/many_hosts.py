@@ -19,11 +19,9 @@ class NotOnPathways(UnmetNeed):
 
 
 def initialize_if_used() -> bool:
-    """Joins Pathways if `JAX_PLATFORMS` asks for it; call it before the first device is used.
-
-    Its client is imported only then: it brings Orbax, a web framework and more with it, which costs
-    the start of every process nearly as much as JAX does.
-    """
+    """Joins Pathways if `JAX_PLATFORMS` asks for it; call it before the first device is used."""
+    # Its client is imported only then: it brings Orbax, a web framework and more with it, which
+    # costs the start of every process nearly as much as JAX does.
     platforms: str = getattr(jax.config, "jax_platforms", None) or ""
     if _PLATFORM not in platforms:
         return False

@@ -105,11 +105,9 @@ def _simulated_slices(
 
 
 def first_devices(mesh: Mesh, count: int) -> Mesh:
-    """Returns the mesh that the first devices of another one form.
-
-    Its longest axis becomes shorter; the others stay, so that whatever they shard stays as it is.
-    Of several processes each keeps a part of its devices: all of them save, load and compute.
-    """
+    """Returns the mesh that the first devices of another one form."""
+    # Its longest axis becomes shorter; the others stay, so that whatever they shard stays as it is.
+    # Of several processes each keeps a part of its devices: all of them save, load and compute.
     sizes = dict(mesh.shape)
     longest = max(sizes, key=lambda axis: sizes[axis])
     others = mesh.size // sizes[longest]

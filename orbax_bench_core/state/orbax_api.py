@@ -40,11 +40,7 @@ def replace(path: AnyPath, tree: Any) -> None:
 
 
 def load(path: AnyPath, target: Any) -> Any:
-    """Loads what `save` saved.
-
-    A target is a tree with a `jax.ShapeDtypeStruct` for each array and a `scalar_target` for each
-    other leaf.
-    """
+    """Loads what `save` saved."""
     return _function("load", "load_pytree")(path, target)
 
 
@@ -64,10 +60,7 @@ def load_item(root: AnyPath, item: str | None, target: Any) -> Any:
 
 
 def describe_item(root: AnyPath, item: str | None) -> Any:
-    """Returns one tree of a checkpoint with a description in place of each leaf.
-
-    Those of arrays have a `shape` and a `dtype`. Returns None where there is no metadata.
-    """
+    """Returns one tree of a checkpoint, its arrays as shape and dtype; None without metadata."""
     if is_at_least("0.11.26"):
         found = _function("metadata", "pytree_metadata")(root, checkpointable_name=item).metadata
     else:

@@ -75,10 +75,7 @@ def read_sharding_file(path: str) -> ShardingFile:
 def sharding_targets(
     entries: ShardingFile, shapes: Mapping[str, Sequence[int]], devices: Sequence[jax.Device]
 ) -> dict[str, jax.ShapeDtypeStruct]:
-    """Turns the entries into load targets for the arrays of a checkpoint, by dotted path.
-
-    Each mesh takes all devices, in mesh order.
-    """
+    """Turns the entries into load targets for the arrays of a checkpoint, by dotted path."""
     missing = [name for name in shapes if name not in entries]
     if missing:
         raise StateError(

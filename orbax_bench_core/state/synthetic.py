@@ -110,11 +110,9 @@ class FloatFormat:
 
 
 def float_format(name: str) -> FloatFormat:
-    """Describes the values of a floating-point dtype.
-
-    Where the exponent's range allows, values have the scale of trained weights; narrow formats use
-    their whole range, as scaled quantisation does.
-    """
+    """Describes the values of a floating-point dtype."""
+    # Where the exponent's range allows, values have the scale of trained weights; narrow formats
+    # use their whole range, as scaled quantisation does.
     info = jnp.finfo(name)
     random_bits = max(0, info.bits - 16)
     signed = name != "float8_e8m0fnu"
@@ -133,11 +131,9 @@ def float_format(name: str) -> FloatFormat:
 
 
 def encode(name: str, word: jax.Array) -> jax.Array:
-    """Makes one value of a real dtype from each random word of 32 bits.
-
-    Floats are normally distributed, integers normal over their range with a standard deviation of
-    0.29 times its half, booleans fair.
-    """
+    """Makes one value of a real dtype from each random word of 32 bits."""
+    # Floats are normally distributed, integers normal over their range with a standard deviation of
+    # 0.29 times its half, booleans fair.
     if name == "bool":
         return (word >> 31).astype(jnp.bool_)
     second = hashing.next_word(word)
@@ -179,10 +175,7 @@ def _floating(name: str, draw: jax.Array, word: jax.Array) -> jax.Array:
 
 
 def _float_code(draw: jax.Array, form: FloatFormat) -> jax.Array:
-    """Returns the bits of draw * 2**(bound - 18) in the format, as uint32.
-
-    It is rounded to nearest, or towards zero when random bits follow.
-    """
+    """Returns the bits of draw * 2**(bound - 18) in the format, as uint32."""
     # Draws have fewer bits than a float32 mantissa, so this conversion is exact.
     bits = lax.bitcast_convert_type(draw.astype(jnp.float32), jnp.uint32)
     rebias = (form.bias + form.bound - DRAW_BITS - 127) * 2**form.mantissa

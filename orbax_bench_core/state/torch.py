@@ -31,10 +31,7 @@ class TorchLayout:
     """Layout of a tree in PyTorch: the part of each array that this process has as a tensor."""
 
     def __init__(self, target: PyTree, device: torch.device, *, join: bool) -> None:
-        """Finds out the part of each array of a target of a load, to be tensors on a device.
-
-        `join` says whether the shards of several devices of one process may become one tensor.
-        """
+        """Finds out the part of each array of a target of a load, to be tensors on a device."""
         self._target = target
         self._device = device
         named = dict(named_leaves(target))
@@ -52,22 +49,18 @@ class TorchLayout:
         }
 
     def local(self, tree: PyTree) -> StateDict:
-        """Returns what this process holds of the tree, as tensors.
-
-        On a CPU a tensor lies over the memory of its array, unless shards are joined; it must not
-        be written to.
-        """
+        """Returns what this process holds of the tree, as tensors."""
+        # On a CPU a tensor lies over the memory of its array, unless shards are joined; it must not
+        # be written to.
         return {
             name: self._tensor(name, leaf) if name in self._arrays else leaf
             for name, leaf in named_leaves(tree)
         }
 
     def empty(self) -> StateDict:
-        """Returns fresh tensors to load into, and None in place of numbers and strings.
-
-        The tensors hold what their memory held before: to set them to zero would be at PyTorch's
-        cost, and Orbax does not.
-        """
+        """Returns fresh tensors to load into, and None in place of numbers and strings."""
+        # The tensors hold what their memory held before: to set them to zero would be at PyTorch's
+        # cost, and Orbax does not.
         import torch
 
         return {
@@ -78,10 +71,8 @@ class TorchLayout:
         }
 
     def distribute(self, tensors: Mapping[str, Any]) -> StateDict:
-        """Returns a state dict in which each array that is spread over a mesh is a `DTensor`.
-
-        Every process must call, and the default process group must be there.
-        """
+        """Returns a state dict in which each array that is spread over a mesh is a `DTensor`."""
+        # Every process must call, and the default process group must be there.
         from torch.distributed.tensor import DTensor
 
         whole = dict(tensors)
@@ -240,10 +231,7 @@ class Ranks:
 
 
 def part_of_process(name: str, shape: tuple[int, ...], sharding: Sharding, *, join: bool) -> Box:
-    """Returns the part of an array that this process holds.
-
-    `join` says whether the shards of several devices of one process may count as one.
-    """
+    """Returns the part of an array that this process holds."""
     devices = sharding.addressable_devices
     if len(devices) > 1 and not join:
         wanted = len(sharding.device_set)
@@ -276,11 +264,9 @@ def owners(mesh: Mesh) -> np.ndarray[Any, np.dtype[np.int64]]:
 def over_ranks(
     owners: np.ndarray[Any, np.dtype[np.int64]], axes: Sequence[str], spec: PartitionSpec
 ) -> Ranks:
-    """Returns how an array is spread over the processes, as a `DeviceMesh` and its placements say.
-
-    A `DeviceMesh` cuts a dimension by its first axis first. Where a sharding names its axes in
-    another order, the axes of the grid change places.
-    """
+    """Returns how an array is spread over processes, as a `DeviceMesh` and its placements say."""
+    # A `DeviceMesh` cuts a dimension by its first axis first. Where a sharding names its axes in
+    # another order, the axes of the grid change places.
     names = list(axes)
     blocks = [_first_run(owners, axis) for axis in range(owners.ndim)]
     grid = owners[tuple(slice(None, None, size) for size in blocks)]

@@ -18,11 +18,7 @@ _LOAD_ON_HOST: Final = 2.1
 
 
 class StateError(ValueError):
-    """The checkpoint, mesh or path that was asked for cannot be made or read here.
-
-    The message names the leaf or path, what was given, what is allowed and what to do. A long one
-    has its middle left out.
-    """
+    """The checkpoint, mesh or path that was asked for cannot be made or read here."""
 
     def __init__(self, message: str) -> None:
         super().__init__("\n".join(UserError(message).said))
@@ -53,11 +49,9 @@ def _bare(key: Any) -> Any:
 
 
 def tree_bytes(tree: Any) -> int:
-    """Returns the bytes of all arrays of a tree, exactly.
-
-    JAX and NumPy arrays count with their global shape, replicas once, types of less than a byte as
-    a byte; other leaves count nothing.
-    """
+    """Returns the bytes of all arrays of a tree, exactly."""
+    # JAX and NumPy arrays count with their global shape, replicas once, types of less than a byte
+    # as a byte; other leaves count nothing.
     return sum(
         leaf.nbytes
         for leaf in jax.tree.leaves(tree)
@@ -66,33 +60,27 @@ def tree_bytes(tree: Any) -> int:
 
 
 def available_bytes() -> int:
-    """Returns the free bytes of the memory that holds arrays: of the local devices together.
-
-    CPU devices share the memory of the host, or what is left of its container's. An accelerator
-    that reports no statistics counts as the host does.
-    """
+    """Returns the free bytes of the memory that holds arrays: of the local devices together."""
+    # CPU devices share the memory of the host, or what is left of its container's. An accelerator
+    # that reports no statistics counts as the host does.
     free = [_free(device.memory_stats()) for device in jax.local_devices()]
     known = [count for count in free if count is not None]
     return sum(known) if known else free_memory_bytes()
 
 
 def load_fits(tree: Any) -> bool:
-    """Says whether a tree can be loaded while it is still held.
-
-    A load needs room for the arrays on the devices. On CPUs that is the same memory in which the
-    bytes lie as they are read and decoded; of one large array both are there at once.
-    """
+    """Says whether a tree can be loaded while it is still held."""
+    # A load needs room for the arrays on the devices. On CPUs that is the same memory in which the
+    # bytes lie as they are read and decoded; of one large array both are there at once.
     on_host = all(_free(device.memory_stats()) is None for device in jax.local_devices())
     needed = held_bytes(tree) * (_LOAD_ON_HOST if on_host else 1.0)
     return agreed_bytes(round(needed)) <= agreed_bytes(available_bytes())
 
 
 def release_freed() -> None:
-    """Gives memory that is freed back to the system, as far as the C library can.
-
-    It keeps pieces of any size for later, and those of a save are too small for the arrays of a
-    load.
-    """
+    """Gives memory that is freed back to the system, as far as the C library can."""
+    # It keeps pieces of any size for later, and those of a save are too small for the arrays of a
+    # load.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:  # it is glibc's own
         trim(0)

@@ -38,10 +38,8 @@ class PairJudged(Event):
 
 
 def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
-    """Runs blocks of both arms until each pair has a verdict or the last look is made.
-
-    After each look at a whole run, the verdicts so far are in `verdicts.json`.
-    """
+    """Runs blocks of both arms until each pair has a verdict or the last look is made."""
+    # After each look at a whole run, the verdicts so far are in `verdicts.json`.
     info, pairs = session.info, session.pairs
     found: dict[str, Evidence] = {}
     notes: list[str] = []
@@ -67,13 +65,10 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
 
 @dataclasses.dataclass(kw_only=True)
 class Comparison(Experiment):
-    """Blocks of both arms of every pair until its verdict.
-
-    The passport, the noise of this machine, tells how long it will probably take.
-    """
+    """Blocks of both arms of every pair until its verdict."""
 
     again: ClassVar = "compare"
-    passport: Passport | None = None
+    passport: Passport | None = None  # the noise of this machine, which tells how long it takes
 
     def announced(self, session: Session) -> Iterable[str]:
         """Says what will be compared, and about how many minutes that takes."""

@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 
 
 def settle(run: Run) -> RunInfo:
-    """Writes into `run.json` whether a run that no longer goes on came to its end.
-
-    It is complete when every point has all its repeats, or every pair has been settled or has made
-    its last look; a pair of which both arms failed has said nothing.
-    """
+    """Writes into `run.json` whether a run that no longer goes on came to its end."""
+    # It is complete when every point has all its repeats, or every pair has been settled or has
+    # made its last look; a pair of which both arms failed has said nothing.
     return note_status(run, unfinished(run))
 
 
@@ -57,10 +55,7 @@ def is_finished(point: PointRecords, info: RunInfo) -> bool:
 
 
 def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> AnyPath:
-    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`.
-
-    `run` is the run directory of the candidate.
-    """
+    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`."""
     write_verdicts(run, verdicts)
     page = _write_pages(run.root, "verdicts", verdicts_document(verdicts))
     write_atomically(run.root / "junit.xml", junit_xml(verdicts))
@@ -73,10 +68,7 @@ def publish_verdicts(run: RunDirectory, verdicts: VerdictReport) -> AnyPath:
 
 
 def publish_async_study(directory: RunDirectory) -> AsyncStudy:
-    """Writes `async_study.json`, `async_study.md` and `async_study.html` from the records of a run.
-
-    Only records are read, so this can be repeated at any time.
-    """
+    """Writes `async_study.json`, `async_study.md` and `async_study.html` from the records."""
     from orbax_bench_core.analysis.async_study import ParameterCounter, async_study, study_document
 
     run = Run(directory)
@@ -86,10 +78,7 @@ def publish_async_study(directory: RunDirectory) -> AsyncStudy:
 
 
 def publish_soak(directory: RunDirectory, limit_mib: float) -> Soak:
-    """Writes `soak.json`, `soak.md` with its plots, and `soak.html` from the records of a run.
-
-    Only records are read, so this can be repeated at any time, also with another limit.
-    """
+    """Writes `soak.json`, `soak.md` with its plots, and `soak.html` from the records of a run."""
     from orbax_bench_core.analysis.soak import soak_document, soak_of
 
     soak = soak_of(Run(directory), limit_mib)

@@ -35,18 +35,14 @@ class NothingFound(UserError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conclusion:
-    """What an experiment found; its exit code depends on the outcomes.
-
-    A webhook is told the lines where there are no verdicts. The answer is data, its document is for
-    people, and `page` says where it is as a page.
-    """
+    """What an experiment found; its exit code depends on the outcomes."""
 
     outcomes: tuple[Ending, ...]
     verdicts: VerdictReport | None = None
-    lines: tuple[str, ...] = ()
-    answer: Any = None
-    document: Document | None = None
-    page: str = ""
+    lines: tuple[str, ...] = ()  # what a webhook is told where there are no verdicts
+    answer: Any = None  # as data
+    document: Document | None = None  # the answer, for people
+    page: str = ""  # where that is as a page
 
 
 def hidden(what: Document | str) -> None:
@@ -162,10 +158,7 @@ def perform(
 
 @contextlib.contextmanager
 def measuring(session: execute.Session, *, lock: bool) -> Iterator[execute.Session]:
-    """Holds the lease of what the session measures; gives the session, which has a heartbeat.
-
-    With `lock`, it first waits until nothing else of ours measures on its hosts.
-    """
+    """Holds the lease of what the session measures; gives the session, which has a heartbeat."""
     if not session.settings.placed:
         execute.refuse_several_hosts("what was started here")
     check_room(session)
@@ -206,10 +199,8 @@ class Room:
 
 
 def check_room(session: execute.Session) -> None:
-    """Warns when checkpoints will probably fill a disk, before anything is measured.
-
-    Nothing is known of models and checkpoints that the suite only names, nor of buckets.
-    """
+    """Warns when checkpoints will probably fill a disk, before anything is measured."""
+    # Nothing is known of models and checkpoints that the suite only names, nor of buckets.
     for room in rooms(session):
         if room.largest * _LEAST_SHARE > room.free:
             raise UserError(

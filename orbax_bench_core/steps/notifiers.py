@@ -66,10 +66,7 @@ class Notifiers:
 
     @staticmethod
     def hidden(environment: MutableMapping[str, str]) -> None:
-        """Takes the notifiers out of the environment of processes that this one starts.
-
-        They are parts of what this process itself tells of, once and at its end.
-        """
+        """Takes the notifiers out of the environment of processes that this one starts."""
         for name in (NOTIFY, NOTIFY_STATE, _STEP_SUMMARY, SITE):
             environment.pop(name, None)
 

@@ -68,10 +68,7 @@ def plan(
 def batches(
     entries: Sequence[SweepEntry], repeats: int, points_per_step: int = 0, most_steps: int = 0
 ) -> list[tuple[SweepEntry, ...]]:
-    """Puts points or pairs into batches of consecutive ones, each of which is a step.
-
-    Where the engine takes `most_steps`, a number of points that makes more is refused.
-    """
+    """Puts points or pairs into batches of consecutive ones, each of which is a step."""
     if points_per_step > _MOST_POINTS:
         raise UserError(
             f"{points_per_step} points in one step: it takes {_MOST_POINTS} at most, whose ids "
@@ -136,10 +133,7 @@ def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
 
 
 def make_fixture(fixture_text: str, path: str) -> None:
-    """Generates the first checkpoint of a suite on its first mesh, and saves it.
-
-    It needs a `spec` or a `model`. A checkpoint that is at `path` already is replaced.
-    """
+    """Generates the first checkpoint of a suite on its first mesh, and saves it."""
     loaded = parse_suite(fixture_text, "fixture")
     first = loaded.suite.checkpoint_configs[0]
     if first.spec is None and first.model is None:

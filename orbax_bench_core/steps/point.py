@@ -57,10 +57,7 @@ class BatchOutcome(NamedTuple):
 def measure_batch(
     session: execute.Session, *, limits: bool = True, strict: bool = False, lock: bool = True
 ) -> BatchOutcome:
-    """Runs what points still lack: their repeats, or blocks of both arms until a verdict.
-
-    The points of a batch share workers, as those of a whole run do.
-    """
+    """Runs what points still lack: their repeats, or blocks of both arms until a verdict."""
     if session.pairs:
         verdicts = compare_arms(session, lock=lock)
         outcome = BatchOutcome.of(session)
@@ -88,11 +85,10 @@ def run_batch(
     lock: bool = True,
     host_wait_s: float = execute.HOST_WAIT_S,
 ) -> BatchOutcome:
-    """Measures some entries of a run that `plan` has begun, and prints what happens.
-
-    Where a launcher has started the same step on several hosts, all of them measure together, and
-    each returns the same: process 0 orchestrates, the others serve it and read what it has written.
-    """
+    """Measures some entries of a run that `plan` has begun, and prints what happens."""
+    # Where a launcher has started the same step on several hosts, all of them measure together, and
+    # each returns the same: process 0 orchestrates, the others serve it and read what it has
+    # written.
     session = execute.Session.rejoin(
         output_directory, *points, settings=settings, watch=_Log(), say=say
     )
@@ -167,17 +163,13 @@ def say(line: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class PointHosts:
-    """Hosts that a point is measured on, started by a place that `orbax-bench launch --on` takes.
-
-    Without a TPU slice there are as many machines as the point has processes. A place of Google
-    Cloud notes what it has created in the file `noted`, where that is given.
-    """
+    """Hosts that a point is measured on, started by a place of `orbax-bench launch --on`."""
 
     launcher: str
-    tpu: str = ""
+    tpu: str = ""  # without a slice there are as many machines as the point has processes
     slices: int = 1
     settings: Sequence[str] = ()
-    noted: str = ""
+    noted: str = ""  # file in which a place of Google Cloud notes what it has created
 
 
 def point_hosts(
@@ -207,11 +199,10 @@ def launch_batch(
     lock: bool = True,
     expect: str = "",
 ) -> BatchOutcome:
-    """Measures some entries of a run that `plan` has begun on hosts of their own, and waits.
-
-    Each runs `orbax-bench step run-sweep-point`, where it is a container in the image of this step,
-    which `ORBAX_BENCH_IMAGE` names by digest. Interrupted or told to end, it clears the hosts up.
-    """
+    """Measures some entries of a run that `plan` has begun on hosts of their own, and waits."""
+    # Each runs `orbax-bench step run-sweep-point`, where it is a container in the image of this
+    # step, which `ORBAX_BENCH_IMAGE` names by digest. Interrupted or told to end, it clears the
+    # hosts up.
     session = execute.Session.rejoin(output_directory, *points)
     ids = [entry.id for entry in session.entries]
     said = _said(session.entries)

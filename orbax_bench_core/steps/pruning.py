@@ -63,22 +63,10 @@ class Pruning:
         keep_last: int,
         spared: Sequence[str] = (),
     ) -> Self:
-        """Returns what is older than a time, not among the newest of its suite, and not in use.
-
-        In use are run directories that a process measures into; run directories and captures that a
-        run which stays was compared with, as its lineage says; and captures that are the baseline
-        of a point, or were before the last promotion.
-
-        Args:
-            places: Folders of run directories, up to two levels deep, and registries of baselines.
-            keep: Age below which everything stays.
-            keep_last: How many of the newest runs of each suite stay, whatever their age; of the
-                captures of each suite in a registry as many.
-            spared: Run directories, captures, or folders of them that stay in any case.
-
-        Raises:
-            UserError: A place does not exist, or holds nothing of ours.
-        """
+        """Returns what is older than a time, not among the newest of its suite, and not in use."""
+        # In use are run directories that a process measures into; run directories and captures that
+        # a run which stays was compared with, as its lineage says; and captures that are the
+        # baseline of a point, or were before the last promotion.
         unread: list[str] = []
         listed = [(given, *_listed(given, unread)) for given in places]
         runs = list({_way(run.place): run for _, found, _ in listed for run in found}.values())
@@ -126,10 +114,8 @@ class Pruning:
         )
 
     def remove(self) -> Iterator[tuple[Kept, str]]:
-        """Removes what is to go, and yields each with what kept it; empty where it is gone.
-
-        A run directory loses its description last: one that is removed in part is found again.
-        """
+        """Removes what is to go, and yields each with what kept it; empty where it is gone."""
+        # A run directory loses its description last: one that is removed in part is found again.
         for each in self.old:
             why = ""
             try:

@@ -26,13 +26,11 @@ from orbax_bench_core.sweep import sides
 
 @dataclasses.dataclass(kw_only=True)
 class Drills(Experiment):
-    """Repeats that are killed once each; of a suite with arms the whole recovery decides.
-
-    To what is measured seconds are added, by phase, of what this machine cannot show.
-    """
+    """Repeats that are killed once each; of a suite with arms the whole recovery decides."""
 
     again: ClassVar = "recovery"
     changes: ClassVar = {"drill": True}
+    # seconds of each phase beyond what this machine can show
     added: Mapping[PhaseName, float] = dataclasses.field(default_factory=dict)
 
     def overrides(self, suite: Suite) -> list[str]:

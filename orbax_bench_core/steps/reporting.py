@@ -53,10 +53,7 @@ _ALWAYS: Final = frozenset({"samples.parquet", "summary.csv", "tensorboard", "li
 
 
 def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraColumns:
-    """Returns columns on how near operations come to the limits that were measured with a run.
-
-    Without `limits.json` there are none; where it is damaged, the legend says so.
-    """
+    """Returns columns on how near operations come to the limits that were measured with a run."""
     try:
         found, hosts = limits.read(run), limits.read_hosts(run)
     except UserError as damaged:
@@ -74,11 +71,9 @@ def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraCol
 
 
 def load_writers() -> None:
-    """Imports the libraries that outputs are made with, for a time when this process only waits.
-
-    They take most of the time of a small run's outputs. What is wrong with one of them is told by
-    what needs it.
-    """
+    """Imports the libraries that outputs are made with, for a time when this process only waits."""
+    # They take most of the time of a small run's outputs. What is wrong with one of them is told by
+    # what needs it.
     for name in _WRITERS:
         with contextlib.suppress(Exception):
             importlib.import_module(name)

@@ -24,12 +24,10 @@ _NONE: Final = frozenset({"data", "dp", "replica", "replicas", "batch", "dcn", "
 
 
 def plan_shardings(arrays: Mapping[str, tuple[Sequence[int], str]], mesh: Mapping[str, int]) -> Any:
-    """Returns the content of a sharding file.
-
-    Arrays of one dimension, and axes that do not divide their dimension evenly, are replicated. On
-    a mesh of one axis this is what Orbax's own tool does, with its strategy `fsdp` for an axis
-    `fsdp`, and `tp_inner` for `tp`.
-    """
+    """Returns the content of a sharding file."""
+    # Arrays of one dimension, and axes that do not divide their dimension evenly, are replicated.
+    # On a mesh of one axis this is what Orbax's own tool does, with its strategy `fsdp` for an axis
+    # `fsdp`, and `tp_inner` for `tp`.
     described = {"shape": list(mesh.values()), "axes": list(mesh)}
     return {
         name: {

@@ -54,10 +54,8 @@ class SoakGoal:
             raise UserError(f"--hours takes a number above 0, got {self.hours:g}")
 
     def reached(self, repeats: list[Repeat]) -> bool:
-        """Returns whether the repeats of one point are enough, on every host.
-
-        A repeat that failed ends a soak: whatever made it fail is what was looked for.
-        """
+        """Returns whether the repeats of one point are enough, on every host."""
+        # A repeat that failed ends a soak: whatever made it fail is what was looked for.
         last = repeats[-1]
         if last.status != "passed":
             return True
@@ -79,16 +77,12 @@ class SoakGoal:
 
 @dataclasses.dataclass(kw_only=True)
 class Soaking(Experiment):
-    """Saves of one process until every point has reached the goal.
-
-    What was measured before, by the same command, counts where it was one process. The limit is the
-    growth of memory per save that is allowed, in MiB.
-    """
+    """Saves of one process until every point has reached the goal."""
 
     again: ClassVar = "soak"
     changes: ClassVar = {"soak": True}
     goal: SoakGoal = SoakGoal(saves=FEWEST)
-    limit_mib: float = LIMIT_MIB
+    limit_mib: float = LIMIT_MIB  # growth of memory per save that is allowed
 
     def overrides(self, suite: Suite) -> list[str]:  # noqa: ARG002 - any
         """Has as many repeats as there may be: one save each, if not more."""

@@ -23,16 +23,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(kw_only=True)
 class Sweep(Experiment):
-    """All points of a suite, which may be compared with a baseline, and stored as one.
-
-    Paths of either that are None are those of the suite. Without a comparison, `all` shows the
-    metrics of the sweep.
-    """
+    """All points of a suite, which may be compared with a baseline, and stored as one."""
 
     limits: bool = True
-    compare: str | None = None
-    capture: str | None = None
-    metrics: MetricsShown = "changed"
+    compare: str | None = None  # None takes the path of the suite
+    capture: str | None = None  # None takes the path of the suite
+    metrics: MetricsShown = "changed"  # without a comparison, `all` shows those of the sweep
 
     def checked(self, suite: LoadedSuite) -> LoadedSuite:
         """Refuses arms, and reads the baseline once: better now than after the measurement."""
@@ -162,10 +158,8 @@ def study(run: RunDirectory) -> Conclusion:
 
 
 def _load_results() -> None:
-    """Imports all that shows and writes results, for a time when this process only waits.
-
-    It takes as long as all that has to be there before a worker can be started.
-    """
+    """Imports all that shows and writes results, for a time when this process only waits."""
+    # It takes as long as all that has to be there before a worker can be started.
     from orbax_bench_core.analysis import summary, verdicts  # noqa: F401
     from orbax_bench_core.steps import conclusions
     from orbax_bench_core.steps.reporting import load_writers

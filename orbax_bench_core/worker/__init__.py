@@ -1,5 +1,6 @@
 """The process that measures, in any environment: its protocol, devices and page cache."""
 
+from orbax_bench_core.worker.process import Worker as Worker
 from orbax_bench_core.worker.process import die_with_parent as die_with_parent
 from orbax_bench_core.worker.process import leave as leave
 from orbax_bench_core.worker.proofs import NOT_PROVED as NOT_PROVED

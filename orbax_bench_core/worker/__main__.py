@@ -1,4 +1,4 @@
-"""`python -m orbax_bench_core.worker`: the one command that every launcher starts."""
+"""`python -m orbax_bench_core.worker`: the one command that every host starts."""
 
 import sys
 
@@ -6,5 +6,5 @@ from orbax_bench_core.owners import closed_to_others
 from orbax_bench_core.worker.process import main
 
 if __name__ == "__main__":
-    with closed_to_others():  # a launcher may start it, and no command of ours
+    with closed_to_others():  # nothing else of ours runs before it
         sys.exit(main())

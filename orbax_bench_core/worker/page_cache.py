@@ -19,11 +19,9 @@ _LOWEST_BIT = bytes(byte & 1 for byte in range(256))
 
 
 def drop(directory: Path) -> None:
-    """Has the kernel forget the pages of every file below `directory`.
-
-    Dirty pages cannot be dropped, so each file is first written to storage. Pages that another
-    process has mapped stay, which is why the outcome has to be measured.
-    """
+    """Has the kernel forget the pages of every file below `directory`."""
+    # Dirty pages cannot be dropped, so each file is first written to storage. Pages that another
+    # process has mapped stay, which is why the outcome has to be measured.
     for path in _files(directory):
         with _opened(path) as descriptor:
             os.fsync(descriptor)
@@ -142,11 +140,9 @@ class PageCacheConditioner:
             make_durable(Path(checkpoint))
 
     def prepare_load(self, operation: str, checkpoint: AnyPath) -> None:
-        """Drops or reads the checkpoint's pages, and records the share that is then resident.
-
-        A remote checkpoint has no pages here: its loads are neither warm nor cold, and no share is
-        recorded.
-        """
+        """Drops or reads the checkpoint's pages, and records the share that is then resident."""
+        # A remote checkpoint has no pages here: its loads are neither warm nor cold, and no share
+        # is recorded.
         occurrence = self._loads[operation] = self._loads.get(operation, -1) + 1
         if not _is_local(checkpoint):
             return

@@ -31,40 +31,35 @@ workers, and is to name the one that failed long before that."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs tasks, one JSON object a line, and leaves their records in the run directory.
-
-    The orchestrator of this machine hands tasks to standard input and listens to events. Where a
-    launcher starts the workers, every one is given the same file of tasks, and JAX's usual
-    variables (JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID) say which one it is.
-    """
+    """Runs tasks, one JSON object a line of standard input, and leaves their records."""
     faulthandler.register(protocol.STACKS_SIGNAL)
     parser = argparse.ArgumentParser(prog="orbax_bench_core.worker", description=main.__doc__)
     parser.add_argument("--setup", required=True, help="a WorkerSetup as JSON")
-    parser.add_argument("--tasks", help="file of tasks, local or gs://; default: standard input")
     parser.add_argument("--events", type=int, help="file descriptor for events; default: none")
     parsed = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    setup = protocol.WorkerSetup.model_validate_json(parsed.setup).in_cluster(os.environ)
+    setup = protocol.WorkerSetup.model_validate_json(parsed.setup)
     if setup.parent is not None and not die_with_parent(setup.parent):
         return EXIT_ABANDONED
-    worker = _Worker(setup, events=parsed.events)
+    worker = Worker(setup, events=parsed.events)
     with importing("jax"):
         worker.start()
-    tasks = worker.tasks() if parsed.tasks is None else _tasks_of_host(parsed.tasks, setup)
-    ended = [worker.perform(task) for task in tasks]
+    ended = [worker.perform(task) for task in worker.tasks()]
     collect_for_the_last_time()
     return int("failed" in ended)
 
 
-class _Worker:
-    def __init__(self, setup: protocol.WorkerSetup, events: int | None) -> None:
+class Worker:
+    """This process: its devices, and the tasks that it is handed."""
+
+    def __init__(self, setup: protocol.WorkerSetup, events: int | None = None) -> None:
         self._setup = setup
         self._events = events
         self._abandoned = False
         self._run = RunDirectory(setup.root)
-        self._begun = self._run.exists()
 
     def start(self) -> None:
+        """Joins the other processes, and takes the devices."""
         import jax
 
         from orbax_bench_core.provenance import device_provenance, host_provenance, worker_id
@@ -102,14 +97,15 @@ class _Worker:
         )
 
     def perform(self, task: protocol.Task) -> Status:
+        """Runs one repeat, writes its record, and returns how it ended."""
         from orbax_bench_core.worker.repeat import run_repeat
 
         try:
-            self._check_run()
+            self._run.check_there()
             record = run_repeat(
                 task, self._setup, self._states, self._provenance, self._id, self._measured
             )
-            self._check_run()
+            self._run.check_there()
         except RunDirectoryGone as gone:
             self._emit(protocol.Unrecorded(reason=str(gone)))
             return "failed"
@@ -147,11 +143,6 @@ class _Worker:
         while line := lines.get():
             yield protocol.Task.model_validate_json(line)
 
-    def _check_run(self) -> None:
-        """Checks that the run has not gone; a launcher's workers may never have had one."""
-        if self._begun:
-            self._run.check_there()
-
     def _measured(self, samples: Sequence[Sample]) -> None:
         self._emit(protocol.Measured(samples=tuple(samples)))
 
@@ -166,15 +157,6 @@ class _Worker:
             leave()
 
 
-def _tasks_of_host(path: str, setup: protocol.WorkerSetup) -> Iterator[protocol.Task]:
-    """Yields the tasks in a file that all hosts share, each as the task of this host."""
-    from etils import epath
-
-    hosts = {"host": setup.process_id, "num_hosts": setup.num_processes}
-    for line in epath.Path(path).read_text().splitlines():
-        yield protocol.Task.model_validate_json(line).model_copy(update=hosts)
-
-
 EXIT_ABANDONED: Final = 1
 
 _SET_PARENT_DEATH_SIGNAL: Final = 1
@@ -182,11 +164,9 @@ _SET_PARENT_DEATH_SIGNAL: Final = 1
 
 
 def die_with_parent(parent: int) -> bool:
-    """Has the kernel kill this process when the one that started it ends, however it ends.
-
-    The signal is SIGKILL, for a process that is stopped sees no other. It is sent when the thread
-    that started this process ends, which for an orchestrator is the one that measures.
-    """
+    """Has the kernel kill this process when the one that started it ends, however it ends."""
+    # The signal is SIGKILL, for a process that is stopped sees no other. It is sent when the thread
+    # that started this process ends, which for an orchestrator is the one that measures.
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):  # other kernels have no such call
@@ -200,10 +180,7 @@ def leave() -> NoReturn:
 
 
 def metric_report(record: Record) -> str:
-    """Returns every value that one process measured in a repeat, one per line.
-
-    The keys are those of the published guide: `save_0_basics/time_s`.
-    """
+    """Returns every value that one process measured in a repeat, one per line."""
     which = f"{'warm-up' if record.warmup else 'repeat'} {record.repeat}"
     arm = "" if record.arm is None else f" {record.arm}"
     title = (

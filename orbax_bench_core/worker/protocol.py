@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 import pydantic
@@ -20,59 +19,29 @@ from orbax_bench_core.worker.runtime import MAX_SIMULATED_DEVICES
 STACKS_SIGNAL: Final = signal.SIGUSR1
 """Has a worker print the stacks of its threads."""
 
-_CLUSTER = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
-
 
 class WorkerSetup(ResultModel):
-    """Setup of a worker; points that agree on it share a warm worker.
+    """Setup of a worker; points that agree on it share a warm worker."""
 
-    Attributes:
-        root: The run directory.
-        x64: Whether JAX has 64-bit types.
-        num_devices: Devices of this worker to simulate when JAX runs on the CPU and nobody has set
-            a number.
-        process_id: Index of this worker among those that JAX joins.
-        num_processes: How many workers JAX joins.
-        coordinator: Address at which worker 0 coordinates them; None for a worker on its own.
-        local_directory: Scratch directory on the local disk, for benchmarks that use one.
-        keep_data: Whether the checkpoint data of each repeat stays.
-        parent: Process id of the orchestrator, with which the worker ends; None where a launcher
-            started it.
-        environment: Name of the environment whose Python its machine has started; empty for the
-            command's own.
-        interpreter: What that Python called itself before; empty where a launcher started it.
-        soak: Whether blocks also read the state of the process, and nothing that is read leaks.
-    """
-
-    root: str
-    x64: bool
+    root: str  # the run directory
+    x64: bool  # whether JAX has 64-bit types
+    # devices of this worker to simulate when JAX runs on the CPU and nobody has set a number
     num_devices: int
-    process_id: int = 0
-    num_processes: int = 1
+    process_id: int = 0  # index of this worker among those that JAX joins
+    num_processes: int = 1  # how many workers JAX joins
+    # address at which worker 0 coordinates them; None for a worker on its own
     coordinator: str | None = None
+    # scratch directory on the local disk, for benchmarks that use one
     local_directory: str | None = None
-    keep_data: bool = False
+    keep_data: bool = False  # whether the checkpoint data of each repeat stays
+    # process id of the orchestrator, with which the worker ends; None where nobody waits for it
     parent: int | None = None
+    # name of the environment whose Python its machine has started; empty for the command's own
     environment: str = ""
+    # what that Python called itself before; empty where it was not asked
     interpreter: str = ""
+    # whether blocks also read the state of the process, and nothing that is read leaks
     soak: bool = False
-
-    def in_cluster(self, environment: Mapping[str, str]) -> WorkerSetup:
-        """Returns this setup with the place in a cluster that JAX's usual variables give."""
-        found = {name: environment.get(name) for name in _CLUSTER}
-        if self.coordinator is not None or not any(found.values()):
-            return self
-        missing = [name for name, value in found.items() if not value]
-        if missing:
-            raise ValueError(f"a worker in a cluster needs {', '.join(missing)} as well")
-        coordinator, num_processes, process_id = (str(value) for value in found.values())
-        return self.model_copy(
-            update={
-                "coordinator": coordinator,
-                "num_processes": int(num_processes),
-                "process_id": int(process_id),
-            }
-        )
 
 
 class Task(ResultModel):
@@ -118,10 +87,7 @@ class Task(ResultModel):
     def provenance(
         self, host: dict[str, Any], root: str, state: records.State | None
     ) -> dict[str, Any]:
-        """Returns the provenance for the record of this task, from that of `host`.
-
-        `root` is the run directory; `state` is None when the task never got that far.
-        """
+        """Returns the provenance for the record of this task, from that of `host`."""
         return {
             "devices": UNKNOWN,
             **host,
@@ -154,10 +120,8 @@ class Ready(ResultModel):
     interpreter_asked: str
 
     def differences(self, asked: Placement) -> str:
-        """Returns what was asked for and is not so, on one line; empty where all is.
-
-        Devices that a machine has are checked when a point asks for them.
-        """
+        """Returns what was asked for and is not so, on one line; empty where all is."""
+        # Devices that a machine has are checked when a point asks for them.
         own = "that of the command"
         has = {
             **({} if self.fixed else {"num_devices": self.device_count}),
@@ -223,11 +187,9 @@ EVENT: pydantic.TypeAdapter[Ready | Measured | Done | Unrecorded] = pydantic.Typ
 
 
 def event_of(line: bytes) -> Ready | Measured | Done | Unrecorded | None:
-    """Returns the event that a worker has sent; None for a line that is none.
-
-    Whatever holds the descriptor of events may write to it: a library has been seen to print a bare
-    number, which is valid JSON.
-    """
+    """Returns the event that a worker has sent; None for a line that is none."""
+    # Whatever holds the descriptor of events may write to it: a library has been seen to print a
+    # bare number, which is valid JSON.
     try:
         return EVENT.validate_json(line)
     except pydantic.ValidationError:

@@ -37,11 +37,7 @@ def run_repeat(
     worker: str,
     measured: Callable[[Sequence[measure.Sample]], None],
 ) -> records.Record:
-    """Runs one repeat and returns its record, whatever happens inside the benchmark.
-
-    `worker` is the id of this process. `measured` is called with the samples of each operation as
-    soon as it ends.
-    """
+    """Runs one repeat and returns its record, whatever happens inside the benchmark."""
     run = records.RunDirectory(setup.root)
     repeat = _Repeat(task, setup, run, states, measured)
     started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
@@ -198,11 +194,9 @@ class _Repeat:
             self._remove_local_data()
 
     def _refuse_nothing_measured(self) -> None:
-        """Refuses a repeat without a sample: whoever made it believes that something is measured.
-
-        Of several processes one may measure for all, so that none of them alone can tell.
-        """
-        # How much of a checkpoint is in the page cache, the harness finds out by itself.
+        """Refuses a repeat without a sample: its author believes that something is measured."""
+        # Of several processes one may measure for all, so that none of them alone can tell. How
+        # much of a checkpoint is in the page cache, the harness finds out by itself.
         if (
             self._task.num_hosts == 1
             and not self._left_out
@@ -228,11 +222,9 @@ class _Repeat:
 
     @contextlib.contextmanager
     def _also_watched(self) -> Iterator[None]:
-        """Has blocks read what is not the suite's to choose.
-
-        Throttled and failed requests are counted wherever something lies in an object store; a soak
-        has the state of the process as well.
-        """
+        """Has blocks read what is not the suite's to choose."""
+        # Throttled and failed requests are counted wherever something lies in an object store; a
+        # soak has the state of the process as well.
         remote = "gs://" in f"{self._setup.root} {self._task.measured.model_dump_json()}"
         keys = ["store_answers"] * remote + ["process_state"] * self._setup.soak
         with contextlib.ExitStack() as stack:

@@ -35,11 +35,9 @@ _repeats: Final = itertools.count()
 
 @contextlib.contextmanager
 def importing(module: str) -> Iterator[None]:
-    """Freezes all objects once a module is imported; does nothing where it is imported already.
-
-    Imports make hundreds of thousands of objects that stay. To search them for garbage takes a
-    quarter of the time of the imports, and 0.1 s before every repeat.
-    """
+    """Freezes all objects once a module is imported; does nothing where it is imported already."""
+    # Imports make hundreds of thousands of objects that stay. To search them for garbage takes a
+    # quarter of the time of the imports, and 0.1 s before every repeat.
     if module in sys.modules:
         yield
         return

@@ -26,14 +26,11 @@ PyTree = Any
 
 @dataclasses.dataclass(frozen=True)
 class Reference:
-    """A checkpoint to load: where it is, and its tree with a description of each array.
-
-    Its `own` is one that was made for this repeat.
-    """
+    """A checkpoint to load: where it is, and its tree with a description of each array."""
 
     location: Location
     described: PyTree
-    own: bool = False
+    own: bool = False  # whether it was made for this repeat
 
     @property
     def arrays(self) -> dict[str, Any]:
@@ -78,10 +75,7 @@ def find_reference(
     option: str,
     saving: contextlib.AbstractContextManager[Any],
 ) -> Reference:
-    """Returns the checkpoint at a path or, without one, saves the repeat's data as one.
-
-    Call it outside any measured block.
-    """
+    """Returns the checkpoint at a path or, without one, saves the repeat's data as one."""
     from orbax_bench_core.state import describe, locate, orbax_api
 
     if path is None and context.checkpoint is not None:
@@ -106,10 +100,8 @@ def measure_load(
     reference: Reference,
     target: PyTree,
 ) -> PyTree:
-    """Measures `load`; call it with an active `ocp.Context`.
-
-    The repeat's own data go first where what is loaded would not fit beside them.
-    """
+    """Measures `load`; call it with an active `ocp.Context`."""
+    # The repeat's own data go first where what is loaded would not fit beside them.
     delete_if_scarce(context.pytree)
     context.prepare_load("load", reference.location.root)
     with metrics.measure("load", context.options.collectors, num_bytes=reference.num_bytes):
@@ -119,14 +111,13 @@ def measure_load(
 def verify(
     context: TestContext, reference: Reference, restored: PyTree, known: Digest | None = None
 ) -> None:
-    """Checks what was loaded; call it outside any measured block.
-
-    Values must be those that this repeat saved. Of a checkpoint that was there before, they must be
-    those that were recorded with it, and those of the repeat's data where these were not loaded
-    from it too. Where neither is known, it is compared with another load, in another layout, and
-    the record says that this is no more than the checkpoint itself. That load is done once per
-    process and checkpoint; then the arrays of `restored` are deleted first, to make room.
-    """
+    """Checks what was loaded; call it outside any measured block."""
+    # Values must be those that this repeat saved. Of a checkpoint that was there before, they must
+    # be those that were recorded with it, and those of the repeat's data where these were not
+    # loaded from it too. Where neither is known, it is compared with another load, in another
+    # layout, and the record says that this is no more than the checkpoint itself. That load is done
+    # once per process and checkpoint; then the arrays of `restored` are deleted first, to make
+    # room.
     from orbax_bench_core.state import digest, recorded_digest
 
     if context.verifier is None:

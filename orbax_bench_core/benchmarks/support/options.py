@@ -40,13 +40,9 @@ class ReplicaFolderOptions(BenchmarkOptions):
 
 
 class BoundedOptions(BenchmarkOptions):
-    """Mixin: lower bounds of numbers, below which there is nothing to measure.
+    """Mixin: lower bounds of numbers, below which there is nothing to measure."""
 
-    Attributes:
-        least: The smallest number that each option takes, by name.
-    """
-
-    least: ClassVar[Mapping[str, int]]
+    least: ClassVar[Mapping[str, int]]  # the smallest number that each option takes, by name
 
     def __post_init__(self) -> None:
         """Refuses numbers that leave nothing to measure."""
@@ -82,10 +78,8 @@ def delete(tree: Any) -> None:
 
 
 def delete_if_scarce(tree: Any) -> None:
-    """Frees the arrays of a tree before they are loaded, if a load would not fit beside them.
-
-    Nothing is lost: what is loaded is compared with the digest of what was saved.
-    """
+    """Frees the arrays of a tree before they are loaded, if a load would not fit beside them."""
+    # Nothing is lost: what is loaded is compared with the digest of what was saved.
     from orbax_bench_core.state import load_fits, release_freed
 
     if not load_fits(tree):

@@ -50,17 +50,13 @@ class TorchOptions(CollectorOptions):
 
 @dataclasses.dataclass(frozen=True)
 class TorchData:
-    """Data that one repeat saves and loads: its own, or those of a reference checkpoint.
-
-    `expected` is the digest of a tree that is not the repeat's own; replicas count once in
-    `num_bytes`.
-    """
+    """Data that one repeat saves and loads: its own, or those of a reference checkpoint."""
 
     tree: Any
     layout: TorchLayout
     device: torch.device
-    num_bytes: int
-    expected: Any
+    num_bytes: int  # replicas once
+    expected: Any  # the digest of a tree that is not the repeat's own
 
     @classmethod
     def of(
@@ -99,11 +95,9 @@ class TorchData:
 
 
 def _reference_tree(directory: str) -> Any:
-    """Returns the arrays of a directory of safetensors files as bfloat16.
-
-    Each is split along its first dimension among the processes, or whole on each where their number
-    does not divide it. A process reads its own part only, into its first device.
-    """
+    """Returns the arrays of a directory of safetensors files as bfloat16."""
+    # Each is split along its first dimension among the processes, or whole on each where their
+    # number does not divide it. A process reads its own part only, into its first device.
     import jax
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -178,11 +172,9 @@ def device_of_rank(benchmark: str) -> torch.device:
 
 
 def join_ranks(device: torch.device) -> None:
-    """Makes the default process group, once per process; every process must call.
-
-    Ranks are the indices of JAX's processes. They meet where `MASTER_ADDR` and `MASTER_PORT` say
-    when both are set, as `torchrun` does, and otherwise on the host of JAX's process 0.
-    """
+    """Makes the default process group, once per process; every process must call."""
+    # Ranks are the indices of JAX's processes. They meet where `MASTER_ADDR` and `MASTER_PORT` say
+    # when both are set, as `torchrun` does, and otherwise on the host of JAX's process 0.
     import jax
     import torch.distributed as dist
 

@@ -58,11 +58,9 @@ def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
 
 
 def check_replicas(tree: Any) -> None:
-    """Checks that all devices that hold a part of an array hold the same values.
-
-    The digest of a tree looks at one replica of each part, and so does not see that another one
-    got nothing. Every process must call.
-    """
+    """Checks that all devices that hold a part of an array hold the same values."""
+    # The digest of a tree looks at one replica of each part, and so does not see that another one
+    # got nothing. Every process must call.
     import jax
     import numpy as np
     from jax.experimental import multihost_utils
@@ -129,10 +127,8 @@ def initialize() -> None:
 
 @contextlib.contextmanager
 def orbax_flags(**values: bool) -> Iterator[None]:
-    """Sets command-line flags of Orbax for a while.
-
-    They are read from the whole process, so they must not outlive the benchmark that sets them.
-    """
+    """Sets command-line flags of Orbax for a while."""
+    # They are read from the whole process, so they must not outlive the benchmark that sets them.
     from absl import flags
 
     known = flags.FLAGS
@@ -162,13 +158,11 @@ def _set(values: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def hosts_in_step() -> Iterator[None]:
-    """Has the hosts agree again on what Orbax keeps per process, once the context ends.
-
-    Orbax numbers its saves in each process, and gives the signals of a save a prefix, to which
-    managers that only some of the hosts have add a word for good. With different numbers or
-    prefixes every later save in these processes, of whatever benchmark, waits for signals that
-    never come. Every process must enter and leave.
-    """
+    """Has the hosts agree again on what Orbax keeps per process, once the context ends."""
+    # Orbax numbers its saves in each process, and gives the signals of a save a prefix, to which
+    # managers that only some of the hosts have add a word for good. With different numbers or
+    # prefixes every later save in these processes, of whatever benchmark, waits for signals that
+    # never come. Every process must enter and leave.
     import numpy as np
     from jax.experimental import multihost_utils
     from orbax.checkpoint._src.futures.future import AwaitableSignalsContract as Contract

@@ -67,10 +67,7 @@ def read_arrays(directory: epath.Path) -> dict[str, tuple[list[int], str]]:
 
 
 def write_arrays(directory: epath.Path, tree: Any) -> None:
-    """Writes the arrays of a tree as one file, `model.safetensors`.
-
-    Each array goes through the memory of every process, one after the other.
-    """
+    """Writes the arrays of a tree as one file, `model.safetensors`."""
     import jax
 
     from orbax_bench_core.state import named_leaves

@@ -25,10 +25,7 @@ def measure_save(
     *,
     meanwhile: contextlib.AbstractContextManager[object] | None = None,
 ) -> None:
-    """Saves once with Orbax, and measures it as `measure_parts` does.
-
-    Call it with an active `ocp.Context`.
-    """
+    """Saves once with Orbax, and measures it as `measure_parts` does."""
     import jax
 
     from orbax_bench_core.state import orbax_api, tree_bytes
@@ -51,10 +48,7 @@ def measure_save(
 def measure_round_trip(
     metrics: Metrics, context: TestContext[SaveRestoreOptions], tree: Any
 ) -> Any:
-    """Saves once as `measure_save` does, measures one `load`, and returns what was loaded.
-
-    Call it with an active `ocp.Context`. Outputs are ready before the load stops.
-    """
+    """Saves once as `measure_save` does, measures one `load`, and returns what was loaded."""
     import jax
 
     from orbax_bench_core.state import orbax_api, tree_bytes
@@ -130,11 +124,9 @@ def measure_step(
     arguments: Any,
     asynchronous: bool = True,
 ) -> bool:
-    """Offers one step to a manager, and measures what it makes of it.
-
-    A step that is saved gives the operations of `measure_two_part_save`, one that the manager's
-    policy passes over gives `skip`: a mean of both would say nothing of either.
-    """
+    """Offers one step to a manager, and measures what it makes of it."""
+    # A step that is saved gives the operations of `measure_two_part_save`, one that the manager's
+    # policy passes over gives `skip`: a mean of both would say nothing of either.
     if not manager.should_save(step):
         with metrics.measure("skip"):
             saved = bool(manager.save(step, args=arguments))

@@ -63,10 +63,8 @@ class Training:
         return [self._timed_step(True)[0] for _ in range(count)]
 
     def steps_while(self, going: Callable[[], bool], *, most: int) -> list[float]:
-        """Takes steps as long as something goes on.
-
-        Processes need not see it end at the same step: they train on until it ended for all.
-        """
+        """Takes steps as long as something goes on."""
+        # Processes need not see it end at the same step: they train on until it ended for all.
         times: list[float] = []
         for _ in range(most):
             goes_on = going()

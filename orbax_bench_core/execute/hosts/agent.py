@@ -64,15 +64,7 @@ class Agent:
         self._logs = _own_logs(self._directory)
 
     def run(self) -> int:
-        """Joins process 0, and serves it until the run ends.
-
-        Returns:
-            The exit code of process 0; 75 where contact with it was lost.
-
-        Raises:
-            UserError: Process 0 refuses this host, or is not there.
-            KeyboardInterrupt: This host was told to end; process 0 has been told why.
-        """
+        """Joins process 0, serves it until the run ends, and returns its exit code; 75 if lost."""
         with scratch_folder("orbax-bench-suite") as folder:
             try:
                 return self._run(folder)

@@ -34,17 +34,13 @@ WorkerHandle = LocalWorker | RemoteWorker
 
 
 class ClusterHosts:
-    """All hosts of a run as one: worker i of a group runs on host i modulo their number.
-
-    Attributes:
-        code: What the agents exit with when the run ends.
-    """
+    """All hosts of a run as one: worker i of a group runs on host i modulo their number."""
 
     def __init__(
         self, meeting: Meeting, *, own: LocalHost, host_wait_s: float = HOST_WAIT_S
     ) -> None:
         """Describes process 0; `listening` lets the others join."""
-        self.code = int(Exit.FAILED)
+        self.code = int(Exit.FAILED)  # what the agents exit with when the run ends
         self._cluster = meeting.cluster
         self._own = own
         self._host_wait_s = host_wait_s
@@ -205,10 +201,8 @@ Host = LocalHost | ClusterHosts
 
 
 def _at_once(calls: Sequence[Callable[[], object]]) -> None:
-    """Makes calls in a thread each, and raises the first error of one.
-
-    An interrupt leaves them behind: what they wait for may take long, and ends with the run.
-    """
+    """Makes calls in a thread each, and raises the first error of one."""
+    # An interrupt leaves them behind: what they wait for may take long, and ends with the run.
     failures: list[Exception] = []
 
     def make(call: Callable[[], object]) -> None:

@@ -13,15 +13,11 @@ Inbox = queue.SimpleQueue[tuple[int, bytes]]
 
 
 class WorkerDied(Exception):
-    """The worker process has ended before it answered.
-
-    Attributes:
-        tail: The last lines that it printed.
-    """
+    """The worker process has ended before it answered."""
 
     def __init__(self, message: str, tail: str) -> None:
         super().__init__(message)
-        self.tail = tail
+        self.tail = tail  # the last lines that it printed
 
 
 class HostLost(WorkerDied):
@@ -34,16 +30,12 @@ class HostsMissing(Exception):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Output:
-    """Output of a process on a host, and its end.
-
-    `code` is negative for a signal, and None where it was not done in time. `err` is its standard
-    error, or why nothing is known of it.
-    """
+    """Output of a process on a host, and its end."""
 
     host: int = 0
-    code: int | None
+    code: int | None  # negative for a signal; None where it was not done in time
     out: str = ""
-    err: str = ""
+    err: str = ""  # standard error, or why nothing is known of it
 
 
 def stop_all(stops: Sequence[Callable[[], None]]) -> None:

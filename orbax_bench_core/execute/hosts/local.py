@@ -42,20 +42,16 @@ _POLL_S = 0.05
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LocalHost:
-    """This machine: each worker is a process beside this one.
+    """This machine: each worker is a process beside this one."""
 
-    Attributes:
-        module: What Python runs; tests put a worker here that needs no JAX.
-        address: Address at which the first worker of a group coordinates the others.
-        lock_file: The file that every run on this machine locks.
-        ports: Where that address takes its port from; None takes any that is free.
-        interpreters: Environments that were made here, or why there is none, by name.
-    """
-
+    # what Python runs; tests put a worker here that needs no JAX
     module: str = "orbax_bench_core.worker"
+    # address at which the first worker of a group coordinates the others
     address: str = "127.0.0.1"
-    lock_file: Path = LOCK_FILE
+    lock_file: Path = LOCK_FILE  # the file that every run on this machine locks
+    # where that address takes its port from; None takes any that is free
     ports: PortRange | None = None
+    # environments that were made here, or why there is none, by name
     interpreters: dict[str, Interpreter | EnvironmentFailed] = dataclasses.field(
         default_factory=dict, compare=False
     )
@@ -63,10 +59,7 @@ class LocalHost:
     def alone(
         self, say: Callable[[str], None], run: str = ""
     ) -> contextlib.AbstractContextManager[None]:
-        """Holds the measuring lock, so that nothing else of ours measures here meanwhile.
-
-        Processes of one `run` share it.
-        """
+        """Holds the measuring lock, so that nothing else of ours measures here meanwhile."""
         return measuring_lock(say, lock_file=self.lock_file, run=run)
 
     def machines(self) -> Sequence[str]:
@@ -178,11 +171,7 @@ class LocalWorker:
         inbox: Inbox,
         index: int,
     ) -> None:
-        """Starts the process; what it prints is appended to `log_file`.
-
-        A file descriptor for its events is added to `command`. They arrive in `inbox`, under
-        `index`, its place in the group.
-        """
+        """Starts the process; it prints to `log_file`, and its events go to `inbox` by `index`."""
         self._inbox = inbox
         self._index = index
         self._ended = False
@@ -226,11 +215,7 @@ class LocalWorker:
         return redacted("\n".join(printed[-lines:]))
 
     def stacks(self) -> str:
-        """Has the worker print where each of its threads stands, and returns its last lines.
-
-        Of one that is stopped, and cannot print, it returns where each stands in the kernel. What
-        is in uninterruptible sleep there is told of every worker.
-        """
+        """Has the worker print where each of its threads stands, and returns its last lines."""
         if self.signs().stopped:
             return kernel_stacks(self._process.pid)
         before = self._log_file.stat().st_size
@@ -305,12 +290,9 @@ _PIECE: Final = 2**20
 
 
 def redact_log(file: Path, start: int) -> None:
-    """Takes credentials in addresses out of what a worker has printed, once it has ended.
-
-    Libraries print the address that failed, with its signature. A file without any is left as it
-    is, and one that cannot be written again too: a log is no reason for a run to fail. The lines of
-    that worker begin at `start`.
-    """
+    """Takes credentials in addresses out of what a worker has printed, once it has ended."""
+    # Libraries print the address that failed, with its signature. A log that cannot be written
+    # again is no reason for a run to fail.
     with contextlib.suppress(OSError), file.open("rb") as log:
         log.seek(start)
         if all(_without(piece) == piece for piece in _pieces(log)):

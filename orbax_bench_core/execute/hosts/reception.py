@@ -32,16 +32,13 @@ _OF_ONE_ADDRESS: Final = 16
 
 
 class Reception:
-    """Lets agents join process 0, and knows which of the other hosts are there.
-
-    Attributes:
-        hosts: Hosts that have joined, by index; those too with which contact was lost since.
-        address: Address of this host at which another has reached it; empty while none has.
-    """
+    """Lets agents join process 0, and knows which of the other hosts are there."""
 
     def __init__(self, meeting: Meeting) -> None:
         """Describes a reception."""
+        # hosts that have joined, by index; those too with which contact was lost since
         self.hosts: dict[int, RemoteHost] = {}
+        # address of this host at which another has reached it; empty while none has
         self.address = ""
         self._meeting = meeting
         self._cluster, self._directory = meeting.cluster, meeting.directory
@@ -114,11 +111,9 @@ class Reception:
         return f"host{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
     def _listen(self) -> socket.socket:
-        """Listens at the one address that the others were told, not at all of this machine.
-
-        Where that has no address yet, as the name of a pod has none that has just started, it
-        listens at all: the others wait until the name resolves, and this process needs no name.
-        """
+        """Listens at the one address that the others were told, not at all of this machine."""
+        # Where that has no address yet, as the name of a pod has none that has just started, it
+        # listens at all: the others wait until the name resolves, and this process needs no name.
         cluster, begun = self._cluster, time.monotonic()
         while True:
             try:

@@ -58,17 +58,14 @@ class RemoteHost:
         threading.Thread(target=self._beat, name=f"beat {self.index}", daemon=True).start()
 
     def make_environments(self, configs: Sequence[EnvironmentConfig]) -> None:
-        """Has the agent make the environments that it has not made yet; `unmade` then says why not.
-
-        Where contact is lost meanwhile, none is known to be made.
-        """
+        """Has the agent make environments that it has not made yet; `unmade` then says why not."""
         new = [config for config in configs if self._made.get(config.name) != config]
         if not new:
             return
         given = [config.model_dump(mode="json") for config in new]
         # Downloads take as long as they take; the beat tells whether the host is there.
         failed = self.ask("environments", within_s=None, configs=given)
-        if failed is None:
+        if failed is None:  # contact is lost
             return
         for config in new:
             self._made[config.name] = config
@@ -117,11 +114,9 @@ class RemoteHost:
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[RemoteWorker]:
-        """Has the agent start one process per setup; see `LocalHost`.
-
-        That machine keeps its own variables, Pythons, suite and run directory: what travels is by
-        which the variables differ from those of process 0, and the names of Python and logs.
-        """
+        """Has the agent start one process per setup; see `LocalHost`."""
+        # That machine keeps its own variables, Pythons, suite and run directory: what travels is by
+        # which the variables differ from those of process 0, and the names of Python and logs.
         here = without_cluster(os.environ)
         wanted = without_cluster(environment)
         for own in _OF_EACH_HOST:

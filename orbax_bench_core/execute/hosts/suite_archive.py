@@ -122,10 +122,7 @@ def _hash(path: Path) -> str | None:
 
 
 def _sizes(root: Path, suite: str, text: str, run_directory: Path) -> Iterator[tuple[str, int]]:
-    """Yields files that travel, by their paths relative to a suite's folder, and the bytes of each.
-
-    The order is fixed; where there are too many it ends early.
-    """
+    """Yields files that travel, by their paths in a suite's folder, with the bytes of each."""
     texts = {suite, *_texts(_data(text))}
     taken = {path for text in texts for path in _files_named(root, text, run_directory)}
     modules = {found.group() for text in texts if (found := _MODULE.match(text))}
@@ -248,22 +245,16 @@ def _megabytes(size: int) -> str:
 
 
 class Shipped(enum.StrEnum):
-    """Names in a run directory of what a launcher has sent.
+    """Names in a run directory of what a launcher has sent."""
 
-    Attributes:
-        FOLDER: Folder that the suite is put into.
-        ARCHIVE: Archive of the suite's own folder, which lies beside its copy.
-    """
-
-    FOLDER = "suite"
+    FOLDER = "suite"  # folder that the suite is put into
+    # archive of the suite's own folder, which lies beside its copy
     ARCHIVE = ".orbax-bench-suite.zip"
 
 
 def unshipped(suite: str) -> str:
-    """Returns a local copy of a suite that a launcher has sent, with the files beside it.
-
-    Python imports no module from a bucket, and benchmark classes may lie beside a suite.
-    """
+    """Returns a local copy of a suite that a launcher has sent, with the files beside it."""
+    # Python imports no module from a bucket, and benchmark classes may lie beside a suite.
     folder, _, name = suite.rpartition("/")
     if PurePosixPath(folder).name != Shipped.FOLDER:
         return suite

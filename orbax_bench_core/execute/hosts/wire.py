@@ -60,15 +60,11 @@ CONTACT: Final = Contact()
 
 
 class Refused(Exception):
-    """One side does not accept the other.
-
-    Attributes:
-        again: Whether that may pass, so that another try makes sense.
-    """
+    """One side does not accept the other."""
 
     def __init__(self, reason: str, *, again: bool = False) -> None:
         super().__init__(reason)
-        self.again = again
+        self.again = again  # whether that may pass, so that another try makes sense
 
 
 class Wire:
@@ -159,11 +155,9 @@ def _message(payload: bytes, deepest: int) -> Message:
 
 
 def prove_as_agent(wire: Wire, token: str | None, rank: int, within_s: float) -> None:
-    """Proves to process 0 that this is an agent of the run, and has process 0 prove the same.
-
-    An agent that has no token asks all the same: that process 0 is there, and its token is not, is
-    what people need to know on both sides.
-    """
+    """Proves to process 0 that this is an agent of the run, and has process 0 prove the same."""
+    # An agent that has no token asks all the same: that process 0 is there, and its token is not,
+    # is what people need to know on both sides.
     theirs, mine = _text(wire.receive(within_s), "nonce"), secrets.token_hex(32)
     proof = None if token is None else _proof(token, "agent", rank, theirs, mine)
     wire.send({"host": rank, "nonce": mine, "proof": proof})

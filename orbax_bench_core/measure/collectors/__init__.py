@@ -87,11 +87,9 @@ def resolve(name: str) -> Metric | None:
 
 
 def start(keys: tuple[str, ...]) -> Running:
-    """Constructs the collectors of `keys`, then starts them, the last key first.
-
-    Those that started are returned in the order in which they are to stop; one that failed is
-    logged and left out.
-    """
+    """Constructs the collectors of `keys`, then starts them, the last key first."""
+    # Those that started are returned in the order in which they are to stop; one that failed is
+    # logged and left out.
     ready = [
         (key, made)
         for key in _known((*keys, *(_also.get() or ())))

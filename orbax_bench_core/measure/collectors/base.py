@@ -91,11 +91,9 @@ _new_reading: Callable[[tuple[str, float, str]], Reading] = functools.partial(
 
 
 def reader(path: str) -> Read | None:
-    """How to read a file of the kernel's again, at a tenth of the cost of opening it each time.
-
-    It takes the offset at which to read; 0 makes the kernel count again. None when this process
-    cannot open the file.
-    """
+    """How to read a file of the kernel's again, at a tenth of the cost of opening it each time."""
+    # It takes the offset at which to read; 0 makes the kernel count again. None when this process
+    # cannot open the file.
     return _reader(path, os.getpid())
 
 

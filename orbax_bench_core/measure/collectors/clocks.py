@@ -53,10 +53,8 @@ METRICS = (TIME, BYTES, THROUGHPUT, *_CPU.metrics)
 
 
 def clock_readings(seconds: float, num_bytes: int | None, keys: Sequence[str]) -> list[Reading]:
-    """What a block's clock gives: the time if `time` is asked for, bytes and throughput.
-
-    An operation shorter than the resolution of the clock has no throughput.
-    """
+    """What a block's clock gives: the time if `time` is asked for, bytes and throughput."""
+    # An operation shorter than the resolution of the clock has no throughput.
     found = [Reading(TIME.name, seconds, TIME.unit)] if "time" in keys else []
     if num_bytes is not None:
         found.append(Reading(BYTES.name, float(num_bytes), BYTES.unit))

@@ -119,10 +119,7 @@ _SENT_COLUMN = 8
 
 
 class DiskIo(Difference[bytes]):
-    """Bytes read and written by all threads of the process, end less start.
-
-    Gives nothing where the kernel does not count them.
-    """
+    """Bytes read and written by all threads of the process, end less start."""
 
     def __init__(self) -> None:
         self._file = reader(_IO_FILE)

@@ -158,12 +158,10 @@ class Tracemalloc:
 
     Before Python 3.12.9 a thread that ends while tracing stops can crash the process
     (https://github.com/python/cpython/issues/128679); a repeat is then tried again.
-
-    Attributes:
-        notes: Once stopped, a heading and a line per site: MiB, number of allocations, place.
     """
 
     def __init__(self) -> None:
+        # once stopped, a heading and a line per site: MiB, number of allocations, place
         self.notes: list[str] = []
         self._before = 0
         self._peak = 0

@@ -146,19 +146,15 @@ def _credit(peak: int) -> None:
 
 
 def has_mark() -> bool:
-    """Whether the kernel keeps a mark that this process may reset: Linux, without a strict sandbox.
-
-    The first call in a process resets it.
-    """
+    """Whether the kernel keeps a mark that this process may reset: Linux without strict sandbox."""
+    # The first call in a process resets it.
     return _switch(os.getpid()) is not None
 
 
 def reset_mark() -> None:
-    """Lowers the mark to the resident set size of this moment.
-
-    `ru_maxrss` of the process follows the mark, so from here on it too says the peak since then.
-    It is an OSError if `has_mark` is false, or the kernel refuses.
-    """
+    """Lowers the mark to the resident set size of this moment."""
+    # `ru_maxrss` of the process follows the mark, so from here on it too says the peak since then.
+    # It is an OSError if `has_mark` is false, or the kernel refuses.
     switch = _switch(os.getpid())
     if switch is None:
         raise OSError("this process cannot reset VmHWM; ask has_mark() first")
@@ -200,10 +196,8 @@ class Sampler:
     def __init__(
         self, what: str, sample: Callable[[], None], *, interval_s: float = INTERVAL_S
     ) -> None:
-        """Prepares to call `sample`, every `interval_s` seconds after it returned; starts nothing.
-
-        It must be quick, because it holds Python's lock. `what` follows "could not" in the log.
-        """
+        """Prepares to call `sample`, `interval_s` seconds after it returned; starts nothing."""
+        # It must be quick, because it holds Python's lock. `what` follows "could not" in the log.
         self._what = what
         self._sample = sample
         self._interval_s = interval_s

@@ -84,11 +84,9 @@ def name_of(path: str) -> str:
 
 
 def _number(end: str) -> float:
-    """Returns the end of a bucket, a power of two.
-
-    TensorStore names the ends 0, 1, 2, ... 262144, and goes on with 1M for 2^19, 2M, ... 256M, 1G
-    for 2^28, and so on to 256E for 2^63 (`tensorstore/internal/metrics/histogram.cc`).
-    """
+    """Returns the end of a bucket, a power of two."""
+    # TensorStore names the ends 0, 1, 2, ... 262144, and goes on with 1M for 2^19, 2M, ... 256M, 1G
+    # for 2^28, and so on to 256E for 2^63 (`tensorstore/internal/metrics/histogram.cc`).
     if end.removeprefix("+") == "Inf":
         return float("inf")
     if end[-1] in _SUFFIXES:

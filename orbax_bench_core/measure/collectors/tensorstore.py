@@ -20,11 +20,10 @@ _MULTIPLES = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50, "E": 2
 
 
 def buckets_of(entry: Mapping[str, float]) -> Iterator[tuple[float, int]]:
-    """Yields the upper end of each bucket in a histogram's entry, and the observations in it.
-
-    A bucket begins where the one before it ends, at half of its own end. TensorStore 0.1.86 labels
-    those from half a mebi on ("1M", ...) with twice their end, which still is an upper bound.
-    """
+    """Yields the upper end of each bucket in a histogram's entry, and the observations in it."""
+    # A bucket begins where the one before it ends, at half of its own end. TensorStore 0.1.86
+    # labels those from half a mebi on ("1M", ...) with twice their end, which still is an upper
+    # bound.
     for label, count in entry.items():
         end = _end_of(label)
         if end is not None:
@@ -40,11 +39,9 @@ def _end_of(label: str) -> float | None:
 
 
 def quantile_bound(before: Buckets, after: Buckets, share: float) -> float | None:
-    """An upper bound of a quantile of the observations that came between two readings.
-
-    It is the smallest end of a bucket below which at least `share` of them lie, such as 0.99; None
-    when there were none.
-    """
+    """An upper bound of a quantile of the observations that came between two readings."""
+    # It is the smallest end of a bucket below which at least `share` of them lie, such as 0.99;
+    # None when there were none.
     added = {end: count - before.get(end, 0) for end, count in sorted(after.items())}
     needed = math.ceil(share * sum(added.values()))
     if needed <= 0:

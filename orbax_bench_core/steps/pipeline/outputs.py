@@ -109,15 +109,11 @@ def note_retried(step: str, place: str, reasons: list[str], *, succeeded: bool) 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StepOutput:
-    """One output: what is known of it, in numbers only where its content is numbers, and its place.
+    """One output: what is known of it, and where it lies."""
 
-    That is a local path or URI; None for one whose metadata is all there is. Where it is copied, an
-    engine that keeps files gets its bytes, rather than a pointer.
-    """
-
-    metadata: Mapping[str, str | float]
-    place: str | None = None
-    copied: bool = False
+    metadata: Mapping[str, str | float]  # numbers only where its content is numbers
+    place: str | None = None  # a local path or URI; None where the metadata is all there is
+    copied: bool = False  # whether an engine that keeps files gets its bytes, not a pointer
 
     @classmethod
     def of_run(

@@ -212,10 +212,7 @@ class _Search:
 
 
 def expected_comparisons(releases: int) -> tuple[int, int]:
-    """Returns how many comparisons a search over so many releases takes if one step is behind it.
-
-    The second number is the most that it takes when every release gives a verdict.
-    """
+    """Returns how many comparisons a search takes if one step is behind it, and the most."""
     halvings = math.ceil(math.log2(releases - 1))
     usual = 1 if releases == 2 else 1 + halvings + 1
     return usual, min(_ROUNDS * usual, releases * (releases - 1) // 2)
@@ -228,12 +225,10 @@ def comparing_releases(
     *,
     gate: Mapping[str, Any] = NOTHING,
 ) -> LoadedSuite:
-    """Returns a suite with two environments as its arms.
-
-    Environments of the suite are replaced. Where it has arms, both sides are its candidate: with
-    the options, the benchmark, the processes, the mesh and the storage of that arm. Keys of `gate`
-    go in place of those of the suite's `gate` block.
-    """
+    """Returns a suite with two environments as its arms."""
+    # Environments of the suite are replaced. Where it has arms, both sides are its candidate: with
+    # the options, the benchmark, the processes, the mesh and the storage of that arm. Keys of
+    # `gate` go in place of those of the suite's `gate` block.
     data = dict(loaded.source.data)
     data["environments"] = [
         environment.model_dump(mode="json", exclude_defaults=True)
@@ -250,11 +245,9 @@ def comparing_releases(
 
 
 def kept_requirements(loaded: LoadedSuite, package: str, also: Sequence[str]) -> tuple[str, ...]:
-    """Returns what every environment of a search has beside a release of the package.
-
-    That is `also`, and of the environment of the suite's candidate (or its only one) whatever names
-    neither the package nor one of `also`.
-    """
+    """Returns what every environment of a search has beside a release of the package."""
+    # That is `also`, and of the environment of the suite's candidate (or its only one) whatever
+    # names neither the package nor one of `also`.
     environment = _own_environment(loaded)
     if environment is None:
         return tuple(also)

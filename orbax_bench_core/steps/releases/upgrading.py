@@ -24,15 +24,12 @@ PACKAGE: Final = "orbax-checkpoint"
 
 @dataclasses.dataclass(kw_only=True)
 class Upgrading(Comparison):
-    """Comparison of two releases of Orbax, each in an environment of its own.
+    """Comparison of two releases of Orbax, each in an environment of its own."""
 
-    By default they are the installed one and the newest; both have what else is required.
-    """
-
-    old: str | None = None
-    new: str | None = None
-    also: Sequence[str] = ()
-    own: bool = True
+    old: str | None = None  # by default the installed one
+    new: str | None = None  # by default the newest one
+    also: Sequence[str] = ()  # what else both have
+    own: bool = True  # whether the suite is the user's
 
     def checked(self, suite: LoadedSuite) -> LoadedSuite:
         """Gives a suite the releases as its arms, once it is known that there are such."""
