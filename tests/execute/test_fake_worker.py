@@ -37,6 +37,9 @@ def test_a_worker_says_what_the_protocol_has(module, benchmark, options, tmp_pat
         checkpoint=CheckpointConfig.model_validate(SPEC),
         mesh=None,
     )
+    if module == LocalHost.module:  # which measures into no directory without a run
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "run.json").touch()
     setup = WorkerSetup(root=str(tmp_path / "run"), x64=True, num_devices=1)
     task = Task(
         run_id="run", suite="s", config_hash="h", point=point, repeat=0, warmup=False, verify=True
