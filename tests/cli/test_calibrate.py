@@ -5,7 +5,6 @@ import types
 
 import pytest
 
-from orbax_bench_core.analysis.noise import load
 from orbax_bench_core.cli import series
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
@@ -15,23 +14,6 @@ def calibrate(monkeypatch, orbax_bench, tmp_path):
     """Runs `orbax-bench calibrate` with arguments, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: orbax_bench("calibrate", *arguments)
-
-
-def test_identical_arms_are_counted_and_the_noise_is_kept(calibrate, make_paired_run, tmp_path):
-    for day in range(3):
-        make_paired_run(day)
-    done = calibrate(".", "--save", "passport.json")
-    assert (done.code, done.err) == (0, "")
-    assert "0 of 3 A/A tests" in done.out
-    assert "Passport: passport.json" in done.out
-    (noise,) = load(str(tmp_path / "passport.json")).noise
-    assert (noise.operation, noise.series, noise.size) == ("save", 3, 2**26)
-
-
-def test_json_has_every_test_and_the_passport(calibrate, make_paired_run):
-    found = json.loads(calibrate(make_paired_run(0).root, "--json").out)
-    assert found["tests"][0]["word"] == "PASS"
-    assert found["passport"]["noise"][0]["operation"] == "save"
 
 
 def test_the_power_at_the_noise_of_the_suite_is_a_table(calibrate, make_paired_run):

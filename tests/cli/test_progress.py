@@ -75,12 +75,6 @@ def test_verbose_shows_what_begins(show, index, what):
     assert text.endswith(f"13:02:11 ... save_restore[a=[1]] {what}\n")
 
 
-def test_verbose_shows_what_was_done_before(show, make_record):
-    happened = {"index": 0, "repeat": repeat_over({0: make_record()}, 1), "reused": True}
-    text = show(happened, verbose=True)
-    assert text.startswith("13:02:11  1/10 ✓ save_restore[a=[1]] repeat 0: ")
-
-
 def test_a_try_that_is_made_again_is_a_line_with_its_reason(show, make_point):
     reason = "Frozen: host 1 [h] has been stopped"
     text = show(Retry(point=make_point(label="a=[1]"), index=3, reason=reason, left=1))

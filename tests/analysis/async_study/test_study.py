@@ -456,15 +456,6 @@ def test_three_files_are_written_and_what_they_were_made_from(make_sizes):
     assert made["async_study.html"].inputs == {"async_study.json": made["async_study.json"].digest}
 
 
-@pytest.mark.slow
-def test_the_same_records_give_the_same_files(make_sizes):
-    run = make_sizes()
-    publish_async_study(run)
-    before = [(run.root / name).read_bytes() for name in FILES]
-    publish_async_study(run)
-    assert [(run.root / name).read_bytes() for name in FILES] == before
-
-
 def test_nothing_is_written_of_a_run_that_has_no_study(make_run, make_record):
     run = make_run([make_record(times={"save": 1.0})])
     with pytest.raises(UserError, match="no point has the option `async_enabled`"):

@@ -20,7 +20,6 @@ from orbax_bench_core.analysis.history.words import question
 from orbax_bench_core.baselines import Registry, capture_run, find_runs
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.records import ErrorInfo
-from tests.support.paired_runs import orbax
 
 
 @pytest.fixture
@@ -64,19 +63,6 @@ def test_a_slow_day_does_not_move_the_ratio(series_of, make_paired_run):
     assert [run.value for run in series.runs] == pytest.approx([1.0] * 3, rel=0.005)
 
 
-@pytest.mark.slow
-def test_a_change_says_when_by_how_much_and_with_which_versions(series_of, make_nightly):
-    ratios, versions = [1.0] * 12 + [1.2] * 8, ["0.12.7"] * 12 + ["0.12.8"] * 8
-    (series,) = series_of(make_nightly(ratios, versions))
-    (change,) = series.changes
-    assert change.index == 12
-    assert change.effect == pytest.approx(0.2, abs=0.02)
-    assert change.differs == ("orbax-checkpoint: 0.12.7 → 0.12.8",)
-    assert "--package orbax-checkpoint --good 0.12.7 --bad 0.12.8" in change.question
-    assert change.index < change.flagged < 20
-    assert [len(part) for part in series.parts] == [12, 8]
-
-
 def test_a_candidate_in_a_new_environment_goes_on_with_the_series(series_of, make_paired_run, arm):
     runs = [make_paired_run(day, pair=arm(f"0.12.{day}")) for day in range(3)]
     (series,) = series_of(runs)
@@ -97,15 +83,6 @@ def test_another_option_or_another_reference_is_another_series(
     ]
     runs = [make_paired_run(day, pair=pair) for day, pair in enumerate(pairs)]
     assert len(series_of(runs)) == 3
-
-
-def test_a_reference_that_changes_is_remarked(series_of, make_paired_run):
-    runs = [make_paired_run(day, provenance=orbax(f"0.12.{day}")) for day in (7, 8)]
-    (series,) = series_of(runs)
-    assert (
-        "The reference did not hold still: orbax-checkpoint: 0.12.7 → 0.12.8 from run run008 on."
-        in series.remarks
-    )
 
 
 def test_a_new_machine_is_remarked(series_of, make_paired_run):

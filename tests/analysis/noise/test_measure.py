@@ -21,7 +21,7 @@ from orbax_bench_core.analysis.noise.measure import (
 from orbax_bench_core.baselines import find_runs
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.document import Document, print_document
-from orbax_bench_core.sweep import BLOCK_SIZE, Pair, arrangement
+from orbax_bench_core.sweep import BLOCK_SIZE, Pair, PairDesign, arrangement
 from tests.analysis.noise.conftest import MIB
 from tests.support.paired_runs import MONDAY, make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
@@ -218,13 +218,6 @@ def tests_of():
     return make
 
 
-def test_identical_arms_are_a_test(tests_of, make_paired_run):
-    (test,) = tests_of(make_paired_run(0))
-    assert (test.run_id, test.word, test.operations) == ("run000", "PASS", 10)
-    assert (test.alpha, test.bound) == (0.01, 0.025)
-    assert test.ratio == pytest.approx(1.0, abs=0.05)
-
-
 def test_a_false_alarm_is_counted(tests_of, make_paired_run):
     (test,) = tests_of(make_paired_run(0, 2.0, blocks=10))
     assert test.word == "REGRESSION"
@@ -255,21 +248,16 @@ def test_a_run_that_was_never_looked_at_is_none(tests_of, make_paired_run):
 
 @pytest.mark.parametrize(("family", "count"), [("point", 2), ("suite", 1)])
 def test_points_that_share_alpha_are_one_test(make_paired_run, make_point, tests_of, family, count):
-    pairs = [make_point(options={"a": a}) for a in (1, 2)]
-    runs = [
-        make_paired_run(0, pair=Pair(baseline=one, candidate=one), folder="one") for one in pairs
-    ]
-    run = runs[0]
+    points = [make_point(options={"a": a}) for a in (1, 2)]
+    pairs = tuple(Pair(baseline=one, candidate=one) for one in points)
+    run, *_ = [make_paired_run(0, pair=pair, folder="one") for pair in pairs]
     info = run.read_info()
-    points = tuple(Pair(baseline=one, candidate=one) for one in pairs)
-    run.write_info(
-        info.model_copy(
-            update={
-                "gate": GateConfig(family=family, looks=(10,)),
-                "expansion": info.expansion.model_copy(update={"points": points}),
-            }
-        )
-    )
+    changed = {
+        "gate": GateConfig(family=family, looks=(10,)),
+        "expansion": info.expansion.model_copy(update={"points": pairs}),
+        "designs": dict.fromkeys((pair.id for pair in pairs), PairDesign()),
+    }
+    run.write_info(info.model_copy(update=changed))
     assert len(tests_of(run)) == count
 
 

@@ -102,30 +102,6 @@ def test_spread_is_the_interquartile_range_over_the_median(repeats, times, sprea
     assert metric.spread == spread
 
 
-def test_points_operations_and_metrics_are_kept_apart(make_record, make_point):
-    one, two = make_point(options={"a": 1}), make_point(options={"a": 2})
-    records = [
-        make_record(one, times={"save": 1.0, "load": 2.0}, sizes={"save": 3.0}),
-        make_record(two, times={"save": 4.0}),
-    ]
-    found = [
-        (m.point_id, m.operation, m.metric, m.median)
-        for m in summarize(repeats_of(records)).metrics
-    ]
-    assert found == [
-        (one.id, "save", "0_basics/time_s", 1.0),
-        (one.id, "load", "0_basics/time_s", 2.0),
-        (one.id, "save", "5_inventory/operation_bytes", 3.0),
-        (two.id, "save", "0_basics/time_s", 4.0),
-    ]
-
-
-def test_every_occurrence_of_an_operation_counts(make_record):
-    samples = tuple(Sample("save", i, "0_basics/time_s", float(i), "s") for i in range(3))
-    (metric,) = summarize(repeats_of([make_record(samples=samples)])).metrics
-    assert (metric.n, metric.median) == (3, 1.0)
-
-
 def test_a_point_says_how_its_repeats_ended_and_why_the_first_one_failed(make_record):
     later = ErrorInfo(type="OSError", message="later")
     records = [
@@ -137,11 +113,6 @@ def test_a_point_says_how_its_repeats_ended_and_why_the_first_one_failed(make_re
     (point,) = summarize(repeats_of(records)).points
     assert (point.passed, point.failed, point.skipped) == (1, 2, 1)
     assert point.reason == "ValueError: first"
-
-
-def test_a_point_that_passed_gives_no_reason(make_record):
-    (point,) = summarize(repeats_of([make_record()])).points
-    assert point.reason == ""
 
 
 def test_a_failed_warm_up_is_no_failed_repeat(make_record):
