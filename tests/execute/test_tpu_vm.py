@@ -1,13 +1,13 @@
 """The place of a TPU VM, from a metadata server that answers as that of Google Cloud does."""
 
 import http.server
-import threading
 
 import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster, metadata
 from orbax_bench_core.execute.cluster import tpu_hosts
+from tests.support.loopback import answering
 
 NEW = {"agent-worker-number": "2", "worker-network-endpoints": "10.0.0.5,10.0.0.6,10.0.0.7"}
 OLD = {
@@ -46,18 +46,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def machine():
     """Serves the metadata of a machine; returns its variables."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.asked, server.statuses, server.flavor = [], [], "Google"
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with answering(Handler, asked=[], statuses=[], flavor="Google") as server:
 
         def serve(attributes, **variables):
             server.attributes = attributes
-            host = f"127.0.0.1:{server.server_port}"
+            host = server.url.removeprefix("http://")
             return {"GCE_METADATA_HOST": host, "ORBAX_BENCH_CLUSTER": "tpu-vm", **variables}
 
         serve.server = server
         yield serve
-        server.shutdown()
 
 
 @pytest.mark.parametrize(

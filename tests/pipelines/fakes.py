@@ -10,8 +10,9 @@ import http.server
 import json
 import re
 import socket
-import threading
 import urllib.parse
+
+from tests.support.loopback import answering
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,20 +55,13 @@ class FakeServer:
             def log_message(self, *_):
                 pass
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._handler = Handler
 
     @contextlib.contextmanager
     def serving(self):
-        thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
+        with answering(self._handler) as server:
+            self.url = server.url
             yield self
-        finally:
-            self._server.shutdown()
-            thread.join()
-            self._server.server_close()
 
     def bodies(self, method, end_of_path):
         return [

@@ -13,6 +13,8 @@ from pathlib import Path
 import jsonschema
 import yaml
 
+from tests.support.loopback import answering
+
 SCHEMAS = Path(__file__).parents[1] / "data" / "manifests"
 JOBSET_SCHEMA = json.loads((SCHEMAS / "jobset-schema.json").read_text())
 METADATA = JOBSET_SCHEMA["properties"]["metadata"]
@@ -354,28 +356,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def serving(cluster, folder):
     """Serves a cluster, and yields the path of a kubeconfig file for it."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.cluster = cluster
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "test",
-        "clusters": [
-            {"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}
-        ],
-        "users": [{"name": "u", "user": {"token": BEARER}}],
-        "contexts": [
-            {"name": "test", "context": {"cluster": "c", "user": "u", "namespace": NAMESPACE}}
-        ],
-    }
     file = Path(folder) / "kubeconfig"
-    file.write_text(yaml.safe_dump(config))
-    try:
+    with answering(Handler, cluster=cluster) as server:
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "c", "cluster": {"server": server.url}}],
+            "users": [{"name": "u", "user": {"token": BEARER}}],
+            "contexts": [
+                {"name": "test", "context": {"cluster": "c", "user": "u", "namespace": NAMESPACE}}
+            ],
+        }
+        file.write_text(yaml.safe_dump(config))
         yield str(file)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
