@@ -201,7 +201,7 @@ def inspect_checkpoint(
         inventory=inventory,
         mesh=place,
         unfit=() if place is None or tree is None else tuple(_unfit(tree, place)),
-        replicated_share=None if not reads else _replicated(tree, reads[0]),
+        replicated_share=_replicated(tree, reads[0]) if tree is not None and reads else None,
         reads=reads,
         problems=stored.problems,
         advice=tuple(_advice(stored, inventory, reads, restore_limit)),
@@ -258,18 +258,14 @@ def _unfit(tree: plan.PlannedTree, mesh: plan.PlanMesh) -> Iterator[str]:
     """Yields the arrays whose shards on a mesh are no whole number of chunks."""
     for array in tree.arrays:
         spec = plan.onto(array, mesh)
-        entries = [*spec, *[None] * (len(array.shape) - len(spec))]
-        for size, chunk, entry in zip(array.shape, tree.saved[array.name], entries, strict=True):
-            axes = (entry,) if isinstance(entry, str) else entry or ()
-            shard = size // mesh.size(axes)
-            if axes and shard % chunk:
-                yield array.name
-                break
+        cut = zip(spec, mesh.shard(array.shape, spec), tree.saved[array.name], strict=False)
+        if any(entry and shard % chunk for entry, shard, chunk in cut):
+            yield array.name
 
 
-def _replicated(tree: plan.PlannedTree | None, reads: HostReads) -> float | None:
+def _replicated(tree: plan.PlannedTree, reads: HostReads) -> float | None:
     held = reads.reading.held * reads.mesh.num_hosts
-    return 1 - tree.num_bytes / held if tree is not None and held else None
+    return 1 - tree.num_bytes / held if held else None
 
 
 def _advice(

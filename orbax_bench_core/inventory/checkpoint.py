@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from orbax_bench_core.files import AnyPath, read_json
-from orbax_bench_core.inventory.inventory import file_sizes
+from orbax_bench_core.inventory.inventory import files_below
 from orbax_bench_core.inventory.layout import (
     ARRAY_FILES,
     ARRAY_METADATA,
@@ -132,7 +132,7 @@ class _Reader:
     def __init__(self, path: str, root: AnyPath, item: str, most: int | None = None) -> None:
         self._path, self._root, self._item, self._most = path, root, item, most
         self._folder = root / item if item else root
-        self._sizes = file_sizes(root)
+        self._sizes, _ = files_below(root)
         self._problems: list[str] = []
         self._is_listed = False
         self._told: set[str] = set()

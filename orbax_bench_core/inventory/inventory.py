@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Annotated
 
@@ -86,24 +86,38 @@ class Inventory(pydantic.BaseModel):
 
 def take_inventory(directory: AnyPath) -> Inventory:
     """Counts the files below `directory` and their sizes, by what they are for."""
-    sizes, paths = _sizes(directory)
-    kinds = {
-        file: "ocdbt_index"
-        if kind == "ocdbt_data" and _is_index(paths[file], sizes[file])
-        else kind
-        for file, kind in kinds_of(sizes).items()
-    }
-    return _inventory(sizes, kinds)
+    sizes, paths = files_below(directory)
+    kinds = kinds_of(sizes)
+    for file, kind in kinds.items():
+        if kind == "ocdbt_data" and _is_index(paths[file], sizes[file]):
+            kinds[file] = "ocdbt_index"
+
+    def of_role(role: Role) -> list[int]:
+        return [size for file, size in sizes.items() if ROLES[kinds[file]] == role]
+
+    data = of_role("data")
+    return Inventory(
+        total_bytes=sum(sizes.values()),
+        file_count=len(sizes),
+        largest_bytes=max(sizes.values(), default=0),
+        kinds={
+            kind: _count(size for file, size in sizes.items() if kinds[file] == kind)
+            for kind in ROLES
+            if kind in kinds.values()
+        },
+        data=_count(data),
+        metadata=_count(of_role("metadata")),
+        other=_count(of_role("other")),
+        small_data_files=sum(size < SMALL_BYTES for size in data),
+        largest_data_bytes=max(data, default=0),
+        smallest_data_bytes=min(data, default=0),
+    )
 
 
-def file_sizes(directory: AnyPath) -> dict[PurePosixPath, int]:
-    """Returns the bytes of every file below a directory, by its path in there."""
-    return _sizes(directory)[0]
-
-
-def _sizes(
+def files_below(
     directory: AnyPath,
 ) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, str | os.PathLike[str]]]:
+    """Returns the bytes of every file below a directory, by its path in there, and its place."""
     sizes: dict[PurePosixPath, int] = {}
     paths: dict[PurePosixPath, str | os.PathLike[str]] = {}
     alone = not directory.is_dir() and directory.exists()
@@ -125,31 +139,6 @@ def _is_index(path: str | os.PathLike[str], size: int) -> bool:
         if error.errno == errno.EINVAL:  # a pipe, which would be waited for
             return False
         raise
-
-
-def _inventory(
-    sizes: Mapping[PurePosixPath, int], kinds: Mapping[PurePosixPath, Kind]
-) -> Inventory:
-    def of_role(role: Role) -> list[int]:
-        return [size for file, size in sizes.items() if ROLES[kinds[file]] == role]
-
-    data = of_role("data")
-    return Inventory(
-        total_bytes=sum(sizes.values()),
-        file_count=len(sizes),
-        largest_bytes=max(sizes.values(), default=0),
-        kinds={
-            kind: _count(size for file, size in sizes.items() if kinds[file] == kind)
-            for kind in ROLES
-            if kind in kinds.values()
-        },
-        data=_count(data),
-        metadata=_count(of_role("metadata")),
-        other=_count(of_role("other")),
-        small_data_files=sum(size < SMALL_BYTES for size in data),
-        largest_data_bytes=max(data, default=0),
-        smallest_data_bytes=min(data, default=0),
-    )
 
 
 def _count(sizes: Iterable[int]) -> FileCount:

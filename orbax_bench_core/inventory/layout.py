@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from types import MappingProxyType
-from typing import IO, Any, Final, Literal
+from typing import IO, Any, Final, Literal, get_args
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath, absolute
@@ -36,56 +35,40 @@ Kind = Literal[
 ]
 Role = Literal["data", "metadata", "other"]
 
-ROLES: Mapping[Kind, Role] = MappingProxyType(
-    {
-        "ocdbt_data": "data",
-        "ocdbt_index": "metadata",
-        "ocdbt_manifest": "metadata",
-        "zarr2_chunk": "data",
-        "zarr2_metadata": "metadata",
-        "zarr3_chunk": "data",
-        "zarr3_metadata": "metadata",
-        "safetensors_data": "data",
-        "safetensors_metadata": "metadata",
-        "torch_data": "data",
-        "torch_metadata": "metadata",
-        "orbax_metadata": "metadata",
-        "commit": "metadata",
-        "other": "other",
-    }
-)
+ROLES: Final[Mapping[Kind, Role]] = {
+    **dict.fromkeys(get_args(Kind), "metadata"),
+    **{kind: "data" for kind in get_args(Kind) if kind.endswith(("_data", "_chunk"))},
+    "other": "other",
+}
 """Role of each kind: array values (`data`), or where and what they are (`metadata`)."""
 
-_BY_NAME: Mapping[str, Kind] = MappingProxyType(
-    {
-        "manifest.ocdbt": "ocdbt_manifest",
-        ".zarray": "zarr2_metadata",
-        ".zgroup": "zarr2_metadata",
-        ".zattrs": "zarr2_metadata",
-        ".zmetadata": "zarr2_metadata",
-        "zarr.json": "zarr3_metadata",
-        "_METADATA": "orbax_metadata",
-        "_sharding": "orbax_metadata",
-        "_strings.json": "orbax_metadata",
-        "_CHECKPOINT_METADATA": "orbax_metadata",
-        "_ROOT_METADATA": "orbax_metadata",
-        ".metadata": "torch_metadata",
-        "model.safetensors.index.json": "safetensors_metadata",
-        "commit_success.txt": "commit",
-        "orbax.checkpoint": "commit",
-    }
-)
-_BY_SUFFIX: Mapping[str, Kind] = MappingProxyType(
-    {
-        ".safetensors": "safetensors_data",
-        ".distcp": "torch_data",
-        ".pt": "torch_data",
-        ".pth": "torch_data",
-    }
-)
-_BY_PARENT: Mapping[str, Kind] = MappingProxyType(
-    {"array_metadatas": "orbax_metadata", "descriptor": "orbax_metadata"}
-)
+_BY_NAME: Final[Mapping[str, Kind]] = {
+    "manifest.ocdbt": "ocdbt_manifest",
+    ".zarray": "zarr2_metadata",
+    ".zgroup": "zarr2_metadata",
+    ".zattrs": "zarr2_metadata",
+    ".zmetadata": "zarr2_metadata",
+    "zarr.json": "zarr3_metadata",
+    "_METADATA": "orbax_metadata",
+    "_sharding": "orbax_metadata",
+    "_strings.json": "orbax_metadata",
+    "_CHECKPOINT_METADATA": "orbax_metadata",
+    "_ROOT_METADATA": "orbax_metadata",
+    ".metadata": "torch_metadata",
+    "model.safetensors.index.json": "safetensors_metadata",
+    "commit_success.txt": "commit",
+    "orbax.checkpoint": "commit",
+}
+_BY_SUFFIX: Final[Mapping[str, Kind]] = {
+    ".safetensors": "safetensors_data",
+    ".distcp": "torch_data",
+    ".pt": "torch_data",
+    ".pth": "torch_data",
+}
+_BY_PARENT: Final[Mapping[str, Kind]] = {
+    "array_metadatas": "orbax_metadata",
+    "descriptor": "orbax_metadata",
+}
 _NUMBERED_MANIFEST = re.compile(r"manifest\.[0-9a-f]{16}$")
 _OCDBT_FILE = re.compile(r"[0-9a-f]{32}$")
 _CHUNK = re.compile(r"\d+([./]\d+)*$")

@@ -317,9 +317,6 @@ _RESERVATION: Final = re.compile(
     r"(projects/(?P<project>[a-z][a-z0-9-]+)/reservations/)?(?P<name>[a-z]([-a-z0-9]*[a-z0-9])?)"
 )
 _FLEX_START: Final = "cloud.google.com/gke-flex-start"
-_QUEUED: Final = "cloud.google.com/gke-queued"
-_MAX_RUN: Final = "cloud.google.com/gke-max-run-duration-seconds"
-_MAX_RUN_OF_KUEUE: Final = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 _LONGEST_RUN_S: Final = 7 * 24 * 3600
 """Seconds for which flex-start gives machines at most."""
 
@@ -351,12 +348,13 @@ def provisioning(
         selectors["cloud.google.com/reservation-affinity"] = "specific"
     if flex_start:
         selectors[_FLEX_START] = "true"
-        taints += [_FLEX_START, *([_QUEUED] if queue else [])]
-    if max_run_s is None:
-        return Provisioning(selectors, tuple(taints), {})
-    if queue:
-        return Provisioning(selectors, tuple(taints), {_MAX_RUN_OF_KUEUE: str(max_run_s)})
-    return Provisioning(selectors | {_MAX_RUN: str(max_run_s)}, tuple(taints), {})
+        taints += [_FLEX_START, *(["cloud.google.com/gke-queued"] if queue else [])]
+    annotations = dict[str, str]()
+    if max_run_s is not None and queue:
+        annotations["provreq.kueue.x-k8s.io/maxRunDurationSeconds"] = str(max_run_s)
+    elif max_run_s is not None:
+        selectors["cloud.google.com/gke-max-run-duration-seconds"] = str(max_run_s)
+    return Provisioning(selectors, tuple(taints), annotations)
 
 
 def require_one_capacity(reservation: str | None, *, spot: bool, flex_start: bool) -> None:

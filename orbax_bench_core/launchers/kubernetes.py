@@ -33,9 +33,12 @@ def _text(value: object) -> object:
 
 _LOCKED_KIB: Final = 2**36
 """Memory that GKE's guide to TPUs has a container lock, so that its driver can share it."""
-_RAISED: Final = (
-    f'ulimit -l {_LOCKED_KIB} || echo "locked memory stays at $(ulimit -l) KiB" >&2; exec "$@"'
+_LOCKING: Final = (
+    *("/bin/sh", "-c"),
+    f'ulimit -l {_LOCKED_KIB} || echo "locked memory stays at $(ulimit -l) KiB" >&2; exec "$@"',
+    "sh",
 )
+"""A shell that raises the limit of locked memory and becomes the command behind it."""
 _RAISES: Final = "SYS_RESOURCE"
 """The capability that raising the limit takes; Kubernetes gives one that is added to root alone."""
 
@@ -208,7 +211,7 @@ class PodsLauncher:
         return {
             "name": self.container,
             "image": self.image,
-            "command": [*(_locking() if self._raises else ()), *self.shipment.command],
+            "command": [*(_LOCKING if self._raises else ()), *self.shipment.command],
             **more,
             **self._allowed(),
             **({"resources": resources} if requests else {}),
@@ -240,9 +243,8 @@ class PodsLauncher:
         shared = settings.mounted is not None and Path(settings.mounted).is_dir()
         context: Object = {"runAsUser": os.getuid(), "runAsGroup": os.getgid()} if shared else {}
         if self._raises and not shared:
-            context = {
-                "runAsUser": 0
-            }  # devices of TPUs, and capabilities that are added, are root's
+            # Devices of TPUs, and capabilities that are added, are root's.
+            context = {"runAsUser": 0}
         given = {
             "runAsUser": settings.run_as_user,
             "runAsGroup": settings.run_as_group,
@@ -251,11 +253,6 @@ class PodsLauncher:
         }
         context |= {key: value for key, value in given.items() if value is not None}
         return {"securityContext": context} if context else {}
-
-
-def _locking() -> tuple[str, ...]:
-    """Returns a shell that raises the limit of locked memory and becomes the command behind it."""
-    return ("/bin/sh", "-c", _RAISED, "sh")
 
 
 def variables(plain: Mapping[str, str], fields: Mapping[str, str]) -> list[Object]:

@@ -272,7 +272,7 @@ def _files(
         most += _COMMITS_PER_NUMBER * commits
     if tree.numbers:
         reasons.append("every Python number is committed to OCDBT by itself")
-        low += int(bool(tree.numbers))
+        low += 1
         expected += _COMMITS_PER_NUMBER - 1 if len(tree.numbers) == 1 else _COMMITS_PER_NUMBER + 1
         most += _COMMITS_PER_NUMBER * len(tree.numbers) + 1
     return Amount(low, most, expected), tuple(reasons)

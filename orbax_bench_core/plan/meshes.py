@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -66,7 +65,15 @@ class PlanMesh:
 
         The first axis counts most, as in `jax.sharding.PartitionSpec`.
         """
-        return _coordinate(self, tuple(axes))
+        import numpy as np
+
+        device = np.arange(self.num_devices, dtype=np.int64)
+        found = np.zeros(self.num_devices, dtype=np.int64)
+        for axis in axes:
+            index = self.axes.index(axis)
+            stride = math.prod(self.sizes[index + 1 :])
+            found = found * self.sizes[index] + device // stride % self.sizes[index]
+        return found
 
     def writers(self, used: frozenset[str]) -> np.ndarray:
         """Returns how many devices of each host hold the first replica of a shard.
@@ -74,7 +81,9 @@ class PlanMesh:
         Orbax has replica 0 write, which is the first device in mesh order among those with the
         same part: the one at the origin of every axis that cuts nothing, all but those `used`.
         """
-        return _writers(self, used)
+        first = self.coordinate([axis for axis in self.axes if axis not in used]) == 0
+        writers: np.ndarray = first.reshape(self.num_hosts, self.devices_per_host).sum(axis=1)
+        return writers
 
     @property
     def is_aligned(self) -> bool:
@@ -137,24 +146,3 @@ def make_mesh(
         )
         raise UserError(Problem(message, key=flag))
     return PlanMesh(tuple(axes), tuple(sizes), devices_per_host)
-
-
-@functools.lru_cache(maxsize=64)
-def _coordinate(mesh: PlanMesh, axes: tuple[str, ...]) -> np.ndarray:
-    import numpy as np
-
-    device = np.arange(mesh.num_devices, dtype=np.int64)
-    found = np.zeros(mesh.num_devices, dtype=np.int64)
-    for axis in axes:
-        index = mesh.axes.index(axis)
-        stride = math.prod(mesh.sizes[index + 1 :])
-        found = found * mesh.sizes[index] + device // stride % mesh.sizes[index]
-    return found
-
-
-@functools.lru_cache(maxsize=64)
-def _writers(mesh: PlanMesh, used: frozenset[str]) -> np.ndarray:
-    rest = tuple(axis for axis in mesh.axes if axis not in used)
-    first = _coordinate(mesh, rest) == 0
-    writers: np.ndarray = first.reshape(mesh.num_hosts, mesh.devices_per_host).sum(axis=1)
-    return writers

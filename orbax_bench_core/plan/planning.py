@@ -263,21 +263,27 @@ def config_of(source: CheckpointConfig | Spec | str) -> CheckpointConfig:
     """Returns what a source names as a `checkpoint_config`."""
     if isinstance(source, CheckpointConfig):
         return source
+    if not isinstance(source, str):
+        fields: Mapping[str, Any] = {"spec": source}
+    elif "/" in source:
+        fields = {"path": source}
+    else:
+        fields = {"nnx": source} if ":" in source else _preset(source)
+    return checked_config(fields, key=str(source)[:80])
+
+
+def checked_config(fields: Mapping[str, Any], *, key: str = "", file: str = "") -> CheckpointConfig:
+    """Returns a `checkpoint_config`, of which a message names key and file if it is none."""
     try:
-        if not isinstance(source, str):
-            return CheckpointConfig(spec=source)
-        if "/" in source:
-            return CheckpointConfig(path=source)
-        if ":" in source:
-            return CheckpointConfig(nnx=source)
-        return _preset(source)
+        return CheckpointConfig(**fields)
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        message = explain(first, CheckpointConfig.model_fields)
-        raise UserError(Problem(message, key=str(source)[:80])) from None
+        message = explain(error.errors()[0], CheckpointConfig.model_fields)
+    except ValueError as error:  # a spec that cannot be read
+        message = str(error)
+    raise UserError(Problem(message, key=key, file=file))
 
 
-def _preset(label: str) -> CheckpointConfig:
+def _preset(label: str) -> dict[str, Any]:
     """Reads a preset as reports call it, such as `llama-8b@0.01+adamw+params:bfloat16`."""
     name, *parts = label.split("+")
     model, _, scale = name.partition("@")
@@ -295,7 +301,7 @@ def _preset(label: str) -> CheckpointConfig:
             fields.setdefault("dtypes", {})[group] = dtype
         else:
             fields["optimizer"] = part
-    return CheckpointConfig(**fields)
+    return fields
 
 
 def _mesh(mesh: Mesh, devices_per_host: int | None, flag: str) -> PlanMesh | None:

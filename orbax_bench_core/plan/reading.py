@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
@@ -126,34 +127,23 @@ class _Count:
     one_shard: int
 
 
-def _entries(array: ReadArray) -> list[tuple[str, ...]]:
-    found = [named(entry) for entry in array.spec]
-    return [*found, *[()] * (len(array.shape) - len(found))]
-
-
 def _count(array: ReadArray, shard: Sequence[int], mesh: PlanMesh) -> _Count:
     """Counts dimension by dimension: the shards of a host are a product over dimensions."""
     shards: np.ndarray | int = 1
     union: np.ndarray | int = 1
     total: np.ndarray | int = 1
     one = 1
-    for part, chunk, axes in zip(shard, array.chunk_shape, _entries(array), strict=True):
-        held, number = _held(mesh, axes)
+    for part, chunk, entry in itertools.zip_longest(shard, array.chunk_shape, array.spec):
+        axes = named(entry)
+        sets, held = _sets(mesh, axes)
         along = _along(mesh, axes, part, chunk)
-        shards = shards * number
+        shards = shards * sets.shape[1]
         if isinstance(along.union, int) or isinstance(along.total, int):
             union, total = union * along.union, total * along.total
         else:
             union, total = union * along.union[held], total * along.total[held]
         one *= along.one_shard
     return _Count(shards, union, total, one)
-
-
-@functools.lru_cache(maxsize=64)
-def _held(mesh: PlanMesh, axes: tuple[str, ...]) -> tuple[np.ndarray, int]:
-    """Returns which set of parts of a dimension each host holds, and the parts of such a set."""
-    parts, held = _sets(mesh, axes)
-    return held, parts.shape[1]
 
 
 @functools.lru_cache(maxsize=64)

@@ -9,13 +9,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pydantic
-
-from orbax_bench_core.config import CheckpointConfig, LoadedSuite, SuiteSource, explain, load_suite
+from orbax_bench_core.config import CheckpointConfig, LoadedSuite, SuiteSource, load_suite
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.plan.options import StorageOptions, options_of
-from orbax_bench_core.plan.planning import Mesh, Plan, config_of, plan_checkpoint
+from orbax_bench_core.plan.planning import Mesh, Plan, checked_config, config_of, plan_checkpoint
 from orbax_bench_core.sweep import SweepPoint, expand, sides
 
 _SOURCES = ("spec", "model", "nnx", "path")
@@ -121,10 +119,4 @@ def _config(file: str, data: dict[str, Any]) -> CheckpointConfig:
     is_config = isinstance(inner, dict) and any(
         isinstance(inner.get(name), dict if name == "spec" else str) for name in _SOURCES
     )
-    try:
-        return CheckpointConfig(**inner) if is_config else CheckpointConfig(spec=inner)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(Problem(explain(first, CheckpointConfig.model_fields), file=file)) from None
-    except ValueError as error:  # a spec that cannot be read
-        raise UserError(Problem(str(error), file=file)) from None
+    return checked_config(inner if is_config else {"spec": inner}, file=file)

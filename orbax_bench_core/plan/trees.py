@@ -98,7 +98,11 @@ def tree_of_config(
     if checkpoint.nnx is not None:
         entries = _described(checkpoint.nnx, benchmark_environment(suite_file))
         return _planned(checkpoint.nnx, entries, () if mesh is None else mesh.axes)
-    spec = config.expanded(checkpoint, mesh_config(mesh)).spec
+    suite_mesh = None
+    if mesh is not None:
+        sizes = dict(zip(mesh.axes, mesh.sizes, strict=True))
+        suite_mesh = config.MeshConfig(mesh_axes=mesh.axes, ici_parallelism=sizes)
+    spec = config.expanded(checkpoint, suite_mesh).spec
     if not spec:
         raise UserError(
             "there is no tree to plan for: checkpoint_config needs `spec`, `model`, `nnx` or `path`"
@@ -112,23 +116,22 @@ def tree_of_stored(stored: StoredCheckpoint) -> PlannedTree:
     Raises:
         UserError: It has no array that can be told.
     """
-    known = [array for array in stored.arrays if array.zarr is not None and not array.is_scalar]
+    known = [(a, a.zarr) for a in stored.arrays if a.zarr is not None and not a.is_scalar]
     if not known:
         reason = stored.problems[0] if stored.problems else "it holds none"
         raise UserError(f"no array of checkpoint {stored.path!r} can be told: {reason}")
     paths = {array.name: array.path or (array.name,) for array in stored.arrays}
-    known.sort(key=lambda array: [str(key) for key in paths[array.name]])
+    known.sort(key=lambda pair: [str(key) for key in paths[pair[0].name]])
     arrays = tuple(
-        PlannedArray(paths[array.name], array.zarr.shape, array.zarr.dtype, array.spec or ())
-        for array in known
-        if array.zarr is not None
+        PlannedArray(paths[array.name], zarr.shape, zarr.dtype, array.spec or ())
+        for array, zarr in known
     )
     return PlannedTree(
         stored.path.rstrip("/").rpartition("/")[2],
         arrays,
         numbers=tuple(paths[array.name] for array in stored.arrays if array.is_scalar),
         strings=tuple(tuple(name.split(".")) for name in stored.strings),
-        saved={array.name: array.zarr.chunk_shape for array in known if array.zarr is not None},
+        saved={array.name: zarr.chunk_shape for array, zarr in known},
     )
 
 
@@ -164,14 +167,6 @@ def tree_of_spec(spec: config.Spec, *, label: str) -> PlannedTree:
         numbers=tuple(path for path, leaf in found if leaf == "int"),
         strings=tuple(path for path, leaf in found if leaf == "str"),
     )
-
-
-def mesh_config(mesh: PlanMesh | None) -> config.MeshConfig | None:
-    """Returns a mesh as the suite file has it."""
-    if mesh is None:
-        return None
-    sizes = dict(zip(mesh.axes, mesh.sizes, strict=True))
-    return config.MeshConfig(mesh_axes=mesh.axes, ici_parallelism=sizes)
 
 
 def onto(array: PlannedArray, mesh: PlanMesh) -> tuple[config.ShardingEntry, ...]:
