@@ -22,6 +22,7 @@ from orbax_bench_core.execute.liveness import Judgement, Liveness, Patience, Sig
 from orbax_bench_core.interrupts import interrupted_when_told
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import Done, WorkerSetup
+from tests.support.processes import interrupts
 
 HOSTS = 64
 
@@ -115,12 +116,8 @@ def test_an_interrupt_that_is_lost_while_it_looks_ends_the_wait():
                 os.kill(os.getpid(), signal.SIGINT)
             return super().signs()
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt), interrupted_when_told():
-            keep(Loses(RUNS))
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with interrupts(), pytest.raises(KeyboardInterrupt), interrupted_when_told():
+        keep(Loses(RUNS))
 
 
 def test_a_frozen_worker_ends_the_wait_and_is_named_with_host_and_process():

@@ -6,50 +6,40 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets.docker import host_paths
 
 SUITE = (
-    "suite_name: x\ncheckpoint_config: {{path: {path}}}\n"
-    "benchmarks: [{{generator: save_restore, options: {{}}}}]\n"
+    "suite_name: x\ncheckpoint_config: {path: HERE/%s}\n"
+    "benchmarks: [{generator: save_restore, options: {}}]\n"
 )
+LATER = SUITE % "later/checkpoint"
 
 
-def test_the_run_directory_is_made_and_written_to(tmp_path):
-    assert host_paths({"output_directory": str(tmp_path / "new/run")}, {}) == {
-        tmp_path / "new/run": True
-    }
-    assert (tmp_path / "new/run").is_dir()
-
-
-def test_a_bucket_needs_no_folder():
-    assert host_paths({"output_directory": "gs://bucket/run", "baseline": ""}, {}) == {}
-
-
-def test_a_checkpoint_that_is_loaded_is_seen(tmp_path):
-    checkpoint = tmp_path / "checkpoint"
-    checkpoint.mkdir()
-    assert host_paths({"suite": SUITE.format(path=checkpoint)}, {}) == {checkpoint: True}
-
-
-def test_a_checkpoint_that_is_to_be_made_is_made_here(tmp_path):
-    suite = SUITE.format(path=tmp_path / "later/checkpoint")
-    assert host_paths({"suite": suite, "fixture": suite}, {}) == {tmp_path: True}
-
-
-def test_a_baseline_is_only_read(tmp_path):
-    assert host_paths({"baseline": str(tmp_path)}, {}) == {tmp_path: False}
-
-
-def test_a_baseline_that_is_also_the_run_directory_is_written_to(tmp_path):
-    arguments = {"output_directory": str(tmp_path), "baseline": str(tmp_path)}
-    assert host_paths(arguments, {}) == {tmp_path: True}
-
-
-def test_a_registry_of_baselines_is_written_to(tmp_path):
-    assert host_paths({"registry": str(tmp_path / "later")}, {}) == {tmp_path: True}
-
-
-def test_a_passport_is_written_beside_its_name_and_earlier_runs_are_only_read(tmp_path):
-    (tmp_path / "earlier").mkdir()
-    arguments = {"passport": str(tmp_path / "noise.json"), "earlier": str(tmp_path / "earlier")}
-    assert host_paths(arguments, {}) == {tmp_path: True, tmp_path / "earlier": False}
+@pytest.mark.parametrize(
+    ("arguments", "shared"),
+    [
+        ({"output_directory": "HERE/new/run"}, {"new/run": True}),
+        ({"suite": SUITE % "there"}, {"there": True}),
+        ({"suite": LATER, "fixture": LATER}, {"": True}),
+        ({"baseline": "HERE"}, {"": False}),
+        ({"output_directory": "HERE", "baseline": "HERE"}, {"": True}),
+        ({"output_directory": "gs://bucket/run", "baseline": ""}, {}),
+        ({"registry": "HERE/later"}, {"": True}),
+        ({"passport": "HERE/noise.json", "earlier": "HERE/there"}, {"": True, "there": False}),
+    ],
+    ids=[
+        "a run directory, which is made",
+        "a checkpoint that is loaded",
+        "a checkpoint that is to be made",
+        "a baseline",
+        "a baseline that is the run directory",
+        "a bucket",
+        "a registry that is to be made",
+        "a passport beside earlier runs",
+    ],
+)
+def test_folders_are_seen_and_those_of_results_written_to(tmp_path, arguments, shared):
+    (tmp_path / "there").mkdir()
+    given = {name: text.replace("HERE", str(tmp_path)) for name, text in arguments.items()}
+    assert host_paths(given, {}) == {tmp_path / name: written for name, written in shared.items()}
+    assert all((tmp_path / name).is_dir() for name in shared)
 
 
 def test_folders_of_benchmark_classes_and_credentials_are_only_read(tmp_path):
@@ -60,7 +50,7 @@ def test_folders_of_benchmark_classes_and_credentials_are_only_read(tmp_path):
 
 
 def test_a_folder_of_the_image_is_never_hidden():
-    assert host_paths({"suite": SUITE.format(path="/usr"), "baseline": "/etc"}, {}) == {}
+    assert host_paths({"suite": SUITE.replace("HERE/%s", "/usr"), "baseline": "/etc"}, {}) == {}
 
 
 @pytest.mark.parametrize("folder", ["/", "/usr", "/var"])
@@ -69,5 +59,5 @@ def test_results_cannot_hide_the_image(folder):
         host_paths({"output_directory": folder}, {})
 
 
-def test_below_such_a_folder_is_fine(tmp_path):
+def test_below_such_a_folder_is_fine():
     assert host_paths({"baseline": "/usr/share"}, {}) == {Path("/usr/share"): False}

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("kfp")
 
-from kfp import dsl
+from kfp import dsl, local
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets.local import (
@@ -18,6 +18,11 @@ from orbax_bench_pipelines.targets.local import (
     step_environment,
     steps_at_a_time,
 )
+
+
+def run(pipeline, root, say=print):
+    runner = local.SubprocessRunner(use_venv=False)
+    run_with(runner, str(root), pipeline, {}, io.StringIO(), say=say)
 
 
 def test_a_step_runs_by_an_interpreter_below_a_folder_with_a_space(tmp_path, monkeypatch):
@@ -42,27 +47,21 @@ def test_a_step_runs_by_an_interpreter_below_a_folder_with_a_space(tmp_path, mon
 
 
 def test_print_is_put_back_when_kfp_leaves_a_stand_in(tmp_path):
-    from kfp import local
-
     real = builtins.print
 
     def pipeline():
         builtins.print = None
 
-    runner = local.SubprocessRunner(use_venv=False)
-    run_with(runner, str(tmp_path), pipeline, {}, io.StringIO(), say=real)
+    run(pipeline, tmp_path, say=real)
     assert builtins.print is real
 
 
 def test_kfp_leaves_nothing_among_the_temporary_files(tmp_path, monkeypatch):
-    from kfp import local
-
     root, temporary = tmp_path / "root", tmp_path / "tmp"
     root.mkdir()
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    runner = local.SubprocessRunner(use_venv=False)
-    run_with(runner, str(root), lambda: None, {}, io.StringIO(), say=print)
+    run(lambda: None, root)
     assert list(temporary.iterdir()) == []
 
 
@@ -97,12 +96,9 @@ def test_a_pipeline_that_is_started_on_several_hosts_is_refused_on_each(tmp_path
     ],
 )
 def test_the_message_of_a_step_that_failed_is_handed_on(tmp_path, line):
-    from kfp import local
-
     def pipeline():
         print(line)
         raise RuntimeError("Task failed")
 
-    runner = local.SubprocessRunner(use_venv=False)
     with pytest.raises(PipelineFailed, match="Task failed: the suite is a teapot"):
-        run_with(runner, str(tmp_path), pipeline, {}, io.StringIO(), say=print)
+        run(pipeline, tmp_path)
