@@ -13,8 +13,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.pytorch import device_of_rank, join_ranks
 from orbax_bench_core.benchmarks.support.saving import load_target
-from orbax_bench_core.config import CheckpointConfig, MeshConfig
-from orbax_bench_core.state import build_mesh, digest, generate
+from orbax_bench_core.state import digest
 from orbax_bench_core.state.torch import TorchLayout
 
 pytestmark = pytest.mark.nightly  # which installs PyTorch
@@ -34,12 +33,8 @@ SPEC = {
 
 
 @pytest.fixture(scope="module")
-def tree():
-    mesh = build_mesh(
-        MeshConfig(mesh_axes=("data", "fsdp"), ici_parallelism={"data": 2, "fsdp": 4})
-    )
-    spec = CheckpointConfig.model_validate({"spec": SPEC}).spec
-    return generate(spec, seed=0, mesh=mesh)
+def tree(make_tree, make_mesh):
+    return make_tree(SPEC, make_mesh(data=2, fsdp=4))
 
 
 @pytest.fixture(scope="module")

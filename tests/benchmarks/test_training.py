@@ -7,8 +7,7 @@ import pytest
 
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.training import Training
-from orbax_bench_core.config import CheckpointConfig, MeshConfig
-from orbax_bench_core.state import build_mesh, digest, generate, spread
+from orbax_bench_core.state import digest, spread
 from tests.support.processes import say_together
 
 DTYPES = ("bool", "int4", "uint8", "int64", "float8_e4m3fn", "bfloat16", "float32", "complex64")
@@ -36,19 +35,11 @@ print(json.dumps([len(steps), taken, len(training.steps_while(lambda: True, most
 """
 
 
-def tree_of(spec, mesh=None):
-    return generate(
-        CheckpointConfig.model_validate({"spec": spec}).spec,
-        seed=0,
-        mesh=None if mesh is None else build_mesh(mesh),
-    )
-
-
 @pytest.fixture(scope="module")
-def tree():
-    mesh = MeshConfig(mesh_axes=("replica", "fsdp"), ici_parallelism={"replica": 2, "fsdp": 4})
-    spec = {dtype: {"dtype": dtype, "shape": [8, 4], "sharding": ["fsdp"]} for dtype in DTYPES}
-    return tree_of({"arrays": spec, "whole": {"dtype": "float32", "shape": [3]}, "n": "int"}, mesh)
+def tree(make_tree, make_mesh):
+    arrays = {dtype: {"dtype": dtype, "shape": [8, 4], "sharding": ["fsdp"]} for dtype in DTYPES}
+    spec = {"arrays": arrays, "whole": {"dtype": "float32", "shape": [3]}, "n": "int"}
+    return make_tree(spec, make_mesh(replica=2, fsdp=4))
 
 
 @pytest.fixture

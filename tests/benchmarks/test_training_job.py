@@ -6,17 +6,15 @@ from etils import epath
 
 from orbax_bench_core.authoring import Drill, Killed, TestContext, VerificationError
 from orbax_bench_core.benchmarks.training_job import TrainingJob, TrainingJobOptions
-from orbax_bench_core.config import CheckpointConfig, MeshConfig
-from orbax_bench_core.state import build_mesh, check_digest, generate
+from orbax_bench_core.state import check_digest
 
 SPEC = {"w": {"dtype": "float32", "shape": [64, 16], "sharding": ["fsdp"]}, "step": "int"}
 SMALL = {"save_interval_steps": 2, "train_steps": 5, "matrix_size": 16}
 
 
 @pytest.fixture(scope="module")
-def tree():
-    mesh = build_mesh(MeshConfig(mesh_axes=("fsdp",), ici_parallelism={"fsdp": 8}))
-    return generate(CheckpointConfig.model_validate({"spec": SPEC}).spec, seed=0, mesh=mesh)
+def tree(make_tree, make_mesh):
+    return make_tree(SPEC, make_mesh(fsdp=8))
 
 
 @pytest.fixture

@@ -97,38 +97,18 @@ def hold(mebibytes):
             assert SAMPLED.wait(60)
 
 
-@pytest.mark.usefixtures("source")
-def test_an_inner_block_does_not_hide_the_peak_of_the_outer_one():
+def test_defect_9_a_peak_counts_for_the_blocks_around_it_and_for_no_later_one(source):
     metrics = Metrics()
 
     with metrics.measure("outer", KEYS):
-        hold(64)
         with metrics.measure("inner", KEYS):
+            hold(64)
+        with metrics.measure("later", KEYS):
             pass
 
-    assert metrics.results[f"outer_{DIFF}"][0] == pytest.approx(64, abs=SLACK)
-
-
-@pytest.mark.usefixtures("source")
-def test_defect_9_a_peak_that_is_gone_at_the_end_counts_for_the_outer_block_too():
-    metrics = Metrics()
-
-    with metrics.measure("outer", KEYS), metrics.measure("inner", KEYS):
-        hold(64)
-
-    for name in ("inner", "outer"):
-        assert metrics.results[f"{name}_{DIFF}"][0] == pytest.approx(64, abs=SLACK)
-
-
-def test_the_peak_before_a_block_does_not_count_and_whether_it_is_a_bound_is_said(source):
-    hold(64)
-    metrics = Metrics()
-
-    with metrics.measure("op", KEYS):
-        pass
-
-    assert metrics.results[f"op_{DIFF}"][0] == pytest.approx(0, abs=SLACK)
-    assert metrics.results[f"op_{IS_BOUND}"][0] == float(source == "sampled")
+    for name, mebibytes in (("outer", 64), ("inner", 64), ("later", 0)):
+        assert metrics.results[f"{name}_{DIFF}"][0] == pytest.approx(mebibytes, abs=SLACK)
+    assert metrics.results[f"later_{IS_BOUND}"][0] == float(source == "sampled")
 
 
 STEP_S = 0.002
