@@ -48,10 +48,6 @@ def problems():
     return find
 
 
-def test_a_value_is_put_in_place_of_the_files(apply):
-    assert apply("num_repeats=2").num_repeats == 2
-
-
 def test_a_value_inside_a_block_is_read_as_yaml(apply):
     suite = apply("checkpoint_config.spec.w.shape=[16, 4]")
     assert suite.checkpoint_configs[0].spec["w"].shape == (16, 4)
@@ -64,11 +60,6 @@ def test_a_block_that_is_missing_is_made(apply):
 @pytest.mark.parametrize("path", ["benchmarks.0.options.a", "benchmarks[0].options.a"])
 def test_an_item_of_a_list_is_its_number(apply, path):
     assert [entry.options for entry in apply(f"{path}=2").benchmarks] == [{"a": 2}, {}]
-
-
-def test_a_star_is_every_item(apply):
-    suite = apply("benchmarks.*.options.a=[1, 2]")
-    assert [entry.options for entry in suite.benchmarks] == [{"a": [1, 2]}, {"a": [1, 2]}]
 
 
 def test_the_singular_is_every_item_of_the_plural(apply):
@@ -102,9 +93,9 @@ def test_the_last_override_of_a_key_counts(apply):
     assert apply("num_repeats=2", "num_repeats=3").num_repeats == 3
 
 
-def test_the_files_values_are_not_shared_between_items(apply):
-    suite = apply("benchmarks.*.options={b: 1}", "benchmarks.0.options.b=2")
-    assert [entry.options for entry in suite.benchmarks] == [{"b": 2}, {"b": 1}]
+def test_a_star_is_every_item_and_its_value_is_not_shared_between_them(apply):
+    suite = apply("benchmarks.*.options={b: [1, 2]}", "benchmarks.0.options.b=2")
+    assert [entry.options for entry in suite.benchmarks] == [{"b": 2}, {"b": [1, 2]}]
 
 
 def test_an_overridden_suite_has_the_identity_of_one_written_so(apply):

@@ -37,11 +37,6 @@ def test_one_failure_more_is_followed_up_to_the_last_look():
     assert found.bound == pytest.approx(0.077, abs=0.001)
 
 
-def test_two_failures_more_at_the_last_look_are_no_pass():
-    found, settled = verdict(failed([0, 1]))
-    assert (found.word, found.attempts, settled) == ("INCONCLUSIVE", 60, True)
-
-
 def test_as_many_failures_in_both_arms_pass():
     found, _ = verdict(failed([0, 1, 2], [0, 1, 2]))
     assert (found.word, found.attempts) == ("PASS", 10)
@@ -74,16 +69,19 @@ def test_the_p_value_redraws_the_labels():
     assert verdict(failed(range(4), blocks=5))[0].p_value == pytest.approx(2.0**-4)
 
 
-def test_while_other_things_are_open_nothing_is_settled():
-    found, settled = verdict(failed(), end=None)
-    assert (found.word, found.attempts, settled) == ("PASS", 60, False)
-
-
 def test_before_the_first_look_it_is_too_early():
     found, settled = verdict(failed(blocks=4))
     assert (found.word, found.reason, settled) == ("INCONCLUSIVE", "too early", False)
 
 
-def test_a_later_end_than_the_last_look_at_failures_is_that_look():
-    found, settled = verdict(failed(), end=4)
-    assert (found.word, found.attempts, settled) == ("PASS", 60, True)
+@pytest.mark.parametrize(
+    ("candidate", "end", "word", "settled"),
+    [
+        pytest.param([0, 1], 0, "INCONCLUSIVE", True, id="two more at the last look"),
+        pytest.param([], None, "PASS", False, id="other things are open"),
+        pytest.param([], 4, "PASS", True, id="an end after the last look"),
+    ],
+)
+def test_all_attempts_up_to_the_last_look_count(candidate, end, word, settled):
+    found, is_settled = verdict(failed(candidate), end=end)
+    assert (found.word, found.attempts, is_settled) == (word, 60, settled)

@@ -112,16 +112,11 @@ def test_cold_values_at_the_start_are_flagged(steady):
     assert flag.startswith("the first 5 values are 3.")
 
 
-def test_one_cold_value_at_the_start_is_flagged(steady):
+@pytest.mark.parametrize(("place", "flagged"), [(0, True), (-1, False)])
+def test_one_cold_value_is_flagged_at_the_start_and_not_at_the_end(steady, place, flagged):
     times = steady(20)
-    times[0] *= 2
-    assert any(flag.startswith("the first value is") for flag in health(times).flags)
-
-
-def test_a_slow_end_is_no_cold_start(steady):
-    times = steady(20)
-    times[-1] *= 2
-    assert not any("first" in flag for flag in health(times).flags)
+    times[place] *= 2
+    assert any(flag.startswith("the first value is") for flag in health(times).flags) == flagged
 
 
 def test_unusable_values_are_left_out_and_flagged():

@@ -187,12 +187,9 @@ def test_any_primary_regression_is_one_and_only_all_passes_are_one(point, ratios
     assert found.next_look is None
 
 
-def test_no_verdict_goes_on_to_the_next_look(point):
+def test_no_verdict_goes_on_to_the_next_look_until_they_are_used_up(point):
     found = judge(*point(5, sigma=0.5, save=1.0, load=1.08), CONFIG)
     assert (found.word, found.settled, found.next_look) == ("INCONCLUSIVE", False, 20)
-
-
-def test_used_up_looks_end_it(point):
     found = judge(*point(30, sigma=0.5, save=1.08), CONFIG)
     assert (found.word, found.endpoint, found.settled) == ("INCONCLUSIVE", "time", True)
 

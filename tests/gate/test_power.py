@@ -44,11 +44,8 @@ def test_more_operations_detect_less():
     assert found == sorted(found, reverse=True)
 
 
-def test_between_looks_it_is_that_of_the_look_before():
+def test_between_looks_it_is_that_of_the_look_before_and_a_share_of_alpha_detects_less():
     assert detectable(0.1, 39, RULE) == detectable(0.1, 20, RULE)
-
-
-def test_a_share_of_alpha_detects_less():
     assert detectable(0.1, 60, RULE, alpha_scale=1 / 3) > detectable(0.1, 60, RULE)
 
 

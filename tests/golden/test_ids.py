@@ -77,16 +77,11 @@ def test_points(golden, suites, arms):
 
 
 @pytest.mark.slow
-def test_what_makes_a_point_another(golden, tmp_path):
+@pytest.mark.parametrize(("name", "text"), [("every_key", EVERY_KEY), ("skipped", made.SKIPPING)])
+def test_what_makes_a_point_another_and_what_is_skipped(golden, tmp_path, name, text):
     file = tmp_path / "suite.yaml"
-    file.write_text(EVERY_KEY)
-    golden("ids/every_key.txt", support.swept(file))
-
-
-def test_points_that_are_skipped(golden, tmp_path):
-    file = tmp_path / "suite.yaml"
-    file.write_text(made.SKIPPING)
-    golden("ids/skipped.txt", support.swept(file))
+    file.write_text(text)
+    golden(f"ids/{name}.txt", support.swept(file))
 
 
 def test_what_makes_a_pair_another(golden, tmp_path):

@@ -50,19 +50,17 @@ def test_repeats_of_two_points_at_the_same_time_on_one_machine_were_not_alone(me
     assert found(measured(1, 0, 10), measured(2, 5, 15)) == [1, 1]
 
 
-def test_repeats_that_follow_each_other_were_alone(measured):
+def test_repeats_that_follow_each_other_or_are_on_two_machines_were_alone(measured):
     records = [measured(1, 0, 10, repeat=0), measured(1, 10, 20, repeat=1), measured(2, 20, 30)]
     assert found(*records) == []
+    assert found(measured(1, 0, 10.01), measured(2, 10, 20)) == []  # a moment is no overlap
+    assert found(measured(1, 0, 10), measured(2, 5, 15, name="b")) == []
 
 
 def test_each_repeat_counts_once_however_many_disturbed_it(measured):
     long = measured(1, 0, 100)
     short = [measured(2, 10 * index, 10 * index + 5, repeat=index) for index in range(5)]
     assert found(long, *short) == [1, 5]
-
-
-def test_repeats_on_two_machines_were_alone(measured):
-    assert found(measured(1, 0, 10), measured(2, 5, 15, name="b")) == []
 
 
 def test_pods_on_one_node_were_not_alone(measured):
@@ -74,10 +72,6 @@ def test_pods_on_one_node_were_not_alone(measured):
 def test_hosts_of_one_repeat_are_no_company_for_each_other(measured):
     hosts = [measured(1, 0, 10, worker=f"a:{host}:1", host=host, num_hosts=2) for host in range(2)]
     assert found(*hosts) == []
-
-
-def test_a_moment_is_not_an_overlap(measured):
-    assert found(measured(1, 0, 10.01), measured(2, 10, 20)) == []
 
 
 def test_warm_ups_and_failed_tries_disturb_and_do_not_count(measured):

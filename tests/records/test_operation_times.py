@@ -4,10 +4,6 @@ from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import seconds_per_repeat
 
 
-def test_a_repeat_that_lacks_a_host_does_not_count(make_record):
-    assert seconds_per_repeat([make_record(times={"save": 1.0}, num_hosts=2)]) == {}
-
-
 def test_failed_repeats_and_warmups_do_not_count(make_record):
     records = [
         make_record(repeat=0, times={"save": 1.0}, warmup=True),
@@ -29,8 +25,9 @@ def test_occurrences_add_up_each_on_its_slowest_host(make_record):
     assert seconds_per_repeat(hosts) == {"save": (7.0,)}
 
 
-def test_other_metrics_are_no_time(make_record):
+def test_other_metrics_and_a_repeat_that_lacks_a_host_are_no_time(make_record):
     assert seconds_per_repeat([make_record(sizes={"save": 8})]) == {}
+    assert seconds_per_repeat([make_record(times={"save": 1.0}, num_hosts=2)]) == {}
 
 
 def test_what_one_repeat_lacks_has_its_place_among_the_others(make_record):
