@@ -129,8 +129,7 @@ def runs_below(folder: str, unread: list[str]) -> Iterator[tuple[RunDirectory, R
 
 def _of_capture(registry: Registry, capture: Capture) -> FoundRun:
     def read() -> Iterator[Sequence[Record]]:
-        wanted = ((capture.reference, point.point_id) for point in capture.points)
-        for baseline in registry.baselines(wanted):
+        for baseline in registry.of_capture(capture):
             yield baseline.records
 
     return FoundRun(

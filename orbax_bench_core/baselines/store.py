@@ -1,14 +1,14 @@
 """Registry of baselines: its files, their models, and who writes them."""
 
-import concurrent.futures
 import contextlib
 import datetime
+import functools
 import getpass
 import hashlib
 import json
 import re
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import pydantic
@@ -18,6 +18,7 @@ from orbax_bench_core.errors import Problem, UserError, shown
 from orbax_bench_core.files import (
     AnyPath,
     ResultModel,
+    at_once,
     checked_path,
     create_exclusively,
     names_in,
@@ -108,19 +109,10 @@ _RESERVED: Final = ("latest", "previous", "nearest", "HEAD")
 _REVISION: Final = re.compile(r"[A-Za-z0-9][\w.+-]*")
 _NAME: Final = re.compile(r"[\w+-][\w.+-]*")
 Model = TypeVar("Model", bound=ResultModel)
-Given = TypeVar("Given")
-Found = TypeVar("Found")
-
-_AT_ONCE: Final = 16
-"""An object store answers many requests at once as fast as one."""
 
 
 class Registry:
-    """Captured baselines, and which of them count.
-
-    Attributes:
-        root: The directory, local or gs://.
-    """
+    """Captured baselines, and which of them count, in a directory: its `root`."""
 
     def __init__(self, root: str) -> None:
         """Names a registry, local or gs://, which need not exist."""
@@ -137,19 +129,23 @@ class Registry:
 
     def captures(self) -> list[Capture]:
         """Returns every finished capture, the oldest first."""
-        found = read_each(json_files, [self.root / name for name in _listed(self.root)])
+        found = at_once(json_files, [self.root / name for name in _listed(self.root)])
         files = [file for folder in found for file in folder if _is_capture(file.name)]
-        return _in_order(read_each(_read_capture, files))
+        return _in_order(at_once(_read_capture, files))
 
     def captures_of(self, revision: str) -> list[Capture]:
         """Returns every finished capture of one revision, the oldest first."""
         files = [file for file in json_files(self.root / revision) if _is_capture(file.name)]
-        return _in_order(read_each(_read_capture, files))
+        return _in_order(at_once(_read_capture, files))
 
     def baselines(self, wanted: Iterable[tuple[str, str]]) -> list[Baseline]:
         """Reads the samples of points, each by the reference of a capture and a point's id."""
         files = [self._place(reference, point_id) for reference, point_id in wanted]
-        return read_each(read_baseline, files)
+        return at_once(read_baseline, files)
+
+    def of_capture(self, capture: Capture) -> list[Baseline]:
+        """Reads the samples of every point of a capture."""
+        return self.baselines((capture.reference, point.point_id) for point in capture.points)
 
     def _place(self, reference: str, point_id: str) -> AnyPath:
         """Returns the file of a point; no reference leads out of the registry."""
@@ -181,7 +177,7 @@ class Registry:
 
     def promotions(self) -> list[Promotion]:
         """Returns every promotion in the order in which they count."""
-        found = read_each(_read_promotion, json_files(self.root / _PROMOTIONS))
+        found = at_once(_read_promotion, json_files(self.root / _PROMOTIONS))
         return sorted(found, key=lambda promotion: (promotion.number, promotion.id))
 
     def current(self) -> dict[str, str]:
@@ -256,14 +252,6 @@ def check_revision(revision: str) -> None:
     )
 
 
-def _read_capture(file: AnyPath) -> Capture:
-    return read_model(file, Capture, "capture")
-
-
-def _read_promotion(file: AnyPath) -> Promotion:
-    return read_model(file, Promotion, "promotion")
-
-
 def _in_order(captures: Iterable[Capture]) -> list[Capture]:
     return sorted(captures, key=lambda capture: (capture.captured_at, capture.id))
 
@@ -292,6 +280,10 @@ def read_model(file: AnyPath, model: type[Model], what: str) -> Model:
         raise UserError(Problem(message, file=str(file))) from None
 
 
+_read_capture = functools.partial(read_model, model=Capture, what="capture")
+_read_promotion = functools.partial(read_model, model=Promotion, what="promotion")
+
+
 def read_baseline(file: AnyPath) -> Baseline:
     """Reads one point of a capture, which must be the point that the file is named after."""
     baseline = read_model(file, Baseline, "baseline")
@@ -300,12 +292,6 @@ def read_baseline(file: AnyPath) -> Baseline:
         message = f"the file's name and content disagree on the point: {', '.join(sorted(ids))}"
         raise UserError(Problem(message, file=str(file)))
     return baseline
-
-
-def read_each(read: Callable[[Given], Found], given: Iterable[Given]) -> list[Found]:
-    """Returns what `read` returns for each of `given`, in their order."""
-    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(read, given))
 
 
 def json_files(folder: AnyPath) -> list[AnyPath]:

@@ -18,13 +18,12 @@ from orbax_bench_core.baselines.store import (
     is_capture_id,
     json_files,
     read_baseline,
-    read_each,
     read_model,
     registry_path,
 )
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import AnyPath, ResultModel, read_at_most
+from orbax_bench_core.files import AnyPath, ResultModel, at_once, read_at_most
 from orbax_bench_core.records import Record, Run, RunDirectory
 from orbax_bench_core.sweep import Pair, SweepPoint, is_builtin, names_of, short_name
 
@@ -134,7 +133,7 @@ def load_baseline(
     files = json_files(folder)
     points = [file for file in files if not is_capture_id(file.stem)]
     if points:
-        return [record for read in read_each(read_baseline, points) for record in read.records]
+        return [record for read in at_once(read_baseline, points) for record in read.records]
     if files:
         parent = Registry(str(folder.parent))
         return _records(parent, _newest(parent.captures_of(folder.name)))

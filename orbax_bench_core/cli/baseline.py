@@ -135,8 +135,7 @@ def show(
         if as_json:
             print(chosen.model_dump_json(indent=2))
             return
-        wanted = [(chosen.reference, point.point_id) for point in chosen.points]
-        points = place.baselines(wanted)
+        points = place.of_capture(chosen)
         show_result(capture_document(chosen, points, current))
         return
     promotions = place.promotions()

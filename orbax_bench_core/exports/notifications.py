@@ -111,11 +111,9 @@ def _send(url: str, data: bytes, timeout_s: float) -> str:
         return f"it answered {refusal.code}"
     except urllib.error.URLError as failure:
         reason = failure.reason
-        return (
-            str(reason.strerror or type(reason).__name__)
-            if isinstance(reason, OSError)
-            else ("it cannot be reached")
-        )
+        if isinstance(reason, OSError):
+            return str(reason.strerror or type(reason).__name__)
+        return "it cannot be reached"
     except OSError as failure:
         return failure.strerror or type(failure).__name__
     except (ValueError, http.client.HTTPException) as failure:
@@ -147,7 +145,8 @@ def announce(
         if folder is not None and held is None:
             return
     before = None if held is None else held.before
-    lost = webhook.post(_message(webhook, news, before), timeout_s=timeout_s)
+    message = (slack_message if webhook.slack else generic_message)(news, before)
+    lost = webhook.post(message, timeout_s=timeout_s)
     if lost:
         say(f"warning: {webhook.shown} was not notified: {lost}")
     else:
@@ -155,10 +154,6 @@ def announce(
     if held is not None:
         with contextlib.suppress(OSError):  # at worst it is announced once more
             held.returned(now) if lost else held.delivered()
-
-
-def _message(webhook: Webhook, news: News, before: State | None) -> dict[str, object]:
-    return (slack_message if webhook.slack else generic_message)(news, before)
 
 
 _TRIES: Final = 20

@@ -19,6 +19,7 @@ from orbax_bench_core.files.exclusive import swap as swap
 from orbax_bench_core.files.places import PASSPORT as PASSPORT
 from orbax_bench_core.files.places import AnyPath as AnyPath
 from orbax_bench_core.files.places import absolute as absolute
+from orbax_bench_core.files.places import at_once as at_once
 from orbax_bench_core.files.places import check_credentials as check_credentials
 from orbax_bench_core.files.places import checked_path as checked_path
 from orbax_bench_core.files.places import matching as matching

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import errno
 import functools
@@ -11,9 +12,9 @@ import os
 import re
 import shutil
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from etils import epath
@@ -23,6 +24,9 @@ else:
     AnyPath = Any
 """A path on disk or in a bucket, for annotations: the library takes long to import."""
 
+Given = TypeVar("Given")
+Done = TypeVar("Done")
+_AT_ONCE: Final = 16
 _REMOTE: Final = "gs://"
 _LACKING: Final = re.compile(r"(gs|s3|file):(?!//)")
 """Beginnings of addresses with too few slashes, which would name a folder `gs:` here."""
@@ -221,3 +225,12 @@ def _answers(address: str) -> bool:
             return bool(answer.headers.get("Metadata-Flavor") == "Google")
     except (OSError, ValueError, http.client.HTTPException):
         return False
+
+
+def at_once(do: Callable[[Given], Done], given: Iterable[Given]) -> list[Done]:
+    """Returns what `do` returns for each of `given`: a store answers many requests as fast as one.
+
+    Results are in the order of what was given.
+    """
+    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(do, given))

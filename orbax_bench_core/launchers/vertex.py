@@ -34,14 +34,10 @@ _LABEL: Final = "orbax-bench-launch"
 _PATIENCE_S: Final = 120.0
 """Longest time for which a request is repeated that fails for a moment."""
 _ONE_REQUEST: Final[dict[str, Any]] = {"retry": None, "timeout": 60.0}
-_STATE: Final = "JOB_STATE_"
 _JOB: Final = "CustomJob"
 _NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[^/]+$")
 _RESERVATION: Final = re.compile(r"projects/[^/]+/zones/[^/]+/reservations/[^/]+")
 _CODE: Final = re.compile(r"non-zero status of (\d+)")
-
-_MOST_NOTED_BYTES: Final = 2**20
-"""Bytes of a file that notes a job."""
 
 _Answer = TypeVar("_Answer")
 _REQUIRED: Final = {
@@ -275,7 +271,7 @@ def note_job(place: str, uri: str = "") -> None:
 def noted_job(place: str) -> str | None:
     """Returns the resource name of the job that a file notes; None where it notes none."""
     try:
-        [noted] = read_json(place, _MOST_NOTED_BYTES)["resources"]
+        [noted] = read_json(place, 2**20)["resources"]
         named = _NAME.search(noted["resourceUri"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -364,7 +360,9 @@ class CustomJobs:
     def state(self, name: str) -> VertexState:
         """Returns the state of a job."""
         job = self._answered(lambda: self._client.get_custom_job(name=name, **_ONE_REQUEST))
-        return VertexState(job.state.name.removeprefix(_STATE).lower(), str(job.error.message))
+        return VertexState(
+            job.state.name.removeprefix("JOB_STATE_").lower(), str(job.error.message)
+        )
 
     def cancel(self, name: str) -> None:
         """Asks Vertex AI to end a job."""

@@ -11,6 +11,7 @@ from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import (
     AnyPath,
     ResultModel,
+    at_once,
     create_exclusively,
     names_in,
     read_if_there,
@@ -18,7 +19,7 @@ from orbax_bench_core.files import (
     write_atomically,
 )
 from orbax_bench_core.leases import batch_name
-from orbax_bench_core.lineage.digests import PointDigest, at_once, file_digest, point_digests
+from orbax_bench_core.lineage.digests import PointDigest, file_digest, point_digests
 from orbax_bench_core.records import RunDirectory
 
 BATCHES: Final = "batches"

@@ -1,24 +1,21 @@
 """SHA-256 digests of files, records, checkpoints and baselines, as `sha256:<hex>`."""
 
-import concurrent.futures
 import errno
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import IO, Final, TypeVar
+from typing import IO, Final
 
 import pydantic
 
 from orbax_bench_core.baselines import load_baseline, read_summary
-from orbax_bench_core.files import MAX_BYTES, AnyPath, matching, opened, read_json
+from orbax_bench_core.files import MAX_BYTES, AnyPath, at_once, matching, opened, read_json
 from orbax_bench_core.inventory import ROLES, file_size, kinds_of, walk
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunDirectory, unreadable
 
-_AT_ONCE: Final = 16
-"""An object store answers many requests at once as fast as one."""
 _CHUNK: Final = 2**16
 _METADATA_BYTES: Final = 2**24
 """Of a metadata file beyond this only name and size count."""
@@ -33,9 +30,6 @@ _MADE_UP: Final = (
     "binfmt_misc",
 )
 """File systems whose files the kernel makes as one reads."""
-
-Given = TypeVar("Given")
-Done = TypeVar("Done")
 
 
 class PointDigest(pydantic.BaseModel):
@@ -221,9 +215,3 @@ def _record_digest(path: AnyPath) -> str:
         return file_digest(path, MAX_BYTES).removeprefix("sha256:")
     except OSError as error:
         raise unreadable(path, error) from None
-
-
-def at_once(do: Callable[[Given], Done], given: Iterable[Given]) -> list[Done]:
-    """Returns what `do` returns for each of `given`, in their order."""
-    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(do, given))

@@ -7,12 +7,7 @@ from typing import Final
 from orbax_bench_core.baselines import Registry, is_capture_id
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath, checked_path
-from orbax_bench_core.lineage.check import (
-    Finding,
-    check,
-    environment_findings,
-    is_unchanged,
-)
+from orbax_bench_core.lineage.check import Finding, check, environment_findings, is_unchanged
 from orbax_bench_core.lineage.digests import baseline_digest
 from orbax_bench_core.lineage.manifest import CONFIG, LINEAGE_FILE, MeasuredWith
 from orbax_bench_core.lineage.signature import SIGNATURE_FILE, sign_lineage, signature_findings
@@ -109,8 +104,7 @@ def _capture(given: str, folder: AnyPath) -> tuple[Finding, ...]:
     if folder.name not in captures:
         raise _not_ours(given, "a capture that was never finished")
     capture = captures[folder.name]
-    wanted = [(capture.reference, point.point_id) for point in capture.points]
-    records = [record for point in registry.baselines(wanted) for record in point.records]
+    records = [record for point in registry.of_capture(capture) for record in point.records]
     arm = {} if capture.arm is None else {"arm": capture.arm}
     kept = Finding(
         what="records",

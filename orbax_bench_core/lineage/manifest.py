@@ -215,8 +215,7 @@ class ManifestWriter:
             all_bytes=self._of_all,
             batches=self._batches,
         )
-        content = manifest.model_dump_json(indent=1).encode()
-        write_atomically(self._run.root / LINEAGE_FILE, content)
+        _write(self._run, manifest)
 
 
 def note_ending(run: RunDirectory) -> None:
@@ -227,8 +226,11 @@ def note_ending(run: RunDirectory) -> None:
     page = RunFile.VERDICTS if RunFile.VERDICTS in manifest.made else _PAGES[0]
     inputs = {name: manifest.made[name].digest for name in (page,) if name in manifest.made}
     made = {**manifest.made, ENDING: _made(run.root / ENDING, inputs)}
-    noted = manifest.model_copy(update={"made": made})
-    write_atomically(run.root / LINEAGE_FILE, noted.model_dump_json(indent=1).encode())
+    _write(run, manifest.model_copy(update={"made": made}))
+
+
+def _write(run: RunDirectory, manifest: Manifest) -> None:
+    write_atomically(run.root / LINEAGE_FILE, manifest.model_dump_json(indent=1).encode())
 
 
 def _made(path: AnyPath, inputs: dict[str, str]) -> Made:

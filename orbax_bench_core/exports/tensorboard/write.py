@@ -39,11 +39,8 @@ class EventFiles:
 
     Each point is named by what tells it from the others. It has a run `<name>/host_<h>` with what
     that host measured, a step per repeat, and a run `<name>/__summary__` with aggregates over hosts
-    and repeats, cards, and its row of the HParams tab. `__summary__` declares the columns of that
-    tab. Warm-ups stay out.
-
-    The same records give the same files under the same names, so this can be repeated at any time.
-    Files that an earlier call wrote and that no longer belong are removed; profiler traces stay.
+    and repeats, cards, and its row of the HParams tab. The same records give the same files; those
+    that an earlier call wrote and that no longer belong are removed.
     """
 
     def __init__(self, run: Run) -> None:

@@ -125,12 +125,8 @@ def job_of(
     local = None if lacking else LocalTier(*(known[name] for name in _LOCAL))
     devices = found.get("devices")
     return Job(
-        mtbf_s=found["mtbf_s"],
-        blocking_s=found["blocking_s"],
-        background_s=found["background_s"],
-        slowdown=found["slowdown"],
+        **{name: found[name] for name in _FLAGS},
         save_s=found.get("save_s", found["blocking_s"] + found["background_s"]),
-        recovery_s=found["recovery_s"],
         local=local,
         step_s=found.get("step_s"),
         devices=None if devices is None else int(devices),

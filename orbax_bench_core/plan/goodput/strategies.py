@@ -47,17 +47,12 @@ class Strategy:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GoodputPlan:
-    """Goodput of a job by each way to save.
-
-    Attributes:
-        job: The job.
-        strategies: Each way at its best interval and, where one was given, at that.
-        young_s: Best interval of saves in the background by J. W. Young's first order, sqrt(2 C M)
-            for a save that costs C (1974).
-    """
+    """Goodput of a job by each way to save."""
 
     job: Job
-    strategies: tuple[Strategy, ...]
+    strategies: tuple[Strategy, ...]  # each at its best interval and, where one was given, at that
+    # best interval of saves in the background by J. W. Young's first order, sqrt(2 C M) for a save
+    # that costs C (1974)
     young_s: float
 
     @property

@@ -1,19 +1,6 @@
 """Document of a goodput plan: ways to save side by side, intervals, and what is lost."""
 
-from orbax_bench_core.document import (
-    Column,
-    Document,
-    Element,
-    Facts,
-    Heading,
-    Items,
-    Paragraph,
-    Row,
-    Section,
-    Table,
-    Text,
-)
-from orbax_bench_core.document import seconds as seconds_text
+from orbax_bench_core import document as doc
 from orbax_bench_core.plan.goodput.job import Job
 from orbax_bench_core.plan.goodput.log import JobLog
 from orbax_bench_core.plan.goodput.strategies import GoodputPlan, Strategy
@@ -26,23 +13,23 @@ _READING = (
 )
 
 
-def goodput_document(plan: GoodputPlan, log: JobLog | None = None) -> Document:
+def goodput_document(plan: GoodputPlan, log: JobLog | None = None) -> doc.Document:
     """Returns a goodput plan for people, beside what the job's own log says."""
     best = plan.best
-    elements: tuple[Element, ...] = (
-        Heading("Goodput", level=1),
-        Paragraph(
+    elements: tuple[doc.Element, ...] = (
+        doc.Heading("Goodput", level=1),
+        doc.Paragraph(
             f"Save {_NAMES[best.name]}, every {duration(best.interval_s)}"
             f"{_local(best)}: {best.goodput:.1%} of the time is useful.",
             "good",
         ),
-        Facts((*_facts(plan.job), ("interval by Young", duration(plan.young_s)))),
+        doc.Facts((*_facts(plan.job), ("interval by Young", duration(plan.young_s)))),
         *_log(log),
-        Heading("Ways to save"),
+        doc.Heading("Ways to save"),
         _table(plan),
-        Section("How to read this", (Items(_READING),)),
+        doc.Section("How to read this", (doc.Items(_READING),)),
     )
-    return Document(title="Goodput", elements=elements)
+    return doc.Document(title="Goodput", elements=elements)
 
 
 _NAMES = {
@@ -58,7 +45,7 @@ def duration(seconds: float) -> str:
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"
-    return seconds_text(seconds)
+    return doc.seconds(seconds)
 
 
 def _local(strategy: Strategy) -> str:
@@ -67,8 +54,8 @@ def _local(strategy: Strategy) -> str:
     return f" to storage and every {duration(strategy.local_interval_s)} to local disks"
 
 
-def _facts(job: Job) -> tuple[tuple[str, Text], ...]:
-    found: list[tuple[str, Text]] = [
+def _facts(job: Job) -> tuple[tuple[str, doc.Text], ...]:
+    found: list[tuple[str, doc.Text]] = [
         ("a failure every", duration(job.mtbf_s)),
         ("recovery", duration(job.recovery_s)),
         ("a save blocks", f"{duration(job.blocking_s)}, or {duration(job.save_s)} in one go"),
@@ -84,7 +71,7 @@ def _facts(job: Job) -> tuple[tuple[str, Text], ...]:
     return tuple(found)
 
 
-def _log(log: JobLog | None) -> tuple[Element, ...]:
+def _log(log: JobLog | None) -> tuple[doc.Element, ...]:
     if log is None:
         return ()
 
@@ -93,7 +80,7 @@ def _log(log: JobLog | None) -> tuple[Element, ...]:
 
     lost = "unknown" if log.lost_steps is None else f"{log.lost_steps:g}"
     useful = "unknown" if log.goodput is None else f"{log.goodput:.1%}"
-    facts: tuple[tuple[str, Text], ...] = (
+    facts: tuple[tuple[str, doc.Text], ...] = (
         ("length", f"{duration(log.wall_s)}, of which {useful} was useful"),
         ("steps", f"{log.steps}, {known(log.step_s)} each"),
         (
@@ -102,25 +89,26 @@ def _log(log: JobLog | None) -> tuple[Element, ...]:
         ),
         ("failures", f"{log.failures}, recovery {known(log.recovery_s)}, {lost} steps lost"),
     )
-    return (Section("The log", (Facts(facts), *(Paragraph(note, "dim") for note in log.notes))),)
+    notes = (doc.Paragraph(note, "dim") for note in log.notes)
+    return (doc.Section("The log", (doc.Facts(facts), *notes)),)
 
 
-def _table(plan: GoodputPlan) -> Table:
+def _table(plan: GoodputPlan) -> doc.Table:
     columns = [
-        Column("way", "fixed"),
-        Column("interval", "fixed"),
-        Column("steps", "number"),
-        Column("goodput", "number"),
+        doc.Column("way", "fixed"),
+        doc.Column("interval", "fixed"),
+        doc.Column("steps", "number"),
+        doc.Column("goodput", "number"),
     ]
     if plan.job.devices is not None:
-        columns.append(Column("wasted device-hours a day", "number"))
-    return Table(tuple(columns), tuple(_row(plan, found) for found in plan.strategies))
+        columns.append(doc.Column("wasted device-hours a day", "number"))
+    return doc.Table(tuple(columns), tuple(_row(plan, found) for found in plan.strategies))
 
 
-def _row(plan: GoodputPlan, found: Strategy) -> Row:
+def _row(plan: GoodputPlan, found: Strategy) -> doc.Row:
     step, hours = plan.job.step_s, plan.wasted_device_hours(found)
     local = "" if found.local_interval_s is None else f", {duration(found.local_interval_s)} local"
-    cells: list[Text] = [
+    cells: list[doc.Text] = [
         found.name if found.is_best else f"{found.name}, as it is",
         f"{duration(found.interval_s)}{local}",
         "–" if step is None else f"{max(1, round(found.interval_s / step)):,}",
@@ -128,4 +116,4 @@ def _row(plan: GoodputPlan, found: Strategy) -> Row:
     ]
     if hours is not None:
         cells.append(f"{hours:,.1f}")
-    return Row(tuple(cells), dim=not found.is_best)
+    return doc.Row(tuple(cells), dim=not found.is_best)
