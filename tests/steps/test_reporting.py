@@ -39,21 +39,19 @@ def status_of(make_run):
     return find
 
 
-def test_a_run_with_every_repeat_is_complete(status_of, make_record):
-    assert status_of([make_record(repeat=0), make_record(repeat=1)], num_repeats=2) == "complete"
-
-
-def test_a_skipped_repeat_is_finished(status_of, make_record):
-    assert status_of([make_record(status="skipped", error=ERROR)]) == "complete"
-
-
-@pytest.mark.parametrize("fields", [{"status": "failed", "error": ERROR}, {"warmup": True}])
-def test_a_failed_repeat_and_a_warm_up_are_not_finished(status_of, make_record, fields):
-    assert status_of([make_record(**fields)]) == "incomplete"
-
-
-def test_a_run_that_lacks_a_repeat_is_incomplete(status_of, make_record):
-    assert status_of([make_record()], num_repeats=2) == "incomplete"
+@pytest.mark.parametrize(
+    ("given", "num_repeats", "status"),
+    [
+        ([{}, {"repeat": 1}], 2, "complete"),
+        ([{"status": "skipped", "error": ERROR}], 1, "complete"),
+        ([{"status": "failed", "error": ERROR}], 1, "incomplete"),
+        ([{"warmup": True}], 1, "incomplete"),
+        ([{}], 2, "incomplete"),
+    ],
+)
+def test_a_run_is_complete_with_every_repeat(status_of, make_record, given, num_repeats, status):
+    records = [make_record(**fields) for fields in given]
+    assert status_of(records, num_repeats=num_repeats) == status
 
 
 def test_a_run_that_lacks_a_point_is_incomplete(status_of, make_record, make_point):

@@ -81,11 +81,6 @@ def test_nothing_at_all_can_be_shown(said, build, make_run, make_record):
     assert "1 run, 0 series." in text
 
 
-@pytest.fixture
-def page(once, changed):
-    return once("the page of a changed history", lambda: to_html(history_document(changed)))
-
-
 @pytest.mark.parametrize("name", ["changed", "separate"])
 def test_the_page_is_whole_and_needs_nothing_else(request, name):
     assert_whole(to_html(history_document(request.getfixturevalue(name))))

@@ -28,18 +28,11 @@ def flat(report, **options):
     return " ".join(plain(report, **options).split())
 
 
-LOOKS = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     "look",
-    [
-        {"width": 80},
-        {"width": 80, "terminal": True},
-        {"width": 200, "terminal": True},
-    ],
+    [{"width": 80}, {"width": 80, "terminal": True}, {"width": 200, "terminal": True}],
     ids=["log", "narrow", "wide"],
 )
-
-
-@LOOKS
 @pytest.mark.parametrize(
     "fact",
     [

@@ -70,14 +70,15 @@ def test_primary_operations_come_first(paired_records, pair, info):
     assert [one.operation for one in found.operations] == ["save", "load", "prepare"]
 
 
+GONE = {"status": "failed", "error": ErrorInfo(type="OSError", message="gone"), "samples": ()}
+
+
+def failing(arm, records):
+    return [record.model_copy(update=GONE) if record.arm == arm else record for record in records]
+
+
 def test_an_arm_that_fails_more_often_is_judged_by_that(paired_records, pair, info):
-    error = ErrorInfo(type="OSError", message="gone")
-    records = [
-        record.model_copy(update={"status": "failed", "error": error, "samples": ()})
-        if record.arm == "candidate"
-        else record
-        for record in paired_records(save=1.0)
-    ]
+    records = failing("candidate", paired_records(save=1.0))
     found = judge_point(pair, repeats_of(records), info)
     assert (found.word, found.endpoint, found.failed) == ("REGRESSION", "failures", False)
     assert (found.attempts["candidate"].failed, found.attempts["candidate"].count) == (20, 20)
@@ -85,13 +86,7 @@ def test_an_arm_that_fails_more_often_is_judged_by_that(paired_records, pair, in
 
 
 def test_a_baseline_that_always_fails_leaves_nothing_to_judge(paired_records, pair, info):
-    error = ErrorInfo(type="OSError", message="gone")
-    records = [
-        record.model_copy(update={"status": "failed", "error": error, "samples": ()})
-        if record.arm == "baseline"
-        else record
-        for record in paired_records(blocks=5, save=1.0)
-    ]
+    records = failing("baseline", paired_records(blocks=5, save=1.0))
     found = judge_point(pair, repeats_of(records), info)
     assert (found.word, found.failed) == ("INCONCLUSIVE", True)
     assert found.reason == "every first attempt of the baseline failed, in block 0: OSError: gone"
@@ -100,8 +95,7 @@ def test_a_baseline_that_always_fails_leaves_nothing_to_judge(paired_records, pa
 
 def test_a_regression_that_was_shown_before_an_arm_failed_stands(paired_records, pair, info):
     records = paired_records(save=1.4)
-    error = ErrorInfo(type="OSError", message="gone")
-    records[-1] = records[-1].model_copy(update={"status": "failed", "error": error})
+    records[-1] = records[-1].model_copy(update=GONE)
     assert judge_point(pair, repeats_of(records), info).word == "REGRESSION"
 
 
@@ -163,11 +157,8 @@ def test_an_operation_that_one_repeat_lacks_is_named_with_its_arm(paired_records
 def test_failed_attempts_keep_their_places(paired_records, pair, info):
     records = paired_records(save=1.0)
     places = [i for i, record in enumerate(records) if record.arm == "candidate"]
-    error = ErrorInfo(type="OSError", message="no space")
     for place in (places[0], places[3]):
-        records[place] = records[place].model_copy(
-            update={"status": "failed", "error": error, "samples": ()}
-        )
+        records[place] = records[place].model_copy(update=GONE)
     found = judge_point(pair, repeats_of(records), info)
     assert found.failed_at == {"baseline": (), "candidate": (0, 3)}
     assert len(found.operations[0].times["candidate"]) == 18
