@@ -33,10 +33,6 @@ def test_what_is_no_run_directory_is_refused(orbax_bench, tmp_path):
     assert "is not a run directory" in done.err
 
 
-def test_the_help_has_an_example(orbax_bench):
-    assert "orbax-bench async-study /tmp/async" in orbax_bench("async-study", "--help").out
-
-
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

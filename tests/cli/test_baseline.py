@@ -80,11 +80,6 @@ def test_a_run_in_which_nothing_passed_is_not_captured(baseline, make_run, make_
     assert "no point has passed in full" in done.err
 
 
-def test_every_help_has_an_example(baseline, monkeypatch):
-    for name in ("capture", "list", "show", "promote"):
-        assert f"orbax-bench baseline {name} " in baseline(name, "--help").out
-
-
 @pytest.fixture
 def bench(monkeypatch, orbax_bench, repository, tmp_path):
     """Runs `orbax-bench` in the user's repository; the registry lies outside."""

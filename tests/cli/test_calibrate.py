@@ -33,10 +33,6 @@ def test_the_power_at_the_noise_of_the_suite_is_a_table(calibrate, make_paired_r
     assert [cell for cell in cells if cell in line] == cells
 
 
-def test_the_help_has_an_example(calibrate):
-    assert "orbax-bench calibrate aa --save" in calibrate("--help").out
-
-
 @pytest.fixture
 def measured(monkeypatch, make_paired_run):
     """Stands in for measurements: each leaves a paired run, and is kept with its suite."""

@@ -144,7 +144,3 @@ def test_a_page_that_cannot_be_written_is_one_line_and_exit_code_2(history, make
     done = history("day*", "--html", "/proc/page.html")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert "--html: cannot write /proc/page.html" in done.err
-
-
-def test_the_help_has_an_example(history):
-    assert "orbax-bench history nightly --html history.html" in history("--help").out

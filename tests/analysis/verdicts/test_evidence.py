@@ -117,11 +117,6 @@ def test_arms_that_are_not_verified_alike_are_said(judged):
     )
 
 
-def test_what_nobody_compared_is_said(judged):
-    said = remarks(judged(verified={"baseline": "none", "candidate": "none"}))
-    assert "both arms: not verified: nothing was compared" in said
-
-
 def test_what_was_saved_needs_no_word(judged):
     assert not any("verified" in remark for remark in remarks(judged()))
 
