@@ -86,13 +86,22 @@ files of `dist/components`. Pipelines of ours take it as the setting `image`.
 ## Rules that they keep
 
 Those of the validators of kubeflow/pipelines-components, as of 23 July 2026, are a test,
-`tests/components/test_upstream_rules.py`: what is imported where a component is defined is the
-standard library and kfp alone; metadata in their order and not older than a year; a README that
-follows from the source; names in snake case; an image by tag or digest of a registry. Three things
-are others there: their images are of their own registry or plain Python, each component lies in a
-category, and has a file OWNERS with members of theirs ([a template](OWNERS.template)). Components
-that answer a question ({made}) are made from a table in `answers.py`, which imports the steps: for
-those a file of their own would be needed.
+`tests/components/test_upstream_rules.py`. Their scripts were run on 26 November 2026 over a copy in
+which the components lie in a category, with a file OWNERS ([a template](OWNERS.template)) and
+`ORBAX_BENCH_IMAGE` set to an image of their registry:
+
+- **Metadata** and their age, base images, compile check, yamllint of `metadata.yaml`, and
+  markdownlint pass.
+- **Import guard**: `component.py` passes. Tests beside it need `orbax_bench_core` and
+  `orbax_bench_components` in their `import_exceptions.yaml`.
+- **Ruff**: their rules pass; their `make format` takes lines of 120 characters and orders imports.
+- **READMEs and entries of the package** are written there, by `make readme` and `make
+  sync-packages`.
+- **`component.yaml`** stays here: they keep none, and yamllint refuses the indentation that kfp
+  writes.
+
+Components that answer a question ({made}) are made from a table in `answers.py`, which imports the
+steps: for those a file of their own would be needed.
 """
 
 

@@ -63,7 +63,7 @@ def run_sweep_point(
         slices: How many such slices.
         launcher_settings: Settings of the launcher, each KEY=VALUE, such as `memory=64Gi` or
             `node_selector={"pool": "bench"}`.
-        expect: The devices that must be there, as PLATFORM[:KIND][:COUNT], such as tpu:v5e:8 or
+        expect: The devices that must be there, as `PLATFORM[:KIND][:COUNT]`, such as tpu:v5e:8 or
             gpu:h100-80gb:8: with others the step fails before it measures. Empty takes any.
     """
     from orbax_bench_core.launchers import note_job, noted_job

@@ -1,4 +1,4 @@
-"""Rules of the validators of kubeflow/pipelines-components, read at fab64a9 of 23 July 2026.
+"""Rules of the validators of kubeflow/pipelines-components, as of fab64a9 of 23 July 2026.
 
 Their scripts are `check_imports`, `validate_base_images`, `validate_metadata`, `generate_readme`
 and `compile_check`; metadata and READMEs are in `test_components`.
@@ -131,3 +131,15 @@ def test_lines_of_readmes_are_as_their_linter_wants():
         assert lines[0].startswith("# ")
         long = [line for line in lines if len(line) > 300 and not line.startswith("|")]
         assert long == [], file
+        # MD052: outside of code, [this][that] is a link.
+        assert "][" not in re.sub(r"`[^`]*`|```.*?```", "", file.read_text(), flags=re.DOTALL), file
+
+
+def test_ruff_finds_nothing_by_their_rules():
+    """Except for what their `make format` does: longer lines, and the order of imports."""
+    rules = ["--select=E,W,F,D", "--ignore=D100,D104,D415", "--line-length=120"]
+    style = ["--isolated", "--config=lint.pydocstyle.convention='google'"]
+    folders = {file.parent for file in DEFINED}
+    command = [sys.executable, "-m", "ruff", "check", *rules, *style, *folders]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout

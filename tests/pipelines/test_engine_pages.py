@@ -15,6 +15,16 @@ from tests.pipelines.conftest import sets
 pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[2] / "docs" / "pipelines"
+IMAGE = f"registry.example/bench/orbax-bench@sha256:{'0' * 64}"
+PLACEHOLDERS = {
+    "SUITE.yaml": "{suite}",
+    "gs://B": "gs://b",
+    "=URL": "=http://localhost:1",
+    "=P": "=p-1",
+    "=L": "=us-central1",
+    "=NAME": "=name",
+    "IMAGE": IMAGE,
+}
 
 
 def commands(engine):
@@ -81,3 +91,27 @@ def test_a_command_for_vertex_is_taken_by_its_api(words, typed, tmp_path, monkey
         return
     [job] = sent[words[2]]
     strict.pipeline_spec(job["pipelineSpec"])
+
+
+def checks():
+    """The commands of the table of what no cluster has met, and the first one with each setting."""
+    page = (DOCS.parent / "pipelines.md").read_text()
+    table = page.partition("## What has not met a real cluster")[2].partition("\n## ")[0]
+    whole = re.findall(r"`(orbax-bench [^`]+)`", table)
+    first = re.findall(r"`(--(?:set|create)[^`]*)`", table)
+    assert len(whole) > 3 and len(first) > 4
+    for line in [*whole, *(f"{whole[0]} {flags}" for flags in first)]:
+        for placeholder, value in PLACEHOLDERS.items():
+            line = re.sub(rf"{placeholder}(?!\w)", value, line)
+        yield pytest.param(line.split()[1:], id=line.split("{")[0] + line.split()[-1])
+
+
+@pytest.mark.parametrize("words", list(checks()))
+def test_a_check_on_a_real_cluster_is_a_command_that_plans(words, suite, monkeypatch, capsys):
+    from orbax_bench_core.cli.main import main
+
+    words = [str(suite) if word == "{suite}" else word for word in words]
+    monkeypatch.setattr("sys.argv", ["orbax-bench", *words, "--dry-run"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code, capsys.readouterr().err

@@ -1,5 +1,7 @@
 """The aggregate component: its compiled form, and its body on plain files."""
 
+# ruff: noqa: D103
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """The choose-folder component: the folder of a run, and of a slice."""
 
+# ruff: noqa: D103
+
 import re
 
 import pytest

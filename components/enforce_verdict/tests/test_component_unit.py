@@ -1,5 +1,7 @@
 """The enforce-verdict component: its compiled form, and its body."""
 
+# ruff: noqa: D103
+
 import pytest
 
 pytest.importorskip("kfp")

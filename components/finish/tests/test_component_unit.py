@@ -1,5 +1,7 @@
 """The finish component: its compiled form, and its body on what other steps left, or did not."""
 
+# ruff: noqa: D103
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """The publish-baseline component: its body on plain files."""
 
+# ruff: noqa: D103
+
 import pytest
 
 pytest.importorskip("kfp")

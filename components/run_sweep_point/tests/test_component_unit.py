@@ -1,5 +1,7 @@
 """The run-sweep-point component: its body on plain files."""
 
+# ruff: noqa: D103
+
 import json
 
 import pytest
