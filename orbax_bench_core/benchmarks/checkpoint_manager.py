@@ -1,6 +1,7 @@
 """Steps saved, kept and deleted by Orbax's v0 `CheckpointManager`."""
 
 import dataclasses
+import functools
 
 from orbax_bench_core.authoring import (
     LATER,
@@ -70,18 +71,11 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
             max_to_keep=options.max_to_keep,
             enable_async_checkpointing=options.async_enabled,
         ) as manager:
+            offer = functools.partial(saving.measure_step, asynchronous=options.async_enabled)
             saved = [
                 step
                 for step in range(options.train_steps)
-                if saving.measure_step(
-                    metrics,
-                    context,
-                    manager,
-                    step,
-                    tree=tree,
-                    arguments=arguments,
-                    asynchronous=options.async_enabled,
-                )
+                if offer(metrics, context, manager, step, tree, arguments)
             ]
             saving.check_steps(manager, saved[-options.max_to_keep :])
             delete_if_scarce(tree)
@@ -160,14 +154,10 @@ class CheckpointManagerPerf(BenchmarksGenerator[CheckpointManagerPerfOptions]):
                     training.steps(1)
                 if step == last:
                     training.restart()
-                saving.measure_step(
-                    metrics,
-                    context,
-                    manager,
-                    step,
-                    tree=training.state,
-                    arguments=ocp.args.Composite(pytree_item=ocp.args.PyTreeSave(training.state)),
-                )
+                state = training.state
+                arguments = ocp.args.Composite(pytree_item=ocp.args.PyTreeSave(state))
+                saving.measure_step(metrics, context, manager, step, state, arguments)
+                del state, arguments  # the next step takes their buffers
             saving.check_steps(manager, [last])
             del training
             arguments = ocp.args.Composite(pytree_item=saving.pytree_restore(target, item=target))
@@ -234,14 +224,7 @@ class Deleter(BenchmarksGenerator[DeleterOptions]):
         ) as manager:
             saved: list[int] = []
             for step in range(options.train_steps):
-                if not saving.measure_step(
-                    metrics,
-                    context,
-                    manager,
-                    step,
-                    tree=tree,
-                    arguments=arguments,
-                ):
+                if not saving.measure_step(metrics, context, manager, step, tree, arguments):
                     continue
                 if saved and saved[-1] in manager.all_steps():
                     with metrics.measure("delete", num_bytes=tree_bytes(tree)):

@@ -224,8 +224,7 @@ class CheckpointInterval(BenchmarksGenerator[CheckpointIntervalOptions]):
                 times = _train_and_offer(training, manager, options.train_steps, last)
             with metrics.measure("save_end"):
                 manager.wait_until_finished()
-            for reading in tail_of_steps(times):
-                metrics.record("train", reading.metric, reading.value)
+            _record(metrics, "train", tail_of_steps(times))
             saving.check_steps(manager, saved[-options.max_to_keep :])
             del training
             context.prepare_load("restore", directory / str(last))

@@ -180,14 +180,8 @@ class EmergencyCheckpointManager(BenchmarksGenerator[EmergencyCheckpointManagerO
 
             with opened() as manager:
                 for step in range(options.train_steps):
-                    measure_step(
-                        metrics,
-                        context,
-                        manager,
-                        step,
-                        tree=tree,
-                        arguments=ocp.args.Composite(state=ocp.args.PyTreeSave(tree)),
-                    )
+                    arguments = ocp.args.Composite(state=ocp.args.PyTreeSave(tree))
+                    measure_step(metrics, context, manager, step, tree, arguments)
                     if step % options.local_save_interval_steps == 0:
                         _restore_emergency(metrics, context, manager, step)
             with opened() as manager:
@@ -264,14 +258,8 @@ def _train(
         metrics, context, kind, directories, options.manager_options()
     ) as manager:
         for step in range(options.train_steps):
-            measure_step(
-                metrics,
-                context,
-                manager,
-                step,
-                tree=context.pytree,
-                arguments=composite(state=ocp.args.PyTreeSave(context.pytree)),
-            )
+            arguments = composite(state=ocp.args.PyTreeSave(context.pytree))
+            measure_step(metrics, context, manager, step, context.pytree, arguments)
             if _is_restored(options, source, step):
                 _lose(manager, directories[0] / str(step), source)
                 _restore(metrics, context, manager, composite, source, step)

@@ -139,10 +139,7 @@ class Snapshotter(BenchmarksGenerator[SnapshotterOptions]):
         """Takes snapshots and loads them."""
         metrics, options = Metrics(), context.options
         require_one_process(_SNAPSHOTTER)
-        few, many = (
-            options.num_scale_down_slices,
-            options.num_scale_up_slices,
-        )
+        few, many = options.num_scale_down_slices, options.num_scale_up_slices
         slices = _slices(context.mesh)
         if len(slices) < max(few, many):
             raise UnmetNeed(

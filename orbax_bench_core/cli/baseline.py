@@ -12,8 +12,7 @@ from orbax_bench_core.cli.results import show as show_result
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
-    from orbax_bench_core.baselines import Promoted, Registry
-
+    from orbax_bench_core.baselines import Registry
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -29,8 +28,6 @@ app = typer.Typer(
 RegistryPath = Annotated[
     str, typer.Argument(metavar="REGISTRY", help="The registry: a directory, local or gs://.")
 ]
-
-
 Force = Annotated[
     bool,
     typer.Option("--force", help="Promote it even if its code had changes that no commit has."),
@@ -66,21 +63,21 @@ def capture(
     orbax-bench baseline capture baselines results --label v0.12.8 --promote
     """
     from orbax_bench_core.baselines import capture_run, check_revision
+    from orbax_bench_core.document import count
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.records import RunDirectory
 
-    place, directory = _registry(registry), RunDirectory(run)
+    place = _registry(registry, begins=True)
     if label is not None:
         check_revision(label)
-    captured = capture_run(directory, place, arm=arm, revision=label, to_promote=promote)
+    captured = capture_run(RunDirectory(run), place, arm=arm, revision=label, to_promote=promote)
     for name, reason in captured.left_out.items():
         show_result(f"left out {name}: {reason}")
     for line in captured.strays:
         show_result(f"left out: {line}")
     if captured.capture is None:
         raise UserError(f"nothing to capture in {run}: no point has passed in full")
-    count = len(captured.capture.points)
-    show_result(f"captured {count} point{'' if count == 1 else 's'}:")
+    show_result(f"captured {count(len(captured.capture.points), 'point')}:")
     show_result(f"{place.root}/{captured.capture.reference}")
     show_result(f"code under test: {captured.capture.code.words}")
     if promote:
@@ -97,7 +94,7 @@ def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
     """
     from orbax_bench_core.baselines import captures_document
 
-    place = _existing(registry)
+    place = _registry(registry)
     captures, current = place.captures(), place.current()
     if as_json:
         found = [capture.model_dump(mode="json") for capture in reversed(captures)]
@@ -128,7 +125,7 @@ def show(
     from orbax_bench_core.baselines import capture_document, find_capture, promoted_document
     from orbax_bench_core.errors import command
 
-    place = _existing(registry)
+    place = _registry(registry)
     current = place.current()
     if name is not None:
         chosen = find_capture(place.captures(), name)
@@ -179,48 +176,37 @@ def promote(
 
     orbax-bench baseline promote baselines --to previous
     """
-    _promote(_existing(registry), to, point or [], note, force=force)
+    _promote(_registry(registry), to, point or [], note, force=force)
 
 
 def _promote(registry: Registry, name: str, points: list[str], note: str, *, force: bool) -> None:
     from orbax_bench_core.baselines import promote_capture
+    from orbax_bench_core.errors import command
 
     done = promote_capture(registry, name, points=points, note=note, force=force)
     for point_id, reference in done.promotion.points.items():
         before = done.replaced[point_id]
         show_result(f"{point_id}: {reference or 'none'}, was {before or 'none'}")
-    show_result(f"promotion {done.promotion.number}. {_afterwards(registry, done)}")
-
-
-def _afterwards(registry: Registry, done: Promoted) -> str:
-    from orbax_bench_core.errors import command
-
+    undo = command("baseline", "promote", registry.root, "--to", "previous")
+    said = f"Undo it with `{undo}`"
     if done.overtaken is not None:
         by = done.overtaken.by
-        return (
+        said = (
             f"{by.get('user')} on {by.get('host')} promoted at the same moment and has the last "
             f"word on some of these points: see `{command('baseline', 'show', registry.root)}`"
         )
-    undo = command("baseline", "promote", registry.root, "--to", "previous")
-    return f"Undo it with `{undo}`"
+    show_result(f"promotion {done.promotion.number}. {said}")
 
 
-def _registry(path: str) -> Registry:
-    """Returns a registry to write to, unless the path is that of a run."""
+def _registry(path: str, *, begins: bool = False) -> Registry:
+    """Returns a registry, which is there unless the command begins it."""
     from orbax_bench_core.baselines import Registry
-    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.errors import UserError, command
 
     registry = Registry(path)
     if (registry.root / "run.json").exists():
         raise UserError(f"{path} is a run directory; the registry comes first, then the run")
-    return registry
-
-
-def _existing(path: str) -> Registry:
-    from orbax_bench_core.errors import UserError, command
-
-    registry = _registry(path)
-    if not registry.exists():
+    if not begins and not registry.exists():
         raise UserError(
             f"{path} is not a registry: nothing was captured there; store a run in it with "
             f"`{command('baseline', 'capture', path, 'RUN')}`"

@@ -151,33 +151,22 @@ def load_for_hosts(
 
 def name_in(suite: str) -> str | None:
     """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
-    from orbax_bench_core.config import SuiteSource
-    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.config import name_of
     from orbax_bench_core.files import read_at_most
 
     try:
-        content = SuiteSource(read_at_most(suite).decode()).data
-    except (OSError, ImportError, ValueError, UserError):
+        return name_of(read_at_most(suite).decode())
+    except (OSError, ImportError, ValueError):
         return None
-    name = content.get("suite_name") if isinstance(content, dict) else None
-    return name if isinstance(name, str) else None
 
 
 def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: str) -> None:
     """Serves process 0 until the run ends, and exits, on a host that has no such suite file."""
-    from orbax_bench_core.execute import RunSettings, equal_everywhere, serve, to_stderr
+    from orbax_bench_core.execute import serve, to_stderr
     from orbax_bench_core.records import RunDirectory
 
     if cluster is not None and cluster.rank and "://" not in suite and not Path(suite).exists():
-        code = serve(
-            cluster,
-            RunDirectory(output_directory),
-            suite=suite,
-            equal=equal_everywhere(),
-            settings=RunSettings(),
-            say=to_stderr,
-        )
-        raise typer.Exit(code)
+        raise typer.Exit(serve(cluster, RunDirectory(output_directory), suite, to_stderr))
 
 
 def measure_suite(
@@ -218,14 +207,7 @@ def measure_by(
     the webhook and its like, with `stderr` nothing of the progress to standard output; `settings`
     are other `RunSettings`.
     """
-    from orbax_bench_core.execute import (
-        LocalHost,
-        PortRange,
-        RunSettings,
-        equal_everywhere,
-        on_hosts,
-        to_stderr,
-    )
+    from orbax_bench_core.execute import LocalHost, PortRange, RunSettings, on_hosts, to_stderr
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import Experiment, Notifiers
 
@@ -265,7 +247,6 @@ def measure_by(
         RunDirectory(directory),
         start,
         suite=loaded,
-        equal=equal_everywhere(),
         settings=RunSettings(**settings),
         say=to_stderr,
         host_wait_s=flags.host_wait,

@@ -11,8 +11,12 @@ import typer
 if TYPE_CHECKING:
     from orbax_bench_core.suite_files import Devices, Question, Subject
 
-_SIMULATED: Final = 4
-"""Devices of a mesh on a machine that has only a CPU."""
+_SUBJECTS: Final = {
+    "preset": "the tree of a published model, with made-up values",
+    "nnx": "a Flax NNX model of yours",
+    "checkpoint": "an existing checkpoint",
+    "synthetic": "made-up arrays, to be changed in the file",
+}
 
 
 def init(
@@ -72,6 +76,7 @@ def init(
     orbax-bench init --nnx my_package.models:make --for compare
     """
     from orbax_bench_core.errors import UserError
+    from orbax_bench_core.files import create_exclusively, place, write_atomically
     from orbax_bench_core.suite_files import SCHEMA_FILE, Question, Subject, draft_suite
     from orbax_bench_core.sweep import expand
 
@@ -105,11 +110,15 @@ def init(
         return
     if not no_schema:
         _write_schema(target.parent / SCHEMA_FILE, force=force)
-    _write(target, loaded.text, force=force)
+    if force:
+        write_atomically(str(target), loaded.text.encode())
+    elif not create_exclusively(place(str(target)), loaded.text.encode()):
+        raise UserError(f"{target} is there already; --force replaces it")
     _say_next(target, len(expansion.points), loaded.suite.num_repeats, asked)
 
 
 def _target(output: str, *, force: bool) -> Path:
+    """Returns the file of a suite, where one may be written."""
     from orbax_bench_core.errors import UserError
 
     if "://" in output:
@@ -128,20 +137,16 @@ def _ask_subject() -> Subject:
     from orbax_bench_core.config import MODELS
     from orbax_bench_core.suite_files import Subject
 
-    print(
-        "What is saved and loaded?\n"
-        "  preset      the tree of a published model, with made-up values\n"
-        "  nnx         a Flax NNX model of yours\n"
-        "  checkpoint  an existing checkpoint\n"
-        "  synthetic   made-up arrays, to be changed in the file"
-    )
-    kind = _ask("Which?", ["preset", "nnx", "checkpoint", "synthetic"])
-    if kind == "preset":
-        return Subject(preset=_ask("Which model?", list(MODELS)))
-    if kind == "nnx":
-        return Subject(nnx=typer.prompt("Its factory, as module:factory"))
-    if kind == "checkpoint":
-        return Subject(checkpoint=typer.prompt("Its path"))
+    print("What is saved and loaded?")
+    for kind, meaning in _SUBJECTS.items():
+        print(f"  {kind:<10}  {meaning}")
+    match _ask("Which?", list(_SUBJECTS)):
+        case "preset":
+            return Subject(preset=_ask("Which model?", list(MODELS)))
+        case "nnx":
+            return Subject(nnx=typer.prompt("Its factory, as module:factory"))
+        case "checkpoint":
+            return Subject(checkpoint=typer.prompt("Its path"))
     return Subject()
 
 
@@ -163,7 +168,7 @@ def _devices() -> Devices:
         print(f"note: devices are not known, and four are taken: {found}", file=sys.stderr)
     elif found["platform"] != "cpu" or found["count"] > 1:  # or simulated for all of this shell
         return Devices(count=int(found["count"]), simulated=found["platform"] == "cpu")
-    return Devices(count=_SIMULATED, simulated=True)
+    return Devices(count=4, simulated=True)
 
 
 def _write_schema(file: Path, *, force: bool) -> None:
@@ -177,16 +182,6 @@ def _write_schema(file: Path, *, force: bool) -> None:
             "writes none"
         )
     write_atomically(str(file), schema_text().encode())
-
-
-def _write(target: Path, text: str, *, force: bool) -> None:
-    from orbax_bench_core.errors import UserError
-    from orbax_bench_core.files import create_exclusively, place, write_atomically
-
-    if force:
-        write_atomically(str(target), text.encode())
-    elif not create_exclusively(place(str(target)), text.encode()):
-        raise UserError(f"{target} is there already; --force replaces it")
 
 
 def _say_next(target: Path, points: int, repeats: int, question: Question) -> None:

@@ -19,9 +19,10 @@ from orbax_bench_core.analysis.verdicts import OperationVerdict, VerdictReport, 
 from orbax_bench_core.cli.arm_flags import with_equal_arms
 from orbax_bench_core.cli.measurement import STOPS, Measurement, Measuring, stopped
 from orbax_bench_core.config import LoadedSuite, parse_suite
-from orbax_bench_core.document import wait
+from orbax_bench_core.document import count, wait
 from orbax_bench_core.execute import Session
 from orbax_bench_core.exit_codes import exit_code
+from orbax_bench_core.files import AnyPath
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import Comparison, publish_search, publish_verdicts, usual_minutes
 from orbax_bench_core.steps.releases import (
@@ -84,11 +85,8 @@ class BisectRun:
             self._say_length(measurement.session)
         self._progress(f"\n{self._package} {version} against {against}")
         began = time.monotonic()
-        measurement.measure()
+        verdicts, page = _compared(measurement)
         self._minutes.append((time.monotonic() - began) / 60)
-        verdicts = measurement.experiment.verdicts
-        assert verdicts is not None
-        page = publish_verdicts(measurement.session.directory, verdicts)
         for note in verdicts.notes:
             self._progress(f"  {note}")
         self._progress(f"  report: {page}")
@@ -156,13 +154,15 @@ class BisectRun:
             else f", probably {wait(usual * minutes)} by the noise passport, without the "
             "time to install releases"
         )
-        self._progress(f"{_comparisons(usual)} if one release is behind it, {most} at most{took}")
+        said = f"{count(usual, 'comparison')} if one release is behind it, {most} at most{took}"
+        self._progress(said)
 
     def _say_rest(self) -> None:
         usual, _ = expected_comparisons(len(self._releases))
         if usual > 1:
             rest = wait((usual - 1) * self._minutes[0])
-            self._progress(f"About {_comparisons(usual - 1)} more; as long as the first: {rest}")
+            more = count(usual - 1, "comparison")
+            self._progress(f"About {more} more; as long as the first: {rest}")
 
     def _search(self, found: Found) -> ReleaseSearch:
         steps = (
@@ -179,10 +179,6 @@ class BisectRun:
             operations=self._primary,
             steps=tuple(steps),
         )
-
-
-def _comparisons(count: int) -> str:
-    return f"{count} comparison{'' if count == 1 else 's'}"
 
 
 def _read(verdicts: VerdictReport) -> tuple[ReleaseWord, str]:
@@ -250,7 +246,8 @@ def make_runs(suite: LoadedSuite, directory: str, minutes: float, how: Measuring
                 return 0
             tell(f"\n{kind} {number}, after {spent:.1f} of {minutes:g} minutes")
             try:
-                compare(one, str(root / f"{kind}_{number:03}"), how)
+                folder = str(root / f"{kind}_{number:03}")
+                _compared(Measurement(Comparison(), one, folder, how))
             except STOPS as stop:
                 why, code = stopped(stop)
                 how.reporter.say(f"{why}; what is done is kept.")
@@ -259,13 +256,12 @@ def make_runs(suite: LoadedSuite, directory: str, minutes: float, how: Measuring
         number += 1
 
 
-def compare(suite: LoadedSuite, directory: str, how: Measuring) -> None:
-    """Makes one run, and writes its verdicts."""
-    comparison = Comparison()
-    run = Measurement(comparison, suite, directory, how)
+def _compared(run: Measurement) -> tuple[VerdictReport, AnyPath]:
+    """Makes one comparison; returns its verdicts, and the page that has them."""
     run.measure()
-    assert comparison.verdicts is not None
-    publish_verdicts(run.session.directory, comparison.verdicts)
+    verdicts = run.experiment.verdicts
+    assert verdicts is not None
+    return verdicts, publish_verdicts(run.session.directory, verdicts)
 
 
 def _suites(loaded: LoadedSuite) -> dict[str, LoadedSuite]:

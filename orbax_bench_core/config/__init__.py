@@ -43,6 +43,7 @@ from orbax_bench_core.config.override import with_keys as with_keys
 from orbax_bench_core.config.override import with_overrides as with_overrides
 from orbax_bench_core.config.source import KeyPath as KeyPath
 from orbax_bench_core.config.source import SuiteSource as SuiteSource
+from orbax_bench_core.config.source import name_of as name_of
 from orbax_bench_core.config.source import read_value as read_value
 from orbax_bench_core.config.suite import ARMS as ARMS
 from orbax_bench_core.config.suite import Arm as Arm

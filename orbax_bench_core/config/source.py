@@ -218,6 +218,16 @@ def read_value(text: str, said: str) -> Any:
         raise SuiteError(f"{said}: the value cannot be read: {reason}") from None
 
 
+def name_of(text: str) -> str | None:
+    """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
+    try:
+        content = SuiteSource(text).data
+    except SuiteError:
+        return None
+    name = content.get("suite_name") if isinstance(content, dict) else None
+    return name if isinstance(name, str) else None
+
+
 def _is_readable(node: yaml.Node) -> bool:
     loader = yaml.SafeLoader("")
     try:

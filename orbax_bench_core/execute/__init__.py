@@ -20,7 +20,6 @@ from orbax_bench_core.execute.hosts import Output as Output
 from orbax_bench_core.execute.hosts import PortRange as PortRange
 from orbax_bench_core.execute.hosts import Shipped as Shipped
 from orbax_bench_core.execute.hosts import SuiteArchive as SuiteArchive
-from orbax_bench_core.execute.hosts import equal_everywhere as equal_everywhere
 from orbax_bench_core.execute.hosts import pack as pack
 from orbax_bench_core.execute.hosts import unshipped as unshipped
 from orbax_bench_core.execute.isolation import LOCK_FILE as LOCK_FILE

@@ -35,7 +35,10 @@ class RepeatAttempt:
     @property
     def began(self) -> bool:
         """Whether some host measured something, or failed for another reason than an unmet need."""
-        return self.group is None or not began_nothing(self.group, self.ended, len(self.tasks))
+        unmet = [done for done in self.ended.values() if done.unmet]
+        return (
+            self.group is None or len(unmet) < len(self.tasks) or any(self.group.measured.values())
+        )
 
     def record_warm_up(self, warm_up: WarmUpEnded) -> None:
         """Records that a warm-up ended it."""
@@ -90,12 +93,6 @@ def _write(run: records.RunDirectory, record: records.Record) -> None:
             run.write_record(record)
     except (OSError, LeaseLost) as failure:
         raise CannotRecord(f"cannot write the record: {failure}") from None
-
-
-def began_nothing(group: WorkerGroup, ended: Mapping[int, Done], num_hosts: int) -> bool:
-    """Returns whether every host lacks something that the point needs, and measured nothing."""
-    unmet = [done for done in ended.values() if done.unmet]
-    return len(unmet) == num_hosts and not any(group.measured.values())
 
 
 def peer_failed(host: int, reason: str) -> records.ErrorInfo:

@@ -194,11 +194,9 @@ def _run_blocks(
     runner: Runner, info: RunInfo, pair: Pair, blocks: range, shared: CommonFailureCheck | None
 ) -> bool:
     """Returns whether there is something to compare; the first sign of the contrary ends them."""
-    design = info.designs[pair.id]
-    run = _lives if design.lives else _operations
     for block in blocks:
         repeats = []
-        for repeat in run(runner, info, pair, block):
+        for repeat in _measured(runner, info, pair, block):
             repeats.append(repeat)
             if shared is not None:
                 shared.look(repeat.series.point, repeat)
@@ -209,18 +207,15 @@ def _run_blocks(
     return True
 
 
-def _operations(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Repeat]:
-    """Measures a block whose operations share the workers of their arms."""
-    design = info.designs[pair.id]
-    for slot, arm in enumerate(info.order(pair, block)):
-        yield runner.finish(pair, design.repeat(block, slot), arm, block)
-
-
-def _lives(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Repeat]:
-    """Measures a block in which each slot has a worker of its own."""
+def _measured(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Repeat]:
+    """Measures a block, whose operations share the workers of their arms or have one per slot."""
     # What an interruption left of a life is measured by a new worker, with warm-ups of its own: the
     # records of one life then name two workers, and the verdict counts such lives.
     design, arms = info.designs[pair.id], info.order(pair, block)
+    if not design.lives:
+        for slot, arm in enumerate(arms):
+            yield runner.finish(pair, design.repeat(block, slot), arm, block)
+        return
     missing = [
         slot
         for slot, operation in design.order(alive=False)

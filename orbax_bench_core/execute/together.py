@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.errors import UserError
@@ -15,10 +15,11 @@ from orbax_bench_core.execute.hosts import (
     ClusterHosts,
     LocalHost,
     Meeting,
+    equal_everywhere,
     given_token,
 )
 from orbax_bench_core.execute.placement import check_placement
-from orbax_bench_core.execute.session import RunSettings, Say
+from orbax_bench_core.execute.session import DEFAULTS, RunSettings, Say
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
 
@@ -32,7 +33,6 @@ def on_hosts(
     measure: Callable[[RunSettings], int],
     *,
     suite: LoadedSuite,
-    equal: Mapping[str, str],
     settings: RunSettings,
     say: Say,
     host_wait_s: float = HOST_WAIT_S,
@@ -41,26 +41,14 @@ def on_hosts(
     """Measures on one host, or on all hosts of a cluster together."""
     # The others join once, and serve as many sessions as `measure` has below their common folder.
     check_placement(suite, cluster)
-    file = suite.source.file
     placed = dataclasses.replace(settings, placed=True)
     if cluster is None:
         return measure(placed)
     if cluster.rank:
-        return serve(
-            cluster, directory, suite=file, equal=equal, settings=settings, say=say, part=part
-        )
-    token = given_token(os.environ)
-    meeting = Meeting(
-        cluster=cluster,
-        directory=directory,
-        equal=equal,
-        say=say,
-        suite=file,
-        text=suite.text,
-        part=part,
-    )
+        return serve(cluster, directory, suite.source.file, say, settings=settings, part=part)
+    meeting = _meeting(cluster, directory, suite.source.file, say, part, text=suite.text)
     hosts = ClusterHosts(meeting, own=_local(settings), host_wait_s=host_wait_s)
-    with hosts.listening(token):
+    with hosts.listening(given_token(os.environ)):
         try:
             hosts.await_all()
             hosts.code = measure(dataclasses.replace(placed, host=hosts))
@@ -76,21 +64,34 @@ def on_hosts(
 def serve(
     cluster: Cluster,
     directory: RunDirectory,
-    *,
     suite: str,
-    equal: Mapping[str, str],
-    settings: RunSettings,
     say: Say,
+    *,
+    settings: RunSettings = DEFAULTS,
     part: str = "",
 ) -> int:
     """Serves process 0 from another host until the run ends; see `on_hosts`."""
-    meeting = Meeting(
-        cluster=cluster, directory=directory, equal=equal, say=say, suite=suite, part=part
-    )
+    meeting = _meeting(cluster, directory, suite, say, part)
     try:
         return Agent(meeting, token=given_token(os.environ), local=_local(settings)).run()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+
+
+def _meeting(
+    cluster: Cluster, directory: RunDirectory, suite: str, say: Say, part: str, *, text: str = ""
+) -> Meeting:
+    """Describes a run for which hosts meet that have the same versions and, in a step, points."""
+    equal = {**equal_everywhere(), **({"the point": part} if part else {})}
+    return Meeting(
+        cluster=cluster,
+        directory=directory,
+        equal=equal,
+        say=say,
+        suite=suite,
+        text=text,
+        part=part,
+    )
 
 
 def refuse_several_hosts(what: str) -> None:

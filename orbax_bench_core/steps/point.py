@@ -92,7 +92,6 @@ def run_batch(
     session = execute.Session.rejoin(
         output_directory, *points, settings=settings, watch=_Log(), say=say
     )
-    name = batch_name([entry.id for entry in session.entries])
     cluster = None if settings.placed else execute.detect_cluster(os.environ)
     if cluster is not None:
         say(cluster.said)
@@ -112,11 +111,10 @@ def run_batch(
         session.directory,
         measure,
         suite=session.suite,
-        equal={**execute.equal_everywhere(), "the point": name},
         settings=settings,
         say=say,
         host_wait_s=host_wait_s,
-        part=name,
+        part=batch_name([entry.id for entry in session.entries]),
     )
     if code:
         raise PointFailed(f"process 0 ended with exit code {code}; what it printed says why")

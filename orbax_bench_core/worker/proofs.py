@@ -119,6 +119,11 @@ def _judged(holds: bool, proof: str) -> ProvenEffect:
     return ProvenEffect("in effect" if holds else "not in effect", proof)
 
 
+def _only_if(holds: bool, proof: str) -> ProvenEffect:
+    """Returns a finding of what, where it does not hold, proves nothing."""
+    return ProvenEffect("in effect", proof) if holds else unproved(proof)
+
+
 def _by_trees(
     asked: Any, evidence: OptionEvidence, read: _Read, proofs: tuple[str, str]
 ) -> ProvenEffect:
@@ -147,6 +152,11 @@ def _ocdbt(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     return _by_trees(asked, evidence, lambda tree: tree.ocdbt, proofs)
 
 
+def _array_metadata(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    proofs = ("there are array_metadatas", "there are no array_metadatas")
+    return _by_trees(asked, evidence, lambda tree: tree.has_array_metadata, proofs)
+
+
 def _zarr3(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     def read(tree: StoredCheckpoint) -> bool | None:
         return _all_alike(array.zarr_format == 3 for array in _described(tree))
@@ -159,16 +169,8 @@ def _compression(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
         return _all_alike(array.compressor is not None for array in _described(tree))
 
     codecs = {array.compressor for tree in evidence.trees for array in _described(tree)} - {None}
-    proofs = (
-        f"codec of the arrays: {', '.join(map(str, codecs))}",
-        "the arrays have no compressor",
-    )
-    return _by_trees(asked, evidence, read, proofs)
-
-
-def _array_metadata(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
-    proofs = ("there are array_metadatas", "there are no array_metadatas")
-    return _by_trees(asked, evidence, lambda tree: tree.has_array_metadata, proofs)
+    proof = f"codec of the arrays: {', '.join(map(str, codecs))}"
+    return _by_trees(asked, evidence, read, (proof, "the arrays have no compressor"))
 
 
 def _dtype(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
@@ -216,8 +218,7 @@ def _shards(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     ]
     if asked is None or not parts:
         return unproved("null takes all devices of the mesh, or no array tells its shards")
-    proof = f"an array was saved in {max(parts)} shards"
-    return ProvenEffect("in effect", proof) if max(parts) == asked else unproved(proof)
+    return _only_if(max(parts) == asked, f"an array was saved in {max(parts)} shards")
 
 
 def _replica_parallel(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
@@ -272,9 +273,8 @@ def _async(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if asked is None or not evidence.counts["save_blocking"] or len(found) != 1:
         return unproved("no save was measured that it could hold for")
     (kind,) = found  # Orbax's managers may save in the background and wait
-    proof = f"Orbax's log says [{kind}] of its saves"
     holds = (kind == "async") == bool(asked)
-    return ProvenEffect("in effect", proof) if holds else unproved(proof)
+    return _only_if(holds, f"Orbax's log says [{kind}] of its saves")
 
 
 def _async_by_first_name(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
@@ -309,11 +309,9 @@ def _limit(key: str) -> Rule:
 def _colocated(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.labels("dispatcher")
     proof = f"Orbax's event {_HANDLER} says dispatcher={', '.join(sorted(found))}"
-    if asked and found - {"none"}:
-        return ProvenEffect("in effect", proof)
-    if not asked and found == {"none"}:
-        return ProvenEffect("in effect", proof)
-    return unproved(proof if found else "Orbax fired no event that names its dispatcher")
+    if not found:
+        return unproved("Orbax fired no event that names its dispatcher")
+    return _only_if(bool(found - {"none"}) if asked else found == {"none"}, proof)
 
 
 def _manager(*patterns: str, persistent: bool = False) -> Rule:
@@ -419,8 +417,7 @@ def _loaded(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     root = str(evidence.directory if asked is None else absolute(asked))
     below = [path.startswith(root) for path in found]  # its own checkpoint is verified by a load
     proof = f"Orbax's log says that it loads {', '.join(sorted(found))}"
-    holds = all(below) if asked is None else any(below)
-    return ProvenEffect("in effect", proof) if holds else unproved(proof)
+    return _only_if(all(below) if asked is None else any(below), proof)
 
 
 def _captured(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
@@ -450,28 +447,29 @@ def _broadcast_limit(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
         return _judged(asks_memory, f"{proof}, and asked for free memory: {asks_memory}")
     if asks_memory:
         return ProvenEffect("not in effect", f"{proof}, by free memory")
-    return (
-        ProvenEffect("in effect", proof) if numbers != {"1"} else unproved(f"{proof}: all fitted")
-    )
+    if numbers == {"1"}:
+        return unproved(f"{proof}: all fitted")
+    return ProvenEffect("in effect", proof)
 
 
-def _files_per_thread(evidence: OptionEvidence) -> tuple[bool, int]:
-    threads = evidence.options["save_thread_count"]
-    return threads == 1, len([*matching(evidence.directory, "ckpt/__0_*.distcp")])
+def _files_of_first(evidence: OptionEvidence) -> tuple[int, str]:
+    """Returns how many files the first process has written, and says so."""
+    files = len([*matching(evidence.directory, "ckpt/__0_*.distcp")])
+    return files, f"the first process has written {files} files"
 
 
 def _single_file(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
-    one_thread, files = _files_per_thread(evidence)
-    proof = f"the first process has written {files} files"
-    return _judged((files == 1) == bool(asked), proof) if one_thread else unproved(proof)
+    files, proof = _files_of_first(evidence)
+    if evidence.options["save_thread_count"] != 1:
+        return unproved(proof)
+    return _judged((files == 1) == bool(asked), proof)
 
 
 def _threads(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
-    _, files = _files_per_thread(evidence)
-    proof = f"the first process has written {files} files"
+    files, proof = _files_of_first(evidence)
     if not evidence.options["single_file_per_rank"]:
         return unproved(f"{proof}, one for each tensor, whatever the number of threads")
-    return ProvenEffect("in effect", proof) if files == asked else unproved(proof)
+    return _only_if(files == asked, proof)
 
 
 def _traced(evidence: OptionEvidence, below: str) -> bool:
@@ -481,21 +479,18 @@ def _traced(evidence: OptionEvidence, below: str) -> bool:
 
 
 def _trace(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
-    if _traced(evidence, "") or _traced(evidence, "warmup_*/"):
-        proof = "there are traces of the point"
-        return (
-            ProvenEffect("in effect", proof) if asked else unproved(f"{proof}, by another option")
-        )
-    proof = "there are no traces of the point"
-    return unproved(proof) if asked else ProvenEffect("in effect", proof)
+    if not _traced(evidence, "") and not _traced(evidence, "warmup_*/"):
+        return _only_if(not asked, "there are no traces of the point")
+    proof = "there are traces of the point"
+    return _only_if(asked, proof if asked else f"{proof}, by another option")
 
 
 def _trace_each(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     each = _traced(evidence, "warmup_*/")
     if not each and not _traced(evidence, ""):
         return unproved("there are no traces of the point")
-    proof = f"there are traces of {'each' if each else 'one'} traced warm-up"
-    return ProvenEffect("in effect", proof) if each == bool(asked) else unproved(proof)
+    said = "each" if each else "one"
+    return _only_if(each == bool(asked), f"there are traces of {said} traced warm-up")
 
 
 def _tracemalloc(asked: Any, evidence: OptionEvidence) -> ProvenEffect:

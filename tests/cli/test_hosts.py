@@ -61,7 +61,6 @@ def measured(suite, cluster=None):
         RunDirectory("out"),
         lambda settings: 7,
         suite=loaded,
-        equal={},
         settings=RunSettings(),
         say=print,
     )

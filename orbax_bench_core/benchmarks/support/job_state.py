@@ -92,7 +92,6 @@ class _LocalDisks(abc.ABC):
     """Checkpoints on the local disk of each process, by a manager of Orbax made for that."""
 
     def __init__(self, context: TestContext[TrainingJobOptions]) -> None:
-
         name = f"training_job with tier: {context.options.tier}"
         require_mesh(context, name)
         require_processes(name)
@@ -174,7 +173,6 @@ class _Replicator(_LocalDisks):
     """
 
     def _open(self, context: TestContext[TrainingJobOptions], local: epath.Path, name: str) -> Any:
-
         module = "experimental.emergency.replicator_checkpoint_manager"
         replicator = require_orbax_module(module, name)
         policies = require_orbax_module("checkpoint_managers", name)

@@ -119,9 +119,9 @@ def measure_step(
     context: TestContext,
     manager: Any,
     step: int,
-    *,
     tree: Any,
     arguments: Any,
+    *,
     asynchronous: bool = True,
 ) -> bool:
     """Offers one step to a manager, and measures what it makes of it."""

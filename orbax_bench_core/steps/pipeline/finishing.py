@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import functools
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from etils import epath
 from orbax_bench_core import lineage
 from orbax_bench_core.analysis.summary import RunSummary, summarize
 from orbax_bench_core.analysis.verdicts import compare_stored, headline, read_verdicts
-from orbax_bench_core.config import SuiteSource, parse_suite
+from orbax_bench_core.config import name_of, parse_suite
 from orbax_bench_core.document import Document, Element, Facts, Heading, Items, to_html, to_markdown
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Exit, exit_code
@@ -235,15 +234,6 @@ def _is_of(run: RunDirectory, engine_run: str) -> bool:
     return not engine_run or not run.exists() or run.engine_run == engine_run
 
 
-def _named(suite: str) -> str | None:
-    """Returns the name of a suite that is wrong otherwise, whose last state is known by it."""
-    with contextlib.suppress(UserError):
-        content = SuiteSource(suite).data
-        name = content.get("suite_name") if isinstance(content, dict) else None
-        return name if isinstance(name, str) else None
-    return None
-
-
 @functools.lru_cache(maxsize=1)  # all slices have one suite
 def _never_begun(suite: str) -> tuple[str | None, str]:
     """Returns the name of a suite of which nothing was planned, where it is known, and why."""
@@ -254,5 +244,5 @@ def _never_begun(suite: str) -> tuple[str | None, str]:
             name = loaded.suite.suite_name
             expand(loaded)
     except UserError as refused:
-        return name or _named(suite), f"the suite was refused: {refused}"
+        return name or name_of(suite), f"the suite was refused: {refused}"
     return name, "no run was begun: the log of plan-sweep says why, or why it never started"
