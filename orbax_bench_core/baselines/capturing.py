@@ -96,10 +96,7 @@ def resolved(record: Record) -> Record:
 
 
 def _problem(repeats: Sequence[Repeat], expected: int) -> str:
-    """Returns why a series cannot be captured; empty when it can.
-
-    At least `expected` repeats must have passed.
-    """
+    """Returns why a series cannot be captured, of which `expected` repeats must have passed."""
     for repeat in repeats:
         if not repeat.counts:
             reason = repeat.reason if repeat.error is None else repeat.error.type
@@ -178,10 +175,7 @@ def promote_capture(
     note: str = "",
     force: bool = False,
 ) -> Promoted:
-    """Makes a capture the baseline of its points; what they had before stays in the registry.
-
-    What the last promotion says already is not promoted once more.
-    """
+    """Makes a capture the baseline of its points, unless the last promotion says so already."""
     if name == PREVIOUS:
         chosen = _previous(registry)
     else:

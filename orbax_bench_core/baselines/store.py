@@ -159,10 +159,7 @@ class Registry:
         return self.root / reference / f"{point_id}.json"
 
     def add(self, capture: Capture, baselines: Sequence[Baseline]) -> Capture:
-        """Writes a capture with the samples of each of its points, unless it is there.
-
-        It exists once all of it is written.
-        """
+        """Writes a capture and its samples, unless it is there; it exists once all is written."""
         check_revision(capture.revision)
         folder = self.root / capture.revision
         file = folder / f"{capture.id}.json"
@@ -318,10 +315,7 @@ def _is_capture(name: str) -> bool:
 
 
 def registry_around(baseline: str) -> Registry | None:
-    """Returns the registry that a baseline is or lies in, as a revision or a capture.
-
-    It is None for a run directory and anything else.
-    """
+    """Returns the registry that a baseline is or lies in; None for a run directory and others."""
     path = Registry(baseline).root
     if (path / "run.json").exists():
         return None
@@ -345,15 +339,12 @@ def in_use(registry: Registry) -> list[tuple[str, str]]:
 
 
 def remove_capture(registry: Registry, reference: str) -> str:
-    """Removes a capture, unless it is a baseline by now, and returns why it is.
-
-    Its description goes first, without which nobody finds it.
-    """
+    """Removes a capture, unless it is a baseline by now, and returns why it is."""
     used = dict(in_use(registry))
     if f"{registry.root}/{reference}" in used:
         return used[f"{registry.root}/{reference}"]
     file = registry.root / f"{reference}.json"
     refuse_links(file, registry.root)
-    file.unlink(missing_ok=True)
+    file.unlink(missing_ok=True)  # first, for nobody finds a capture without it
     remove_tree(registry.root / reference, registry.root)
     return ""

@@ -100,10 +100,7 @@ def read_summary(path: str) -> Summary | None:
 
 
 def capture_into(run: RunDirectory, directory: str) -> tuple[AnyPath, dict[str, str]]:
-    """Stores a run in a registry: `<directory>/<commit>/<capture id>/<point id>.json`.
-
-    A point with a failed or missing repeat is left out: it must not take the place of a good one.
-    """
+    """Captures a run in a registry; returns its folder, and why points were left out."""
     registry = Registry(directory)
     captured = capture_run(run, registry)
     folder = registry.root / captured.revision
@@ -163,10 +160,7 @@ def told_before(baseline: str) -> Iterator[None]:
 
 
 def measured_records(records: Iterable[Record], arm: Arm) -> list[Record]:
-    """Returns the records that are no warm-ups.
-
-    Of paired runs they are those of one arm, as records of the points that it measured.
-    """
+    """Returns the records that are no warm-ups; those of an arm as records of its points."""
     return [
         resolved(record)
         for record in records

@@ -153,7 +153,8 @@ def announce(
         say(f"notified {webhook.shown}: {news.state}")
     if held is not None:
         with contextlib.suppress(OSError):  # at worst it is announced once more
-            held.returned(now) if lost else held.delivered()
+            # Where it was lost, the next run announces it at once.
+            held.note(**({"claimed_at": now - 2 * _IN_FLIGHT} if lost else {"delivered": True}))
 
 
 _TRIES: Final = 20
@@ -185,15 +186,8 @@ class Claim:
     state: LastState  # what was written there
     before: State | None  # state until now; None where it is unknown
 
-    def delivered(self) -> None:
-        """Notes that the announcement arrived, unless there is a newer state already."""
-        self._note(delivered=True)
-
-    def returned(self, now: datetime.datetime) -> None:
-        """Leaves the announcement to the next run at once."""
-        self._note(claimed_at=now - 2 * _IN_FLIGHT)
-
-    def _note(self, **changes: Any) -> None:
+    def note(self, **changes: Any) -> None:
+        """Notes how the announcement went, unless there is a newer state already."""
         # Another run that found the same state may have written its own id since.
         for _ in range(_TRIES):
             held = read_if_there(self.path)
@@ -212,10 +206,7 @@ def state_file(folder: AnyPath, suite: str) -> AnyPath:
 
 
 def claim(folder: AnyPath, news: News, now: datetime.datetime) -> Claim | None:
-    """Undertakes to announce news, if they are some and nobody else has.
-
-    A file that is missing or torn means that the state before is unknown, and is news.
-    """
+    """Undertakes to announce news, unless others have; all is news if no state is known."""
     path = state_file(folder, news.suite)
     for _ in range(_TRIES):
         held = read_if_there(path)

@@ -68,11 +68,7 @@ class Inventory(pydantic.BaseModel):
 
     @property
     def warning(self) -> str | None:
-        """What is wrong with the sizes of the data files; None when nothing is.
-
-        Metadata files are small by nature and never count. A checkpoint warns from 64 MiB of data
-        on, when at least a tenth of its data files is smaller than 1 MiB.
-        """
+        """What is wrong with the sizes of data files, where there are 64 MiB; None for nothing."""
         if self.data.num_bytes < WARN_BYTES:
             return None
         share = self.small_data_files / self.data.files

@@ -26,10 +26,7 @@ class StoreError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Chunk:
-    """The value of one key, which is read of metadata alone.
-
-    The file lies below the item; it is empty for a value in a B-tree node.
-    """
+    """The value of one key; its file lies below the item, empty for a value in a B-tree node."""
 
     key: str
     num_bytes: int

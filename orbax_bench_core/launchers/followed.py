@@ -247,11 +247,7 @@ class _Course:
             )
 
     def _await_change(self, found: kubernetes.Object) -> None:
-        """Waits until the object changes, or for some seconds.
-
-        What is true is always asked for again, so a watch that the server ends, or for which the
-        version is too old (410), costs nothing but a look.
-        """
+        """Waits for a change, or some seconds; a watch may fail, for all is asked for again."""
         changes = watch.Watch().stream(
             self._objects.list_namespaced_custom_object,
             **self._kind,

@@ -336,10 +336,7 @@ def provisioning(
     *,
     flex_start: bool = False,
 ) -> Provisioning:
-    """Returns what pods say to be given machines of GKE in some way.
-
-    With a queue of Kueue, its request for machines says for how long; without one, a label does.
-    """
+    """Returns what pods say to get machines of GKE; with a queue, Kueue's request says how long."""
     selectors, taints = dict[str, str](), list[str]()
     if reservation is not None and (parts := _RESERVATION.fullmatch(reservation)):
         selectors["cloud.google.com/reservation-name"] = parts["name"]

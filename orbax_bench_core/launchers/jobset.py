@@ -90,11 +90,8 @@ class JobSet(kubernetes.PodsLauncher):
         return self.launch.tpu is not None
 
     def annotations(self) -> dict[str, str]:
-        """Returns what puts each slice into a node pool of its own, and bounds its time.
-
-        A slice of several hosts is a node pool. Without the annotation its pods might stand on the
-        nodes of two; a slice of one host stands on one node anyway, beside which there are others.
-        """
+        """Returns what keeps a slice of several hosts in one node pool, and bounds its time."""
+        # A slice of one host stands on one node anyway, beside which there are others.
         alone = self.launch.tpu is not None and self.launch.hosts > 1
         placed = {"alpha.jobset.sigs.k8s.io/exclusive-topology": _GKE_POOL} if alone else {}
         return placed | provisioning(self.settings.queue, self.settings.max_run_s).annotations

@@ -105,15 +105,11 @@ class ObjectKind(NamedTuple):
 
 
 class PodsLauncher:
-    """Creates one object that consists of pods, follows them, and deletes it at the end.
-
-    The log of the container of host 0 is shown, whose pod is of the replicated job `head_job`.
-    `pods` is how many have to start.
-    """
+    """Creates one object of so many `pods`, shows the log of host 0, and deletes it at the end."""
 
     place: ClassVar[str]
     kind: ClassVar[ObjectKind]
-    head_job: ClassVar[str]
+    head_job: ClassVar[str]  # replicated job of the pod of host 0
     container: ClassVar[str]
     pods: int
 

@@ -33,20 +33,16 @@ PASSED_ON: Final = ("PYTHONPATH", "LD_LIBRARY_PATH", "JAX_PLATFORMS", "XLA_FLAGS
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Launch:
-    """Command to start, the same on every host, and the hosts that it is started on.
-
-    The first word of the command is `orbax-bench`. All hosts share the run directory. `noted` is a
-    file in which a place of Google Cloud notes what it has created; empty for none.
-    """
+    """Command to start, the same on every host, and the hosts, which share the run directory."""
 
     name: str
-    command: tuple[str, ...]
+    command: tuple[str, ...]  # begins with `orbax-bench`
     output_directory: str
     hosts: int = 1
     image: str | None = None
     tpu: SliceShape | None = None
     slices: int = 1
-    noted: str = ""
+    noted: str = ""  # file in which a place of Google Cloud notes what it has created
 
     def __post_init__(self) -> None:
         """Refuses a name that is no label of the domain name system, with room for more."""
@@ -98,10 +94,7 @@ class Launcher(Protocol):
     """One way to start a command on every host."""
 
     def shown(self) -> str:
-        """Returns all that would be done: files with their content, manifests, command lines.
-
-        Secrets are named, never shown. Nothing is written or sent.
-        """
+        """Returns all that would be done, with secrets named and never shown; sends nothing."""
         ...
 
     def start(self) -> int:

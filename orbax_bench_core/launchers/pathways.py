@@ -48,10 +48,7 @@ class PathwaysSettings(kubernetes.KubernetesSettings, ServerSettings):
 
 
 class Pathways(kubernetes.PodsLauncher):
-    """Starts one process beside the servers of Pathways; its pods are that, and one for each host.
-
-    It is no cluster of agents: the process sees the devices of all hosts as its own.
-    """
+    """Starts one process, which sees the devices of all hosts as its own, beside the servers."""
 
     place = "pathways"
     kind = kubernetes.ObjectKind(

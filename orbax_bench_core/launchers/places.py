@@ -19,13 +19,11 @@ from orbax_bench_core.launchers.xpk import Xpk, XpkSettings
 
 
 class Place(NamedTuple):
-    """Settings of a kind of place, and what makes its launcher, which sends nothing yet.
-
-    Where a single process drives all hosts, slices do not say how many processes a point has.
-    """
+    """Settings of a kind of place, and what makes its launcher, which sends nothing yet."""
 
     settings: type[ConfigModel]
     launcher: Callable[[Launch, Any], Launcher]
+    # whether one process drives all hosts, so that slices do not say how many a point has
     one_process: Callable[[Any], bool] = lambda _settings: False
 
 
@@ -51,10 +49,7 @@ def make_launcher(
     slices: int = 1,
     **launch: Any,
 ) -> Launcher:
-    """Returns the launcher of a launch, whose points have so many processes.
-
-    The hosts of slices are as many as they have; of other machines there is one by default.
-    """
+    """Returns the launcher of a launch, whose points have so many processes."""
     place = place_named(on)
     chosen = place_settings(on, settings)
     if not tpu:
@@ -74,10 +69,7 @@ def make_launcher(
 
 
 def expected_of(on: str, settings: Sequence[str], tpu: str, slices: int) -> str:
-    """Returns what hosts of slices refuse other devices than; empty where they see others.
-
-    A single process that drives all hosts sees devices of another backend.
-    """
+    """Returns what devices hosts of slices expect; empty where one process drives all hosts."""
     if place_named(on).one_process(place_settings(on, settings)):
         return ""
     return expectation(parse_slice(tpu), slices)

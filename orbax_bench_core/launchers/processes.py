@@ -24,11 +24,7 @@ class ProcessesSettings(ConfigModel):
 
 
 class Processes:
-    """Starts the command once for each host, here.
-
-    They share the machine, so times say nothing of a network: this tries a suite and a cluster's
-    behaviour out before hosts are paid for.
-    """
+    """Starts the command for each host here, to try a suite out: times say nothing of a network."""
 
     def __init__(self, launch: Launch, settings: ProcessesSettings) -> None:
         """Keeps what is to be started."""

@@ -53,10 +53,7 @@ class RaySettings(ConfigModel):
 
 @dataclasses.dataclass
 class _Host:
-    """One host of the run: an actor on a node, which may be a worker of a TPU slice.
-
-    `lines` is what it prints, and then its exit code. It is `over` when it has ended, or is lost.
-    """
+    """A host: an actor on a node. `lines` is what it prints, and then its exit code."""
 
     actor: Any
     node: str
@@ -66,7 +63,7 @@ class _Host:
     worker: int = 0
     lines: Any = None
     code: int | None = None
-    over: bool = False
+    over: bool = False  # it has ended, or is lost
 
 
 class Ray:

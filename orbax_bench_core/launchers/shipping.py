@@ -23,16 +23,12 @@ _SUFFIX = "-abcde"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shipment:
-    """A suite for a folder of the run directory, and the command that finds it there on every host.
-
-    The archive has what the suite names too: benchmark classes may lie beside it. Where hosts reach
-    the suite themselves, there is none.
-    """
+    """A suite with what it names, for the run directory, and the command that finds it there."""
 
     command: tuple[str, ...]
     target: str = ""
     suite: bytes = b""
-    archive: SuiteArchive | None = None
+    archive: SuiteArchive | None = None  # None where hosts reach the suite themselves
 
     @property
     def said(self) -> str:

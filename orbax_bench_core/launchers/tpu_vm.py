@@ -37,10 +37,7 @@ class TpuVmSettings(ConfigModel):
 
 
 class TpuVm:
-    """Starts the command on all hosts by ssh.
-
-    The token is the file that process 0 writes into the run directory.
-    """
+    """Starts the command on all hosts by ssh; the token is a file in the run directory."""
 
     def __init__(self, launch: Launch, settings: TpuVmSettings) -> None:
         """Checks what is to be started."""

@@ -256,10 +256,7 @@ def _problem(name: str, message: str) -> Problem:
 
 
 def note_job(place: str, uri: str = "") -> None:
-    """Notes a job, in the form of the output `gcp_resources` of Google Cloud Pipeline Components.
-
-    By that Vertex AI Pipelines shows the job with the step that waits for it.
-    """
+    """Notes a job as `gcp_resources`, by which Vertex AI Pipelines shows it with its step."""
     if not place:
         return
     resources = [{"resourceType": _JOB, "resourceUri": uri}] if uri else []

@@ -74,10 +74,7 @@ class Finding:
         return cls(what=what, name=name, status=status, digest=digest, recorded=recorded, **more)
 
     def without(self, left_out: Sequence[str]) -> Finding:
-        """Returns the finding on records, among which some files are not read as records.
-
-        Although all bytes may be what they were, nobody here knows what those files say.
-        """
+        """Returns the finding on records; some files among them are not read as records."""
         if not left_out:
             return self
         agree = self.status == "unchanged"
@@ -99,11 +96,7 @@ def is_unchanged(findings: Sequence[Finding]) -> bool | Literal["unknown"]:
 
 
 def check(run: RunDirectory, name: str = "", *, deep: bool = False) -> tuple[Finding, ...]:
-    """Compares what a run directory holds with what was noted of it.
-
-    The findings begin with the file `name`, if one is given. With `deep` all bytes of checkpoints
-    are read.
-    """
+    """Compares a run directory, or its file `name`, with what was noted; `deep` reads all bytes."""
     return tuple(_Check(run, deep=deep).findings(name))
 
 
@@ -214,10 +207,7 @@ class _Check:
         )
 
     def _record(self, path: str) -> Finding:
-        """Returns the finding on one record.
-
-        Its own digest is part of that of its point, so that the point's says whether it changed.
-        """
+        """Returns the finding on one record; the digest of its point says whether it changed."""
         point_id = path.split("/")[1]
         if not _RECORD.fullmatch(path) and "." in path.rpartition("/")[2]:
             raise UserError(f"{self._run.root} says nothing of {path}: it is no record")

@@ -98,10 +98,7 @@ def records_digest(points: Mapping[str, PointDigest]) -> str:
 
 
 def config_digest(run: RunDirectory) -> str:
-    """Returns the digest of `run.json`: the suite, its points and its rules.
-
-    The status does not count: it tells how far the run is.
-    """
+    """Returns the digest of `run.json`, without the status: suite, points and rules."""
     content = read_json(run.root / "run.json")
     if not isinstance(content, dict):
         raise ValueError("run.json is no JSON object")
@@ -157,10 +154,7 @@ def output_digest(path: AnyPath) -> str:
 
 
 def baseline_digest(path: str) -> str:
-    """Returns a digest of the measured records that a baseline means at this moment.
-
-    Where they lie does not count: a promotion that changes what a registry means changes it.
-    """
+    """Returns a digest of the measured records that a baseline means now, wherever they lie."""
     summary = read_summary(path)
     if summary is not None:
         return content_digest(summary.model_dump_json())

@@ -137,11 +137,7 @@ class ManifestWriter:
         self._said: object = None
 
     def _all_bytes(self, name: str, path: str, *, deep: bool) -> str:
-        """Returns the digest over all bytes of a checkpoint.
-
-        One that is too large to be read keeps what was noted before, if its names and sizes are
-        still the same.
-        """
+        """Returns the digest over all bytes; of a large checkpoint the noted one, if alike."""
         now = self._made[RECORDS].inputs[name]
         digest = digests.bytes_digest(path, None if deep else SMALL) if now != UNKNOWN else UNKNOWN
         if digest != UNKNOWN or self._earlier is None or RECORDS not in self._earlier.made:
@@ -274,10 +270,7 @@ def made_from_these_records(run: RunDirectory, *names: str) -> bool:
 
 
 def checkpoint_paths(entries: Iterable[SweepEntry]) -> list[str]:
-    """Returns the existing checkpoints that points and pairs load, in their order.
-
-    They are those of a `checkpoint_config`, and those that a built-in has as an option.
-    """
+    """Returns the existing checkpoints that points load, by their config or as an option."""
     points = (point for entry in entries for point in sides(entry).values())
     found = (path for point in points for path in (point.checkpoint.path, *_option_paths(point)))
     return list(dict.fromkeys(filter(None, found)))

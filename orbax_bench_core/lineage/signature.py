@@ -38,10 +38,7 @@ _KEYS: Final = "an OpenSSH line `ssh-ed25519 AAAA...`, as in id_ed25519.pub, or 
 
 
 def sign_lineage(run: RunDirectory, key_file: str) -> str:
-    """Signs `lineage.json` of a run directory, and returns the fingerprint of the key.
-
-    That is a private Ed25519 key without passphrase, of OpenSSH or PEM.
-    """
+    """Signs `lineage.json` by a private Ed25519 key, and returns the key's fingerprint."""
     key = _private_key(key_file)
     manifest = read_if_there(run.root / LINEAGE_FILE)
     if manifest is None:

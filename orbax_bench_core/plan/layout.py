@@ -216,10 +216,7 @@ def _per_host(arrays: Sequence[ArrayLayout], mesh: PlanMesh) -> tuple[np.ndarray
 
 
 def _stored_bytes(arrays: Sequence[ArrayLayout], options: StorageOptions) -> int:
-    """Returns the bytes of all chunks; those in B-tree nodes are there twice.
-
-    A small chunk is a value of the database of a process, and is copied into that of the whole.
-    """
+    """Returns the bytes of all chunks; a process's B-tree nodes are copied into the whole."""
     found = 0
     for array in arrays:
         size = array.chunk_bytes

@@ -249,10 +249,7 @@ class TimeBounds:
 def time_bounds(
     layout: SaveLayout, reading: ReadCost, options: StorageOptions, speeds: Speeds
 ) -> TimeBounds:
-    """Returns the fewest seconds: bytes of the slowest host at the best speed.
-
-    With compression and without a measured ratio nothing is known of the bytes on storage.
-    """
+    """Returns the fewest seconds, by the bytes of the slowest host at the best speed."""
     ratio = options.compression_ratio if options.use_compression else 1.0
 
     def seconds(values: float, speed: float | None) -> float | None:

@@ -29,16 +29,10 @@ def plans_document(plans: tuple[Plan, ...], title: str) -> doc.Document:
     """Returns several plans as a table of one row each, or the one that there is in full."""
     if len(plans) == 1:
         return plan_document(plans[0])
+    numbers = ("array bytes", "per device", "most by a host", "files", "stored", "fails")
     columns = (
-        doc.Column("tree"),
-        doc.Column("mesh"),
-        doc.Column("options"),
-        doc.Column("array bytes", "number"),
-        doc.Column("per device", "number"),
-        doc.Column("most by a host", "number"),
-        doc.Column("files", "number"),
-        doc.Column("stored", "number"),
-        doc.Column("fails", "number"),
+        *map(doc.Column, ("tree", "mesh", "options")),
+        *(doc.Column(name, "number") for name in numbers),
     )
     rows = tuple(
         doc.Row(

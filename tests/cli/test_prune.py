@@ -160,7 +160,7 @@ def test_the_state_of_a_suite_goes_with_its_last_run(prune, night, tmp_path):
         news = News(
             suite=suite, state="PASS", run_id="r", directory="d", begun=NOW - days * DAY, lines=()
         )
-        claim(place(str(nightly)), news, NOW).delivered()
+        claim(place(str(nightly)), news, NOW).note(delivered=True)
     code, said = prune(nightly, "--keep-last", "1", "--delete")
     gone = {(each["what"], each["suite"]) for each in said["old"]}
     assert (code, gone) == (0, {("run", "retired"), ("state", "long gone")})

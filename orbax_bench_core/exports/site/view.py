@@ -200,10 +200,7 @@ _SETTINGS: Final = "site.json"
 
 
 def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> Site:
-    """Writes `index.html` and `site.json` into a folder, local or gs://.
-
-    What the records of finished runs say is kept beside them, and is not read again.
-    """
+    """Writes `index.html`, `site.json` and what finished runs say into a folder, local or gs://."""
     given, root = list(places), place(folder)
     if not all(given):
         raise UserError("the path of a folder is empty; name one, or `.` for this one")

@@ -329,10 +329,7 @@ class MetricSeries:
         return [reduce(repeat.values()) for repeat in self.repeats]
 
     def over_hosts(self) -> list[float]:
-        """One value per repeat: that of the worst host, which all others wait for.
-
-        Where neither lower nor higher is better, it is the mean over the hosts.
-        """
+        """One value per repeat: of the worst host, or the mean where neither way is better."""
         try:
             better = lookup(self.metric).better
         except KeyError:
@@ -362,10 +359,7 @@ Metrics = dict[tuple[str, str], MetricSeries]
 
 
 def collect(repeats: Iterable[Repeat]) -> Metrics:
-    """Gathers the samples of the repeats that passed on every host, by operation and metric.
-
-    They are in the order in which they were first measured.
-    """
+    """Gathers, in order, the samples of the repeats that passed on every host."""
     found: Metrics = {}
     for repeat in repeats:
         if not repeat.counts:

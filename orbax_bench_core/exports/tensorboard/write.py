@@ -128,10 +128,7 @@ class EventFiles:
 
 
 def run_names(every: Sequence[Series]) -> dict[str, str]:
-    """Returns the name of each series among TensorBoard's runs, by its id: what tells it apart.
-
-    It is the name of a folder on any file system.
-    """
+    """Returns the name of a folder for each series, TensorBoard's name of a run, by its id."""
     found = short_names(every)
     safe = {id_: re.sub(r"[^\w=,.+@\[\] -]", "_", name).strip(" .") for id_, name in found.items()}
     count = Counter(safe.values())
@@ -195,10 +192,7 @@ Scalar = tuple[str, float, str]
 
 
 class Log:
-    """Collects the events of one run, as the content of one file.
-
-    Every time comes from the records, so that writing them again gives the same bytes.
-    """
+    """Events of one run, as a file; all times are of records, so that its bytes can be repeated."""
 
     def __init__(self, wall_time: float) -> None:
         """Begins a run; the time, in seconds since the epoch, is that of all without their own."""
