@@ -21,17 +21,17 @@ class Exit(enum.IntEnum):
 MEANINGS: Final[dict[Exit, tuple[str, str]]] = {
     Exit.OK: ("done, and PASS where there is a verdict", "go on"),
     Exit.FAILED: (
-        "something failed or was left out, or nothing was measured: points were skipped, say",
-        "try again",
+        "something failed or was left out, or nothing was measured, such as skipped points",
+        "retry",
     ),
-    Exit.INVALID: ("something given is wrong", "stop: it would fail again"),
+    Exit.INVALID: ("the input is wrong", "stop: it would fail again"),
     Exit.REGRESSION: ("REGRESSION", "stop"),
     Exit.INCONCLUSIVE: (
-        "INCONCLUSIVE where that is not tolerated, or exploratory: by rules of after the data",
+        "INCONCLUSIVE and not allowed, or exploratory: by rules chosen after the data",
         "as the team has decided",
     ),
-    Exit.LOST_HEAD: ("an agent lost process 0 of its run", "try again, on all hosts"),
-    Exit.INTERRUPTED: ("interrupted", "the same command goes on"),
+    Exit.LOST_HEAD: ("an agent lost process 0 of its run", "retry, on all hosts"),
+    Exit.INTERRUPTED: ("interrupted", "run the same command again: it continues"),
 }
 """Meaning of each code, and what an engine should do."""
 

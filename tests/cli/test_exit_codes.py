@@ -147,7 +147,7 @@ def test_the_guide_has_this_table_and_no_other_page_has_one():
 
 
 def test_what_is_tried_again_is_what_the_table_says():
-    said = {code for code, (_, advice) in MEANINGS.items() if advice.startswith("try again")}
+    said = {code for code, (_, advice) in MEANINGS.items() if advice.startswith("retry")}
     assert said == set(RETRIED)
 
 

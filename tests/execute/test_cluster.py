@@ -192,3 +192,23 @@ def test_a_worker_is_started_without_the_place_of_its_host_and_without_the_token
     names = {line.partition("=")[0] for line in (tmp_path / "log").read_text().splitlines()}
     assert "KEPT" in names
     assert names.isdisjoint({*JAX, "SLURM_PROCID", "SLURM_STEP_NODELIST", "ORBAX_BENCH_TOKEN"})
+
+
+ONE_PROCESS = """
+suite_name: one process
+execution: {timeout_s: 60, retries: 0, warmups: 0}
+checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
+benchmarks: [{generator: save_restore, options: {}}]
+"""
+
+
+@pytest.mark.slow
+def test_a_point_of_one_process_does_not_wait_for_the_peers_of_its_orchestrator(
+    suite_run, monkeypatch
+):
+    for name, value in {**JAX, "JAX_PROCESS_ID": "0"}.items():
+        monkeypatch.setenv(name, value)
+    run = suite_run(ONE_PROCESS)
+    code, output = run.run("--no-cluster")
+    assert code == 0, output
+    assert run.statuses() == ["passed"]
