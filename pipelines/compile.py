@@ -5,8 +5,6 @@ python -m orbax_bench_pipelines.compile
 writes component files and the pages of `docs/pipelines` again, and the packages below `dist/`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,7 +47,8 @@ def derived_files() -> Iterator[tuple[Path, str]]:
     yield from components.derived_files()
     for pipeline in PIPELINES:
         yield _PAGES / f"{pipeline.name}.md", pipeline_page(pipeline)
-    yield _PAGES / "settings.md", settings_page()
+    settings = _PAGES / "settings.md"
+    yield settings, settings_page(settings.read_text())
 
 
 def write_packages(folder: Path) -> None:

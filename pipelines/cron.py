@@ -6,8 +6,6 @@ minute 3 of every hour. Its controller knows one time zone for all schedules, UT
 up otherwise (`CRON_SCHEDULE_TIMEZONE`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import itertools
@@ -15,6 +13,7 @@ import re
 import zoneinfo
 
 from orbax_bench_core.errors import UserError, did_you_mean
+from orbax_bench_pipelines.target import Target
 
 _FIELDS = (
     ("minute", "0-59"),
@@ -46,6 +45,22 @@ class Cron:
         """The five fields."""
         return " ".join(self.fields)
 
+    def sent(self, target: Target) -> str:
+        """Returns it as a service reads it.
+
+        Vertex AI reads `TZ=ZONE` and five fields, Kubeflow Pipelines six fields, seconds first.
+        """
+        portable = " ".join(_portable(self))
+        if target is Target.VERTEX:
+            return f"TZ={self.zone} {portable}"
+        if self.zone not in ("UTC", "Etc/UTC"):
+            raise UserError(
+                "Kubeflow Pipelines runs every schedule in the time zone of its controller, UTC "
+                f"unless CRON_SCHEDULE_TIMEZONE is set there, so that {self.zone} cannot be "
+                "honoured; write the cron in the controller's time zone and leave the time zone out"
+            )
+        return f"0 {portable}"
+
     def upcoming(self, count: int = 3) -> list[datetime.datetime]:
         """Returns the next times that it fires, in its time zone."""
         from cronsim import CronSim
@@ -66,22 +81,6 @@ def parse_cron(text: str, zone: str | None = None) -> Cron:
     cron = Cron((minute, hour, day, month, weekday), _known_zone(zone or "UTC"))
     _check_fields(cron, text)
     return cron
-
-
-def for_vertex(cron: Cron) -> str:
-    """Returns a cron expression as Vertex AI reads it: `TZ=ZONE` and five fields."""
-    return f"TZ={cron.zone} {' '.join(_portable(cron))}"
-
-
-def for_kubeflow(cron: Cron) -> str:
-    """Returns a cron expression as Kubeflow Pipelines reads it: six fields, seconds first."""
-    if cron.zone not in ("UTC", "Etc/UTC"):
-        raise UserError(
-            "Kubeflow Pipelines runs every schedule in the time zone of its controller, UTC unless "
-            f"CRON_SCHEDULE_TIMEZONE is set there, so that {cron.zone} cannot be honoured; write "
-            "the cron in the controller's time zone and leave the time zone out"
-        )
-    return " ".join(("0", *_portable(cron)))
 
 
 def _known_zone(name: str) -> str:

@@ -1,7 +1,5 @@
 """The suite of a submission, and what it is compared with: read and checked before it is sent."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

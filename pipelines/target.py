@@ -1,7 +1,5 @@
 """Targets of a pipeline, and the packages that they take."""
 
-from __future__ import annotations
-
 import enum
 from typing import Final
 

@@ -1,13 +1,10 @@
 """`orbax-bench pipeline`: suites as Kubeflow pipelines."""
 
-from __future__ import annotations
-
 import typer
 
 from orbax_bench_pipelines.cli import compile as compile_command
 from orbax_bench_pipelines.cli import run as run_command
-from orbax_bench_pipelines.cli import schedule as schedule_command
-from orbax_bench_pipelines.cli import submit as submit_command
+from orbax_bench_pipelines.cli import services
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -17,9 +14,9 @@ app = typer.Typer(
     "In processes or containers on this machine, on Kubeflow or on Vertex AI.",
 )
 app.command("run")(run_command.run)
-app.command("submit")(submit_command.submit)
-app.command("schedule")(schedule_command.schedule)
-app.command("pause")(schedule_command.pause)
-app.command("resume")(schedule_command.resume)
+app.command("submit")(services.submit)
+app.command("schedule")(services.schedule)
+app.command("pause")(services.pause)
+app.command("resume")(services.resume)
 app.command("compile")(compile_command.compile_package)
 app.command("list")(compile_command.list_pipelines)

@@ -1,7 +1,5 @@
 """`orbax-bench pipeline compile` and `list`: pipelines as packages, and their parameters."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

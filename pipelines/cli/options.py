@@ -1,7 +1,5 @@
 """Options that several sub-commands share."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

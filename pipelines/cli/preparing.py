@@ -1,8 +1,5 @@
 """Preparation of a submission: from the command line to a job that is ready to be sent."""
 
-from __future__ import annotations
-
-import dataclasses
 import json
 import os
 import sys
@@ -45,33 +42,21 @@ from orbax_bench_pipelines.targets import (
 _VARIABLES = {"project": "GOOGLE_CLOUD_PROJECT", "location": "GOOGLE_CLOUD_LOCATION"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Prepared:
-    """A job, with what was learnt on the way to it.
-
-    Attributes:
-        job: What to submit.
-        suite: The suite.
-        notes: What people should know before it runs.
-    """
-
-    job: Job
-    suite: LoadedSuite
-    notes: tuple[str, ...]
-
-
 def prepare(
     suite: str,
     output_directory: str,
-    *,
     pipeline: str,
     target: Target,
     name: str | None,
-    folder_per_run: bool = False,
     settings: str | None,
     changes: Sequence[str] | None,
-) -> Prepared:
-    """Checks everything that can be checked before anything is sent or started."""
+    *,
+    folder_per_run: bool = False,
+) -> tuple[Job, LoadedSuite]:
+    """Checks everything that can be checked before anything is sent or started.
+
+    What people should know before it runs is told on stderr.
+    """
     chosen = find_pipeline(pipeline)
     require_extras(target)
     placed, set_here = checked_settings(settings, changes, target, chosen)
@@ -112,7 +97,10 @@ def prepare(
                 "code under test: what has no commit is not promoted"
             )
         notes += _class_notes({baseline_point(entry).benchmark for entry in expansion.points})
-    return Prepared(job, loaded, tuple(notes))
+    check_connection(placed, target)
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    return job, loaded
 
 
 def checked_settings(
@@ -142,17 +130,6 @@ def checked_settings(
     if "fixture" in parameters:
         parameters["fixture"] = read_suite(parameters["fixture"]).text
     return settings, parameters
-
-
-def check_submission(job: Job) -> None:
-    """Checks what matters once something is sent to a service."""
-    check_connection(job.settings, job.placement.target)
-
-
-def say_notes(prepared: Prepared) -> None:
-    """Tells people what they should know, beside what a command prints."""
-    for note in prepared.notes:
-        print(f"note: {note}", file=sys.stderr)
 
 
 def _parameters(

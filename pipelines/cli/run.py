@@ -1,7 +1,5 @@
 """`orbax-bench pipeline run`: run a pipeline to its end."""
 
-from __future__ import annotations
-
 import os
 
 import typer
@@ -44,31 +42,21 @@ def run(
     from orbax_bench_core.cli.results import results_console
     from orbax_bench_core.steps import Notifiers
     from orbax_bench_pipelines.cli import running
-    from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
+    from orbax_bench_pipelines.cli.preparing import prepare
 
     console = results_console()  # while a pipeline runs here, `sys.stdout` is its log
     notifiers = Notifiers() if dry_run else Notifiers.of(notify, junit)
     with notifiers.on_failure(name_in(suite), output_directory):
-        prepared = prepare(
-            suite,
-            output_directory,
-            pipeline=pipeline,
-            target=target,
-            name=name,
-            settings=settings,
-            changes=changes,
-        )
-        check_submission(prepared.job)
-    say_notes(prepared)
+        job, loaded = prepare(suite, output_directory, pipeline, target, name, settings, changes)
     if dry_run:
-        print(running.planned(prepared.job))
+        print(running.planned(job))
         return
     notifiers.hidden(os.environ)
-    suite_name = prepared.suite.suite.suite_name
+    suite_name = loaded.suite.suite_name
     with (
         running.refused_as_exit_code(),
         notifiers.on_failure(suite_name, output_directory),
     ):
-        failure = running.run_job(prepared.job, suite, console, create=create)
+        failure = running.run_job(job, suite, console, create=create)
     told = running.Told(notifiers, suite_name)
-    raise typer.Exit(running.conclude(prepared.job, failure, console, told))
+    raise typer.Exit(running.conclude(job, failure, console, told))

@@ -1,7 +1,5 @@
 """Run of a job on its target, from its start to its exit code; refusals of services."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Checks of settings and packages: a setting that a target would silently drop is refused."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Docker target: a pipeline on this machine, each step in a container."""
 
-from __future__ import annotations
-
 import os
 import socket
 import tempfile

@@ -1,7 +1,5 @@
 """Settings that each target honours, and why others do not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

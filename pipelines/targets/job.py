@@ -12,6 +12,7 @@ import re
 import ssl
 import tempfile
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -24,10 +25,8 @@ from orbax_bench_pipelines.targets.settings import Settings
 
 if TYPE_CHECKING:
     from orbax_bench_pipelines.definitions import Pipeline
-    from orbax_bench_pipelines.targets.kubeflow import Kubeflow
-    from orbax_bench_pipelines.targets.kubeflow_server import KubeflowSchedules
-    from orbax_bench_pipelines.targets.vertex import Vertex
-    from orbax_bench_pipelines.targets.vertex_service import VertexSchedules
+    from orbax_bench_pipelines.targets.kubeflow import Kubeflow, KubeflowSchedules
+    from orbax_bench_pipelines.targets.vertex import Vertex, VertexSchedules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +88,7 @@ class SubmissionFailed(Exception):
 Found = TypeVar("Found")
 ANSWER_S: Final = 8.0
 """Seconds in which a service answers the first question: its clients ask again for minutes."""
+_POLL_S: Final = 30.0
 
 
 def answered(ask: Callable[[], Found], place: str) -> Found:
@@ -139,15 +139,25 @@ def require_answer(place: str, url: str) -> None:
     answered(ask, f"{place}, at {url},")
 
 
+def await_end(active: Callable[[], list[str]], say: Callable[[str], None]) -> None:
+    """Waits until no run is active, and says which are, whenever that changes."""
+    shown: list[str] = []
+    while running := active():
+        if running != shown:
+            shown = running
+            say(f"waiting for {', '.join(running)} to end")
+        time.sleep(_POLL_S)
+
+
 def schedules_of(
     settings: Settings, target: Target, name: str
 ) -> KubeflowSchedules | VertexSchedules:
     """Returns the schedules of a name."""
     if target is Target.KFP:
-        from orbax_bench_pipelines.targets.kubeflow_server import KubeflowSchedules, KubeflowServer
+        from orbax_bench_pipelines.targets.kubeflow import KubeflowSchedules, KubeflowServer
 
         return KubeflowSchedules(KubeflowServer(settings), name)
-    from orbax_bench_pipelines.targets.vertex_service import VertexSchedules
+    from orbax_bench_pipelines.targets.vertex import VertexSchedules
 
     return VertexSchedules(settings, name)
 

@@ -1,19 +1,266 @@
-"""Kubeflow target: runs and recurring runs on Kubeflow Pipelines."""
+"""Kubeflow target: runs and recurring runs on Kubeflow Pipelines, and how a server is reached."""
 
-from __future__ import annotations
-
+import contextlib
+import functools
+import io
+import logging
+import os
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import kfp
 import kfp_server_api
+import urllib3.exceptions
 import yaml
 
-from orbax_bench_pipelines.cron import Cron, for_kubeflow
-from orbax_bench_pipelines.targets.job import Job, Request
-from orbax_bench_pipelines.targets.kubeflow_server import ENDED, KubeflowSchedules, KubeflowServer
+from orbax_bench_core.document import count
+from orbax_bench_core.errors import UserError, command
+from orbax_bench_pipelines.cron import Cron
+from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets.job import (
+    Job,
+    Request,
+    SubmissionFailed,
+    answered,
+    await_end,
+    require_answer,
+)
+from orbax_bench_pipelines.targets.settings import Settings
 
 _API = "/apis/v2beta1"
+TOKEN_VARIABLE = "ORBAX_BENCH_KFP_TOKEN"  # noqa: S105 - the name of a variable, not a secret
+DEFAULT_EXPERIMENT = "Default"
+ENDED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED", "ERROR")
+"""States of a run that does not change any more."""
+_PAGE = 100
+_ENABLED = "ENABLED"
+_HEALTH = "apis/v2beta1/healthz"
+
+
+class KubeflowServer:
+    """A Kubeflow Pipelines installation, which is connected to when something is asked of it."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Takes the settings that say where it is."""
+        self._settings = settings
+
+    @functools.cached_property
+    def client(self) -> Any:
+        """The endpoint, or the cluster of the kubeconfig, as `kfp.Client` finds it."""
+        # The client asks again for minutes, and prints a traceback each time.
+        if self.endpoint:
+            require_answer("Kubeflow Pipelines", f"{self.endpoint.rstrip('/')}/{_HEALTH}")
+        with contextlib.redirect_stdout(io.StringIO()), _unlogged():
+            return answered(self._connected, self._place)
+
+    @property
+    def endpoint(self) -> str | None:
+        """Its address with a scheme, https unless another is given, as in `kfp.Client`."""
+        given = self._settings.endpoint
+        return f"https://{given}" if given and "://" not in given else given
+
+    def _connected(self) -> Any:
+        return kfp.Client(
+            host=self.endpoint,
+            namespace=self._settings.namespace or "kubeflow",
+            existing_token=os.environ.get(TOKEN_VARIABLE),
+        )
+
+    @property
+    def _place(self) -> str:
+        """Where it is, in words."""
+        at = self.endpoint
+        return f"Kubeflow Pipelines at {at}" if at else "the cluster of the kubeconfig"
+
+    @property
+    def experiment(self) -> str:
+        """Name of the experiment."""
+        return self._settings.experiment or DEFAULT_EXPERIMENT
+
+    def experiment_id(self) -> str:
+        """Returns the id of the experiment, which is made when it is missing."""
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints a link of its own
+            experiment = self.client.create_experiment(
+                self.experiment, namespace=self._settings.namespace
+            )
+        if not experiment.experiment_id:
+            raise SubmissionFailed(
+                f"what answers as {self._place} is something else, perhaps a page for signing in; "
+                f"a bearer token is taken from {TOKEN_VARIABLE}"
+            )
+        return str(experiment.experiment_id)
+
+    def recurring_runs(self, name: str, experiment_id: str) -> list[Any]:
+        """Returns the recurring runs of that name in an experiment, oldest first."""
+        pages = _pages(
+            lambda token: self.client.list_recurring_runs(
+                page_token=token,
+                page_size=_PAGE,
+                sort_by="created_at asc",
+                experiment_id=experiment_id,
+            )
+        )
+        return [
+            each
+            for page in pages
+            for each in page.recurring_runs or ()
+            if each.display_name == name
+        ]
+
+    def active_runs(self, recurring_run_id: str, experiment_id: str) -> list[str]:
+        """Returns the ids of the runs that a recurring run has begun and that have not ended."""
+        pages = _pages(
+            lambda token: self.client.list_runs(
+                page_token=token, page_size=_PAGE, experiment_id=experiment_id
+            )
+        )
+        return [
+            str(run.run_id)
+            for page in pages
+            for run in page.runs or ()
+            if run.recurring_run_id == recurring_run_id and run.state not in ENDED
+        ]
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turns what the client raises into one message."""
+        place = self._place
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # kfp.Client names its oldest server
+                yield
+        except kfp_server_api.ApiException as error:
+            raise SubmissionFailed(
+                f"{place} answered {error.status} {error.reason}: {error.body}"
+            ) from None
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            hint = "" if self.endpoint else "; give its address with --set endpoint=URL"
+            reason = getattr(error, "reason", error)
+            raise SubmissionFailed(f"cannot reach {place}: {reason}{hint}") from None
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """Has nobody log meanwhile: what fails is raised."""
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _pages(ask: Callable[[str], Any]) -> Iterator[Any]:
+    """Yields the pages of a list, each asked for with the token of the one before."""
+    token = ""
+    while True:
+        page = ask(token)
+        yield page
+        token = page.next_page_token
+        if not token:
+            return
+
+
+class KubeflowSchedules:
+    """The recurring runs of one name."""
+
+    def __init__(self, server: KubeflowServer, name: str) -> None:
+        """Takes where they are, and their name."""
+        self._server = server
+        self._name = name
+
+    def replace(
+        self, body: Callable[[str, bool], Any], *, wait: bool, say: Callable[[str], None]
+    ) -> list[str]:
+        """Creates a recurring run in place of those of the same name.
+
+        Kubeflow cannot change one. The old ones are paused first, so that they never fire together
+        with the new one, and go on where that is refused. With one, Kubernetes would delete the
+        runs that it has begun: while one of them is active it is only left paused.
+        """
+        server, disabled = self._server, []
+        with server.explained():
+            experiment = server.experiment_id()
+            old = server.recurring_runs(self._name, experiment)
+        paused = bool(old) and not _fires(old[-1])
+        try:
+            with server.explained():
+                for each in old:
+                    if _fires(each):
+                        server.client.disable_recurring_run(each.recurring_run_id)
+                        disabled.append(each)
+            if wait:
+                await_end(functools.partial(self._active_of, old, experiment), say)
+            with server.explained():
+                new = server.client.recurring_runs.recurring_run_service_create_recurring_run(
+                    recurring_run=body(experiment, paused)
+                )
+        except BaseException:
+            with server.explained():
+                for each in disabled:
+                    server.client.enable_recurring_run(each.recurring_run_id)
+            raise
+        made = [f"Recurring run: {self._name} {new.recurring_run_id}"]
+        if paused:
+            made.append(f"note: it is paused; {command('pipeline', 'resume', self._name)}")
+        return [*made, *(self._removed(each.recurring_run_id, experiment) for each in old)]
+
+    def pause(self) -> list[str]:
+        """Has them fire no more; runs under way go on."""
+        return self._each("disable_recurring_run", "paused")
+
+    def resume(self) -> list[str]:
+        """Has the newest fire again, at its next time."""
+        return self._each("enable_recurring_run", "resumed", newest=True)
+
+    def _each(self, call: str, word: str, *, newest: bool = False) -> list[str]:
+        server, said = self._server, []
+        with server.explained():
+            experiment = server.experiment_id()
+            found = server.recurring_runs(self._name, experiment)
+            if not found:
+                raise UserError(
+                    f"there is no recurring run {self._name!r} in the experiment "
+                    f"{server.experiment!r}; --set experiment=NAME names another"
+                )
+            # Of several, all but the newest wait for runs of theirs to end, and are to be deleted.
+            for each in found[-1:] if newest else found:
+                getattr(server.client, call)(each.recurring_run_id)
+                active = server.active_runs(each.recurring_run_id, experiment)
+                said.append(f"{word}: {self._name} {each.recurring_run_id}{_going_on(active)}")
+        return said
+
+    def _active_of(self, old: list[Any], experiment: str) -> list[str]:
+        """Returns the ids of the runs of some recurring runs that have not ended."""
+        with self._server.explained():
+            return [
+                run
+                for each in old
+                for run in self._server.active_runs(each.recurring_run_id, experiment)
+            ]
+
+    def _removed(self, recurring_run: str, experiment: str) -> str:
+        server = self._server
+        with server.explained():
+            active = server.active_runs(recurring_run, experiment)
+            if not active:
+                server.client.delete_recurring_run(recurring_run)
+                return f"replaces {recurring_run}"
+        return (
+            f"replaces {recurring_run}, which stays paused{_going_on(active)}: deleting it would "
+            "end them; schedule again later, or with --wait, to delete it"
+        )
+
+
+def _fires(recurring_run: kfp_server_api.V2beta1RecurringRun) -> bool:
+    return recurring_run.status in (None, _ENABLED)
+
+
+def _going_on(active: list[str]) -> str:
+    return (
+        f"; {count(len(active), 'run')} of it still active: {', '.join(active)}" if active else ""
+    )
 
 
 def run_body(job: Job, experiment_id: str) -> kfp_server_api.V2beta1Run:
@@ -32,7 +279,7 @@ def recurring_run_body(
     """
     mode = kfp_server_api.RecurringRunMode
     trigger = kfp_server_api.V2beta1Trigger(
-        cron_schedule=kfp_server_api.V2beta1CronSchedule(cron=for_kubeflow(cron))
+        cron_schedule=kfp_server_api.V2beta1CronSchedule(cron=cron.sent(Target.KFP))
     )
     return kfp_server_api.V2beta1RecurringRun(
         display_name=job.name,

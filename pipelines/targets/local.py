@@ -1,7 +1,5 @@
 """Local target: a pipeline on this machine, each step a process of the current environment."""
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """The placement of steps: image, machine and volumes, as a pipeline's builder gives them out."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, Final
 
@@ -9,6 +7,7 @@ from orbax_bench_core.launchers import SliceShape, expectation, is_digest
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.pods import as_pod, onto_nodes
 from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launcher_settings
+from orbax_bench_pipelines.targets.values import StepSettings
 
 _RETRIES: Final = 2
 """Kubeflow starts a step again whose pod was deleted or evicted, which then goes on from there. It
@@ -86,10 +85,7 @@ class Placement:
         self._run_in(own.image, task)
         for name, value in self.settings.environment.items():
             task.set_env_variable(name, value)
-        if own.cpu is not None:
-            task.set_cpu_limit(own.cpu).set_cpu_request(own.cpu)
-        if own.memory is not None:
-            task.set_memory_limit(own.memory).set_memory_request(own.memory)
+        _give(task, own)
         if own.retries and task.component_spec.name not in _NOT_AGAIN:
             self._try_again(own.retries, task)
         if self.target is Target.KFP:
@@ -108,10 +104,7 @@ class Placement:
             self._try_again(_RETRIES, task)
         if self.launcher(shape):
             return task
-        if settings.cpu is not None:
-            task.set_cpu_limit(settings.cpu).set_cpu_request(settings.cpu)
-        if settings.memory is not None:
-            task.set_memory_limit(settings.memory).set_memory_request(settings.memory)
+        _give(task, settings)
         if self.target is Target.KFP:
             onto_nodes(settings, shape, task)
         elif settings.gpu is not None and settings.gpu.kind is not None:
@@ -142,3 +135,11 @@ class Placement:
             backoff_duration=f"{_BACKOFF_S if wait is None else wait}s",
             backoff_factor=_BACKOFF_FACTOR if factor is None else float(factor),
         )
+
+
+def _give(task: Any, asked: Settings | StepSettings) -> None:
+    """Gives a step CPUs and memory."""
+    if asked.cpu is not None:
+        task.set_cpu_limit(asked.cpu).set_cpu_request(asked.cpu)
+    if asked.memory is not None:
+        task.set_memory_limit(asked.memory).set_memory_request(asked.memory)

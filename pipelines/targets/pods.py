@@ -1,14 +1,11 @@
 """Pods of steps on Kubeflow: what is set for them, by kfp's own calls for Kubernetes."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from orbax_bench_core.launchers import (
     GKE_GPU,
     GKE_RESOURCE,
     GPU_RESOURCE,
-    Gpus,
     SliceShape,
     provisioning,
 )
@@ -47,18 +44,43 @@ def as_pod(settings: Settings, own: StepSettings, task: Any) -> None:
 
 
 def onto_nodes(settings: Settings, shape: SliceShape | None, task: Any) -> None:
-    """Gives the pod of a step that measures its node."""
+    """Gives the pod of a step that measures its node, its queue and its volumes."""
     from kfp import kubernetes
 
-    for key, value in settings.node_selectors.items():
-        kubernetes.add_node_selector(task, key, value)
-    for toleration in settings.tolerations:
-        kubernetes.add_toleration(task, **toleration.model_dump(exclude_none=True))
+    selectors = dict(settings.node_selectors)
+    tolerations = [each.model_dump(exclude_none=True) for each in settings.tolerations]
     if shape is not None:
-        _with_tpus(shape, task)
-    if settings.gpu is not None:
-        _with_gpus(settings.gpu, task)
-    _admitted(settings, task)
+        task.set_accelerator_type(GKE_RESOURCE).set_accelerator_limit(shape.chips)
+        selectors |= shape.node_selectors
+        tolerations.append({"key": GKE_RESOURCE, "operator": "Exists"})
+    gpus = settings.gpu
+    if gpus is not None:
+        task.set_accelerator_type(GPU_RESOURCE).set_accelerator_limit(gpus.count)
+        selectors |= {} if gpus.kind is None else {GKE_GPU: gpus.kind.gke}
+        tolerations.append({"key": GPU_RESOURCE, "operator": "Exists"})
+    if settings.spot:
+        selectors[_SPOT] = "true"
+        tolerations.append(
+            {"key": _SPOT, "operator": "Equal", "value": "true", "effect": "NoSchedule"}
+        )
+    capacity = provisioning(
+        settings.queue,
+        settings.max_run_s,
+        settings.reservation,
+        flex_start=bool(settings.flex_start),
+    )
+    tolerations += [
+        {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in capacity.taints
+    ]
+    for key, value in {**selectors, **capacity.node_selectors}.items():
+        kubernetes.add_node_selector(task, key, value)
+    for toleration in tolerations:
+        kubernetes.add_toleration(task, **toleration)
+    for key, name in {_QUEUE: settings.queue, _PRIORITY: settings.priority}.items():
+        if name is not None:
+            kubernetes.add_pod_label(task, key, name)
+    for key, value in capacity.annotations.items():
+        kubernetes.add_pod_annotation(task, key, value)
     for affinity in settings.node_affinity:
         expression = affinity.model_dump(exclude={"weight"}) | {"values": list(affinity.values)}
         kubernetes.add_node_affinity(task, match_expressions=[expression], weight=affinity.weight)
@@ -80,48 +102,3 @@ def onto_nodes(settings: Settings, shape: SliceShape | None, task: Any) -> None:
             storage_class_name=scratch.storage_class,
         )
     kubernetes.use_field_path_as_env(task, env_name=NODE, field_path="spec.nodeName")
-
-
-def _with_tpus(shape: SliceShape, task: Any) -> None:
-    from kfp import kubernetes
-
-    task.set_accelerator_type(GKE_RESOURCE).set_accelerator_limit(shape.chips)
-    for key, value in shape.node_selectors.items():
-        kubernetes.add_node_selector(task, key, value)
-    kubernetes.add_toleration(task, key=GKE_RESOURCE, operator="Exists")
-
-
-def _with_gpus(gpus: Gpus, task: Any) -> None:
-    from kfp import kubernetes
-
-    task.set_accelerator_type(GPU_RESOURCE).set_accelerator_limit(gpus.count)
-    if gpus.kind is not None:
-        kubernetes.add_node_selector(task, GKE_GPU, gpus.kind.gke)
-    kubernetes.add_toleration(task, key=GPU_RESOURCE, operator="Exists")
-
-
-def _admitted(settings: Settings, task: Any) -> None:
-    """Gives the pod its queue, and the machines of GKE that were asked for."""
-    from kfp import kubernetes
-
-    if settings.queue is not None:
-        kubernetes.add_pod_label(task, _QUEUE, settings.queue)
-    if settings.priority is not None:
-        kubernetes.add_pod_label(task, _PRIORITY, settings.priority)
-    if settings.spot:
-        kubernetes.add_node_selector(task, _SPOT, "true")
-        kubernetes.add_toleration(
-            task, key=_SPOT, operator="Equal", value="true", effect="NoSchedule"
-        )
-    capacity = provisioning(
-        settings.queue,
-        settings.max_run_s,
-        settings.reservation,
-        flex_start=bool(settings.flex_start),
-    )
-    for key, value in capacity.node_selectors.items():
-        kubernetes.add_node_selector(task, key, value)
-    for key in capacity.taints:
-        kubernetes.add_toleration(task, key=key, operator="Exists", effect="NoSchedule")
-    for key, value in capacity.annotations.items():
-        kubernetes.add_pod_annotation(task, key, value)

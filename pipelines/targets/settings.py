@@ -1,7 +1,5 @@
 """Settings of a submission: where and how a pipeline runs, not what it measures."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Values of settings: what a key of a settings file may hold, and how it is written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -172,12 +170,7 @@ def listed(parse: Callable[[str], Any] | None = None) -> pydantic.BeforeValidato
 
     def read(given: Any) -> Any:
         items = given if isinstance(given, (list, tuple)) else [given]
-        if parse is None:
-            return tuple(items)
-        try:
-            return tuple(parse(item) if isinstance(item, str) else item for item in items)
-        except UserError as error:
-            raise ValueError(str(error)) from None
+        return tuple(_read(parse, item) if isinstance(item, str) else item for item in items)
 
     return pydantic.BeforeValidator(read)
 
@@ -186,14 +179,17 @@ def parsed_text(parse: Callable[[str], Any]) -> pydantic.BeforeValidator:
     """Returns a validator for one value that is text, or a number, which `parse` reads."""
 
     def read(given: Any) -> Any:
-        if not isinstance(given, (str, int)) or isinstance(given, bool):
-            return given
-        try:
-            return parse(str(given))
-        except UserError as error:
-            raise ValueError(str(error)) from None
+        is_text = isinstance(given, (str, int)) and not isinstance(given, bool)
+        return _read(parse, str(given)) if is_text else given
 
     return pydantic.BeforeValidator(read)
+
+
+def _read(parse: Callable[[str], Any] | None, text: str) -> Any:
+    try:
+        return text if parse is None else parse(text)
+    except UserError as error:
+        raise ValueError(str(error)) from None
 
 
 def _variables(given: dict[str, str]) -> dict[str, str]:

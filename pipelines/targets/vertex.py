@@ -1,30 +1,228 @@
-"""Vertex AI target: runs and schedules on Vertex AI Pipelines."""
+"""Vertex AI target: runs and schedules on Vertex AI Pipelines in one project and location."""
 
-from __future__ import annotations
-
+import contextlib
+import functools
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from google.cloud import aiplatform
+import google.auth.exceptions
+import requests
+from google.api_core import exceptions as api_exceptions
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import aiplatform, storage
+from google.cloud.aiplatform.utils import gcs_utils
 from google.cloud.aiplatform_v1 import types
-from google.protobuf import json_format
+from google.protobuf import field_mask_pb2, json_format
 
-from orbax_bench_pipelines.cron import Cron, for_vertex
-from orbax_bench_pipelines.targets.job import Job, Request
-from orbax_bench_pipelines.targets.vertex_service import (
-    VertexSchedules,
-    connect,
-    creating_nothing,
-    explained,
-    host_of,
-    require_bucket,
-    require_reachable,
+from orbax_bench_core.document import count
+from orbax_bench_core.errors import UserError, command
+from orbax_bench_pipelines.cron import Cron
+from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets.job import (
+    ANSWER_S,
+    Job,
+    Request,
+    SubmissionFailed,
+    await_end,
+    require_answer,
 )
+from orbax_bench_pipelines.targets.settings import Settings
 
 _ARTIFACTS: Final = "pipeline_root"
 """Folder for artifacts below an output directory."""
 _FAILED = (types.PipelineState.PIPELINE_STATE_FAILED, types.PipelineState.PIPELINE_STATE_CANCELLED)
+_UPDATED = ("cron", "create_pipeline_job_request", "max_concurrent_run_count", "allow_queueing")
+_CHANGEABLE = (types.Schedule.State.ACTIVE, types.Schedule.State.PAUSED)
+_ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
+
+
+def connect(settings: Settings, *, dry: bool = False) -> None:
+    """Sets Google's client up; nothing is sent."""
+    logging.getLogger("google.cloud.aiplatform").setLevel(logging.WARNING)  # it prints code
+    plain = settings.endpoint is not None and settings.endpoint.startswith("http://")
+    with explained(settings):
+        aiplatform.init(
+            project=settings.project,
+            location=settings.location,
+            credentials=AnonymousCredentials() if dry or plain else None,
+            api_endpoint=settings.endpoint,
+            api_transport="rest" if plain else None,
+        )
+
+
+def place_of(settings: Settings) -> str:
+    """Returns where it is, in words."""
+    return f"Vertex AI in {settings.project}, {settings.location}"
+
+
+def host_of(settings: Settings) -> str:
+    """Returns the address that is asked, with its scheme."""
+    endpoint = settings.endpoint or f"{settings.location}-aiplatform.googleapis.com"
+    return (endpoint if "://" in endpoint else f"https://{endpoint}").rstrip("/")
+
+
+def require_reachable(settings: Settings) -> None:
+    """Fails where nothing answers; the client would wait for minutes."""
+    require_answer(place_of(settings), host_of(settings))
+
+
+def require_bucket(settings: Settings, root: str, *, create: bool) -> str:
+    """Checks that the bucket for artifacts is there; returns what was created, in words.
+
+    The client of Vertex AI would create it on a submission, and open it to an account.
+    """
+    account = settings.service_account or "the default service account of Compute Engine"
+    name = root.removeprefix("gs://").partition("/")[0]
+    config = aiplatform.initializer.global_config
+    client = storage.Client(project=settings.project, credentials=config.credentials)
+    with explained(settings):
+        soon = storage.retry.DEFAULT_RETRY.with_timeout(ANSWER_S)
+        if client.bucket(name).exists(timeout=ANSWER_S, retry=soon):
+            return ""
+        made = (
+            f"gs://{name} in {settings.project}, {settings.location}, with "
+            f"roles/storage.objectCreator and roles/storage.objectViewer for {account}"
+        )
+        if not create:
+            raise SubmissionFailed(
+                f"the bucket of pipeline_root={root} does not exist; make it, or have it made by "
+                f"--create: {made}"
+            )
+        gcs_utils.create_gcs_bucket_for_pipeline_artifacts_if_it_does_not_exist(
+            output_artifacts_gcs_dir=root,
+            service_account=settings.service_account,
+            project=settings.project,
+            location=settings.location,
+        )
+    return f"created {made}"
+
+
+@contextlib.contextmanager
+def creating_nothing() -> Iterator[None]:
+    """Has the client of Vertex AI create no bucket; whoever submits has looked for it."""
+    name = "create_gcs_bucket_for_pipeline_artifacts_if_it_does_not_exist"
+    theirs = getattr(gcs_utils, name)
+    setattr(gcs_utils, name, lambda **_: None)
+    try:
+        yield
+    finally:
+        setattr(gcs_utils, name, theirs)
+
+
+@contextlib.contextmanager
+def explained(settings: Settings) -> Iterator[None]:
+    """Turns what the client raises into one message."""
+    place = place_of(settings)
+    try:
+        yield
+    except google.auth.exceptions.GoogleAuthError as error:
+        raise SubmissionFailed(
+            f"no credentials for {place}: {error}; run `gcloud auth application-default login`"
+        ) from None
+    except api_exceptions.GoogleAPIError as error:
+        raise SubmissionFailed(f"{place} refused: {error}") from None
+    except (requests.JSONDecodeError, json_format.ParseError):
+        raise SubmissionFailed(
+            f"{place}: what answers is something else, perhaps a page for signing in"
+        ) from None
+    except ValueError as error:
+        raise UserError(f"{place}: {error}") from None
+    except (OSError, RuntimeError) as error:
+        raise SubmissionFailed(f"{place}: {error}") from None
+
+
+class VertexSchedules:
+    """The schedules of one name, of which the newest that has not ended counts."""
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        """Sets the client up; nothing is sent."""
+        connect(settings)
+        self._settings = settings
+        self._name = name
+
+    def change(
+        self, schedule: types.Schedule, *, wait: bool, say: Callable[[str], None]
+    ) -> list[str]:
+        """Changes the schedule in place; returns lines for people, and none if there is none."""
+        with explained(self._settings):
+            existing = self._existing()
+            if existing is None:
+                return []
+            paused = existing.state is types.Schedule.State.PAUSED
+            with _paused(existing) if wait and not paused else contextlib.nullcontext():
+                if wait:
+                    await_end(functools.partial(self._active, existing), say)
+                active = [] if wait else self._active(existing)
+                # PipelineJobSchedule.update changes when a schedule fires, but not what it runs.
+                schedule.name = existing.resource_name
+                existing.api_client.update_schedule(
+                    schedule=schedule, update_mask=field_mask_pb2.FieldMask(paths=_UPDATED)
+                )
+        said = [f"Schedule updated: {self._name} {existing.resource_name}"]
+        if active:
+            said.append(
+                f"note: {count(len(active), 'run')} of it still active, as it was before: "
+                + ", ".join(active)
+            )
+        if paused:
+            said.append(f"note: it is paused; {command('pipeline', 'resume', self._name)}")
+        return said
+
+    def pause(self) -> list[str]:
+        """Has it fire no more; runs under way go on."""
+        require_reachable(self._settings)
+        with explained(self._settings):
+            schedule = self._required()
+            if schedule.state is not types.Schedule.State.PAUSED:
+                schedule.pause()
+            active = self._active(schedule)
+        going = f"; {count(len(active), 'run')} still active: {', '.join(active)}" if active else ""
+        return [f"paused: {self._name} {schedule.resource_name}{going}"]
+
+    def resume(self) -> list[str]:
+        """Has it fire again, at its next time; what it missed is not caught up with."""
+        require_reachable(self._settings)
+        with explained(self._settings):
+            schedule = self._required()
+            if schedule.state is types.Schedule.State.PAUSED:
+                schedule.resume(catch_up=False)
+        return [f"resumed: {self._name} {schedule.resource_name}"]
+
+    def _required(self) -> Any:
+        found = self._existing()
+        if found is None:
+            raise UserError(f"there is no schedule {self._name!r} that is active or paused")
+        return found
+
+    def _existing(self) -> Any:
+        found = aiplatform.PipelineJobSchedule.list(
+            filter=f'display_name="{self._name}"', order_by="create_time desc"
+        )
+        return next((each for each in found if each.state in _CHANGEABLE), None)
+
+    def _active(self, schedule: Any) -> list[str]:
+        others = " AND ".join(f'state!="PIPELINE_STATE_{state}"' for state in _ENDED)
+        found = schedule.list_jobs(
+            filter=f'schedule_name="{schedule.resource_name}" AND {others}',
+            enable_simple_view=False,  # the simple view warns in a way that Python deprecates
+        )
+        return [
+            str(job.gca_resource.name.rpartition("/")[2])
+            for job in found
+            if job.gca_resource.state.name.removeprefix("PIPELINE_STATE_") not in _ENDED
+        ]
+
+
+@contextlib.contextmanager
+def _paused(schedule: Any) -> Iterator[None]:
+    """Has a schedule not fire meanwhile."""
+    schedule.pause()
+    try:
+        yield
+    finally:
+        schedule.resume(catch_up=False)
 
 
 class Vertex:
@@ -100,7 +298,7 @@ class Vertex:
             return "\n".join(changed)
         with explained(self._job.settings):
             new = self._pipeline_job.create_schedule(
-                cron=for_vertex(cron),
+                cron=cron.sent(Target.VERTEX),
                 display_name=self._job.name,
                 max_concurrent_run_count=max_concurrent,
                 service_account=self._job.settings.service_account,
@@ -153,7 +351,7 @@ class Vertex:
             pipeline_job=self._pipeline_job, display_name=self._job.name
         )
         schedule = made._gca_resource  # noqa: SLF001 - what create_schedule sends
-        schedule.cron = for_vertex(cron)
+        schedule.cron = cron.sent(Target.VERTEX)
         schedule.max_concurrent_run_count = max_concurrent
         self._run_as(schedule.create_pipeline_job_request.pipeline_job)
         return schedule

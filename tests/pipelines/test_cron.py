@@ -6,7 +6,8 @@ import pytest
 pytest.importorskip("cronsim")
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_pipelines.cron import for_kubeflow, parse_cron
+from orbax_bench_pipelines.cron import parse_cron
+from orbax_bench_pipelines.targets import Target
 
 
 def refusal(text, zone=None):
@@ -19,7 +20,7 @@ def refusal(text, zone=None):
     ("weekday", "portable"), [("7", "0"), ("5-7", "0,5,6"), ("MON-FRI", "MON-FRI"), ("1,7", "0,1")]
 )
 def test_sunday_is_zero_where_the_services_know_no_seven(weekday, portable):
-    assert for_kubeflow(parse_cron(f"0 3 * * {weekday}")) == f"0 0 3 * * {portable}"
+    assert parse_cron(f"0 3 * * {weekday}").sent(Target.KFP) == f"0 0 3 * * {portable}"
 
 
 @pytest.mark.parametrize(

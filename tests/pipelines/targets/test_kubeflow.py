@@ -146,7 +146,7 @@ def test_a_recurring_run_is_not_deleted_under_its_active_run(cluster, pipeline_c
 def test_with_wait_the_new_one_begins_when_no_run_of_the_old_one_is_active(
     cluster, pipeline_command, suite, monkeypatch
 ):
-    from orbax_bench_pipelines.targets import kubeflow_server
+    from orbax_bench_pipelines.targets import job
 
     pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 3 * * *"))
     active_run(cluster, "recurring-1")
@@ -156,7 +156,7 @@ def test_with_wait_the_new_one_begins_when_no_run_of_the_old_one_is_active(
         seen.extend(each["status"] for each in cluster.recurring.values())
         cluster.runs.clear()
 
-    monkeypatch.setattr(kubeflow_server.time, "sleep", ends)
+    monkeypatch.setattr(job.time, "sleep", ends)
     done = pipeline_command(*arguments("schedule", suite, cluster, "--cron", "0 4 * * *", "--wait"))
     assert seen == ["DISABLED"]
     assert list(cluster.recurring) == ["recurring-2"]

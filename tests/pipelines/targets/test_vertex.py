@@ -135,10 +135,10 @@ def test_what_is_not_well_or_another_service_is_one_message(
     pipeline_command, suite, monkeypatch, answer, said
 ):
     server = fakes.FakeVertex()
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
     theirs = server.answer
     server.answer = lambda got: theirs(got) if got.path.startswith("/storage/") else answer
     with server.serving():
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
         done = pipeline_command(*arguments("submit", suite, server))
     assert (done.code, done.out) == (1, "")
     [line] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
@@ -146,9 +146,9 @@ def test_what_is_not_well_or_another_service_is_one_message(
 
 
 def test_a_bucket_that_nobody_tells_of_is_one_message(vertex, pipeline_command, suite, monkeypatch):
-    from orbax_bench_pipelines.targets import vertex_service
+    from orbax_bench_pipelines.targets import vertex as target
 
-    monkeypatch.setattr(vertex_service, "ANSWER_S", 1.0)
+    monkeypatch.setattr(target, "ANSWER_S", 1.0)
     with fakes.silent_address() as address:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
         done = pipeline_command(*arguments("submit", suite, vertex))
@@ -231,7 +231,7 @@ def test_an_active_run_of_a_schedule_that_changes_goes_on(vertex, pipeline_comma
 def test_with_wait_a_schedule_is_paused_until_none_is_active(
     vertex, pipeline_command, suite, monkeypatch
 ):
-    from orbax_bench_pipelines.targets import vertex_service
+    from orbax_bench_pipelines.targets import job
 
     pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
     active_job(vertex)
@@ -242,7 +242,7 @@ def test_with_wait_a_schedule_is_paused_until_none_is_active(
         seen.append((schedule["state"], schedule["cron"]))
         vertex.jobs.clear()
 
-    monkeypatch.setattr(vertex_service.time, "sleep", ends)
+    monkeypatch.setattr(job.time, "sleep", ends)
     changed = ["--cron", "0 5 * * *", "--wait"]
     done = pipeline_command(*arguments("schedule", suite, vertex, *changed))
     assert done.code == 0, done.err

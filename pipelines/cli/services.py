@@ -1,6 +1,4 @@
-"""`orbax-bench pipeline schedule`: run a pipeline again and again."""
-
-from __future__ import annotations
+"""`orbax-bench pipeline submit`, `schedule`, `pause` and `resume`: runs on a service."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +19,37 @@ from orbax_bench_pipelines.target import Target
 
 if TYPE_CHECKING:
     from orbax_bench_pipelines.cron import Cron
+
+
+def submit(
+    suite: SuiteFile,
+    output_directory: OutputDirectory,
+    target: Service,
+    pipeline: PipelineName = "sweep",
+    name: Name = None,
+    dry_run: DryRun = False,
+    create: Create = False,
+    settings: SettingsFile = None,
+    changes: Changes = None,
+) -> None:
+    """Start a pipeline on Kubeflow or Vertex AI, and return at once.
+
+    Exit codes: 0 it was accepted, 1 the service refused it, 2 something given is wrong.
+    """
+    from orbax_bench_pipelines.cli.preparing import prepare
+    from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
+    from orbax_bench_pipelines.targets import as_text, service_for
+
+    require_service(target)
+    job, _ = prepare(suite, output_directory, pipeline, target, name, settings, changes)
+    with refused_as_exit_code():
+        service = service_for(job, dry=dry_run)
+        if dry_run:
+            print(as_text(service.planned()))
+            return
+        print(f"Run: {service.submit(create=create)}")
+    print(f"Run directory: {job.arguments['output_directory']}")
+
 
 ScheduleName = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the schedule, as `schedule` printed it.")
@@ -68,24 +97,17 @@ def schedule(
     Exit codes: 0 it was accepted, 1 the service refused it, 2 something given is wrong.
     """
     from orbax_bench_core.errors import Problem, UserError
-    from orbax_bench_pipelines.cli.preparing import check_submission, prepare, say_notes
+    from orbax_bench_pipelines.cli.preparing import prepare
     from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
+    from orbax_bench_pipelines.cron import parse_cron
     from orbax_bench_pipelines.targets import as_text, require_extras, service_for
 
     require_service(target)
     require_extras(target)
-    when = _read_time(cron, time_zone, target)
-    prepared = prepare(
-        suite,
-        output_directory,
-        pipeline=pipeline,
-        target=target,
-        name=name,
-        folder_per_run=True,
-        settings=settings,
-        changes=changes,
-    )
-    job = prepared.job
+    when = parse_cron(cron, time_zone)
+    when.sent(target)  # what it cannot honour is refused first
+    given = (suite, output_directory, pipeline, target, name, settings, changes)
+    job, _ = prepare(*given, folder_per_run=True)
     if target is Target.VERTEX and job.settings.experiment is not None:
         raise UserError(
             Problem(
@@ -94,8 +116,6 @@ def schedule(
                 key="experiment",
             )
         )
-    check_submission(job)
-    say_notes(prepared)
     _say_times(when, cron, target)
     with refused_as_exit_code():
         service = service_for(job, dry=dry_run)
@@ -152,26 +172,11 @@ def _say(line: str) -> None:
     print(f"note: {line}", file=sys.stderr, flush=True)
 
 
-def _read_time(text: str, zone: str | None, target: Target) -> Cron:
-    """Reads a cron expression that the target must be able to honour."""
-    from orbax_bench_pipelines.cron import parse_cron
-
-    cron = parse_cron(text, zone)
-    _sent(cron, target)
-    return cron
-
-
-def _say_times(cron: Cron, given: str, target: Target) -> None:
+def _say_times(cron: "Cron", given: str, target: Target) -> None:
     """Says how the cron was converted, and when it fires next."""
-    sent = _sent(cron, target)
+    sent = cron.sent(target)
     reads = "six fields, seconds first" if target is Target.KFP else "five fields"
     if sent.removeprefix(f"TZ={cron.zone} ") != " ".join(given.split()):
-        print(f"note: {target} reads {reads}: {given!r} is sent as {sent!r}", file=sys.stderr)
+        _say(f"{target} reads {reads}: {given!r} is sent as {sent!r}")
     soon = ", ".join(f"{time:%Y-%m-%d %H:%M}" for time in cron.upcoming())
-    print(f"note: fires next at {soon} ({cron.zone})", file=sys.stderr)
-
-
-def _sent(cron: Cron, target: Target) -> str:
-    from orbax_bench_pipelines.cron import for_kubeflow, for_vertex
-
-    return for_kubeflow(cron) if target is Target.KFP else for_vertex(cron)
+    _say(f"fires next at {soon} ({cron.zone})")
