@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import enum
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,9 +42,17 @@ def night(
         str,
         typer.Option(
             metavar="DIR",
-            help="Folder of the nights, local or gs://; each gets a folder of its own time.",
+            help="Folder of the nights, local or gs://; each gets a folder in it.",
         ),
     ],
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the folder of this night, such as that of the job which starts it: one "
+            "that is there is gone on with. By default it is the time.",
+        ),
+    ] = None,
     command: Annotated[Measured, typer.Option(help="What measures.")] = Measured.AB,
     flags: Annotated[
         list[str] | None,
@@ -69,12 +78,16 @@ def night(
 
     Exit codes: those of the command; 1 where it was killed or hung.
     """
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.steps import Notifiers
 
     notifiers = Notifiers.of(notify)
     waited, most = parse_time(wait, "--wait"), parse_time(limit, "--limit")
+    if folder is not None and not re.fullmatch(r"\w[\w.-]*", folder):
+        raise UserError(f"--folder takes a name of letters, digits and -_., got {folder!r}")
     began = datetime.datetime.now(datetime.UTC)
-    directory = f"{below.rstrip('/')}/{began:%Y-%m-%dT%H%M%S}Z-{os.getpid()}"
+    name = folder or f"{began:%Y-%m-%dT%H%M%S}Z-{os.getpid()}"
+    directory = f"{below.rstrip('/')}/{name}"
     words = [command.value, suite, "-o", directory, *(flags or ())]
     end = time.monotonic() + most.total_seconds()
     reasons: list[str] = []

@@ -3,7 +3,10 @@
 import datetime
 import json
 import os
+import signal
 import sys
+import threading
+import time
 
 import pytest
 
@@ -84,6 +87,31 @@ def test_a_night_that_hangs_is_ended_and_told(one_night, webhook, tmp_path):
     [(_, message)] = webhook.posted
     assert message["state"] == "FAILED"
     assert "took longer than --limit" in str(message["lines"])
+
+
+@pytest.mark.slow
+def test_a_night_that_its_job_ends_is_told_and_one_of_the_same_name_goes_on(
+    one_night, webhook, tmp_path
+):
+    def end():
+        while not list((tmp_path / "runs" / "job-1").glob("records/**/host_0.json")):
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end, daemon=True).start()
+    options = "{lasts_s: 0.1, load_s: 0.02}"
+    done = one_night(options, flags=("--folder", "job-1"))
+    assert done.code == 130
+    assert webhook.states == ["FAILED"]
+    assert "interrupted" in str(webhook.posted[0][1]["lines"])
+    assert one_night(options, flags=("--folder", "job-1")).code == 0
+    assert webhook.states == ["FAILED", "PASS"]
+    assert [path.parent.name for path in tmp_path.glob("runs/*/run.json")] == ["job-1"]
+
+
+def test_the_folder_of_a_night_is_a_name(one_night):
+    done = one_night(flags=("--folder", "../elsewhere"))
+    assert (done.code, done.err.count("error: --folder takes a name")) == (2, 1)
 
 
 def move_clock(folder, hours):
