@@ -126,6 +126,13 @@ def shortened(text: str) -> str:
     return f"{text[:_LONGEST_VALUE]}... ({len(text):,} characters)"
 
 
+def listed(texts: Iterable[object], most: int = 6) -> str:
+    """Returns texts in a line; of many the first, and how many more there are."""
+    every = list(map(str, texts))
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
+
+
 def on_a_screen(text: str) -> str:
     """Returns a message whose middle is left out where it is long."""
     if len(text) <= LONGEST_MESSAGE:

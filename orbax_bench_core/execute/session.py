@@ -13,7 +13,7 @@ import pydantic
 
 from orbax_bench_core import sweep
 from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
-from orbax_bench_core.errors import UserError, shortened, shown
+from orbax_bench_core.errors import UserError, listed, shortened, shown
 from orbax_bench_core.execute.hosts import Host, LocalHost, Rendezvous
 from orbax_bench_core.execute.isolation import command_line, turns_on
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
@@ -67,7 +67,6 @@ class RunSettings:
     new_limits: bool = False
 
 
-_NAMED: Final = 10
 """Points that a message names."""
 
 DEFAULTS: Final = RunSettings()
@@ -281,9 +280,8 @@ def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[swee
     for point in points:
         entry = _from_json(point) if point.lstrip().startswith("{") else known.get(point)
         if entry is None:
-            first = ", ".join(list(known)[:_NAMED])
-            more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-            raise UserError(f"{directory} has no point {shortened(point)}; it has {first}{more}")
+            there = listed(known, most=10)
+            raise UserError(f"{directory} has no point {shortened(point)}; it has {there}")
         found[entry.id] = entry
     return tuple(found.values())
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from orbax_bench_core.errors import listed
 from orbax_bench_core.files import AnyPath, read_json
 from orbax_bench_core.inventory.inventory import files_below
 from orbax_bench_core.inventory.layout import (
@@ -298,7 +299,7 @@ class _Reader:
     def _check(self, arrays: Sequence[StoredArray], leaves: Mapping[str, Any]) -> None:
         lost = [a.name for a in arrays if a.zarr is None and a.name not in self._told]
         if lost and self._is_listed:
-            self._problems.append(f"no Zarr metadata of {_some(lost)}")
+            self._problems.append(f"no Zarr metadata of {listed(lost, _LISTED)}")
         for array in arrays:
             if array.num_missing and array.zarr is not None:
                 self._problems.append(
@@ -307,13 +308,7 @@ class _Reader:
                 )
         unknown = [array.name for array in arrays if leaves and array.name not in leaves]
         if unknown:
-            self._problems.append(f"{TREE} does not know {_some(unknown)}")
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_LISTED])
-    more = len(names) - _LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
+            self._problems.append(f"{TREE} does not know {listed(unknown, _LISTED)}")
 
 
 def _duration(root: Mapping[str, Any]) -> float | None:

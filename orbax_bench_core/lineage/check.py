@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, Self
 
-from orbax_bench_core.errors import UserError, did_you_mean
+from orbax_bench_core.errors import UserError, did_you_mean, listed
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.lineage import digests
 from orbax_bench_core.lineage.batches import BATCHES, NotedBatch, lost_batches, read_batch
@@ -251,12 +251,13 @@ class _Check:
     def _difference(self) -> str:
         """Returns the points whose records are not those of the manifest."""
         before, now = self._manifest.points, self._points
-        return _some(
+        return listed(
             [
                 f"{self._point_names.get(point_id, point_id)} {point_id}"
                 for point_id in {**before, **now}
                 if before.get(point_id) != now.get(point_id)
-            ]
+            ],
+            _SHOWN,
         )
 
     def _steps(self, depth: int) -> Iterator[Finding]:
@@ -278,7 +279,7 @@ class _Check:
             if not lacking:
                 details["its step named nothing"] = "its points have records"
                 return Finding(what="batch", name=name, details=details)
-            details["its step left nothing"] = f"no record of {_some(lacking)}"
+            details["its step left nothing"] = f"no record of {listed(lacking, _SHOWN)}"
             return Finding(what="batch", name=name, status="missing", details=details)
         digest = self._digest(noted.file)
         finding = Finding.checked(
@@ -292,7 +293,7 @@ class _Check:
         ]
         if not others:
             return finding
-        details["differs"] = f"its records of {_some(others)}"
+        details["differs"] = f"its records of {listed(others, _SHOWN)}"
         return dataclasses.replace(finding, status="changed", details=details)
 
     def _origins(self, depth: int) -> Iterator[Finding]:
@@ -423,8 +424,3 @@ def _other_than(digest: str, recorded: Iterable[str]) -> str:
     """Returns a digest that was noted and is not that of now, or one that is; empty for none."""
     known = [each for each in recorded if each not in ("", UNKNOWN)]
     return next((each for each in known if each != digest), known[0] if known else "")
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"

@@ -22,8 +22,9 @@ from orbax_bench_core.analysis.best.orbax_code import (
     why_no_code,
 )
 from orbax_bench_core.analysis.best.ranking import complete_rounds, rank, ratio_of
-from orbax_bench_core.analysis.best.words import evidence, listed, option
+from orbax_bench_core.analysis.best.words import evidence, option
 from orbax_bench_core.document import count
+from orbax_bench_core.errors import listed
 from orbax_bench_core.records import VERIFIED_WORDS, RunInfo
 
 EQUAL: Final = math.log(1.01)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.best import model, words
 from orbax_bench_core.document import figures
-from orbax_bench_core.errors import command
+from orbax_bench_core.errors import command, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -116,7 +116,7 @@ def _answer(case: model.Case, goal: model.Goal) -> list[doc.Element]:
     found = case.recommendation
     front = [point for point in case.points if point.point_id in case.front]
     if len(case.front_of) > 1:
-        names = words.listed([f"({words.options(point)})" for point in front])
+        names = listed([f"({words.options(point)})" for point in front])
         elements.append(_line(f"Pareto front of {', '.join(case.front_of)}: {names}"))
     elements += [_line(f"not chosen from: {each.name}: {each.reason}") for each in case.left_out]
     elements += [_line(f"! {remark}") for remark in case.remarks]

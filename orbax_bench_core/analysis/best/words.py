@@ -8,6 +8,7 @@ from orbax_bench_core.analysis.best import model
 from orbax_bench_core.analysis.best.confidence import MOST_ROUNDS
 from orbax_bench_core.analysis.best.observations import acts_on
 from orbax_bench_core.document import count, digits, num_bytes, percent, seconds
+from orbax_bench_core.errors import listed
 from orbax_bench_core.records import OverlapFinder
 
 READING: Final = """\
@@ -311,9 +312,3 @@ def difference_lines(found: model.Recommendation) -> list[str]:
 
 def _size(contrast: model.OptionContrast) -> float:
     return max(contrast.ratio, 1 / contrast.ratio) if contrast.ratio > 0 else 0.0
-
-
-def listed(texts: Sequence[str], most: int = 6) -> str:
-    """Returns texts in a line; of many the first, and how many more there are."""
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more

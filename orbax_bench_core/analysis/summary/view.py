@@ -27,13 +27,12 @@ from orbax_bench_core.analysis.summary.tables import (
     wrapped,
 )
 from orbax_bench_core.document import count
+from orbax_bench_core.errors import listed
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import VERIFIED_WORDS, Record, RunInfo, Series, Verified
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary.model import PointStatus
-
-_MOST_REPEATS: Final = 10
 
 
 def summary_document(
@@ -187,10 +186,8 @@ def _problems(points: Sequence[PointStatus]) -> tuple[doc.Element, ...]:
 
 def _failure(point: PointStatus, failure: Failure) -> doc.Element:
     """Returns one way in which repeats failed, with what is known of it below."""
-    repeats = ", ".join(map(str, failure.repeats[:_MOST_REPEATS]))
-    more = len(failure.repeats) - _MOST_REPEATS
-    some = f"repeats {repeats}" if len(failure.repeats) > 1 else f"repeat {repeats}"
-    which = f"{some} and {more} more" if more > 0 else some
+    several = "repeats" if len(failure.repeats) > 1 else "repeat"
+    which = f"{several} {listed(failure.repeats, most=10)}"
     said = doc.Span(f"{point.point} {which}: {failure.error.said}")
     shown = failure.error.shown.strip()
     return doc.Details(said, (doc.Code(shown),)) if shown else doc.Paragraph(said)
@@ -263,7 +260,6 @@ def _mapping(part: object) -> collections.defaultdict[str, object]:
 
 
 _TRUSTED: Final = ("saved", "reference")
-_FEW: Final = 8
 """So many points are named; of more, the rest is counted."""
 
 
@@ -283,8 +279,7 @@ def _line(word: Verified, names: list[str]) -> str:
     count = f"{len(names)} point{'' if len(names) == 1 else 's'}"
     if word in _TRUSTED:
         return f"{count} {VERIFIED_WORDS[word]}"
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return f"{count} {VERIFIED_WORDS[word]}: {', '.join(names[:_FEW])}{more}"
+    return f"{count} {VERIFIED_WORDS[word]}: {listed(names, most=8)}"
 
 
 _NARROW: Final = 80

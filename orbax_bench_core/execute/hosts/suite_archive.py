@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from orbax_bench_core.config import SuiteSource
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, listed
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.sweep import suite_folder
 
@@ -108,10 +108,7 @@ def differing(hashes: Mapping[str, str], suite: str) -> str:
     """Returns which files of a suite's folder differ from those of process 0; empty for none."""
     folder = suite_folder(suite) or Path.cwd()
     differ = [path for path, expected in hashes.items() if _hash(folder / path) != expected]
-    if not differ:
-        return ""
-    more = f" and {len(differ) - _SHOWN} more" if len(differ) > _SHOWN else ""
-    return f"{', '.join(differ[:_SHOWN])}{more} in {folder}"
+    return f"{listed(differ, _SHOWN)} in {folder}" if differ else ""
 
 
 def _hash(path: Path) -> str | None:
