@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
 from orbax_bench_core.baselines.store import (
@@ -183,12 +183,18 @@ def promote_capture(
         if capture.revision == UNKNOWN:
             raise UserError(_without_a_name(capture.reference, capture.code))
         if capture.code.dirty is True and not force:
-            raise UserError(_never_promoted(capture))
+            raise UserError(
+                f"{capture.reference} was not promoted: its code under test is "
+                f"{capture.code.words}, which nobody can check out again; commit, measure and "
+                "capture again, or promote it with --force"
+            )
         chosen = {point.point_id: capture.reference for point in capture.points}
     if points:
         chosen = {point_id: chosen[point_id] for point_id in _named(points, list(chosen))}
     log = registry.promotions()
-    promotion = _standing(log, chosen) or registry.promote(chosen, note=note)
+    # What the last one says already is not promoted again, so that `previous` still undoes it.
+    standing = log[-1] if log and log[-1].points == chosen else None
+    promotion = standing or registry.promote(chosen, note=note)
     log = registry.promotions()
     place = next(index for index, logged in enumerate(log) if logged.id == promotion.id)
     before = state_after(log[:place])
@@ -197,19 +203,6 @@ def promote_capture(
         promotion=promotion,
         replaced={point_id: before.get(point_id) for point_id in chosen},
         overtaken=later[-1] if later else None,
-    )
-
-
-def _standing(log: Sequence[Promotion], chosen: Mapping[str, str | None]) -> Promotion | None:
-    """Returns the last promotion where it says just this, so that `previous` still undoes it."""
-    last = log[-1] if log else None
-    return last if last is not None and last.points == chosen else None
-
-
-def _never_promoted(capture: Capture) -> str:
-    return (
-        f"{capture.reference} was not promoted: its code under test is {capture.code.words}, which "
-        "nobody can check out again; commit, measure and capture again, or promote it with --force"
     )
 
 

@@ -188,9 +188,10 @@ class Registry:
         that say the same after the same promotions are one, so that `previous` undoes it.
         """
         last = max((promotion.number for promotion in self.promotions()), default=0)
+        said = json.dumps([last + 1, sorted(points.items())])
         promotion = Promotion(
             number=last + 1,
-            id=_promotion_id(last + 1, points),
+            id=hashlib.sha256(said.encode()).hexdigest()[:8],
             promoted_at=datetime.datetime.now(datetime.UTC),
             points=dict(points),
             by={
@@ -222,11 +223,6 @@ class Registry:
             yield
         except OSError as error:
             raise UserError(f"cannot write the baseline: {error}") from None
-
-
-def _promotion_id(number: int, points: Mapping[str, str | None]) -> str:
-    said = json.dumps([number, sorted(points.items())])
-    return hashlib.sha256(said.encode()).hexdigest()[:8]
 
 
 def state_after(promotions: Iterable[Promotion]) -> dict[str, str]:

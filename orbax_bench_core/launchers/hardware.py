@@ -157,10 +157,10 @@ def slice_shape(generation: str, topology: str, machine_type: str = "") -> Slice
     sizes = _host_sizes(found, topology)
     if not machine_type:
         return SliceShape(found, topology, max(sizes))
-    for size in sizes:
-        if found.machines[size] == machine_type:
-            return SliceShape(found, topology, size)
-    known = " or ".join(found.machines[size] for size in sizes)
+    machines = {found.machines[size]: size for size in sizes}
+    if machine_type in machines:
+        return SliceShape(found, topology, machines[machine_type])
+    known = " or ".join(machines)
     raise UserError(f"TPU {found.name} {topology} has machines {known}, not {machine_type!r}")
 
 
