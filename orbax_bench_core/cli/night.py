@@ -161,7 +161,8 @@ def _tell(
     from orbax_bench_core.steps import pipeline
 
     good = code in (Exit.OK, Exit.REGRESSION, Exit.INCONCLUSIVE)
-    status = "SUCCEEDED" if good else f"{command} {_said(code)}"
+    again = f" (try {len(reasons) + 1})" if reasons else ""
+    status = "SUCCEEDED" if good else f"{command} {_said(code)}{again}"
     try:
         if reasons:
             pipeline.note_retried(command, directory, reasons, succeeded=good)

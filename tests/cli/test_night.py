@@ -67,7 +67,9 @@ def test_a_night_that_is_killed_is_tried_again_and_told_once(one_night, webhook,
     assert (message["state"], message["suite"]) == ("FAILED", "nightly")
     assert not list((tmp_path / "runs").glob("*/run.json"))
     ending = [path.read_text() for path in (tmp_path / "runs").glob("*/ending.md")]
-    assert len(ending) == 1 and "no run was begun" in ending[0]
+    why = "no run was begun: ab was killed, often because memory ran out (try 2)"
+    assert len(ending) == 1 and why in ending[0]
+    assert message["lines"] == [why]
 
 
 @pytest.mark.slow

@@ -193,18 +193,17 @@ def _ending(
     """Writes what one run directory lacks, tells its state, and returns that with the reasons."""
     run, failed = RunDirectory(directory), status.upper() not in _SUCCEEDED
     if not run.exists():
-        name, why = _never_begun(suite)
+        name, why = _never_begun(suite, status)
         return notifiers.failed(name, directory, why), (why,)
     if not _is_of(run, engine_run):
         why = (
             f"nothing was measured: the directory holds the run {shown(run.engine_run)}, and this "
             f"is {shown(engine_run)}; give each run a folder of its own"
         )
-        return notifiers.failed(_never_begun(suite)[0], directory, why), (why,)
+        return notifiers.failed(_never_begun(suite, status)[0], directory, why), (why,)
     read, current = Run(run), lineage.made_from_these_records(run, *_PAGES)
     summary = summarize(read.repeats()) if current else publish(run)
-    said = " " in status  # a sentence, as of who has seen a command end
-    lacking = [*([status] if said and failed else []), *lacking_of(read, summary)]
+    lacking = [*([status] if _is_sentence(status) and failed else []), *lacking_of(read, summary)]
     a_step_failed = f"the service says {status}: a step failed, and its log says why"
     if not (read.info.paired or (run.root / RunFile.VERDICTS).exists()):
         lacking += [a_step_failed] if failed and not lacking else []
@@ -234,8 +233,13 @@ def _is_of(run: RunDirectory, engine_run: str) -> bool:
     return not engine_run or not run.exists() or run.engine_run == engine_run
 
 
+def _is_sentence(status: str) -> bool:
+    """Returns whether a status says more than a word, as of who has seen a command end."""
+    return " " in status
+
+
 @functools.lru_cache(maxsize=1)  # all slices have one suite
-def _never_begun(suite: str) -> tuple[str | None, str]:
+def _never_begun(suite: str, status: str) -> tuple[str | None, str]:
     """Returns the name of a suite of which nothing was planned, where it is known, and why."""
     name = None
     try:
@@ -245,4 +249,5 @@ def _never_begun(suite: str) -> tuple[str | None, str]:
             expand(loaded)
     except UserError as refused:
         return name or name_of(suite), f"the suite was refused: {refused}"
-    return name, "no run was begun: the log of plan-sweep says why, or why it never started"
+    known = "the log of plan-sweep says why, or why it never started"
+    return name, f"no run was begun: {status if _is_sentence(status) else known}"
