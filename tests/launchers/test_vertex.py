@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import types
 
@@ -14,7 +15,7 @@ from orbax_bench_core.launchers import vertex as vertex_module
 from orbax_bench_core.launchers.vertex import GPUS
 from tests.launchers.fake_custom_jobs import FakeCustomJobs, parsed
 from tests.support.damage import DAMAGE
-from tests.support.processes import interrupts, run_cli
+from tests.support.processes import ROOT, interrupts, run_cli
 
 pytestmark = pytest.mark.slow  # Google's client takes a second to import
 
@@ -84,15 +85,19 @@ def test_a_single_host_is_one_pool():
         ("v5e:4x4", "ct5lp-hightpu-4t"),
         ("v6e:2x4", "ct6e-standard-8t"),
         ("v5p:2x2x2", "ct5p-hightpu-4t"),
+        ("v7x:2x2x2", "tpu7x-standard-4t"),
     ],
 )
-def test_a_slice_is_one_replica_however_many_hosts_it_has(tpu, machine):
+def test_a_slice_is_one_replica_and_the_page_says_from_where_its_machine_is_known(tpu, machine):
     shape = parse_slice(tpu)
     [pool] = shown(tpu=tpu).job_spec.worker_pool_specs
     assert pool.replica_count == 1
     assert pool.machine_spec.machine_type == machine
     assert pool.machine_spec.tpu_topology == shape.topology
     assert pool.machine_spec.accelerator_type == 0
+    kind, family = tpu.partition(":")[0], machine.rpartition("-")[0]
+    page = (ROOT / "docs/launch/vertex.md").read_text()
+    assert re.search(rf"^\| {kind} \| `{family}-.*` \| \w.*\|$", page, re.M)
 
 
 def test_machines_of_a_reservation_are_asked_for_by_its_name(google):
