@@ -47,14 +47,12 @@ class CancelOptions(BenchmarkOptions):
     perform_cancellation: Sweepable[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuses to cancel before the save began."""
         delay = self.cancel_delay_secs
         if isinstance(delay, int | float) and delay < 0:
             raise ValueError(f"cancel_delay_secs must be 0 or more, got {delay}")
 
 
 def _require_cancellable(options: CancelOptions, benchmark: str) -> None:
-    """Checks that a save can be cancelled here."""
     # Orbax cancels on each host by itself: hosts at different points of a save then delete what
     # others write, or wait for each other for minutes.
     if options.perform_cancellation:

@@ -58,7 +58,6 @@ class LoadOptions(MeasuringOptions):
     restore_concurrent_gb: Sweepable[float | None] = None
 
     def __post_init__(self) -> None:
-        """Refuses to write and to read digests at once."""
         if self.capture_digests_path is not None and self.reference_digests_path is not None:
             raise ValueError("give capture_digests_path or reference_digests_path, not both")
 

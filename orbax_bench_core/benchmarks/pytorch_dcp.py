@@ -67,7 +67,6 @@ class PyTorchDcpOptions(TorchOptions):
     enable_gcs_connector: Sweepable[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuses a number of threads that there cannot be."""
         if isinstance(self.save_thread_count, int) and self.save_thread_count < 1:
             raise ValueError(f"save_thread_count must be 1 or more, got {self.save_thread_count}")
 
@@ -206,12 +205,10 @@ class _ObjectStore:
 
     @contextlib.contextmanager
     def create_stream(self, path: epath.Path, mode: str) -> Iterator[IO[Any]]:
-        """Opens a file."""
         with path.open(mode) as stream:
             yield stream
 
     def concat_path(self, path: epath.Path, suffix: str) -> epath.Path:
-        """Returns a path within another."""
         return path / suffix
 
     def rename(self, path: epath.Path, new_path: epath.Path) -> None:
@@ -223,9 +220,7 @@ class _ObjectStore:
         """Makes a directory, which an object store does not have."""
 
     def exists(self, path: epath.Path) -> bool:
-        """Says whether there is such a file."""
         return bool(path.exists())
 
     def rm_file(self, path: epath.Path) -> None:
-        """Removes a file."""
         path.unlink()

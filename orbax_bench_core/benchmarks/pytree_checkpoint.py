@@ -182,7 +182,6 @@ class SingleReplicaOptions(BenchmarkOptions):
     use_distributed_process_id: Sweepable[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuses to take more memory than there is."""
         factor = self.broadcast_memory_scaling_factor
         if isinstance(factor, int | float) and not 0 < factor <= 1:
             raise ValueError(

@@ -119,7 +119,6 @@ class StagedSaveOptions(SaveRestoreOptions):
     save_dtype: Sweepable[str | None] = None
 
     def __post_init__(self) -> None:
-        """Refuses what is no dtype of floating-point numbers."""
         known = self.save_dtype is None or self.save_dtype in _STORED
         if not known and not isinstance(self.save_dtype, list):
             raise ValueError(
@@ -193,7 +192,6 @@ class LustreOptions(SaveRestoreOptions):
     stripe_size_kb: Sweepable[int | None] = None
 
     def __post_init__(self) -> None:
-        """Refuses a striping that Lustre cannot make."""
         count, size = self.stripe_count, self.stripe_size_kb
         if isinstance(count, int) and count < 1 and count != _ALL_TARGETS:
             raise ValueError(f"stripe_count must be 1 or more, or -1 for all targets, got {count}")

@@ -199,7 +199,6 @@ def _in_memory(tensors: _Tensors) -> dict[str, Any]:
 
 
 def _sync_file(file: epath.Path) -> None:
-    """Waits until a file has reached stable storage."""
     descriptor = os.open(file, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,6 @@
 """Arguments that several sub-commands share."""
 
 import re
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import typer
@@ -119,16 +118,6 @@ LogFormatOption = Annotated[
     Literal["text", "json"],
     typer.Option("--log-format", help="text for people, json for one JSON object a line."),
 ]
-
-
-def refuse_override(override: Sequence[str] | None, notify: str | None = None) -> None:
-    """Refuses `--override` and `--notify` of a command that reads what was measured."""
-    from orbax_bench_core.errors import UserError
-
-    if override:
-        raise UserError("--override changes a suite that is measured: give --output-directory")
-    if notify is not None:
-        raise UserError("--notify tells of a suite that is measured: give --output-directory")
 
 
 def parse_size(text: str, flag: str = "--size") -> int:

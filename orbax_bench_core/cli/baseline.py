@@ -199,7 +199,6 @@ def _promote(registry: Registry, name: str, points: list[str], note: str, *, for
 
 
 def _registry(path: str, *, begins: bool = False) -> Registry:
-    """Returns a registry, which is there unless the command begins it."""
     from orbax_bench_core.baselines import Registry
     from orbax_bench_core.errors import UserError, command
 

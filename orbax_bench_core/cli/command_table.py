@@ -56,7 +56,6 @@ class _Steps(TyperGroup):
 
     @property
     def commands(self) -> Any:
-        """All steps by name."""
         from orbax_bench_core.cli import step_commands
 
         return typer.main.get_group(step_commands.app).commands
@@ -82,16 +81,13 @@ class CommandTable(Mapping[str, Any]):
     """
 
     def __getitem__(self, name: str) -> Any:
-        """Returns a command as the command line takes it; a KeyError tells that there is none."""
         return _built(name) if name in COMMANDS else _added(name)
 
     def __iter__(self) -> Iterator[str]:
-        """Yields the names, ours first."""
         yield from COMMANDS
         yield from sorted(_plugins())
 
     def __len__(self) -> int:
-        """Returns how many there are."""
         return len(COMMANDS) + len(_plugins())
 
 

@@ -118,7 +118,6 @@ def init(
 
 
 def _target(output: str, *, force: bool) -> Path:
-    """Returns the file of a suite, where one may be written."""
     from orbax_bench_core.errors import UserError
 
     if "://" in output:

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 
 from rich.console import Console
 from rich.text import Text
@@ -56,7 +55,6 @@ class LiveVerdicts(ProgressView):
         *,
         verbose: bool = False,
     ) -> None:
-        """Prepares the view of pairs."""
         shared = PairDesign()
         found = {point.id: (designs or {}).get(point.id, shared) for point in points}
         self._lines = {
@@ -69,13 +67,8 @@ class LiveVerdicts(ProgressView):
         }
         super().__init__(console, total=1, verbose=verbose)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        super().__exit__(kind, error, trace)
+    def __exit__(self, *raised: object) -> None:
+        super().__exit__(*raised)
         if self._console.is_terminal:
             for line in self._lines.values():
                 if line.verdict is not None and not line.ended:

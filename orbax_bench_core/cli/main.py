@@ -102,7 +102,6 @@ def _orbax_bench(
 
 
 def _versions() -> str:
-    """Returns the version of this package, and of the libraries whose speed is measured."""
     from orbax_bench_core.provenance import package_version
 
     ours, *others = (

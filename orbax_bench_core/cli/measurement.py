@@ -3,8 +3,11 @@
 import contextlib
 import dataclasses
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NoReturn
 
+import typer
+
+from orbax_bench_core.cli.hosts import MeasureFlags
 from orbax_bench_core.cli.reporter import Reporter
 from orbax_bench_core.cli.results import show_answer
 from orbax_bench_core.config import LoadedSuite
@@ -134,12 +137,16 @@ def unwritten(failure: OSError, verb: str, root: str) -> str:
 def conclude_again(
     conclude: Callable[[RunDirectory], Conclusion],
     directory: str,
+    flags: MeasureFlags,
     *,
     otherwise: str,
-    as_json: bool,
     allow_inconclusive: bool = False,
-) -> int:
-    """Concludes once more from what was measured, and returns the exit code."""
+) -> NoReturn:
+    """Concludes once more from what was measured, and exits."""
+    if flags.override:
+        raise UserError("--override changes a suite that is measured: give --output-directory")
+    if flags.notify is not None:
+        raise UserError("--notify tells of a suite that is measured: give --output-directory")
     run = RunDirectory(directory)
     if not run.exists():
         raise UserError(f"{directory} is not a run directory. {otherwise}")
@@ -149,5 +156,5 @@ def conclude_again(
         raise UserError(f"cannot write into {run.root}: {failure}") from None
     Notifiers.of().renew_site(directory)
     assert found.document is not None
-    show_answer(found.answer, found.document, found.page, as_json=as_json)
-    return exit_code(*found.outcomes, allow_inconclusive=allow_inconclusive)
+    show_answer(found.answer, found.document, found.page, as_json=flags.as_json)
+    raise typer.Exit(exit_code(*found.outcomes, allow_inconclusive=allow_inconclusive))

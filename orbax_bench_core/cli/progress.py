@@ -1,6 +1,5 @@
 """Progress of a measurement: a bar with the time left on a terminal, lines in a log."""
 
-from types import TracebackType
 from typing import Final, Self
 
 from rich.console import Console
@@ -52,12 +51,7 @@ class ProgressView(Watcher):
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._bar.stop()
 
     def __call__(self, event: Event) -> None:

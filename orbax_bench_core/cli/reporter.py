@@ -88,7 +88,6 @@ class JsonLog(Watcher):
     """Writes progress as JSON lines."""
 
     def __init__(self, stream: IO[str]) -> None:
-        """Writes to `stream`."""
         self._stream = stream
 
     def __call__(self, event: Event) -> None:

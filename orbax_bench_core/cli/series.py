@@ -47,7 +47,6 @@ class BisectRun:
         passport: passports.Passport | None,
         how: Measuring,
     ) -> None:
-        """Prepares a search from a release that is fast to one that is slow."""
         self._loaded = loaded
         self._root = RunDirectory(output_directory).root
         self._package = package
@@ -127,7 +126,6 @@ class BisectRun:
         return Measurement(Comparison(), suite, str(self._root / folder), self._how)
 
     def _rules(self, version: str, against: str, *, confirming: bool) -> dict[str, Any]:
-        """Returns what a comparison has different from the suite's gate."""
         # A release in between has the whole regression or none of it; ends, and what is to be
         # confirmed, are judged by the rules of the suite.
         if not self._primary:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import output_option, refuse_override
+from orbax_bench_core.cli.arguments import output_option
 from orbax_bench_core.cli.hosts import MeasureFlags, measure_suite, takes_measure_flags
 
 
@@ -47,15 +47,9 @@ def async_study(
     if output_directory is None:
         from orbax_bench_core.cli.measurement import conclude_again
 
-        refuse_override(flags.override)
         example = command("async-study", place, "-o", "DIR")
-        conclude_again(
-            study,
-            place,
-            otherwise=f"To measure a suite, say where: `{example}`",
-            as_json=flags.as_json,
-        )
-        return
+        otherwise = f"To measure a suite, say where: `{example}`"
+        conclude_again(study, place, flags, otherwise=otherwise)
     measure_suite(place, output_directory, flags, Study(), tells=False)
 
 
@@ -124,15 +118,13 @@ def recovery(
     if output_directory is None:
         from orbax_bench_core.cli.measurement import conclude_again
 
-        refuse_override(flags.override, flags.notify)
-        code = conclude_again(
+        conclude_again(
             drills.conclude,
             place,
+            flags,
             otherwise=f"To drill a suite, say where: `{command('recovery', place, '-o', 'DIR')}`",
-            as_json=flags.as_json,
             allow_inconclusive=allow_inconclusive,
         )
-        raise typer.Exit(code)
     measure_suite(place, output_directory, flags, drills, allow_inconclusive=allow_inconclusive)
 
 
@@ -198,15 +190,9 @@ def soak(
     if saves is None and hours is None and output_directory is None:
         from orbax_bench_core.cli.measurement import conclude_again
 
-        refuse_override(flags.override, flags.notify)
         example = command("soak", place, "--saves", 200, "-o", "DIR")
-        code = conclude_again(
-            Soaking(limit_mib=limit).conclude,
-            place,
-            otherwise=f"To soak a suite, say for how long and where: `{example}`",
-            as_json=flags.as_json,
-        )
-        raise typer.Exit(code)
+        otherwise = f"To soak a suite, say for how long and where: `{example}`"
+        conclude_again(Soaking(limit_mib=limit).conclude, place, flags, otherwise=otherwise)
     goal = SoakGoal(saves=saves, hours=hours)
     if output_directory is None:
         raise UserError("a soak is measured in a run directory: give --output-directory DIR")

@@ -87,7 +87,6 @@ def list_builtins(
 
 
 def _chosen(names: Sequence[str], builtins: Mapping[str, str]) -> dict[str, str]:
-    """Returns the built-ins of these names."""
     from orbax_bench_core.errors import UserError, did_you_mean
 
     for name in names:

@@ -89,7 +89,6 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
 
 
 def _credentials(source: SuiteSource, text: str) -> list[Problem]:
-    """Returns where an address has credentials."""
     # `run.json` has the file word for word, comments included. Left out of what is kept they would
     # change the ids of points, which hash their options.
     lines = [number for number, line in enumerate(text.splitlines(), 1) if has_credentials(line)]

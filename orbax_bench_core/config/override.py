@@ -183,7 +183,6 @@ def _indices(node: list[Any], name: str, before: KeyPath, override: str) -> Sequ
 
 
 def _put(data: Any, path: KeyPath, value: Any) -> Iterator[KeyPath]:
-    """Sets a value, and yields its path after those of the mappings that had to be made for it."""
     for depth, key in enumerate(path[:-1], start=1):
         if isinstance(data, dict) and data.get(key) is None:
             data[key] = {}

@@ -182,7 +182,6 @@ class SuiteSource:
 
 
 def _composed(text: str) -> yaml.Node | None:
-    """Returns the document as nodes; None where there is none."""
     # The parser in C is fifty times as fast, and its messages say less: of a short text that is
     # wrong the one in Python says what.
     try:

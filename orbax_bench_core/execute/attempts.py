@@ -18,7 +18,6 @@ class RepeatAttempt:
     """One attempt at a repeat, which begins when this is made."""
 
     def __init__(self, run: records.RunDirectory, host: Host, tasks: Sequence[Task]) -> None:
-        """Begins an attempt; its records belong into `run`, and `host` knows where workers run."""
         self.tasks = tasks  # what each host is to do
         self.group: WorkerGroup | None = None  # the workers that do it; None before they are there
         self.ended: dict[int, Done] = {}  # how each host ended that ended by itself

@@ -288,7 +288,6 @@ def num_slices(environment: Mapping[str, str]) -> int:
 
 
 def _split(address: str) -> tuple[str, str]:
-    """Returns host and port of an address; the port is empty where there is none."""
     bracketed = re.fullmatch(r"\[([^\]]+)\](?::(.*))?", address)
     if bracketed is not None:
         return bracketed[1], bracketed[2] or ""
@@ -375,7 +374,6 @@ def _check_size(cluster: Cluster, source: Source, environment: Mapping[str, str]
 
 
 def _check_expected(cluster: Cluster | None, environment: Mapping[str, str]) -> None:
-    """Checks that there are as many hosts as a launcher says that leaves the rest to its place."""
     name = OWN[2]
     expected = environment.get(name, "")
     if not expected or environment.get(OWN[0]):

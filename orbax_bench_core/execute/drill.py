@@ -239,7 +239,6 @@ class Kill:
 
 
 def _steps(host: int, event: Ready | Measured | Done | Unrecorded | None) -> int:
-    """Returns how many steps the first host reports to have done."""
     if host != 0 or not isinstance(event, Measured):
         return 0
     return sum(sample.operation == STEP and sample.metric == TIME for sample in event.samples)

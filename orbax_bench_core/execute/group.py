@@ -40,7 +40,6 @@ class WorkerGroup:
         timeout_s: float,
         patience: Patience = PATIENCE,
     ) -> None:
-        """Starts one worker per setup; `await_ready` waits for them."""
         self._inbox: Inbox = queue.SimpleQueue()
         self._patience = patience
         self._timeout_s = timeout_s

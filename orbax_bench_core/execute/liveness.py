@@ -92,7 +92,6 @@ class Pulse:
     """The signs of one worker over time; they are handed over in order."""
 
     def __init__(self, patience: Patience = PATIENCE) -> None:
-        """Has seen nothing yet."""
         self._patience = patience
         self._last: tuple[float, Signs] | None = None
         self._ran_at: float | None = None

@@ -42,7 +42,6 @@ class WorkerPool:
         share: bool,
         meanwhile: Callable[[], object] | None = None,
     ) -> None:
-        """Describes the workers; none is started yet."""
         self._root = str(session.directory.root)
         self._settings, self._keep_data = session.settings, session.keeps_data
         self._unmade = unmade
@@ -187,7 +186,6 @@ class WorkerPool:
         return key._replace(num_devices=0) if self._devices_are_fixed else key
 
     def _limit(self) -> int:
-        """Returns how many groups may be alive."""
         if self._settings.take_turns or self._platform == "tpu":
             return 1
         if self._devices_are_fixed and self._platform != "cpu":
@@ -241,7 +239,6 @@ class WorkerPool:
         )
 
     def _check_environment(self, name: str, processes: int) -> None:
-        """Checks that every host that is to run a worker has an environment."""
         reasons = {
             host: f"{name}: {reason}"
             for host, reason in self._unmade.get(name, {}).items()

@@ -61,7 +61,6 @@ class Runner:
     """Makes sure that repeats have records."""
 
     def __init__(self, session: Session, pool: WorkerPool) -> None:
-        """Hands the repeats of `session` to the workers of `pool`."""
         self._keep_data = session.keeps_data
         self._run = session.directory
         self._info = session.info

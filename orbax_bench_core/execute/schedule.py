@@ -57,7 +57,6 @@ class CommonFailureCheck:
     """Watch over the failures of a run, until a repeat has passed."""
 
     def __init__(self, points: Sequence[SweepPoint], *, what: str = "point") -> None:
-        """Watches a run of these points."""
         self._points = len({point.id for point in points})
         self._kinds = {_kind(point) for point in points}
         self._what = what

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Final, Self
 
 import pydantic
@@ -114,12 +113,7 @@ class Watcher:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Measuring has ended, perhaps with an error."""
 
     def __call__(self, event: Event) -> None:
@@ -287,7 +281,6 @@ def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[swee
 
 
 def _check_stores(entries: Sequence[sweep.SweepEntry]) -> None:
-    """Checks that there are credentials for what is saved to or loaded from a bucket."""
     # A worker would look for them for minutes, in each repeat.
     points = [point for entry in entries for point in sweep.sides(entry).values()]
     for named in {path for point in points for path in (point.storage, point.checkpoint.path)}:

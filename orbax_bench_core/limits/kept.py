@@ -71,7 +71,6 @@ class LimitsCache:
     """Kept limits of one machine with one storage, for one workload."""
 
     def __init__(self, path: str, **asked: Any) -> None:
-        """Finds out which machine and storage this is."""
         self._directory = existing_directory(path)
         host = host_provenance()
         self._key = {

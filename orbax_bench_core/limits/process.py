@@ -41,7 +41,7 @@ class LimitsRequest(ConfigModel):
     parallelism: int | None
     dtype: str
     host_memory: HostMemory
-    left_out: tuple[ProbeName, ...] = ()
+    left_out: Sequence[ProbeName] = ()
 
 
 def take_limits(
@@ -54,9 +54,8 @@ def take_limits(
 ) -> Limits:
     """Measures the limits of machine and storage, in a process whose heap keeps its memory."""
     # Whoever calls this holds the measuring lock: nothing else may measure meanwhile.
-    ((_, found),) = _take(
-        LocalHost(), path, num_bytes, parallelism=parallelism, timeout_s=timeout_s, dtype=dtype
-    )
+    asked: dict[str, Any] = {"num_bytes": num_bytes, "parallelism": parallelism, "dtype": dtype}
+    ((_, found),) = _take(LocalHost(), path, timeout_s, **asked)
     if isinstance(found, UserError):
         raise found
     return found
@@ -65,25 +64,14 @@ def take_limits(
 def _take(
     host: Host,
     path: str,
-    num_bytes: int,
-    *,
-    parallelism: int | None,
     timeout_s: float,
-    dtype: str,
-    left_out: Sequence[ProbeName] = (),
+    *,
     variables: Mapping[str, str] = _NONE,
+    **asked: Any,
 ) -> Iterator[tuple[int, Limits | UserError]]:
-    """Yields the limits of each host, or why they cannot be measured."""
     with scratch(existing_directory(path)) as folder:
         # The folder is this process's: it goes even if the one that measures is killed.
-        request = LimitsRequest(
-            path=str(folder),
-            num_bytes=num_bytes,
-            parallelism=parallelism,
-            dtype=dtype,
-            host_memory=_HOST_MEMORY,
-            left_out=tuple(left_out),
-        )
+        request = LimitsRequest(path=str(folder), host_memory=_HOST_MEMORY, **asked)
         outputs = host.run_module(
             _MODULE,
             request.model_dump_json(),
@@ -150,7 +138,7 @@ def ensure_limits(
             write(run, known)
             return
         say("measuring the limits of this machine and storage (--no-limits skips this)")
-        found = dict(_take(host, str(run.root), timeout_s=_TIMEOUT_S, **asked))
+        found = dict(_take(host, str(run.root), _TIMEOUT_S, **asked))
         _keep(run, found, say)
         first = found.get(0)
         if cache is not None and len(found) == 1 and isinstance(first, Limits):
@@ -196,7 +184,6 @@ def _num_bytes(record: Record) -> int:
 
 
 def _dtype(record: Record) -> str:
-    """Returns the dtype of the largest array of the record's spec."""
     arrays = [leaf for _, leaf in leaves(record.measured.checkpoint.spec or {})]
     largest = max(
         (leaf for leaf in arrays if isinstance(leaf, ArraySpec)),

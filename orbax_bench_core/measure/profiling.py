@@ -95,8 +95,6 @@ def _own(operation: str, directory: str) -> Trace | None:
 
 
 class _Session:
-    """Session of the profiler under way."""
-
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self.shared: list[str] = []  # the directories of the blocks that share it
@@ -111,7 +109,6 @@ class _Session:
         return session
 
     def end(self) -> None:
-        """Writes the files, and gives them to the blocks that shared the session."""
         global _session  # noqa: PLW0603 - the process has one profiler
         try:
             observers.attempt("stop the profiler trace", _end, None)
@@ -130,7 +127,6 @@ class _Session:
 
 
 def _files(directory: str) -> set[str]:
-    """Returns the paths of the traces in a directory, below it."""
     from etils import epath
 
     root = epath.Path(directory)

@@ -174,7 +174,6 @@ def _is_one_run(block_shape: Sequence[int], shape: Sequence[int]) -> bool:
 
 
 def _words(block: jax.Array) -> list[jax.Array]:
-    """Returns the bits of each element as uint32 words, low word first."""
     dtype = block.dtype
     if jnp.issubdtype(dtype, jnp.complexfloating):
         return [*_words(lax.real(block)), *_words(lax.imag(block))]

@@ -79,15 +79,12 @@ def load_object(path: str) -> Callable[..., Any]:
 
 @dataclasses.dataclass(frozen=True)
 class _Split:
-    """A model without its values."""
-
     graph: Any  # what `nnx.merge` needs beside the state
     state: Any  # shapes only
     partitions: PyTree  # a `PartitionSpec` per variable, as text-keyed dicts
 
 
 def _split(factory: str, seed: int) -> _Split:
-    """Describes a model without computing a value of it."""
     try:
         from flax import nnx
     except ImportError:

@@ -98,7 +98,6 @@ class TorchLayout:
 
     @functools.cached_property
     def _spread(self) -> dict[str, tuple[Any, list[Any]]]:
-        """Mesh and placements of each array that lies over a mesh."""
         from torch.distributed.tensor import Replicate, Shard
 
         spread = {}
@@ -148,7 +147,6 @@ def _held(array: jax.Array, part: Box, shape: tuple[int, ...]) -> np.ndarray[Any
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides of a contiguous array, in elements."""
     strides = [1]
     for size in reversed(shape[1:]):
         strides.append(strides[-1] * max(size, 1))

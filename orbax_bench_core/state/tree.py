@@ -36,7 +36,6 @@ def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
 
 
 def _leaf_name(path: Sequence[Any]) -> str:
-    """Returns the path of a leaf as `params.layers.0.w`."""
     # The same as `jax.tree_util.keystr(path, simple=True, separator=".")`, which 0.5.0 lacks.
     return ".".join(str(_bare(key)) for key in path)
 

@@ -4,7 +4,6 @@ import contextlib
 import datetime
 import threading
 import time
-from types import TracebackType
 from typing import Final, Self
 
 from orbax_bench_core.errors import UserError
@@ -50,17 +49,11 @@ class Beating(Watcher):
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Says for the last time how far it came."""
+    def __exit__(self, *raised: object) -> None:
         self._ended.set()
         self._thread.join()
         self._write()
-        self._inner.__exit__(kind, error, trace)
+        self._inner.__exit__(*raised)
 
     def __call__(self, event: Event) -> None:
         """Counts repeats that have ended."""

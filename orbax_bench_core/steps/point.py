@@ -122,8 +122,6 @@ def run_batch(
 
 
 class _Log(execute.Watcher):
-    """Log of a step: one line per event."""
-
     def __call__(self, event: execute.Event) -> None:
         if isinstance(event, execute.Progress):
             self._progress(event)
@@ -247,6 +245,5 @@ def launch_batch(
 
 
 def _said(entries: Sequence[SweepEntry]) -> str:
-    """Returns which points these are, for people."""
     more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
     return f"{entries[0].name} {entries[0].id}{more}"

@@ -37,7 +37,6 @@ class SoakGoal:
     hours: float | None = None  # hours of measured repeats of one process, or None
 
     def __post_init__(self) -> None:
-        """Refuses a goal that no verdict comes of."""
         if (self.saves is None) == (self.hours is None):
             raise UserError(
                 f"give --saves N or --hours T, one of them: --saves {FEWEST} takes the fewest "

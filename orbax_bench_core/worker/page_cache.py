@@ -123,7 +123,6 @@ class PageCacheConditioner:
         observe: Callable[[Sequence[Sample]], None],
         await_all_hosts: Callable[[], None],
     ) -> None:
-        """Controls the conditions of one repeat."""
         self._conditions = conditions
         self._observe = observe
         self._await_all_hosts = await_all_hosts

@@ -370,7 +370,6 @@ def _counted(what: str, count: Callable[[OptionEvidence], int]) -> Rule:
 
 
 def _offered(evidence: OptionEvidence) -> int:
-    """Returns how many steps were trained, or offered to a manager."""
     counts = evidence.counts
     if trained := counts["train_step"] or counts["step"] or evidence.steps("train"):
         return trained

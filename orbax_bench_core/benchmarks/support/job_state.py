@@ -70,21 +70,18 @@ class _Storage:
         )
 
     def save(self, step: int, tree: PyTree) -> None:
-        """Saves after a step; training goes on as soon as it may."""
         if self._asynchronous:
             self._checkpointer.save_async(step, tree)
         else:
             self._checkpointer.save(step, tree)
 
     def restore(self) -> tuple[int, PyTree]:
-        """Returns the latest committed step, and its state."""
         latest = self._checkpointer.latest
         if latest is None:
             raise _nothing()
         return latest.step, self._checkpointer.load(latest.step, self._target)
 
     def close(self) -> None:
-        """Waits for what goes on in the background, and ends it."""
         self._checkpointer.close()
 
 
@@ -199,7 +196,6 @@ class _Replicator(_LocalDisks):
 
 
 def _local(context: TestContext[TrainingJobOptions]) -> epath.Path:
-    """Returns the directory on the local disk of this process."""
     import jax
 
     host = f"process_{jax.process_index()}"

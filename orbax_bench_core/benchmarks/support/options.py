@@ -45,7 +45,6 @@ class BoundedOptions(BenchmarkOptions):
     least: ClassVar[Mapping[str, int]]  # the smallest number that each option takes, by name
 
     def __post_init__(self) -> None:
-        """Refuses numbers that leave nothing to measure."""
         for name, least in self.least.items():
             value = getattr(self, name)
             if not isinstance(value, list) and not (isinstance(value, int) and value >= least):

@@ -50,7 +50,6 @@ class Agent:
     """
 
     def __init__(self, meeting: Meeting, *, token: str | None, local: LocalHost) -> None:
-        """Describes an agent; `run` joins."""
         self._cluster, self._directory = meeting.cluster, meeting.directory
         self._contact, self._say = meeting.contact, meeting.say
         self._suite = meeting.suite
@@ -262,7 +261,6 @@ class Agent:
         _tell(wire, event="say", line=line)
 
     def _pump(self, wire: Wire, id_: int, inbox: Inbox) -> None:
-        """Forwards what a worker says, and its end."""
         worker = self._workers[id_]
         while line := inbox.get()[1]:
             _tell(wire, event="line", worker=id_, line=line.decode())

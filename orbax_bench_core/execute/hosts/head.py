@@ -39,7 +39,6 @@ class ClusterHosts:
     def __init__(
         self, meeting: Meeting, *, own: LocalHost, host_wait_s: float = HOST_WAIT_S
     ) -> None:
-        """Describes process 0; `listening` lets the others join."""
         self.code = int(Exit.FAILED)  # what the agents exit with when the run ends
         self._cluster = meeting.cluster
         self._own = own

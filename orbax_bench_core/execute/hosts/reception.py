@@ -35,7 +35,6 @@ class Reception:
     """Lets agents join process 0, and knows which of the other hosts are there."""
 
     def __init__(self, meeting: Meeting) -> None:
-        """Describes a reception."""
         # hosts that have joined, by index; those too with which contact was lost since
         self.hosts: dict[int, RemoteHost] = {}
         # address of this host at which another has reached it; empty while none has

@@ -45,7 +45,6 @@ class RemoteHost:
     unmade: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Takes the connection of an agent that has been admitted."""
         self._made: dict[str, EnvironmentConfig] = {}
         self._locked = False
         self._ids = itertools.count()

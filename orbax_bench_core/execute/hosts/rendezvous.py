@@ -81,7 +81,6 @@ class Rendezvous:
     """Files in a folder that hosts share, by which they find and trust each other."""
 
     def __init__(self, root: AnyPath, part: str = "") -> None:
-        """Names them."""
         self._root = root
         self._folder = root / "_".join(filter(None, [_FOLDER, part]))
 

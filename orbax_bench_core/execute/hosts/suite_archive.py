@@ -175,7 +175,6 @@ def _files_of_module(root: Path, name: str, run_directory: Path) -> Iterator[Pat
 
 
 def _imported(path: Path) -> Iterator[str]:
-    """Yields the first names of the modules that a file of Python imports."""
     try:
         tree = ast.parse(read_at_most(str(path))) if path.suffix == ".py" else ast.Module([], [])
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -218,7 +217,6 @@ def _contents(folder: Path, sizes: Mapping[str, int]) -> Iterator[tuple[str, byt
 
 
 def _check_size(folder: Path, sizes: Mapping[str, int]) -> None:
-    """Checks that files may travel."""
     total, more = sum(sizes.values()), len(sizes) > _MOST_FILES
     if total <= MOST_BYTES and not more:
         return

@@ -165,7 +165,6 @@ class Network(Difference[bytes]):
 
 
 def _interface_counters(text: bytes) -> tuple[int, int, int]:
-    """Bytes received, bytes sent, and bytes over loopback."""
     received = sent = loopback = 0
     for line in text.splitlines()[_HEADER_LINES:]:
         name, _, columns = line.partition(b":")

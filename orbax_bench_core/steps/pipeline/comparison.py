@@ -143,7 +143,6 @@ def enforce_verdict(
 
 
 def _reasons(verdict: str, report: VerdictReport | None) -> Iterator[str]:
-    """Yields why a verdict is not good enough."""
     if report is None:
         yield verdict
         return

@@ -202,7 +202,6 @@ class NotPassed(Exception):
     """What a pipeline found is not good enough; `code` is the exit code that says so."""
 
     def __init__(self, said: str, code: int) -> None:
-        """Keeps the reasons, for people, and the code."""
         super().__init__(said)
         self.code = code
 
@@ -225,7 +224,6 @@ class ErrorsAsMessages:
     """
 
     def __init__(self) -> None:
-        """Makes what the context enters."""
         self._interrupts = interrupted_when_told(clear_own)
         self._modes = closed_to_others()
 
@@ -240,7 +238,6 @@ class ErrorsAsMessages:
         error: BaseException | None,
         traceback: types.TracebackType | None,
     ) -> None:
-        """Ends the process where it is a container's."""
         self._modes.__exit__(None, None, None)
         try:
             self._interrupts.__exit__(kind, error, traceback)

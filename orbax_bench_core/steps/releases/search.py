@@ -135,8 +135,6 @@ def search_releases(releases: Sequence[str], outcome: Callable[[str, str], Relea
 
 
 class _Search:
-    """A search under way."""
-
     def __init__(self, releases: Sequence[str], outcome: Callable[[str, str], ReleaseWord]) -> None:
         self._releases = releases
         self._outcome = outcome
