@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import pydantic
 
 from orbax_bench_core.config import Arm
-from orbax_bench_core.errors import Problem, UserError, shown
+from orbax_bench_core.errors import Problem, UserError, first_fault, shown
 from orbax_bench_core.files import (
     AnyPath,
     ResultModel,
@@ -264,13 +264,10 @@ def read_model(file: AnyPath, model: type[Model], what: str) -> Model:
     except OSError as error:
         raise UserError(Problem(f"cannot be read: {error}", file=str(file))) from None
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
         field = model.model_fields.get("schema_version")
         version = SCHEMA_VERSION if field is None else field.default
-        said = f"not a {what} of schema version {version}"
-        message = ": ".join(filter(None, [said, where, first["msg"]]))
-        raise UserError(Problem(message, file=str(file))) from None
+        said = f"not a {what} of schema version {version}: {first_fault(error)}"
+        raise UserError(Problem(said, file=str(file))) from None
 
 
 _read_capture = functools.partial(read_model, model=Capture, what="capture")

@@ -11,6 +11,7 @@ from orbax_bench_core.errors.user_error import UserError as UserError
 from orbax_bench_core.errors.user_error import check_amounts as check_amounts
 from orbax_bench_core.errors.user_error import command as command
 from orbax_bench_core.errors.user_error import did_you_mean as did_you_mean
+from orbax_bench_core.errors.user_error import first_fault as first_fault
 from orbax_bench_core.errors.user_error import listed as listed
 from orbax_bench_core.errors.user_error import may_pass as may_pass
 from orbax_bench_core.errors.user_error import one_line as one_line

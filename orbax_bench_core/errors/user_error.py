@@ -8,10 +8,13 @@ import re
 import shlex
 import socket
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orbax_bench_core.errors.redaction import redacted
 from orbax_bench_core.files import as_system_error
+
+if TYPE_CHECKING:
+    import pydantic
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -139,6 +142,12 @@ def on_a_screen(text: str) -> str:
         return text
     kept = LONGEST_MESSAGE - _END
     return f"{text[:kept]}... ({len(text):,} characters) ...{text[-_END:]}"
+
+
+def first_fault(error: "pydantic.ValidationError") -> str:
+    """Returns what is wrong first with data, after the dotted path of its key where it has one."""
+    first = error.errors()[0]
+    return ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
 
 
 def command(*words: object) -> str:

@@ -13,7 +13,7 @@ import pydantic
 
 from orbax_bench_core import files
 from orbax_bench_core.config import Arm, LoadedSuite
-from orbax_bench_core.errors import Problem, UserError, remedy_of, shown
+from orbax_bench_core.errors import Problem, UserError, first_fault, remedy_of, shown
 from orbax_bench_core.files import AnyPath
 from orbax_bench_core.leases import WHOLE, Fence, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
@@ -191,9 +191,7 @@ class RunDirectory:
         try:
             return model.model_validate_json(data)
         except pydantic.ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            what = ": ".join(filter(None, [where, first["msg"]]))
+            what = first_fault(error)
             said = f"damaged, or of another release: {what}; remove it, and {remedy}"
             raise UserError(Problem(said, file=str(path))) from None
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import pydantic
 
 from orbax_bench_core import config, sweep
-from orbax_bench_core.errors import Problem, UserError, command
+from orbax_bench_core.errors import Problem, UserError, command, first_fault
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import SCHEMA_VERSION, SchemaVersion
@@ -151,9 +151,7 @@ def parsed_info(data: bytes, file: str) -> RunInfo:
         return RunInfo.model_validate_json(data)
     except pydantic.ValidationError as error:
         refuse_other_version(data, file)
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        said = f"not readable as schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
+        said = f"not readable as schema version {SCHEMA_VERSION}: {first_fault(error)}"
         raise UserError(Problem(said, file=file)) from None
 
 

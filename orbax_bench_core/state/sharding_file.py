@@ -17,6 +17,7 @@ from jax.sharding import Mesh
 
 from orbax_bench_core import config
 from orbax_bench_core.config import ShardingEntry
+from orbax_bench_core.errors import first_fault
 from orbax_bench_core.files import place, read_at_most
 from orbax_bench_core.state import layout
 from orbax_bench_core.state.tree import StateError
@@ -63,10 +64,8 @@ def read_sharding_file(path: str) -> ShardingFile:
     except OSError as error:
         raise StateError(f"sharding_config_path {path!r}: {error}") from None
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise StateError(
-            f"sharding_config_path {path!r}: {where}: {first['msg']}; an entry is "
+            f"sharding_config_path {path!r}: {first_fault(error)}; an entry is "
             '{"shape": [8], "dtype": "float32", "sharding": {"mesh": {"shape": [4], '
             '"axes": ["x"]}, "spec": ["x"]}}'
         ) from None

@@ -76,8 +76,8 @@ def test_an_entry_that_does_not_fit_names_the_leaf(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[]", "the file: Input should be an object"),
-        ("{", "the file: Invalid JSON"),
+        ("[]", "Input should be an object"),
+        ("{", "Invalid JSON"),
         ('{"w": {"shape": [8]}}', r"w\.dtype: Field required"),
     ],
 )
