@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib.metadata
 import json
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.config import checked_name
@@ -91,62 +90,39 @@ def _function(name: str, earlier_name: str) -> Any:
     return getattr(ocp, name, None) or getattr(ocp, earlier_name)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Place:
-    since: str
-    group: _Group
-    field: str
-
-
-@dataclasses.dataclass(frozen=True)
-class _Option:
-    """Place of an option in each release, and the behaviour of those without it."""
-
-    places: tuple[_Place, ...]  # newest first
-    otherwise: Any = None  # what a release older than all places does in every save or load
-
-
-def _option(name: str, *places: tuple[str, _Group], otherwise: Any = None) -> _Option:
-    return _Option(tuple(_Place(since, group, name) for since, group in places), otherwise)
-
-
-_OPTIONS = {
-    "use_ocdbt": _option("use_ocdbt", (_FIRST, "saving")),
-    "use_zarr3": _option("use_zarr3", (_FIRST, "saving")),
-    "use_compression": _option("use_compression", ("0.11.26", "saving"), otherwise=True),
-    "use_replica_parallel": _option(
-        "use_replica_parallel", ("0.11.17", "saving"), (_FIRST, "handler")
-    ),
-    "enable_replica_parallel_separate_folder": _option(
-        "enable_replica_parallel_separate_folder", ("0.11.27", "saving"), otherwise=False
-    ),
-    "chunk_byte_size": _option("chunk_byte_size", ("0.11.34", "storage"), (_FIRST, "leaf storage")),
-    "use_load_and_broadcast": _option(
-        "use_load_and_broadcast", ("0.11.34", "loading"), otherwise=False
-    ),
-    "write_concurrent_bytes": _Option(
-        (
-            _Place("0.11.34", "memory", "write_concurrent_bytes"),
-            _Place(_FIRST, "saving", "concurrent_bytes"),
-        )
-    ),
-    "transfer_concurrent_bytes": _option("transfer_concurrent_bytes", (_MUTABLE, "memory")),
-    "read_concurrent_bytes": _Option(
-        (
-            _Place("0.11.34", "memory", "read_concurrent_bytes"),
-            _Place(_FIRST, "loading", "concurrent_bytes"),
-        )
-    ),
+_OPTIONS: Final[dict[str, tuple[tuple[str, _Group], ...]]] = {
+    "use_ocdbt": ((_FIRST, "saving"),),
+    "use_zarr3": ((_FIRST, "saving"),),
+    "use_compression": (("0.11.26", "saving"),),
+    "use_replica_parallel": (("0.11.17", "saving"), (_FIRST, "handler")),
+    "enable_replica_parallel_separate_folder": (("0.11.27", "saving"),),
+    "chunk_byte_size": (("0.11.34", "storage"), (_FIRST, "leaf storage")),
+    "use_load_and_broadcast": (("0.11.34", "loading"),),
+    "write_concurrent_bytes": (("0.11.34", "memory"), (_FIRST, "saving")),
+    "transfer_concurrent_bytes": ((_MUTABLE, "memory"),),
+    "read_concurrent_bytes": (("0.11.34", "memory"), (_FIRST, "loading")),
 }
+"""Places of each option, each with the release that has it first; the newest place first."""
+_NAMES: Final[dict[tuple[_Group, str], str]] = {
+    ("saving", "write_concurrent_bytes"): "concurrent_bytes",
+    ("loading", "read_concurrent_bytes"): "concurrent_bytes",
+}
+"""Names of options in places where they have others."""
+_OTHERWISE: Final = {
+    "use_compression": True,
+    "enable_replica_parallel_separate_folder": False,
+    "use_load_and_broadcast": False,
+}
+"""What a release older than all places of an option does in every save or load."""
 
 
 def make_context(**options: Any) -> ocp.Context:
     """Makes an Orbax context with these of `_OPTIONS` set; None leaves one as Orbax has it."""
     chosen: _Chosen = {}
     for name, value in options.items():
-        place = _place(name, value)
-        if place is not None and value is not None:
-            chosen.setdefault(place.group, {})[place.field] = value
+        group = _place(name, value)
+        if group is not None and value is not None:
+            chosen.setdefault(group, {})[_NAMES.get((group, name), name)] = value
     if is_at_least(_MUTABLE):
         return _changed(chosen)
     _set_array_handler(**chosen.pop("handler", {}))
@@ -185,18 +161,15 @@ def make_colocated_context() -> ocp.Context:
     return context
 
 
-def _place(name: str, value: Any) -> _Place | None:
+def _place(name: str, value: Any) -> _Group | None:
     """Returns where the installed release keeps an option; None where it need not be told."""
-    option = _OPTIONS[name]
-    for place in option.places:
-        if is_at_least(place.since):
-            return place
-    if value != option.otherwise:
-        setting = f"{name}: {json.dumps(value)}"
-        raise UnmetNeed(
-            f"{lacks(setting, option.places[-1].since)}, which always does as with "
-            f"{name}: {json.dumps(option.otherwise)}"
-        )
+    for since, group in _OPTIONS[name]:
+        if is_at_least(since):
+            return group
+    otherwise = _OTHERWISE.get(name)
+    if value != otherwise:
+        needs = lacks(f"{name}: {json.dumps(value)}", _OPTIONS[name][-1][0])
+        raise UnmetNeed(f"{needs}, which always does as with {name}: {json.dumps(otherwise)}")
     return None
 
 

@@ -88,9 +88,6 @@ def _program(
 DRAW_BITS: Final = 18
 """Draws lie in [-2**18, 2**18)."""
 
-DRAW_SIGMA: Final = math.sqrt(4 * (2**32 - 1) / 12) * 2 / 2**DRAW_BITS
-"""Standard deviation of a draw, as a fraction of its bound: 0.2887."""
-
 _WEIGHT_BOUND: Final = -4
 """Floats of enough range are bounded by 2**-4, so their standard deviation is 0.018."""
 
