@@ -92,17 +92,12 @@ def _libc() -> ctypes.CDLL:
 
 def _files(directory: str | Path) -> list[str]:
     """Returns the path of every file below a local folder; none where it cannot be listed."""
-    found: list[str] = []
-    try:
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    found += _files(entry.path)
-                elif entry.is_file():
-                    found.append(entry.path)
-    except OSError:
-        pass
-    return found
+    return [
+        path
+        for folder, _, names in os.walk(directory)
+        for name in names
+        if os.path.isfile(path := f"{folder}/{name}")  # noqa: PTH113 - one call per file
+    ]
 
 
 @contextlib.contextmanager

@@ -164,7 +164,9 @@ class _Repeat:
             self._run.remove_data(task.point, task.repeat, warmup=task.warmup, arm=task.arm)
             self._path.mkdir(parents=True)
         if self._trains_until_killed:
-            self._empty_local_disk()
+            # What a drill that was stopped has left is no checkpoint of this one.
+            with contextlib.suppress(FileNotFoundError):  # processes of one host share it
+                self._local_path(remove_tree)
         _await_all_hosts(self._task)
         return TestContext(
             pytree=made.tree,
@@ -172,7 +174,7 @@ class _Repeat:
             options=options.from_dict(point.given_options),
             mesh=mesh,
             repeat_index=None if self._task.warmup else self._task.repeat,
-            local_path=self._unlinked_local_path(),
+            local_path=self._local_path(refuse_links),
             output_dir=self._run.root,
             name=self._task.point.directory,
             conditioner=PageCacheConditioner(
@@ -187,11 +189,6 @@ class _Repeat:
     @property
     def _trains_until_killed(self) -> bool:
         return self._task.drill is not None and self._task.drill.killed is None
-
-    def _empty_local_disk(self) -> None:
-        """Removes what a drill that was stopped has left: it is no checkpoint of this one."""
-        with contextlib.suppress(FileNotFoundError):  # processes of one host share it
-            self._remove_local_data()
 
     def _refuse_nothing_measured(self) -> None:
         """Refuses a repeat without a sample: its author believes that something is measured."""
@@ -213,12 +210,7 @@ class _Repeat:
             return  # the life that follows goes on with it
         if self._task.warmup or not self._setup.keep_data:
             with contextlib.suppress(OSError):  # a measured repeat is not lost for its scratch
-                self._remove_local_data()
-
-    def _remove_local_data(self) -> None:
-        local_path, root = self._local_path(), self._setup.local_directory
-        if local_path is not None and root is not None:
-            remove_tree(local_path, root)
+                self._local_path(remove_tree)
 
     @contextlib.contextmanager
     def _also_watched(self) -> Iterator[None]:
@@ -257,20 +249,16 @@ class _Repeat:
         before = () if self.state.verified == "none" else (self.state.verified,)
         self.state = self.state.model_copy(update={"verified": records.weakest([*before, against])})
 
-    def _local_path(self) -> AnyPath | None:
+    def _local_path(self, prepare: Callable[[AnyPath, str], object]) -> AnyPath | None:
+        """Returns the folder that benchmarks write into, removed or without links on its way."""
         from etils import epath
 
-        if self._setup.local_directory is None:
+        root = self._setup.local_directory
+        if root is None:
             return None
-        folder = epath.Path(self._setup.local_directory) / self._task.point.directory
-        return folder / self._path.name
-
-    def _unlinked_local_path(self) -> AnyPath | None:
-        """Returns the folder that benchmarks empty and write into, to which no link leads."""
-        local_path, root = self._local_path(), self._setup.local_directory
-        if local_path is not None and root is not None:
-            refuse_links(local_path, root)
-        return local_path
+        path = epath.Path(root) / self._task.point.directory / self._path.name
+        prepare(path, root)
+        return path
 
 
 @dataclasses.dataclass
