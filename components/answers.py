@@ -21,22 +21,22 @@ from orbax_bench_core.steps import pipeline
 _FILES: Final = {"answer": "Dataset", "summary": "Markdown", "report": "HTML"}
 _SAMPLES: Final = {"samples": "Dataset"}
 _MEANINGS: Final = {
-    "pipeline_run": "Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that "
-    "differs per run keeps a service from answering out of its cache.",
+    "pipeline_run": "Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input "
+    "that differs per run keeps a service from using its cache.",
     "answer": "All numbers, as JSON.",
     "summary": "What people read, as Markdown.",
     "report": "The same with figures, as a page that needs no other file.",
     "rate": "Number of A/A tests, how many said REGRESSION, and the share.",
     "passport": "The noise passport, which `orbax-bench ab --passport` takes.",
-    "study": "All that was found, as JSON.",
+    "study": "All results, as JSON.",
     "saved": "Share of the blocked time that each size saves, from 0 to 1.",
     "samples": "What aggregate wrote; it orders this step after that one.",
     "generated": "What generate-checkpoint made; it orders this step after that one.",
 }
 """Meanings of what is no parameter of a step, or is a file that an engine places."""
 _SUCCEEDS: Final = (
-    "The step succeeds whatever it finds, because an engine keeps the artifacts of no other step; "
-    "hand what it returns to enforce-verdict, which then fails."
+    "The step succeeds whatever it finds, because an engine keeps artifacts only of steps that "
+    "succeed; pass its result to enforce-verdict, which then fails."
 )
 _TYPES: Final = {str: "str", int: "int", float: "float", bool: "bool", Sequence[str]: "List[str]"}
 

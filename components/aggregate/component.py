@@ -21,24 +21,24 @@ def aggregate(
 ) -> List[str]:  # noqa: UP006
     """Writes samples, summary and reports of a run from the existing records.
 
-    It reads the run directory and takes nothing from the steps that measured, so that it works for
-    any number of them. Order it after them by `.after(measured)`. It succeeds whatever is lacking,
-    because an engine keeps the artifacts of no other step; hand what it returns to enforce-verdict,
-    which then fails. Where a step was lost it does not run: finish writes the report then.
+    It takes no inputs from the measuring steps, so it works for any number of them. Order it after
+    them by `.after(measured)`. It succeeds even if results are missing, because an engine keeps
+    artifacts only of steps that succeed; pass its result to enforce-verdict, which then fails. If a
+    step was lost it does not run, and finish writes the report.
 
     Args:
         pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
-            differs per run keeps a service from answering out of its cache.
+            differs per run keeps a service from using its cache.
         output_directory: The run directory.
         planned: What plan-sweep planned; only the lineage of the artifacts needs it.
         samples: Every sample, as Parquet.
         metrics: Median seconds per point and operation, as many as an artifact has room for.
         summary: The report as Markdown.
         report: The report as a self-contained page.
-        tensorboard: The folder of TensorBoard's event files, where it lies in the run directory.
+        tensorboard: The folder of TensorBoard's event files in the run directory.
 
     Returns:
-        What is lacking, a line each: steps that left nothing, points that are not complete or have
+        What is missing, a line each: steps that left nothing, points that are incomplete or have
         failed repeats; at most 20 lines.
     """
     from orbax_bench_core.steps.pipeline import ErrorsAsMessages, aggregate

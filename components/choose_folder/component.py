@@ -17,9 +17,9 @@ def choose_folder(
 
     Args:
         pipeline_run: Id of this run.
-        output_directory: What the folder is to lie below.
-        folder_per_run: Whether this run has a folder of its own.
-        slice_name: Name of the slice; empty gives slices no folder of their own.
+        output_directory: The folder above it.
+        folder_per_run: Whether this run has its own folder.
+        slice_name: Name of the slice; empty for no folder per slice.
 
     Returns:
         The folder; that of a run begins with the time in UTC.

@@ -22,14 +22,14 @@ def compare_baseline(
     """Judges a run: REGRESSION, PASS or INCONCLUSIVE.
 
     The arms of a paired run are compared in the blocks in which they were measured. Any other run
-    is compared with a stored baseline, which only warns below 2x: two runs that were made apart
-    differ by more than their code.
+    is compared with a stored baseline, which only warns below 2x: two separate runs differ by more
+    than their code.
 
     Args:
         pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
-            differs per run keeps a service from answering out of its cache.
-        output_directory: The run directory that is looked at.
-        verdicts: All that was found, as JSON.
+            differs per run keeps a service from using its cache.
+        output_directory: The run directory to judge.
+        verdicts: All results, as JSON.
         comparison: The verdicts as Markdown.
         report: The verdicts with plots, as a page that needs no other file.
         ratios: Candidate over baseline per point and operation; above 1 is slower.
@@ -37,8 +37,8 @@ def compare_baseline(
             tag of a capture, or a run directory to compare with; empty for a run that has both
             arms.
         samples: What aggregate wrote; it orders this step after that one.
-        stored: The baseline as an artifact, which publish-baseline wrote or an importer brings, so
-            that a metadata store leads from it to this verdict; in place of `baseline`.
+        stored: The baseline as an artifact, from publish-baseline or an importer, so that a
+            metadata store leads from it to this verdict; in place of `baseline`.
 
     Returns:
         The verdict, in one word.

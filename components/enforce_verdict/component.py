@@ -16,16 +16,16 @@ def enforce_verdict(
     verdicts: dsl.Input[dsl.Dataset] = None,
     lacking: Optional[List[str]] = None,  # noqa: UP006, UP045
 ) -> None:
-    """Fails on REGRESSION or LEAK and where results are lacking: the state tells what was found.
+    """Fails on REGRESSION or LEAK, or if results are missing, with a message that says which.
 
     Args:
         pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
-            differs per run keeps a service from answering out of its cache.
-        verdict: What compare-baseline or soak returned; empty where nothing is compared.
-        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS; never where an arm lacks an
+            differs per run keeps a service from using its cache.
+        verdict: What compare-baseline or soak returned; empty if nothing is compared.
+        allow_inconclusive: Whether INCONCLUSIVE is as good as PASS, unless an arm lacks an
             operation.
         verdicts: What compare-baseline wrote; the message names what has regressed. A comparison of
-            runs that were measured apart only warns below 2x; without it the word counts as it is.
+            separate runs only warns below 2x; without this input the word counts.
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
     """
     from orbax_bench_core.steps.pipeline import ErrorsAsMessages, enforce_verdict

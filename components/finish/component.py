@@ -20,25 +20,25 @@ def finish(
     slices: Optional[List[str]] = None,  # noqa: UP006, UP045
     go_on: bool = False,
 ) -> str:
-    """Writes what a run lacks of its report and verdicts, and tells its state; the exit task.
+    """Writes the missing report and verdicts of a run, and announces its state; the exit task.
 
     Make it the `exit_task` of a `dsl.ExitHandler` around all other steps: then it runs when they
-    have succeeded, when one failed or was lost, and when none of them ran. What they have written
-    is not written again.
+    have succeeded, when one failed or was lost, and when none of them ran. It does not rewrite what
+    they have written.
 
     Args:
         pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
-            differs per run keeps a service from answering out of its cache.
-        output_directory: The run directory; a parameter of the pipeline, since an exit task takes
+            differs per run keeps a service from using its cache.
+        output_directory: The run directory; a parameter of the pipeline, because an exit task takes
             no outputs of other steps.
         status: How the other steps ended, which the service fills in.
         ending: The state of the run and the reasons, as Markdown.
-        report: The page of the run; of several slices, or where nothing was measured, the ending.
-        suite: The suite file, word for word, whose mistakes are told where nothing was planned.
-        folder_per_run: Whether each run has a folder of its own below the output directory.
-        slices: Names of slices where each has a folder of its own.
-        go_on: What plan-sweep got: otherwise a run that another run of the pipeline began in the
-            directory is left as it is.
+        report: The page of the run; for several slices, or if nothing was measured, the ending.
+        suite: The suite file, word for word, to report its mistakes if nothing was planned.
+        folder_per_run: Whether each run has its own folder below the output directory.
+        slices: Names of the slices, if each has its own folder.
+        go_on: As for plan-sweep: otherwise a run that another run of the pipeline began in the
+            directory stays unchanged.
 
     Returns:
         REGRESSION, FAILED, INCONCLUSIVE or PASS.

@@ -13,15 +13,16 @@ def generate_checkpoint(
 ) -> None:
     """Makes the checkpoint that a suite loads, unless it is there already.
 
-    The artifact points at the data where it lies and copies nothing. A suite that loads no existing
-    checkpoint gets an artifact that says so.
+    The artifact points at the data and copies nothing. For a suite that loads no existing
+    checkpoint, the artifact says so.
 
     Args:
         pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
-            differs per run keeps a service from answering out of its cache.
+            differs per run keeps a service from using its cache.
         suite: The suite file, word for word.
         checkpoint: The checkpoint that the suite loads.
-        fixture: A suite file whose first checkpoint and mesh are generated when it is missing.
+        fixture: A suite file from whose first checkpoint and mesh a missing checkpoint is
+            generated.
     """
     from orbax_bench_core.steps.pipeline import ErrorsAsMessages, generate_checkpoint
 

@@ -23,19 +23,19 @@ def plan_sweep(
 
     Args:
         pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
-            differs per run keeps a service from answering out of its cache.
+            differs per run keeps a service from using its cache.
         suite: The suite file, word for word.
         output_directory: The run directory, local or gs://, reachable from every step.
         planned: The suite, from which aggregate's tables and every later verdict descend.
         arms: An `arms` block, as YAML, for a suite that has none; `{}` compares it with itself.
-        processes: Host processes of each point of a suite that names none, such as the hosts of a
-            TPU slice; 0 leaves it at one.
-        points_per_step: Points that one step measures; 0 for so many that it takes minutes.
-        go_on: Whether a run that an earlier run of the pipeline began in the directory is gone on
-            with; otherwise it is refused.
+        processes: Host processes of each point, such as the hosts of a TPU slice, if the suite does
+            not set them; 0 means one.
+        points_per_step: Points that one step measures; 0 for as many as take minutes.
+        go_on: Whether to continue a run that an earlier run of the pipeline began in the directory;
+            otherwise it is refused.
 
     Returns:
-        An item for each step that is to measure: the ids of its points, separated by spaces.
+        An item for each measuring step: the ids of its points, separated by spaces.
     """
     from orbax_bench_core.steps.pipeline import ErrorsAsMessages, plan_sweep
 

@@ -25,17 +25,17 @@ def publish_baseline(
 
     Args:
         pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
-            differs per run keeps a service from answering out of its cache.
+            differs per run keeps a service from using its cache.
         output_directory: The run directory.
         registry: The registry: a folder or a gs:// prefix.
         baseline: What was captured; it points at the registry and copies nothing.
         arm: Which side of a paired run: `baseline` or `candidate`.
         promote: Whether the capture becomes the baseline of its points.
-        revision: What to file it under; by default the commit of the code under test: of your class
+        revision: Name to file it under; by default the commit of the code under test: of your class
             or, for a built-in, of the suite file.
-        force: Whether it is promoted even if its code had changes that no commit has.
-        verdict: What compare-baseline returned: neither a REGRESSION nor what is INCONCLUSIVE is
-            captured. Empty captures whatever was found.
+        force: Whether it is promoted even if its code had uncommitted changes.
+        verdict: What compare-baseline returned: REGRESSION and INCONCLUSIVE are not captured. Empty
+            captures any result.
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         samples: What aggregate wrote; it orders this step after that one.
     """

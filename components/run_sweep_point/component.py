@@ -31,31 +31,31 @@ def run_sweep_point(
 
     A point with arms is run in blocks of both, until each primary operation has its verdict.
 
-    A failed repeat is a record with status `failed`; the step succeeds, so that one point never
-    sinks a sweep. Retries happen inside, as the suite asks. A step that is started again goes on
-    where it was stopped.
+    A failed repeat is a record with status `failed`; the step succeeds, so that one point cannot
+    fail a sweep. Retries happen inside, as the suite says. A restarted step continues where it was
+    stopped.
 
     With a launcher the step measures nothing itself: it starts hosts, each in the image of the
     step, which `ORBAX_BENCH_IMAGE` names by digest, and waits for them. So points run on a TPU
-    slice of several hosts, or on any TPUs of Vertex AI. What is set on the task is of the step
-    alone; resources, node selectors, tolerations, variables and the volume of the hosts are
+    slice of several hosts, or on any TPUs of Vertex AI. Settings of the task apply only to the
+    step; resources, node selectors, tolerations, variables and the volume of the hosts are
     `launcher_settings`.
 
     Args:
         pipeline_run: Id of the pipeline's run, `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: an input that
-            differs per run keeps a service from answering out of its cache.
+            differs per run keeps a service from using its cache.
         point: An item of what plan-sweep returned: the ids of points, separated by spaces.
         output_directory: The run directory that plan-sweep began.
-        records: The points with the digest of the records of each, as JSON; the records lie in
-            the run directory.
+        records: The points with the digest of the records of each, as JSON; the records are in the
+            run directory.
         gcp_resources: The custom job that the step has created, as Google Cloud Pipeline Components
-            name it: Vertex AI links to it, and a step that is started again goes on waiting for it.
+            name it: Vertex AI links to it, and a restarted step waits for it.
         checkpoint: What the points load; it orders this step after the one that makes it.
         keep_data: Whether the checkpoint data of each repeat stays.
         enable_hlo_dump: Whether XLA writes its HLO protos into the run directory.
-        measure_limits: Whether to measure what the machine and the storage can do, once per run.
+        measure_limits: Whether to measure the limits of machine and storage, once per run.
         strict: Whether a failed repeat fails the step.
-        lock: Whether to wait until nothing else of ours measures on the machine.
+        lock: Whether to wait until no other orbax-bench measures on the machine.
         launcher: What starts the hosts: `jobset`, `vertex` or another place of `orbax-bench launch
             --on`; empty measures in this step.
         tpu: The slice that they form, as TYPE:TOPOLOGY, such as v5e:4x4; empty for machines without

@@ -49,7 +49,7 @@ Override = Annotated[
     typer.Option(
         "--override",
         metavar="KEY.PATH=VALUE",
-        help="Put a value in place of the suite's, such as checkpoint_config.scale=0.01 or "
+        help="Replace a value of the suite, such as checkpoint_config.scale=0.01 or "
         "benchmarks.*.options.use_ocdbt=[true,false]; repeatable.",
     ),
 ]
@@ -60,8 +60,8 @@ Notify = Annotated[
         "--notify",
         metavar="URL",
         help="Post to this webhook when the state of the suite changes: REGRESSION, a failure, or "
-        "PASS again. The address is a secret, and a command line is none: @FILE takes it from a "
-        "file, and the variable ORBAX_BENCH_NOTIFY holds it. slack+URL gives it Slack's shape.",
+        "PASS again. Other users can read command lines: keep the address in a file and give "
+        "@FILE, or in the variable ORBAX_BENCH_NOTIFY. slack+URL chooses Slack's format.",
     ),
 ]
 JUnit = Annotated[
@@ -88,8 +88,8 @@ PassportFile = Annotated[
     typer.Option(
         "--passport",
         metavar="FILE",
-        help="A noise passport that `orbax-bench calibrate --save` wrote: says before the start "
-        "how long it will probably take.",
+        help="A noise passport, written by `orbax-bench calibrate --save`, to predict how long "
+        "it will take.",
     ),
 ]
 NoLock = Annotated[

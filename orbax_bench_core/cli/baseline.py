@@ -19,8 +19,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     help="Keep runs as baselines, which `orbax-bench compare` takes.\n\nA registry is a directory, "
-    "local or gs://, that is only ever added to: captures of the same code lie side by side, and "
-    "promoting one keeps what it replaces.\n\n"
+    "local or gs://, to which files are only added: it keeps all captures of the same code, and "
+    "the one that a promotion replaces.\n\n"
     "orbax-bench baseline capture gs://bucket/baselines results --promote\n\n"
     "orbax-bench compare gs://bucket/baselines new-results",
 )
@@ -30,7 +30,7 @@ RegistryPath = Annotated[
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Promote it even if its code had changes that no commit has."),
+    typer.Option("--force", help="Promote it even if its code had uncommitted changes."),
 ]
 
 
@@ -53,7 +53,7 @@ def capture(
         bool, typer.Option("--promote", help="Make it the baseline of its points at once.")
     ] = False,
     force: Force = False,
-    note: Annotated[str, typer.Option(help="Why, for those who look at promotions later.")] = "",
+    note: Annotated[str, typer.Option(help="The reason, for later readers.")] = "",
 ) -> None:
     """Store a run: one file per point, with every raw sample.
 
@@ -88,7 +88,7 @@ def capture(
 
 @app.command("list")
 def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
-    """List what was captured, the newest first, and what the baseline is.
+    """List the captures, newest first, and the baseline.
 
     orbax-bench baseline list gs://bucket/baselines
     """
@@ -111,12 +111,12 @@ def show(
         typer.Argument(
             metavar="[CAPTURE]",
             help="An id or its beginning, a label, a commit, a tag, a branch, `nearest` or "
-            "`latest`; by default what is promoted.",
+            "`latest`; by default the promoted one.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the baseline and how it came to be, or one capture.
+    """Show the baseline and its history, or one capture.
 
     orbax-bench baseline show baselines
 
@@ -166,11 +166,11 @@ def promote(
         list[str] | None, typer.Option(metavar="ID", help="Only this point of it; repeatable.")
     ] = None,
     force: Force = False,
-    note: Annotated[str, typer.Option(help="Why, for those who look at it later.")] = "",
+    note: Annotated[str, typer.Option(help="The reason, for later readers.")] = "",
 ) -> None:
     """Make a capture the baseline of its points.
 
-    It happens at once or not at all, and what it replaces stays in the registry:
+    A promotion is atomic, and the replaced capture stays in the registry:
 
     orbax-bench baseline promote baselines --to v0.12.8 --note "faster reads, seen on 3 machines"
 

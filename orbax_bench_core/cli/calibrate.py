@@ -40,7 +40,7 @@ def calibrate(
     ] = None,
     output_directory: Annotated[str | None, output_option("Where --suite measures.", "DIR")] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.0, help="Time that --suite may take, about.")
+        float, typer.Option(min=0.0, help="Approximate time that --suite may take.")
     ] = 10.0,
     save: Annotated[
         str | None,
@@ -55,13 +55,13 @@ def calibrate(
 ) -> None:
     """Measure this machine's noise and its false-alarm rate.
 
-    Of runs whose arms are the same (`orbax-bench ab --aa`) it counts how often the gate said
-    REGRESSION, which it may in 2.5 % of them. Of all runs it takes the noise passport: how much
-    operations of one kind of storage and size differ from one to the next, which tells how long a
-    comparison will take; by how much worker processes differ, and by how much the ratio of two
-    options does from worker to worker, with 95 % intervals. A table of power says how likely each
-    verdict is at this noise, by the true slow-down, under the rules of these runs. With a suite it
-    measures first, at no tolerance, and says which bounds that bought.
+    It counts how often the gate said REGRESSION of runs with equal arms (`orbax-bench ab --aa`),
+    which is allowed in 2.5 % of them. From all runs it makes the noise passport, with 95 %
+    intervals: how much operations of one kind of storage and size vary, which predicts how long a
+    comparison will take; how much worker processes differ; and how much the ratio of two options
+    varies between workers. A table of power shows how likely each verdict is at this noise, by the
+    true slow-down, under the rules of these runs. With a suite it measures first, with a tolerance
+    of zero, and says which bounds that gave.
 
     orbax-bench calibrate --suite suite.yaml -o aa --minutes 10
 
@@ -69,7 +69,7 @@ def calibrate(
 
     orbax-bench calibrate aa --save ~/.cache/orbax-bench/passport.json
 
-    Exit codes: 0; 1 files were left out, for they are not what their place says.
+    Exit codes: 0; 1 files were left out, because their content does not match their path.
     """
     from orbax_bench_core.errors import UserError
 

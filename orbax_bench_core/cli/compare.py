@@ -41,16 +41,16 @@ def compare(
             "--rule",
             metavar="KEY=VALUE",
             help="Judge by another rule than the run's own, such as margin=0.3 or "
-            "metrics.save.margin=0.3: an exploration, stamped as such; repeatable.",
+            "metrics.save.margin=0.3: an exploration, labelled as such; repeatable.",
         ),
     ] = None,
 ) -> None:
     """Compare two runs or baselines, point by point.
 
-    The arms of one run are compared in pairs, as they were measured. Two runs that were made apart
-    are compared unpaired: a machine that was busier during one of them looks exactly like a
-    regression, so what this gives is a warning, unless an exact test shows more than 2x. Points are
-    matched by id; those that only one side has are listed, with the fields that differ.
+    The arms of one run are compared in pairs, as they were measured. Two separate runs are compared
+    unpaired: a machine that was busier during one of them looks exactly like a regression, so the
+    result is only a warning, unless an exact test shows more than 2x. Points are matched by id;
+    those that only one side has are listed, with the fields that differ.
 
     orbax-bench compare results
 
@@ -63,9 +63,9 @@ def compare(
     In a registry of baselines NAME of REGISTRY/NAME is an id, a label, a commit, a tag, a branch,
     or `nearest`: the nearest ancestor of HEAD that has a capture.
 
-    Exit codes: 0 PASS, or an unpaired warning; 1 files were left out, for they are not what their
-    place says; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 3 unpaired beyond
-    2x; 4 whatever --rule finds, which is no verdict of the run.
+    Exit codes: 0 PASS, or an unpaired warning; 1 files were left out, because their content does
+    not match their path; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 3 unpaired
+    beyond 2x; 4 with --rule, whose result is not a verdict of the run.
     """
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.errors import UserError

@@ -31,8 +31,8 @@ def ab(
             "--baseline",
             "-b",
             metavar="KEY=VALUE",
-            help="What the baseline has different: an option of the benchmark, or environment=, "
-            "generator=, processes=. For a suite without `arms`; repeatable.",
+            help="What is different in the baseline: an option of the benchmark, or "
+            "environment=, generator=, processes=. For a suite without `arms`; repeatable.",
         ),
     ] = None,
     candidate: Annotated[
@@ -41,7 +41,7 @@ def ab(
             "--candidate",
             "-c",
             metavar="KEY=VALUE",
-            help="What the candidate has different, in the same way.",
+            help="What is different in the candidate, in the same way.",
         ),
     ] = None,
     same: Annotated[
@@ -49,7 +49,7 @@ def ab(
         typer.Option(
             "--aa",
             help="Compare the suite with itself, in several worker processes per arm, which must "
-            "not give REGRESSION: a check of the machine, and food for `orbax-bench calibrate`.",
+            "not give REGRESSION: a check of the machine, and input for `orbax-bench calibrate`.",
         ),
     ] = False,
     allow_inconclusive: AllowInconclusive = False,
@@ -69,9 +69,9 @@ def ab(
     It is REGRESSION, PASS or INCONCLUSIVE.
 
     Both arms run here in small blocks of random order, so that a machine that drifts or stalls
-    slows both. After 10, 20, 40 and 60 operations per arm the times are looked at, and a clear
-    answer ends it; a PASS of operations below 2 s takes 40. Arms that cannot share a worker have a
-    new one for each slot of a block, and looks from 16 operations on. The arms come from the
+    slows both. It tests the times after 10, 20, 40 and 60 operations per arm, and ends when the
+    answer is clear; a PASS of operations below 2 s takes 40. Arms that cannot share a worker get a
+    new one for each slot of a block, and the first test after 16 operations. The arms come from the
     suite's `arms` block or from the command line:
 
     orbax-bench ab suite.yaml -o results --candidate use_ocdbt=false
@@ -110,7 +110,7 @@ def bisect(
         typer.Option(
             metavar="DIR",
             help="Folder of wheels of the package that no index has, such as nightly builds; "
-            "where both have a version, the wheel is taken.",
+            "if both have a version, the wheel is taken.",
         ),
     ] = None,
     also: Annotated[
@@ -122,7 +122,7 @@ def bisect(
         ),
     ] = None,
     only_wheels: Annotated[
-        bool, typer.Option("--only-wheels", help="Search the folder of wheels alone.")
+        bool, typer.Option("--only-wheels", help="Search only the folder of wheels.")
     ] = False,
     passport: PassportFile = None,
     *,
@@ -131,18 +131,18 @@ def bisect(
     """Find the release that made something slower.
 
     Each release is compared with the good one in blocks of random order, as `orbax-bench ab` does,
-    in an environment of its own. First the bad one: if it has not regressed there is nothing to
-    find. Then halfway between, until two neighbours are left, which are compared with each other
-    before one is named. Where verdicts leave several releases open, the answer is a range.
+    in its own environment. The bad one comes first: if it has not regressed there is nothing to
+    find. Then the search halves the range until two neighbours are left, which are compared with
+    each other before one is named. If verdicts leave several releases open, the answer is a range.
 
     orbax-bench bisect suite.yaml -o out --package orbax-checkpoint --good 0.11.32 --bad 0.12.8
 
-    Of a suite with arms both sides are the candidate: its options and benchmark, and what its
-    environment has beside the package. bisect.html shows the ratio by release and every step.
+    If the suite has arms, both sides are its candidate: its options and benchmark, and the rest of
+    its environment. bisect.html shows the ratio by release and every step.
 
     Exit codes: 3 a release or a range with a REGRESSION was found, 0 the ends do not differ, 4 no
     clear verdict on them, 1 they could not be measured, 2 the suite or a release is invalid. The
-    same command goes on from where it was stopped.
+    same command continues where it was stopped.
     """
     from orbax_bench_core.analysis import noise as passports
 
@@ -203,9 +203,9 @@ def upgrade(
 ) -> None:
     """Give a verdict on a release of Orbax, against another one.
 
-    Each release has an environment of its own, which is made once, by uv, and kept. Everything else
-    in it, JAX too, is as it is here. The releases are compared as `orbax-bench ab` compares arms:
-    REGRESSION, PASS or INCONCLUSIVE. It says before it begins how long that takes.
+    Each release has its own environment, which uv makes once and which is kept. All other packages,
+    JAX too, are as installed here. The releases are compared as `orbax-bench ab` compares arms:
+    REGRESSION, PASS or INCONCLUSIVE. Before it begins it says how long that takes.
 
     orbax-bench upgrade --from 0.11.32 --to 0.12.8
 

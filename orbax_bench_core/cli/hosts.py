@@ -47,8 +47,7 @@ HostWait = Annotated[
         "--host_wait",
         min=0,
         metavar="SECONDS",
-        help="How long a host with which contact is lost may take to come back before the run "
-        "ends as incomplete.",
+        help="How long a lost host may take to come back before the run ends as incomplete.",
     ),
 ]
 PortRangeOption = Annotated[
@@ -57,13 +56,13 @@ PortRangeOption = Annotated[
         "--port-range",
         "--port_range",
         metavar="FIRST-LAST",
-        help="Ports of host 0 at which groups of workers may be coordinated, where a firewall lets "
-        "only some through; otherwise any free one.",
+        help="Ports of host 0 for coordinating groups of workers, if a firewall allows only "
+        "some; otherwise any free port.",
     ),
 ]
 KEEP_DATA: Final = (
-    "Keep the checkpoint of each repeat. Otherwise it is deleted after its repeat, as a training "
-    "job deletes old ones; saves take longer where it is kept."
+    "Keep the checkpoint of each repeat. Otherwise it is deleted after its repeat, as a "
+    "training job deletes old ones; saves take longer if it is kept."
 )
 KeepData = Annotated[bool, typer.Option("--keep-data", "--keep_data", help=KEEP_DATA)]
 

@@ -35,13 +35,13 @@ def init(
         str | None,
         typer.Option(
             metavar="MODULE:FACTORY",
-            help="Save a Flax NNX model of yours, whose factory takes `rngs`. The module is "
-            "installed, or lies beside the suite.",
+            help="Save your Flax NNX model, whose factory takes `rngs`. The module is "
+            "installed, or next to the suite.",
         ),
     ] = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Save what is in a checkpoint, local or gs://."),
+        typer.Option(metavar="PATH", help="Save the content of a checkpoint, local or gs://."),
     ] = None,
     synthetic: Annotated[
         bool, typer.Option("--synthetic", help="Save made-up arrays, to be changed in the file.")
@@ -50,8 +50,8 @@ def init(
         Literal["options", "compare"] | None,
         typer.Option(
             "--for",
-            help="What it is to answer: options (which are fast here) or compare (is one side "
-            "slower than the other). options unless given.",
+            help="What it answers: options (which are fast here, the default) or compare (is "
+            "one side slower than the other).",
         ),
     ] = None,
     mesh: Annotated[
@@ -62,14 +62,15 @@ def init(
         ),
     ] = None,
     no_schema: Annotated[
-        bool, typer.Option("--no-schema", help="Write no JSON schema for editors beside the suite.")
+        bool,
+        typer.Option("--no-schema", help="Write no JSON schema next to the suite."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
     """Create a starter suite that runs unchanged.
 
-    Without a flag that says what to save, it asks, on a terminal. The suite is commented, and
-    editors complete and check it by the schema that is written beside it.
+    Without a flag for what to save, it asks on a terminal. The suite is commented, and editors
+    complete and check it by the schema that is written next to it.
 
     orbax-bench init --preset llama-8b -o suite.yaml
 

@@ -26,7 +26,7 @@ def inspect(
         str | None,
         typer.Option(
             metavar="AXIS=SIZE,...",
-            help="The mesh that it would be loaded onto; by default that it was saved from.",
+            help="The mesh to load it onto; by default the mesh of the save.",
         ),
     ] = None,
     devices_per_host: Annotated[
@@ -83,8 +83,9 @@ def sharding(
 ) -> None:
     """Print a sharding file made from a checkpoint's metadata.
 
-    An axis called fsdp, or anything not known, shards the first dimension of arrays of two or more;
-    tensor, tp and model the last; data and replica none. Give the file as sharding_config_path:
+    An axis called fsdp, or with an unknown name, shards the first dimension of arrays of two or
+    more; tensor, tp and model the last; data and replica none. Give the file as
+    sharding_config_path:
 
     orbax-bench sharding /ckpt/items --mesh fsdp=8 > sharding.json
     """

@@ -38,7 +38,7 @@ def launch(
         ),
     ],
     hosts: Annotated[
-        int | None, typer.Option(min=1, help="How many hosts; a TPU slice says so itself.")
+        int | None, typer.Option(min=1, help="How many hosts; a TPU slice implies it.")
     ] = None,
     tpu: Annotated[
         str | None,
@@ -58,12 +58,12 @@ def launch(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="A setting of the place, such as queue=tpus; repeatable. An unknown key names "
-            "those that there are.",
+            help="A setting of the place, such as queue=tpus; repeatable. An unknown key gives "
+            "a list of all keys.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print all that would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Print everything that would be done, and do nothing.")
     ] = False,
     more: Annotated[
         list[str] | None,
@@ -72,10 +72,10 @@ def launch(
 ) -> None:
     """Start a run on every host of a place, and follow it to its end.
 
-    A launcher starts the same command N times and nothing else; process 0 runs the suite on all
-    hosts. The same line again goes on where a run was stopped.
+    A launcher only starts the same command N times; process 0 runs the suite on all hosts. The same
+    line again continues a stopped run.
 
-    Exit codes: those of the command, 2 when the place refuses what was asked, 130 interrupted.
+    Exit codes: those of the command, 2 if the place refuses the request, 130 interrupted.
     """
     from orbax_bench_core.cli.command_table import CommandTable
     from orbax_bench_core.config import load_suite

@@ -48,15 +48,15 @@ def lineage(
         bool,
         typer.Option(
             "--deep",
-            help="Read all bytes of checkpoints, not names, sizes and metadata files alone.",
+            help="Read all bytes of checkpoints, not only names, sizes and metadata files.",
         ),
     ] = False,
     sign: Annotated[
         str | None,
         typer.Option(
             metavar="KEY",
-            help="Sign lineage.json with this private Ed25519 key of OpenSSH or PEM, if all that "
-            "is checked still holds; the signature is lineage.json.sig.",
+            help="Sign lineage.json with this private Ed25519 key of OpenSSH or PEM, if "
+            "everything checked is unchanged; the signature is lineage.json.sig.",
         ),
     ] = None,
     signed_by: Annotated[
@@ -74,10 +74,10 @@ def lineage(
 ) -> None:
     """Trace a verdict to what it was made from, and check that none of it has changed.
 
-    Of a run directory all that was noted is checked, of a file what it was made from. Every digest
-    is computed again and compared with the one that was noted when the next thing was made.
-    "Unchanged" is what was read in this call, byte by byte; arrays of a checkpoint are read with
-    --deep. A run directory needs no network.
+    For a run directory it checks everything recorded, for a file its inputs. Every digest is
+    computed again and compared with the recorded one. Only what was read in this call, byte by
+    byte, is called "unchanged"; arrays of a checkpoint are read with --deep. A run directory needs
+    no network.
 
     orbax-bench lineage results
 
@@ -91,9 +91,9 @@ def lineage(
 
     orbax-bench lineage projects/P/locations/L/metadataStores/default/artifacts/ID
 
-    Exit codes: 0 all that was read is as it was; 1 something has changed, is missing or was never
-    recorded, a signature does not hold or is by another key, or a file among the records is not
-    read as one; 2 this has no lineage.
+    Exit codes: 0 everything read is unchanged; 1 something has changed, is missing or was never
+    recorded, a signature is invalid or by another key, or a file among the records cannot be read
+    as one; 2 this has no lineage.
     """
     from orbax_bench_core.lineage import BROKEN, is_unchanged, trace
 

@@ -49,8 +49,8 @@ def night(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Name of the folder of this night, such as that of the job which starts it: one "
-            "that is there is gone on with. By default it is the time.",
+            help="Name of the folder of this night, such as that of the job which starts it: an "
+            "existing one is continued. By default it is the time.",
         ),
     ] = None,
     command: Annotated[Measured, typer.Option(help="What measures.")] = Measured.AB,
@@ -58,25 +58,25 @@ def night(
         list[str] | None,
         typer.Argument(metavar="[-- FLAG...]", help="Flags of that command."),
     ] = None,
-    tries: Annotated[int, typer.Option(min=1, help="How often it is tried in all.")] = 3,
+    tries: Annotated[int, typer.Option(min=1, help="How often it is tried in total.")] = 3,
     wait: Annotated[
         str, typer.Option(metavar="TIME", help="Time until the next try; twice as long each time.")
     ] = "1m",
     limit: Annotated[
-        str, typer.Option(metavar="TIME", help="A night that takes longer hangs, and is ended.")
+        str, typer.Option(metavar="TIME", help="A night that takes longer hangs, and is killed.")
     ] = "8h",
     notify: Notify = None,
 ) -> None:
-    """Measure a suite for one night, and say how it ended, whatever became of it.
+    """Measure a suite for one night, and always say how it ended.
 
-    The command runs in a process of its own. One that fails, runs out of memory or is killed is
-    tried again and goes on where it was; a mistake (2), a REGRESSION (3) and INCONCLUSIVE (4) are
-    not. At the end the report is written from what is there, and the webhook is told once: also
-    where the suite cannot be read, the command does not start, or it hangs.
+    The command runs in its own process. If it fails, runs out of memory or is killed, it is retried
+    and continues where it stopped; after a mistake (2), a REGRESSION (3) and INCONCLUSIVE (4) it is
+    not. At the end the report is written from the finished repeats, and the webhook is told once,
+    also if the suite cannot be read, or the command does not start or hangs.
 
     0 3 * * *  ORBAX_BENCH_NOTIFY=$(cat ~/.webhook) orbax-bench night suite.yaml --below ~/nightly
 
-    Exit codes: those of the command; 1 where it was killed or hung.
+    Exit codes: those of the command; 1 if it was killed or hung.
     """
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.steps import Notifiers

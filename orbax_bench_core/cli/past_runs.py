@@ -11,7 +11,7 @@ from orbax_bench_core.cli.terminal import new_console
 from orbax_bench_core.exit_codes import Exit, exit_code
 
 PageWithFigures = Annotated[
-    str | None, typer.Option("--html", metavar="FILE", help="Write a page with figures, too.")
+    str | None, typer.Option("--html", metavar="FILE", help="Also write a page with figures.")
 ]
 
 
@@ -39,10 +39,10 @@ def best(
 ) -> None:
     """Show which options to take.
 
-    It ranks the points of a sweep by the goal and says which tie with the best, what each option
-    does, and which points no other beats in save, load and bytes together. What it recommends
-    stands there as an entry of a suite, as code of Orbax and as the difference to what Orbax does
-    by default, with the evidence and with what was not measured.
+    It ranks the points of a sweep by the goal and shows which tie with the best, what each option
+    does, and which points no other beats in save, load and bytes together. The recommendation is
+    shown as a suite entry, as Orbax code and as the difference to Orbax's defaults, with the
+    evidence and what was not measured.
 
     orbax-bench best /tmp/bench --goal blocking=3,load=1 --peak-memory 8GiB
 
@@ -79,23 +79,23 @@ def history(
         ),
     ] = 0.05,
     every: Annotated[
-        bool, typer.Option("--all", help="Show operations that decide no verdict, too.")
+        bool, typer.Option("--all", help="Also show operations that decide no verdict.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show past runs in the order of time, and when they changed.
+    """Show past runs in order of time, and when they changed.
 
-    Of paired runs (`ab`) it follows the ratio to the reference arm, which holds still while the
+    For paired runs (`ab`) it follows the ratio to the reference arm, which stays stable when the
     machine does not, and flags each change with the versions and commits before and after it. A
-    flag is a question: the command that asks it, in a paired comparison of both sides, stands
-    beside it. Pin the reference: an environment with exact versions. Of other runs it shows
-    seconds. Of a folder with a morning page, what that has read of finished runs is not read again.
+    flag is a question: next to it is the command for a paired comparison of both sides, which
+    answers it. Pin the reference: an environment with exact versions. For other runs it shows
+    seconds. In a folder with a morning page it reuses that page's summaries of finished runs.
 
     orbax-bench history nightly --html history.html
 
     orbax-bench history gs://bucket/nightly 'more/*'
 
-    Exit codes: 0; 1 files were left out, for they are not what their place says.
+    Exit codes: 0; 1 files were left out, because their content does not match their path.
     """
     from orbax_bench_core.analysis.history import LEAST, MOST, history_document
     from orbax_bench_core.analysis.history import history as build
@@ -125,15 +125,15 @@ def report(
         bool,
         typer.Option(
             "--deep",
-            help="Note a digest of all bytes of the checkpoints that were loaded, also of those "
-            "beyond 256 MiB, for `lineage --deep`.",
+            help="Record a digest of all bytes of the loaded checkpoints, also of those above "
+            "256 MiB, for `lineage --deep`.",
         ),
     ] = False,
 ) -> None:
     """Make every output of a run from its records again.
 
-    Exit codes: 0 all is written; 1 it cannot be written, or files were left out, for they are not
-    what their place says; 2 there is no run.
+    Exit codes: 0 all is written; 1 it cannot be written, or files were left out, because their
+    content does not match their path; 2 there is no run.
     """
     from orbax_bench_core.analysis.summary import notes_document, terminal_document
     from orbax_bench_core.cli.measurement import unwritten
@@ -163,9 +163,7 @@ def site(
     ],
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output", "-o", metavar="DIR", help="Where index.html is to lie; by default DIR."
-        ),
+        typer.Option("--output", "-o", metavar="DIR", help="Folder of index.html; by default DIR."),
     ] = None,
     most: Annotated[
         int, typer.Option(min=1, help="Runs of each suite to show, the newest ones.")
@@ -174,9 +172,9 @@ def site(
     """Write the morning page of past runs: DIR/index.html.
 
     It has the latest verdict of each suite, the trend of each series with its changes and the
-    releases around them, and every run with links to its pages. Every run into a folder below DIR
-    writes it again from then on, and so does every run where ORBAX_BENCH_SITE names DIR. It needs
-    no server and no network, only its folder.
+    releases around them, and every run with links to its pages. From then on every run into a
+    folder below DIR updates it, and every run if ORBAX_BENCH_SITE names DIR. It needs no server and
+    no network, only its folder.
 
     orbax-bench site ~/nightly
 

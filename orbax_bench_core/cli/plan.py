@@ -60,12 +60,12 @@ def plan(
     separate_folder: Annotated[
         bool | None,
         typer.Option(
-            "--separate-folder/--no-separate-folder", help="Give these parts folders of their own."
+            "--separate-folder/--no-separate-folder", help="Put these parts into separate folders."
         ),
     ] = None,
     chunk_bytes: Annotated[str | None, typer.Option(help="Largest chunk, such as 1MiB.")] = None,
     target_file_bytes: Annotated[
-        str | None, typer.Option(help="Size from which on OCDBT begins another data file.")
+        str | None, typer.Option(help="Size at which OCDBT begins another data file.")
     ] = None,
     on_gcs: Annotated[
         bool, typer.Option("--on-gcs", help="The checkpoint goes to Cloud Storage.")
@@ -84,7 +84,7 @@ def plan(
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option("--run", metavar="DIR", help="A run whose limits say what the storage can."),
+        typer.Option("--run", metavar="DIR", help="A run whose limits give the storage's speed."),
     ] = None,
     write_speed: Annotated[float | None, typer.Option(help="Storage of one host, GiB/s.")] = None,
     read_speed: Annotated[float | None, typer.Option(help="Storage of one host, GiB/s.")] = None,
@@ -93,7 +93,7 @@ def plan(
     html: Html = None,
     markdown: Markdown = None,
 ) -> None:
-    """Say what a save will be, without a run and without an accelerator.
+    """Predict a save, without a run and without an accelerator.
 
     Parameters, bytes per device and host, files and bytes on storage, chunks, replicas, the most
     host memory that a save and a load take, what each host reads to load onto another mesh, the

@@ -26,7 +26,7 @@ def prune(
         str, typer.Option(metavar="AGE", help="Keep all that is younger: 90d, 12w or 36h.")
     ] = "90d",
     keep_last: Annotated[
-        int, typer.Option(min=1, help="Keep as many of the newest of each suite, however old.")
+        int, typer.Option(min=1, help="Keep this many of the newest of each suite, however old.")
     ] = 30,
     spared: Annotated[
         list[str] | None,
@@ -43,18 +43,18 @@ def prune(
 ) -> None:
     """Remove old runs and captures that nobody uses; without --delete only list them.
 
-    A run goes when it is older than --keep and not among the newest --keep-last of its suite; so
-    does a capture of a registry. The state that a suite was last notified of goes with its last
-    run. Never removed are runs that a process measures into, captures that are the baseline of a
-    point or were before the last promotion, and whatever a run that stays was compared with: name
-    the registry and the folders of the runs that use it in one call.
+    A run, or a capture of a registry, is removed if it is older than --keep and not among the
+    newest --keep-last of its suite. With a suite's last run goes its last notified state. Never
+    removed are runs that a process is measuring, captures that are the baseline of a point or were
+    before the last promotion, and whatever a remaining run was compared with: name the registry and
+    the folders of the runs that use it in one call.
 
     orbax-bench prune nightly baselines
 
     orbax-bench prune nightly baselines --keep 52w --keep-last 60 --delete
 
-    Exit codes: 0; 1 something could not be read or removed, which is named and stays; 2 a place
-    holds nothing of ours.
+    Exit codes: 0; 1 something could not be read or removed, which is named and stays; 2 a DIR has
+    no runs or captures.
     """
     from orbax_bench_core.steps import Pruning
 

@@ -47,15 +47,15 @@ def run(
         bool,
         typer.Option(
             "--no-limits",
-            help="Do not measure what this machine and storage can do with the same bytes; "
-            "otherwise each operation is shown as a share of that.",
+            help="Do not measure the limits of this machine and storage; otherwise each "
+            "operation is shown as a share of them.",
         ),
     ] = False,
     new_limits: Annotated[
         bool,
         typer.Option(
             "--new-limits",
-            help="Measure these again, even where those of an earlier run are kept and a short "
+            help="Measure the limits again, even if an earlier run's are kept and a short "
             "check agrees with them.",
         ),
     ] = False,
@@ -64,7 +64,7 @@ def run(
 ) -> None:
     """Run a suite and show what it found.
 
-    Killing it at any moment loses nothing that has finished: the same command goes on from there.
+    Killing it loses no finished repeat: the same command continues from there.
 
     On several hosts, start the same command on each with JAX_COORDINATOR_ADDRESS,
     JAX_NUM_PROCESSES and JAX_PROCESS_ID, or by a launcher that sets its own variables: process 0

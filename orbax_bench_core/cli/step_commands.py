@@ -55,13 +55,13 @@ _OWN: Final[Mapping[str, Any]] = {
 _RETURNED: Final[Mapping[str, Any]] = {
     "result": Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write what the step returns here as well, as JSON."),
+        typer.Option(metavar="FILE", help="Also write the step's result here, as JSON."),
     ],
     "outputs": Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Write where each output lies, its digest and its inputs here, as JSON.",
+            help="Write the location, digest and inputs of each output here, as JSON.",
         ),
     ],
 }
@@ -229,17 +229,17 @@ def _notify_whatever_the_suite(given: dict[str, Any]) -> None:
         given["suite"] = ""
 
 
-_WHERE_WRONG: Final = "It exits with 1 where something is wrong."
+_WHERE_WRONG: Final = "It exits with 1 if something is wrong."
 
 _add(pipeline.plan_sweep)
 _add(pipeline.generate_checkpoint)
 _add(
     pipeline.run_sweep_point,
-    "It exits with 1 where hosts did not come to their end.",
+    "It exits with 1 if hosts did not finish.",
     prepare=_on_this_host,
     no_cluster=NoCluster,
 )
-_add(pipeline.aggregate, "It exits with 1 where anything is lacking.", fails=bool)
+_add(pipeline.aggregate, "It exits with 1 if anything is missing.", fails=bool)
 _add(
     pipeline.compare_baseline,
     "It exits with 0 for each verdict.",
@@ -250,22 +250,22 @@ _add(
 _add(pipeline.publish_baseline)
 _add(
     pipeline.enforce_verdict,
-    "It exits with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not tolerated, "
-    "and 1 where something is lacking and nothing has regressed.",
+    "It exits with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not "
+    "allowed, and 1 if something is missing and nothing has regressed.",
     prepare=_notify_of_state,
     lacking=Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="What `aggregate --result` wrote, or another step."),
+        typer.Option(metavar="FILE", help="The file of `aggregate --result`, or of another step."),
     ],
     notify=Notify,
 )
 _add(
     pipeline.finish,
-    "It exits with 0 for every state: the other steps have failed the run.",
+    "It exits with 0 for every state: the other steps fail the run.",
     prepare=_notify_whatever_the_suite,
     suite=Annotated[
         str | None,
-        typer.Option(metavar="SUITE", help="The suite, to say why nothing of it was planned."),
+        typer.Option(metavar="SUITE", help="The suite, to say why it could not be planned."),
     ],
     notify=Notify,
 )
@@ -273,7 +273,7 @@ _add(pipeline.calibrate)
 _add(pipeline.study_async)
 _add(
     pipeline.best,
-    "It exits with 1 where a case has none.",
+    "It exits with 1 if a case has none.",
     fails=lambda ids: not all(ids),
     peak_memory_bytes=Annotated[
         str | None,
@@ -283,6 +283,6 @@ _add(
     ],
 )
 _add(pipeline.inspect_checkpoint, _WHERE_WRONG, fails=bool)
-_add(pipeline.plan_save, "It exits with 1 where something will fail.", fails=bool)
-_add(pipeline.soak, "It exits with 0 for each; enforce-verdict makes an exit code of the word.")
-_add(pipeline.recovery, "It exits with 1 where something did not come back.", fails=bool)
+_add(pipeline.plan_save, "It exits with 1 if something will fail.", fails=bool)
+_add(pipeline.soak, "It exits with 0 for each; enforce-verdict turns the word into an exit code.")
+_add(pipeline.recovery, "It exits with 1 if something did not come back.", fails=bool)

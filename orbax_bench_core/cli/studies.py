@@ -30,11 +30,11 @@ def async_study(
 
     It pairs the points of a run that differ only in `async_enabled`, and shows for each size how
     long training is blocked, how long the whole save takes, and the share of the blocked time that
-    is saved, beside what the Orbax documentation says of 300M, 8B and 340B parameters. It writes
+    is saved, next to the Orbax documentation's figures for 300M, 8B and 340B parameters. It writes
     async_study.html, async_study.md and async_study.json into the run directory.
 
     A suite for it sweeps `async_enabled: [false, true]` over checkpoints of several sizes;
-    examples/async_study.yaml is one. It is measured as `orbax-bench run` does, on all hosts where a
+    examples/async_study.yaml is one. It is measured as by `orbax-bench run`, on all hosts if a
     launcher starts this on several, and its checkpoints are deleted:
 
     orbax-bench async-study examples/async_study.yaml -o /tmp/async
@@ -65,7 +65,7 @@ def recovery(
     ],
     output_directory: Annotated[
         str | None,
-        output_option("The run directory; the same command goes on with what it holds.", "DIR"),
+        output_option("The run directory; the same command continues its run.", "DIR"),
     ] = None,
     add_notice: Annotated[
         float,
@@ -95,13 +95,13 @@ def recovery(
     """Kill a training job again and again, and find out how fast it is back.
 
     Every repeat trains in fresh processes and saves at an interval, is killed with SIGKILL at a
-    drawn step, and goes on in new processes from the last committed save. Shown are the time to
+    random step, and continues in new processes from the last committed save. It shows the time to
     notice, to start, to restore and to the first step, the steps lost, the saves left uncommitted,
     and how many drills came back with the state of a job that was never killed. A suite with arms
     ends in a verdict on the whole recovery. It writes recovery.html, recovery.md and recovery.json
-    into the run directory, beside the report of the run.
+    into the run directory, next to the report of the run.
 
-    The suite has the benchmark training_job. What one machine cannot show is given in seconds:
+    The suite has the benchmark training_job. Give what one machine cannot show, in seconds:
 
     orbax-bench recovery examples/recovery.yaml -o /tmp/recovery
 
@@ -158,7 +158,7 @@ def soak(
     output_directory: Annotated[
         str | None,
         output_option(
-            "The run directory, local or gs://; the same command goes on with what it holds.", "DIR"
+            "The run directory, local or gs://; the same command continues its run.", "DIR"
         ),
     ] = None,
     *,
@@ -168,13 +168,13 @@ def soak(
 
     It repeats a suite until one process has made N saves, or has measured for T hours, and reads
     the memory of the process, of its device and of its control group, its file descriptors and its
-    threads after each. The growth per save comes with its 95 % interval: LEAK when it lies above
-    --limit, PASS when it lies below, for all saves and for the second half of them alone;
-    INCONCLUSIVE otherwise, with the number of saves that would tell. It writes soak.html, soak.md
-    and soak.json into the run directory, beside the report of the run.
+    threads after each. The growth per save comes with its 95 % interval: LEAK if it is above
+    --limit, PASS if it is below, for all saves and for the second half of them alone; INCONCLUSIVE
+    otherwise, with the number of saves that would decide. It writes soak.html, soak.md and
+    soak.json into the run directory, next to the report of the run.
 
-    A stopped soak loses nothing that has finished, but its process is gone: the same command goes
-    on with a new one, and judges the longest.
+    A stopped soak loses no finished repeat, but its process is gone: the same command continues
+    with a new one, and judges the longest.
 
     orbax-bench soak examples/soak.yaml --saves 200 -o /tmp/soak
 

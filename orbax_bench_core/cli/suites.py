@@ -57,7 +57,7 @@ def list_builtins(
         list[str] | None,
         typer.Argument(
             metavar="[NAME...]",
-            help="These with their options; all without them where none is given.",
+            help="These, with their options; by default all, without options.",
         ),
     ] = None,
     as_json: Annotated[
@@ -155,13 +155,13 @@ def migrate(
 ) -> None:
     """Move classes and suites of Orbax's own framework over.
 
-    Of a module the imports change, by whatever name it has them, and of a suite the generators;
-    comments and layout stay. It prints the change as a diff, and what it leaves to you, with lines.
+    In a module the imports change, whatever their names, and in a suite the generators; comments
+    and layout stay. It prints the change as a diff, and the lines that you have to change yourself.
 
     orbax-bench migrate my_benchmark.py my_suite.yaml --write
 
-    Exit codes: 0 nothing is left to do; 1 what was printed as left has to be changed by hand; 2 a
-    file cannot be read.
+    Exit codes: 0 nothing is left to do; 1 you have to change the printed lines by hand; 2 a file
+    cannot be read.
     """
     from pathlib import Path
 

@@ -25,7 +25,7 @@ def watch(
         str,
         typer.Option(
             metavar="TIME",
-            help="Each suite has begun a run within this time that has reported: 26h for every "
+            help="Time within which each suite has begun a run that reported: 26h for every "
             "night, 8d for every week.",
         ),
     ] = "26h",
@@ -33,15 +33,15 @@ def watch(
         list[str] | None,
         typer.Option(
             metavar="NAME[=TIME]",
-            help="A suite that must be there, also before its first run, and its own time. "
-            "Repeatable.",
+            help="A suite that is expected, also before its first run, and its own time; "
+            "repeatable.",
         ),
     ] = None,
     stalled: Annotated[
         str,
         typer.Option(
             metavar="TIME",
-            help="A run without a sign of life for this long, or of which no repeat ended, hangs.",
+            help="A run hangs if it gives no sign of life, or ends no repeat, for this long.",
         ),
     ] = "1h",
     forget: Annotated[
@@ -52,17 +52,17 @@ def watch(
     ] = "30d",
     notify: Notify = None,
 ) -> None:
-    """Say which suites have not reported in time, whatever became of them.
+    """Say which suites have not reported in time, for whatever reason.
 
-    A machine that is gone, a scheduler that starts nothing and a run that hangs tell nobody. Run
-    this by cron on another machine that can read the folder:
+    A lost machine, a scheduler that starts nothing and a run that hangs send no message. Run this
+    by cron on another machine that can read the folder:
 
     0 9 * * *  ORBAX_BENCH_NOTIFY=$(cat ~/.webhook) orbax-bench watch gs://bucket/nightly
 
-    The webhook is told once when a suite goes silent, and by the next run that passes.
+    The webhook is told once when a suite goes silent, and again by its next run that passes.
 
     Exit codes: 0 every suite has reported or is being measured; 1 one has not, or something could
-    not be read; 2 something given is wrong.
+    not be read; 2 the input is wrong.
     """
     from orbax_bench_core.cli.terminal import print_plain
     from orbax_bench_core.exports.watch import Limits

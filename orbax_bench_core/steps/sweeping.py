@@ -109,7 +109,7 @@ def run(
         suite: Path of the suite file, local or gs://, or a suite that was loaded.
         directory: The run directory, local or gs://.
         overrides: Keys of a suite file to change, each `key=value`, as `--override` takes them.
-        limits: Whether to measure what the machine and the storage can do, once per run.
+        limits: Whether to measure the limits of machine and storage, once per run.
         settings: How to measure, beside what the suite says.
         say: Takes lines for people; by default nothing is said.
 

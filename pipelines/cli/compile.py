@@ -10,7 +10,7 @@ from orbax_bench_pipelines.target import Package
 
 def compile_package(
     target: Annotated[
-        Package, typer.Option("--target", help="What runs it; gke is kfp by another name.")
+        Package, typer.Option("--target", help="What runs it; gke is the same as kfp.")
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="The file; - for standard output.")
@@ -20,7 +20,7 @@ def compile_package(
         bool,
         typer.Option(
             "--folder-per-run",
-            help="Each run writes to a folder of its own below its output directory, as runs of a "
+            help="Each run writes to its own folder below its output directory, as runs of a "
             "schedule must.",
         ),
     ] = False,
@@ -32,9 +32,9 @@ def compile_package(
     For Kubeflow on GKE it has two documents, the pipeline and its Kubernetes settings; Vertex AI
     reads one document only.
 
-    What is set for steps is compiled in. Account, network, key and where a run goes are given when
-    the package is submitted, and named here where they are set. The suite and the output directory
-    stay parameters of the package; a parameter that is set here is a default there.
+    Settings of steps are compiled in. Account, network, key and place of a run are given when the
+    package is submitted; if they are set here, a message names them. The suite and the output
+    directory stay parameters of the package; a parameter that is set here is a default there.
     """
     import sys
     from pathlib import Path

@@ -23,8 +23,8 @@ Create = Annotated[
     bool,
     typer.Option(
         "--create",
-        help="Create what Vertex AI needs and is not there: the bucket of pipeline_root, and the "
-        "roles of the service account on it. Otherwise its lack is told.",
+        help="Create what Vertex AI needs if it is missing: the bucket of pipeline_root, and "
+        "the roles of the service account on it. Otherwise a message says so.",
     ),
 ]
 Name = Annotated[

@@ -35,7 +35,7 @@ def run(
     By default each step is a process on this machine: it needs no cluster and no Docker, and leaves
     the same run directory as `orbax-bench run`.
 
-    Exit codes: 0 all passed, 1 something failed, 2 something given is wrong, 3 REGRESSION, 4
+    Exit codes: 0 all passed, 1 something failed, 2 the input is wrong, 3 REGRESSION, 4
     INCONCLUSIVE.
     """
     from orbax_bench_core.cli.hosts import name_in

@@ -34,7 +34,7 @@ def submit(
 ) -> None:
     """Start a pipeline on Kubeflow or Vertex AI, and return at once.
 
-    Exit codes: 0 it was accepted, 1 the service refused it, 2 something given is wrong.
+    Exit codes: 0 it was accepted, 1 the service refused it, 2 the input is wrong.
     """
     from orbax_bench_pipelines.cli.preparing import prepare
     from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
@@ -90,11 +90,11 @@ def schedule(
 ) -> None:
     """Run a pipeline on a schedule, on Kubeflow or Vertex AI.
 
-    A schedule of the same name is changed, never doubled, and no run of it is cancelled. Each run
-    writes to a folder of its own below the output directory. The suite is read now; schedule again
-    after changing it. `pause` and `resume` take the name.
+    A schedule of the same name is changed, never duplicated, and none of its runs is cancelled.
+    Each run writes to its own folder below the output directory. The suite is read now; schedule
+    again after changing it. `pause` and `resume` take the name.
 
-    Exit codes: 0 it was accepted, 1 the service refused it, 2 something given is wrong.
+    Exit codes: 0 it was accepted, 1 the service refused it, 2 the input is wrong.
     """
     from orbax_bench_core.errors import Problem, UserError
     from orbax_bench_pipelines.cli.preparing import prepare
@@ -132,7 +132,7 @@ def pause(
     settings: SettingsFile = None,
     changes: Changes = None,
 ) -> None:
-    """Pause a schedule; runs that are under way go on to their end.
+    """Pause a schedule; active runs continue to their end.
 
     Exit codes: 0 it was paused, 1 the service refused it, 2 there is none of that name.
     """
@@ -145,7 +145,7 @@ def resume(
     settings: SettingsFile = None,
     changes: Changes = None,
 ) -> None:
-    """Resume a schedule at its next time; what it missed is not caught up with.
+    """Resume a schedule at its next time; missed runs are not made up for.
 
     Exit codes: 0 it was resumed, 1 the service refused it, 2 there is none of that name.
     """

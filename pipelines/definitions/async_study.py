@@ -38,8 +38,7 @@ def conclude(finished: Finished, console: "Console") -> int:
 
 ASYNC_STUDY = Pipeline(
     name="async-study",
-    summary="Says what share of the blocked time saving in the background saves, by size of the "
-    "model.",
+    summary="Shows which share of the blocked time async saves avoid, by size of the model.",
     suite="The suite file, word for word; it sweeps `async_enabled: [false, true]` over "
     "checkpoints of several sizes.",
     own=(KEEP_DATA,),

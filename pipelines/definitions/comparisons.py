@@ -133,10 +133,10 @@ def _shown(finished: Finished, console: "Console") -> "VerdictReport | None":
 REGRESSION = Pipeline(
     name="regression",
     summary="Says whether a candidate is slower than a baseline, and fails if it is.",
-    details="Each point is measured in both arms within one step, so on one machine. Beside a "
-    "stored\nbaseline, which was measured apart, it only warns below 2x.",
-    suite="The suite file, word for word; with `arms`, unless they are given here or a stored "
-    "baseline is compared with.",
+    details="Each point is measured in both arms within one step, so on one machine. Against a\n"
+    "stored baseline, which was measured separately, it only warns below 2x.",
+    suite="The suite file, word for word; with `arms`, unless they are given here or there is "
+    "a stored baseline.",
     own=(
         Parameter(
             "arms",
@@ -146,30 +146,30 @@ REGRESSION = Pipeline(
         Parameter(
             "baseline",
             "",
-            "A stored baseline in place of arms, which only warns below 2x: what looks slower is "
+            "A stored baseline in place of arms, which only warns below 2x: a slower run is "
             "not captured, and the pipeline succeeds.",
         ),
         Parameter(
             "registry",
             "",
-            "Where to capture a run that is good enough and lacks nothing; empty for nowhere.",
+            "Where to capture a complete run with a good verdict; empty for nowhere.",
         ),
-        Parameter("promote", False, "Whether what is captured becomes the baseline of its points."),
+        Parameter("promote", False, "Whether the capture becomes the baseline of its points."),
         Parameter(
             "revision",
             "",
-            "What to file it under; by default the commit of the code under test, which an image "
-            "without a repository does not know: what has neither is not promoted.",
+            "Name to file it under; by default the commit of the code under test, which an "
+            "image without a repository does not know: without either it is not promoted.",
         ),
         Parameter(
             "force",
             False,
-            "Whether it is promoted even if its code had changes that no commit has.",
+            "Whether it is promoted even if its code had uncommitted changes.",
         ),
         Parameter(
             "allow_inconclusive",
             False,
-            "Whether INCONCLUSIVE leaves the pipeline successful; never where an arm lacks an "
+            "Whether INCONCLUSIVE leaves the pipeline successful, unless an arm lacks an "
             "operation.",
         ),
         KEEP_DATA,
@@ -184,10 +184,9 @@ REGRESSION = Pipeline(
 
 FRAMEWORK_COMPARISON = Pipeline(
     name="framework-comparison",
-    summary="Says how many times as long one framework takes as another to save and load the same.",
+    summary="Compares how long two frameworks take to save and load the same data.",
     details="Both are measured within one step, in blocks of random order, so on one machine. The "
-    "answer\nis a ratio with its interval, and no reason to fail: whoever is slower, the pipeline\n"
-    "succeeds.",
+    "answer\nis a ratio with its interval; whichever is slower, the pipeline succeeds.",
     suite="The suite file, word for word; with `arms`, unless they are given here.",
     own=(
         Parameter(
@@ -206,14 +205,15 @@ FRAMEWORK_COMPARISON = Pipeline(
 
 CALIBRATION = Pipeline(
     name="calibration",
-    summary="Measures the false-alarm rate where this runs, and how noisy operations are.",
+    summary="Measures the false-alarm rate and the noise of operations on the machine where it "
+    "runs.",
     suite="The suite file, word for word, without arms.",
     own=(
         Parameter(
             "earlier", "", "A directory or pattern of earlier A/A runs to count in; empty for none."
         ),
         Parameter(
-            "passport", "", "Where to write the noise passport; empty for the artifact alone."
+            "passport", "", "Where to write the noise passport; empty for only the artifact."
         ),
         KEEP_DATA,
     ),

@@ -31,17 +31,17 @@ FIXTURE = Parameter(
     "fixture", "", "A suite file to generate the checkpoint from that load-only points read."
 )
 POINTS_PER_STEP = Parameter(
-    "points_per_step", 0, "Points that one step measures; 0 for so many that it takes minutes."
+    "points_per_step", 0, "Points that one step measures; 0 for as many as take minutes."
 )
 KEEP_DATA = Parameter("keep_data", False, "Whether the checkpoint data of each repeat stays.")
 GO_ON = Parameter(
     "go_on",
     False,
-    "Whether a run that an earlier submission began in the output directory is gone on with; "
-    "otherwise it is refused, so that nobody takes its results for those of this one.",
+    "Whether to continue a run that an earlier submission began in the output directory; "
+    "otherwise it is refused, so that its results are not mistaken for new ones.",
 )
 LOCK = Parameter(
-    "lock", True, "Whether a step waits until nothing else of ours measures on its machine."
+    "lock", True, "Whether a step waits until no other orbax-bench measures on its machine."
 )
 _DIRECTORY = "The run directory, local or gs://, reachable from every step."
 

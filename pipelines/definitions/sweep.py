@@ -66,7 +66,7 @@ SWEEP = Pipeline(
         Parameter(
             "measure_limits",
             True,
-            "Whether to measure what machine and storage can do, once per run.",
+            "Whether to measure the limits of machine and storage, once per run.",
         ),
         LOCK,
     ),

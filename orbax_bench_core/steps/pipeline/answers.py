@@ -51,7 +51,7 @@ def best(
 ) -> Outputs[list[str]]:
     """Choose the options of a sweep; returns the id of the best point of each case.
 
-    Of a case of which no point can be recommended the id is empty.
+    If no point can be recommended for a case, its id is empty.
 
     Args:
         output_directory: The run directory of the sweep, which aggregate has been through.
@@ -60,7 +60,7 @@ def best(
             measured.
         peak_memory_bytes: Most host memory that a point may take; 0 for any.
         answer (FILE): Write ranking, effects, Pareto front and recommendation here, as JSON.
-        summary (FILE): Write the same as Markdown, with the recommendation as code of Orbax.
+        summary (FILE): Write the same as Markdown, with the recommendation as Orbax code.
         report (FILE): Write the same with figures, as a page that needs no other file.
 
     Returns:
@@ -97,13 +97,12 @@ def inspect_checkpoint(
 ) -> Outputs[list[str]]:
     """Look at a checkpoint without loading it; returns what is wrong with it, as a list.
 
-    That is a save that has not finished, or files that are missing: nothing of what metadata and
-    file sizes do not tell.
+    It finds an unfinished save and missing files, from metadata and file sizes alone.
 
     Args:
         checkpoint (CHECKPOINT): Its root, or the directory of one item; local or gs://.
         mesh (AXIS=SIZE,...): The mesh that it is loaded onto; empty for that of the save.
-        devices_per_host: Devices of one process there; 0 for as they were.
+        devices_per_host: Devices of one process there; 0 for those of the save.
         restore_concurrent_gb: Most GiB in flight while loading; 0 for any.
         answer (FILE): Write all numbers here, as JSON.
         summary (FILE): Write what was found here, as Markdown.
@@ -160,7 +159,7 @@ def plan_save(
         onto_devices_per_host: Devices of one process of that.
         options (YAML): Options of the save by name, such as '{use_ocdbt: false}'; empty for those
             of the source.
-        run (DIR): A run whose limits say what the storage can do; empty for no times.
+        run (DIR): A run whose limits give the storage's speed; empty for no times.
         answer (FILE): Write files, bytes, memory and times here, as JSON.
         summary (FILE): Write the same as Markdown.
         report (FILE): Write the same as a page that needs no other file.
@@ -215,13 +214,13 @@ def _storage_options(text: str) -> dict[str, Any]:
 
 @tried_again
 def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = "") -> Outputs[None]:
-    """Count how often identical arms were told apart, and write the noise passport.
+    """Count false alarms of identical arms, and write the noise passport.
 
     Args:
         runs: Run directories of A/A comparisons, directories that hold some, or patterns.
         passport (FILE): Write the noise passport here, which `orbax-bench ab --passport` takes.
         report (FILE): Write reject rate and noise as text here.
-        save (FILE): Where to write the passport as well; empty for nowhere.
+        save (FILE): Where to write the passport too; empty for nowhere.
 
     Returns:
         Nothing; `rate` has the number of A/A tests, how many said REGRESSION, and the share.
@@ -256,7 +255,7 @@ def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = ""
 
 @tried_again
 def study_async(output_directory: str) -> Outputs[None]:
-    """Set blocking saves beside saves in the background, for each size that a run has saved.
+    """Compare blocking saves with saves in the background, for each size in a run.
 
     The report of the run links to the study from then on.
 
@@ -301,7 +300,7 @@ def soak(
 ) -> Outputs[SoakWord]:
     """Save hundreds of times in one process; returns LEAK, PASS or INCONCLUSIVE.
 
-    A step that is started again goes on with what the run directory holds.
+    A restarted step continues the run in its directory.
 
     Args:
         suite: The suite file, word for word.
@@ -310,7 +309,7 @@ def soak(
         hours (T): End after T hours of a process, instead.
         limit_mib (MIB): MiB that may be kept of each save.
         file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
-        lock: Whether to wait until nothing else of ours measures on the machine.
+        lock: Whether to wait until no other orbax-bench measures on the machine.
 
     Returns:
         LEAK, PASS or INCONCLUSIVE.
@@ -346,8 +345,8 @@ def recovery(
 ) -> Outputs[list[str]]:
     """Kill a training job again and again; returns what did not come back, as a list.
 
-    With arms, compare-baseline returns the verdict. A step that is started again goes on with what
-    the run directory holds.
+    With arms, compare-baseline returns the verdict. A restarted step continues the run in its
+    directory.
 
     Args:
         suite: The suite file, word for word, with the benchmark training_job.
@@ -355,10 +354,10 @@ def recovery(
         add_notice (S): Seconds until the platform notices a failure, beyond what is measured.
         add_start (S): Seconds to replace a node, to wait for a scheduler and to start accelerators.
         file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
-        lock: Whether to wait until nothing else of ours measures on the machine.
+        lock: Whether to wait until no other orbax-bench measures on the machine.
 
     Returns:
-        The points of which drills did not come back, a line each.
+        The points with drills that did not come back, a line each.
 
     Raises:
         UserError: The suite cannot be drilled, or the directory cannot be used.

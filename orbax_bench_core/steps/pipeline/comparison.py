@@ -43,7 +43,7 @@ def compare_baseline(
     Both its arms are compared, or the run with a stored baseline, which only warns below 2x.
 
     Args:
-        output_directory: The run directory that is looked at.
+        output_directory: The run directory to judge.
         baseline: A stored baseline, a registry of them, REGISTRY/NAME with the id, label, commit or
             tag of a capture, or a run directory; by default both arms of the run.
         notifiers: Where else the verdict is told; None for what the environment variables say.
@@ -89,17 +89,17 @@ def enforce_verdict(
     allow_inconclusive: bool = False,
     notifiers: Notifiers | None = None,
 ) -> Outputs[str]:
-    """Fail unless a verdict is good enough and nothing is lacking; returns the verdict.
+    """Fail unless a verdict is good enough and nothing is missing; returns the verdict.
 
-    A verdict on runs that were measured apart, as `verdicts.json` tells, only warns below 2x;
-    without that file the word counts as it is.
+    If `verdicts.json` says that the runs were measured separately, a verdict only warns below 2x;
+    without that file the word counts.
 
     Args:
         verdict: The word that compare-baseline or soak returned; empty without any.
         verdicts (FILE): verdicts.json of the run, to say what regressed.
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
-        allow_inconclusive: Exit with 0 rather than 4 when there is no clear verdict; never where an
-            arm lacks an operation.
+        allow_inconclusive: Exit with 0 rather than 4 when there is no clear verdict, unless an arm
+            lacks an operation.
         notifiers: Where the state of the suite is told as well; None for nowhere, as
             compare-baseline has told it.
 
@@ -173,8 +173,8 @@ def publish_baseline(
 ) -> Outputs[str]:
     """Capture a run in a registry of baselines; returns the id of the capture, or none.
 
-    It holds every raw sample. enforce-verdict lets a comparison with what was measured apart
-    through, which only warns: here it counts, lest the next run is compared with a slower one.
+    It has every raw sample. enforce-verdict only warns of a slow-down between separate runs; here
+    it counts, so that the next run is not compared with a slower one.
 
     Args:
         output_directory: The run directory.
@@ -182,10 +182,10 @@ def publish_baseline(
         arm: Which side of a paired run: `baseline` or `candidate`.
         promote: Make it the baseline of its points.
         revision: File it under this; by default the commit of the code under test.
-        force: Promote code with changes that no commit has.
+        force: Promote code with uncommitted changes.
         verdict (WORD): What compare-baseline returned; REGRESSION and INCONCLUSIVE are not
             captured.
-        allow_inconclusive: Capture what is INCONCLUSIVE as well.
+        allow_inconclusive: Also capture an INCONCLUSIVE run.
 
     Returns:
         The value is the id of the capture, and empty where there is none; `baseline` is its folder

@@ -36,9 +36,9 @@ _SHOWN: Final = 20
 
 @tried_again
 def aggregate(output_directory: str) -> Outputs[list[str]]:
-    """Write samples, summary, report and TensorBoard's files; returns what they lack.
+    """Write samples, summary, report and TensorBoard's files; returns what is missing.
 
-    They are written from what is there: a step that was lost loses no more than its own points.
+    They are written from the existing records: a lost step loses only its own points.
 
     Args:
         output_directory: The run directory.
@@ -129,20 +129,20 @@ def finish(
     status: str = "",
     notifiers: Notifiers | None = None,
 ) -> Outputs[str]:
-    """Write what a run lacks of its report from whatever is there; returns its state.
+    """Write the missing parts of a run's report; returns the state of the run.
 
-    It runs last, whatever became of the other steps, also where none of them ran: a suite that was
-    refused, an image that was not pulled and a step that was lost leave a report that says so.
+    It always runs last, even if no other step ran: a refused suite, an image that was not pulled
+    and a lost step leave a report that says so.
 
     Args:
         output_directory: The run directory.
         suite: The suite file, word for word; its mistakes are told where nothing was planned.
         pipeline_run: Id of the run where each has a folder of its own; empty where none has.
-        engine_run (ID): The engine's own id of this run, as plan-sweep got it: the run of another
-            id is left as it is, and this one has failed.
+        engine_run (ID): The engine's own id of this run, as given to plan-sweep: the run of another
+            id stays unchanged, and this one has failed.
         slice_names: Names of slices where each has a folder of its own; empty where none has.
-        status (WORD): How the other steps ended, where the engine says so: SUCCEEDED or another
-            word, in whatever case.
+        status (WORD): How the other steps ended, if the engine says so: SUCCEEDED or another word,
+            in any case.
         notifiers: Where the state is told as well; None for what the environment variables say.
 
     Returns:

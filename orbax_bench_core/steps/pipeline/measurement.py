@@ -39,14 +39,14 @@ def plan_sweep(
         suite: The suite file, word for word.
         output_directory: The run directory, reachable from every later step.
         arms: An `arms` block, as YAML, for a suite that has none.
-        processes: Host processes of each point, where the suite names none; 0 leaves it at one.
+        processes: Host processes of each point, if the suite does not set them; 0 means one.
         file: Where the suite lies, with the classes that it names beside it; empty for nowhere.
-        points_per_step: Points that one step measures; 0 for so many that it takes minutes.
-        most_steps: Steps that the engine takes: what is chosen fits, and a number of points that
+        points_per_step: Points that one step measures; 0 for as many as take minutes.
+        most_steps: Most steps that the engine takes: the default fits, and a --points-per-step that
             does not is refused; 0 for any number.
-        engine_run (ID): The engine's own id of this run, such as Airflow's run_id: a directory
-            that holds another run is refused then.
-        go_on: Go on with the run of another id that the directory holds.
+        engine_run (ID): The engine's own id of this run, such as Airflow's run_id: a directory of
+            another run is then refused.
+        go_on: Continue the run in the directory, although its id is another.
 
     Returns:
         The value has an item for each step: the ids of its points or pairs, separated by spaces;
@@ -111,31 +111,30 @@ def run_sweep_point(
 ) -> Outputs[list[str]]:
     """Measure points in one step; returns "passed" or "failed" for each.
 
-    Of a pair, blocks of both arms are measured until it has its verdict. Where a launcher has
-    started the same line on several hosts, they measure together.
+    For a pair, blocks of both arms are measured until it has a verdict. If a launcher has started
+    the same line on several hosts, they measure together.
 
-    What was measured is named in the run directory, in a file of `batches` that nothing replaces,
-    by the digest of the records of each point.
+    A file in `batches` of the run directory, which is never replaced, lists the measured points
+    with the digests of their records.
 
     Args:
-        points (POINT...): Ids of points, as plan-sweep returned them, or points as JSON, or @FILE
-            that holds some: what --result has written does.
+        points (POINT...): Ids of points, as plan-sweep returned them, points as JSON, or @FILE with
+            either, such as the file of --result.
         output_directory: The run directory that plan-sweep began.
         keep_data: Keep the checkpoint data of each repeat, which is deleted otherwise.
         enable_hlo_dump: Write XLA HLO protos to hlo_dump/.
-        measure_limits: Whether to measure what the machine and the storage can do, once per run.
+        measure_limits: Whether to measure the limits of machine and storage, once per run.
         strict: Exit with 1 when a repeat failed.
         lock: Whether to wait until nothing else of ours measures on this machine.
         host_wait_s: Seconds for which a lost host is waited for.
-        launcher (PLACE): Start hosts by this place of `orbax-bench launch --on`, measure on them,
-            and wait; containers run the image of ORBAX_BENCH_IMAGE. By default it is measured here.
+        launcher (PLACE): Start hosts at this place of `orbax-bench launch --on`, measure on them,
+            and wait; containers run the image of ORBAX_BENCH_IMAGE. By default this host measures.
         tpu: The TPU slice of those hosts.
         slices: How many such slices.
         launcher_settings (KEY=VALUE): A setting of the launcher; repeatable.
         noted: File in which a place of Google Cloud notes what it has created; empty for none.
-        expect: The devices that must be there, such as tpu:v5e:8,
-            gpu:h100-80gb:8 or cpu; with others nothing is measured, and it exits with 2. On a slice
-            those of the slice by default.
+        expect: The devices that must be there, such as tpu:v5e:8, gpu:h100-80gb:8 or cpu; with
+            others it measures nothing and exits with 2. On a slice, by default the slice's devices.
 
     Returns:
         The value is `passed` or `failed` for each point; `records` is the file that names them.
