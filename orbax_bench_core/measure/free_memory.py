@@ -1,6 +1,6 @@
 """Control groups for memory, and what they or the machine leave free for this process."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -74,11 +74,8 @@ def _left_by_group(folder: Path, files: GroupFiles) -> int | None:
         if limit == "max" or int(limit) >= _NO_LIMIT:
             return None
         used = int((folder / files.used).read_text())
-        counts = _counts((folder / files.stat).read_text())
+        lines = (folder / files.stat).read_text().splitlines()
     except OSError:
         return None
+    counts = {name: int(count) for name, count in map(str.split, lines)}
     return max(0, int(limit) - used + sum(counts.get(name, 0) for name in files.cache))
-
-
-def _counts(text: str) -> Mapping[str, int]:
-    return {name: int(count) for name, count in map(str.split, text.splitlines())}

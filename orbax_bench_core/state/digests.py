@@ -213,8 +213,9 @@ def partial_digest(tree: PyTree) -> dict[str, LeafSums]:
     """Sums the parts of each leaf that this process holds, without any communication."""
     started = []
     for name, leaf in named_leaves(tree):
-        data = _key_data(leaf)
-        started.append((name, _kind(name, leaf), data, _start(data)))
+        kind, data = _kind(name, leaf), _key_data(leaf)
+        pending = start_digest(data) if isinstance(data, jax.Array) else {}
+        started.append((name, kind, data, pending))
     return {name: _finish(kind, data, pending) for name, kind, data, pending in started}
 
 
@@ -302,11 +303,6 @@ def _kind(name: str, leaf: Any) -> str:
         f"leaf {name!r} is {type(leaf).__name__}; arrays of numbers, numbers, booleans, strings "
         "and bytes have a digest; leave the leaf out"
     )
-
-
-def _start(leaf: Any) -> Pending:
-    """Starts the sums of an array on devices, so that all leaves are computed at once."""
-    return start_digest(leaf) if isinstance(leaf, jax.Array) else {}
 
 
 def _finish(kind: str, leaf: Any, pending: Pending) -> LeafSums:

@@ -36,8 +36,10 @@ class TorchLayout:
         self._device = device
         named = dict(named_leaves(target))
         self._names = tuple(named)
-        arrays = {name: leaf for name, leaf in named.items() if _is_array(leaf)}
-        self._arrays: Mapping[str, jax.ShapeDtypeStruct] = arrays
+        self._arrays: Mapping[str, jax.ShapeDtypeStruct] = {
+            name: leaf for name, leaf in named.items() if isinstance(leaf, jax.ShapeDtypeStruct)
+        }
+        arrays = self._arrays
         self._parts = {
             name: part_of_process(name, tuple(leaf.shape), leaf.sharding, join=join)
             for name, leaf in arrays.items()
@@ -128,10 +130,6 @@ class TorchLayout:
             return values[place]
 
         return jax.make_array_from_callback(shape, target.sharding, shard)
-
-
-def _is_array(leaf: Any) -> bool:
-    return isinstance(leaf, jax.ShapeDtypeStruct)
 
 
 def _held(array: jax.Array, part: Box, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -219,7 +219,7 @@ def check_room(session: execute.Session) -> None:
 def rooms(session: execute.Session) -> list[Room]:
     """Returns the room on each local disk that a session writes checkpoints to."""
     found: dict[int, Room] = {}
-    for point in _points(session):
+    for point in (point for entry in session.entries for point in sides(entry).values()):
         size, place = point.checkpoint.num_bytes, point.storage or str(session.directory.root)
         folder = _existing(place)
         if not size or folder is None:
@@ -233,11 +233,6 @@ def rooms(session: execute.Session) -> list[Room]:
             room, needed=room.needed + size * _kept(session, point), largest=max(room.largest, size)
         )
     return list(found.values())
-
-
-def _points(session: execute.Session) -> Iterable[SweepPoint]:
-    for entry in session.entries:
-        yield from sides(entry).values()
 
 
 def _kept(session: execute.Session, point: SweepPoint) -> int:

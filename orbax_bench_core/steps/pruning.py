@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import datetime
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, Self
 
 from orbax_bench_core.baselines import Registry, in_use, remove_capture, runs_below
@@ -240,9 +240,5 @@ def _sized(each: Kept) -> Kept:
     with contextlib.suppress(OSError):
         if each.what == "state":
             return dataclasses.replace(each, size=file_size(each.place))
-        return dataclasses.replace(each, size=sum(map(file_size, _files(each.place))))
+        return dataclasses.replace(each, size=sum(file_size(file) for _, file in walk(each.place)))
     return each
-
-
-def _files(folder: str) -> Collection[str | os.PathLike[str]]:
-    return [file for _, file in walk(folder)]

@@ -162,11 +162,9 @@ def finish(
     endings = [_ending(place, suite, status, engine_run, notifiers) for place in places]
     state = min((state for state, _ in endings), key=_STATES.index)
     elements: list[Element] = [Heading(state, level=1)]
-    elements += [
-        element
-        for place, (own, lines) in zip(places, endings, strict=True)
-        for element in (Facts((("run", place), ("state", own))), Items((*lines, *_retried(place))))
-    ]
+    for place, (own, lines) in zip(places, endings, strict=True):
+        retried = [retries.words for retries in read_retries(RunDirectory(place))]
+        elements += [Facts((("run", place), ("state", own))), Items((*lines, *retried))]
     document = Document(title=f"{state}: how the run ended", elements=tuple(elements))
     refused = any(not _is_of(RunDirectory(place), engine_run) for place in places)
     pages = _PAGES_OF_REFUSED if refused else {"ending": lineage.ENDING, "report": "report.html"}
@@ -221,11 +219,6 @@ def _ending(
     code = exit_code(*outcomes, incomplete=bool(lacking))
     state = notifiers.state_of(found, code, directory, lacking)
     return state, (headline(found), *lacking)
-
-
-def _retried(place: str) -> list[str]:
-    """Returns what was tried again in a run, a line each."""
-    return [retries.words for retries in read_retries(RunDirectory(place))]
 
 
 def _is_of(run: RunDirectory, engine_run: str) -> bool:
