@@ -38,11 +38,12 @@ def measured(monkeypatch, make_paired_run):
     """Stands in for measurements: each leaves a paired run, and is kept with its suite."""
     made = []
 
-    def compare(suite, directory, how):
+    def measurement(experiment, suite, directory, how):
         made.append(types.SimpleNamespace(suite=suite.suite, folder=directory))
         make_paired_run(len(made), folder=directory)
 
-    monkeypatch.setattr(series, "compare", compare)
+    monkeypatch.setattr(series, "Measurement", measurement)
+    monkeypatch.setattr(series, "_compared", lambda run: None)
     return made
 
 
