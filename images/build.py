@@ -220,8 +220,8 @@ def _require_engine() -> None:
     answer = _ask("version", "--format", "{{.Server.Version}}")
     if answer.returncode:
         raise Refused(
-            f"docker reaches no engine: {_last_line(answer.stderr)}; start one (`systemctl start "
-            "docker`) or set DOCKER_HOST to one that runs"
+            f"docker cannot reach an engine: {_last_line(answer.stderr)}; start one (`systemctl "
+            "start docker`) or set DOCKER_HOST to one that runs"
         )
 
 

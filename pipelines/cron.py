@@ -55,9 +55,10 @@ class Cron:
             return f"TZ={self.zone} {portable}"
         if self.zone not in ("UTC", "Etc/UTC"):
             raise UserError(
-                "Kubeflow Pipelines runs every schedule in the time zone of its controller, UTC "
-                f"unless CRON_SCHEDULE_TIMEZONE is set there, so that {self.zone} cannot be "
-                "honoured; write the cron in the controller's time zone and leave the time zone out"
+                "Kubeflow Pipelines runs every schedule in the time zone of its controller, "
+                f"UTC unless CRON_SCHEDULE_TIMEZONE is set there, so {self.zone} cannot be "
+                "honoured; write the cron in the controller's time zone and leave the time "
+                "zone out"
             )
         return f"0 {portable}"
 
@@ -112,7 +113,7 @@ def _check_fields(cron: Cron, text: str) -> None:
     try:
         next(CronSim(cron.expression, start))
     except (CronSimError, StopIteration):
-        raise UserError(f"bad cron {text!r}: there is no such day, it never fires") from None
+        raise UserError(f"bad cron {text!r}: no such day exists, so it never fires") from None
 
 
 def _portable(cron: Cron) -> list[str]:

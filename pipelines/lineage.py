@@ -144,7 +144,7 @@ def _explained(name: str) -> Iterator[None]:
         yield
     except google.auth.exceptions.GoogleAuthError as error:
         raise UserError(
-            f"no credentials to ask Vertex ML Metadata for {name}: {error}; run `gcloud auth "
+            f"no credentials for Vertex ML Metadata, to read {name}: {error}; run `gcloud auth "
             "application-default login`, or give the run directory"
         ) from None
     except exceptions.GoogleAPIError as error:

@@ -119,7 +119,7 @@ def check_inputs(arguments: Mapping[str, Any], target: Target) -> None:
         each = ", ".join(f"{name} {len(json.dumps(text).encode())}" for name, text in texts.items())
         raise UserError(
             Problem(
-                f"what a step is given has {size} bytes as JSON ({each}) and travels in one "
+                f"the input of a step has {size} bytes as JSON ({each}) and is sent in one "
                 f"argument of a command; at most {most} do: split the suite",
                 key="SUITE",
             )

@@ -45,8 +45,9 @@ def with_arms(
     if not same and not given:
         raise UserError(
             loaded.source.problem(
-                "nothing to compare: give the suite an `arms` block, or say what the candidate has "
-                "different, such as --candidate use_ocdbt=false; --aa compares it with itself",
+                "nothing to compare: give the suite an `arms` block, or say what is different "
+                "in the candidate, such as --candidate use_ocdbt=false; --aa compares it with "
+                "itself",
                 (),
             )
         )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _SUBJECTS: Final = {
     "preset": "the tree of a published model, with made-up values",
-    "nnx": "a Flax NNX model of yours",
+    "nnx": "your Flax NNX model",
     "checkpoint": "an existing checkpoint",
     "synthetic": "made-up arrays, to be changed in the file",
 }
@@ -114,7 +114,7 @@ def init(
     if force:
         write_atomically(str(target), loaded.text.encode())
     elif not create_exclusively(place(str(target)), loaded.text.encode()):
-        raise UserError(f"{target} is there already; --force replaces it")
+        raise UserError(f"{target} exists; --force replaces it")
     _say_next(target, len(expansion.points), loaded.suite.num_repeats, asked)
 
 
@@ -127,7 +127,7 @@ def _target(output: str, *, force: bool) -> Path:
     if target.is_dir():
         raise UserError(f"-o: {target} is a folder; name a file in it, such as {target}/suite.yaml")
     if target.exists() and not force:
-        raise UserError(f"{target} is there already; --force replaces it, -o names another file")
+        raise UserError(f"{target} exists; --force replaces it, -o names another file")
     if not target.parent.is_dir():
         raise UserError(f"-o: there is no folder {target.parent}; make it, or name another file")
     return target
@@ -156,7 +156,7 @@ def _ask(text: str, allowed: list[str]) -> str:
         answer: str = typer.prompt(f"{text} ({', '.join(allowed)})", default=allowed[0])
         if answer in allowed:
             return answer
-        print(f"{answer!r} is none of them.")
+        print(f"{answer!r} is not one of them.")
 
 
 def _devices() -> Devices:
@@ -178,7 +178,7 @@ def _write_schema(file: Path, *, force: bool) -> None:
 
     if file.exists() and not force and SCHEMA_ID not in file.read_text(errors="replace"):
         raise UserError(
-            f"{file} is there already and is no schema of suites; --force replaces it, --no-schema "
+            f"{file} exists and is not a schema of suites; --force replaces it, --no-schema "
             "writes none"
         )
     write_atomically(str(file), schema_text().encode())

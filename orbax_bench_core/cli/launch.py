@@ -117,8 +117,8 @@ def _words(
     given += [word.partition("=")[2] for word in more if word.startswith("--notify=")]
     if not all(address.startswith("@") for address in given):
         raise UserError(
-            "--notify: its address is a secret, and the command of every host is shown and kept by "
-            "the place: set ORBAX_BENCH_NOTIFY where process 0 runs, or give --notify @FILE"
+            "--notify: its address is a secret, and the place shows and keeps the command of "
+            "every host: set ORBAX_BENCH_NOTIFY where process 0 runs, or give --notify @FILE"
         )
     overrides = [word for each in override for word in ("--override", each)]
     named = ("--suite", suite) if command == "calibrate" else (suite,)

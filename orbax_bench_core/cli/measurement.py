@@ -146,7 +146,7 @@ def conclude_again(
     if flags.override:
         raise UserError("--override changes a suite that is measured: give --output-directory")
     if flags.notify is not None:
-        raise UserError("--notify tells of a suite that is measured: give --output-directory")
+        raise UserError("--notify reports on a suite that is measured: give --output-directory")
     run = RunDirectory(directory)
     if not run.exists():
         raise UserError(f"{directory} is not a run directory. {otherwise}")

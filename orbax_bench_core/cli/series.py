@@ -143,7 +143,7 @@ class BisectRun:
                 session.pairs, session.info.gate, self._passport, str(session.directory.root)
             )
         lives = usual_minutes(session)
-        unknown = "; the first of them will tell how long each takes"
+        unknown = "; the first of them will show how long each takes"
         if lives is not None:
             unknown = f", of about {lives[0]:.0f} to {lives[1]:.0f} minutes each{unknown}"
         took = (

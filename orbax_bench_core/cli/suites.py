@@ -174,7 +174,7 @@ def migrate(
         try:
             text = read_at_most(file).decode()
         except UnicodeDecodeError:
-            raise UserError(Problem("is no text file", file=file)) from None
+            raise UserError(Problem("is not a text file", file=file)) from None
         except FileNotFoundError:
             said = "there is no such file; give Python files and suites"
             raise UserError(Problem(said, file=file)) from None

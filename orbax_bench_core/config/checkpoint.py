@@ -126,7 +126,7 @@ class ArraySpec(ConfigModel):
                 f"sharding has {len(self.sharding)} entries for {len(self.shape)} dimensions"
             )
         if self.host and self.sharding is not None:
-            raise ValueError("`host: true` is one array of the host; leave out its sharding")
+            raise ValueError("an array with `host: true` is not sharded; leave out its sharding")
         # An empty dimension does not help: the others are multiplied without it.
         elements = math.prod(size or 1 for size in self.shape)
         if elements * max(8, BITS[self.dtype]) // 8 > _MAX_BYTES:
@@ -230,7 +230,7 @@ class CheckpointConfig(ConfigModel):
             listed = " and ".join(f"`{name}`" for name in given)
             raise ValueError(f"{listed} are two sources of one checkpoint; give one of them")
         if self.sharding_config_path is not None and self.path is None:
-            raise ValueError("`sharding_config_path` needs `path`: it says how to lay out a load")
+            raise ValueError("`sharding_config_path` needs `path`: it lays out a load")
         for key in ("scale", "optimizer", "dtypes"):
             if getattr(self, key) is not None and self.model is None:
                 raise ValueError(f"`{key}` needs `model`, such as llama-8b: it shapes a preset")
@@ -286,7 +286,7 @@ def checked_name(name: str) -> str:
     """Returns the name of a leaf or group, which without OCDBT becomes the name of a folder."""
     if name in ("", ".", "..") or "/" in name or "\\" in name or not name.isprintable():
         raise ValueError(
-            f"{shown(name)} is no name of an array: give one without / and \\ and control "
+            f"{shown(name)} is not the name of an array: give one without / and \\ and control "
             "characters, and neither . nor .."
         )
     return name

@@ -36,7 +36,7 @@ def checked_requirement(given: str, environment: str) -> None:
         return
     if _REQUIREMENT.fullmatch(text) is None:
         raise ValueError(
-            f"{environment}: {given!r} is no requirement; write name==version, such as "
+            f"{environment}: {given!r} is not a requirement; write name==version, such as "
             "jax==0.10.2, a URL, or the path of a wheel or a folder"
         )
 

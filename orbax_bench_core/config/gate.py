@@ -120,13 +120,13 @@ class GateRule(ConfigModel):
     def _check(self) -> Self:
         if self.margin <= self.tolerance:
             raise ValueError(
-                f"margin {self.margin:g} must be larger than tolerance {self.tolerance:g}: "
-                "between them no verdict is owed"
+                f"margin {self.margin:g} must be larger than tolerance {self.tolerance:g}: no "
+                "verdict is promised between them"
             )
         if list(self.looks) != sorted(set(self.looks)):
             raise ValueError(f"looks must ascend, got {list(self.looks)}")
         if odd := [look for look in self.looks if look % 2]:
-            raise ValueError(f"looks must be even, for a block has two per arm; got {odd}")
+            raise ValueError(f"looks must be even, because a block has two per arm; got {odd}")
         for name, (share, last) in self._limits().items():
             if isinstance(share, float) and not _shown(share, last):
                 needed = math.ceil(math.log(1 - _CONFIDENCE) / math.log1p(-share))

@@ -165,7 +165,7 @@ def _matching(node: Any, path: KeyPath, before: KeyPath, override: str) -> Itera
         yield from _matching((node or {}).get(key), rest, (*before, key), override)
     else:
         raise SuiteError(
-            f"{_said(override)}: {dotted(before)} is {shown(node)}, which has nothing inside to set"
+            f"{_said(override)}: {dotted(before)} is {shown(node)}, which has no keys to set"
         )
 
 
@@ -177,8 +177,8 @@ def _indices(node: list[Any], name: str, before: KeyPath, override: str) -> Sequ
     numbers = "0" if len(node) == 1 else f"a number from 0 to {len(node) - 1}"
     known = f"{numbers}, or {_EVERY} for every one" if node else "all of it"
     raise SuiteError(
-        f"{_said(override)}: {dotted(before)} is a list of {len(node)}, and {name!r} is no item of "
-        f"it; give {known}"
+        f"{_said(override)}: {dotted(before)} is a list of {len(node)} without item "
+        f"{name!r}; give {known}"
     )
 
 

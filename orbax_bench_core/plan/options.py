@@ -102,8 +102,9 @@ class StorageOptions:
             self.use_replica_parallel and self.use_ocdbt
         ):
             raise UserError(
-                "enable_replica_parallel_separate_folder needs use_replica_parallel and use_ocdbt: "
-                "only replicas that write in parallel into OCDBT have folders of their own"
+                "enable_replica_parallel_separate_folder needs use_replica_parallel and "
+                "use_ocdbt: only replicas that write in parallel into OCDBT have separate "
+                "folders"
             )
         for name, least in (("chunk_byte_size", 1), ("target_file_size", 0)):
             value = getattr(self, name)

@@ -337,8 +337,8 @@ def speeds_of_run(directory: str) -> Speeds:
     limits = read(RunDirectory(directory))
     if limits is None:
         raise UserError(
-            f"{directory!r} has no {RunFile.LIMITS}: give the directory of a run that was "
-            "not made with --no-limits, or --write-speed and --read-speed"
+            f"{directory!r} has no {RunFile.LIMITS}: give the directory of a run without "
+            "--no-limits, or --write-speed and --read-speed"
         )
     found = {probe.name: probe.gib_per_s for probe in limits.probes}
     source = f"measured in {directory}"

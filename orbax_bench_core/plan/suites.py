@@ -53,7 +53,7 @@ def plan_source(
         is_folder = os.path.isdir(source)  # noqa: PTH112 - of a name too long, pathlib raises
         config = config_of(str(Path(source).resolve()) if is_folder else source)
     if overrides:
-        raise UserError(f"--override changes a suite file, and {source!r} is none")
+        raise UserError(f"--override changes a suite file, which {source!r} is not")
     options = StorageOptions(**(changes or {}))
     return (plan_checkpoint(config, mesh=mesh, options=options, suite_file=source, **places),)
 

@@ -119,7 +119,7 @@ def tree_of_stored(stored: StoredCheckpoint) -> PlannedTree:
     known = [(a, a.zarr) for a in stored.arrays if a.zarr is not None and not a.is_scalar]
     if not known:
         reason = stored.problems[0] if stored.problems else "it holds none"
-        raise UserError(f"no array of checkpoint {stored.path!r} can be told: {reason}")
+        raise UserError(f"no array of checkpoint {stored.path!r} can be described: {reason}")
     paths = {array.name: array.path or (array.name,) for array in stored.arrays}
     known.sort(key=lambda pair: [str(key) for key in paths[pair[0].name]])
     arrays = tuple(

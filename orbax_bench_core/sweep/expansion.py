@@ -57,7 +57,7 @@ def expand(loaded: config.LoadedSuite, *, imports: bool = True) -> Expansion:
         raise config.SuiteError(
             *(
                 loaded.source.problem(
-                    f"{path!r} is no built-in, so its options are known to its module alone, which "
+                    f"{path!r} is not a built-in, so only its module knows its options, which "
                     "--no-import does not import: read it first",
                     where,
                 )

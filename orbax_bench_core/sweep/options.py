@@ -53,7 +53,7 @@ def axes(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> dic
             _check_type(name, values, types[name])
         if name in _TRACES and len(values) > 1:
             raise OptionError(
-                name, "only warm-ups are traced, so that all points would be alike; give one value"
+                name, "only warm-ups are traced, so all points would be the same; give one value"
             )
         # Defaults of the class, too.
         if has_credentials(json.dumps(values, default=repr, skipkeys=True)):

@@ -179,8 +179,8 @@ def _check_devices(settings: Settings, needed: list[int | None]) -> None:
         if misfits:
             others = ", ".join(map(str, misfits))
             raise UserError(
-                f"{what} has {devices} devices, and the suite has meshes of {others}; give a suite "
-                "whose meshes have as many devices as each machine or slice, or none"
+                f"{what} has {devices} devices, but the suite has meshes of {others}; give a "
+                "suite whose meshes have as many devices as each machine or slice, or none"
             )
 
 
@@ -193,13 +193,13 @@ def _check_gpu_hosts(settings: Settings, processes: Iterable[int]) -> None:
     said = ", ".join(map(str, others))
     if hosts == 1:
         raise UserError(
-            f"gpu={settings.gpu}: a step is one machine, all of whose GPUs one process has, and "
-            f"the suite has points of execution.processes {said}; give gpu_hosts={others[-1]}, "
-            "so that a launcher starts as many machines"
+            f"gpu={settings.gpu}: a step is one machine, whose GPUs belong to one process, but "
+            f"the suite has points with execution.processes {said}; give "
+            f"gpu_hosts={others[-1]}, so that a launcher starts as many machines"
         )
     raise UserError(
-        f"gpu_hosts={hosts}: that many machines measure each point together, a process on each, "
-        f"and the suite has points of execution.processes {said}; leave it out, and it is {hosts}"
+        f"gpu_hosts={hosts}: these machines measure each point together, a process on each, but "
+        f"the suite has points with execution.processes {said}; leave it out, and it is {hosts}"
     )
 
 

@@ -114,7 +114,7 @@ def _machines(settings: Settings, target: Target) -> Iterable[Problem]:
     if settings.priority is not None and settings.queue is None:
         yield _problem(
             "priority",
-            "Kubeflow cannot set the priority class of a pod, only Kueue's, which belongs to a "
+            "Kubeflow cannot set the priority class of a pod, only Kueue's, which needs a "
             "queue; give queue as well",
         )
     if settings.gpu is not None:
@@ -141,7 +141,7 @@ def _capacity(settings: Settings) -> Iterable[Problem]:
     if settings.ephemeral_storage is not None and not launched:
         yield _problem(
             "ephemeral_storage",
-            "a step of Kubeflow cannot ask for it, only hosts that a launcher starts; scratch "
+            "a step of Kubeflow cannot request it, only hosts that a launcher starts; scratch "
             "gives a step a volume",
         )
     context = settings.security_context
@@ -280,7 +280,7 @@ def check_directory(path: str, settings: Settings, target: Target, flag: str) ->
         below = f"a path below {' or '.join(mounts)}"
         how += f" or {below if mounts else 'mount a claim by the setting pvc'}"
     raise UserError(
-        Problem(f"{path} is local to one machine, and each step is another one; {how}", key=flag)
+        Problem(f"{path} is local to one machine, and each step runs on another; {how}", key=flag)
     )
 
 

@@ -125,7 +125,7 @@ def _name_images(pipeline: Any) -> bool:
         engine = client.info()
     except docker.errors.DockerException as error:
         raise UserError(
-            f"docker reaches no engine: {error}; start one (`systemctl start docker`), set "
+            f"docker cannot reach an engine: {error}; start one (`systemctl start docker`), set "
             "DOCKER_HOST, or run the pipeline without containers"
         ) from None
     try:

@@ -37,9 +37,9 @@ OF_STEPS: Final[dict[Target, set[str]]] = {
 }
 """The fields of `StepSettings`, likewise."""
 
-_NODES: Final = "the steps of Vertex AI do not run on nodes of yours"
-_PODS: Final = "the steps of Vertex AI are no pods of yours"
-_QUEUE: Final = "Kueue is a part of a cluster of yours"
+_NODES: Final = "the steps of Vertex AI do not run on your nodes"
+_PODS: Final = "the steps of Vertex AI are not your pods"
+_QUEUE: Final = "Kueue is part of your cluster"
 _LIMIT: Final = (
     "Vertex AI Pipelines has no time limit for a step; for the custom jobs of tpu it is "
     "launcher_settings.timeout_s=SECONDS"

@@ -155,12 +155,13 @@ def image_reference(given: str) -> str:
     """Returns the name of an image."""
     if re.fullmatch(r"(sha256:)?[0-9a-f]{64}", given):
         raise ValueError(
-            f"{given!r} is an image id, which nothing can pull; give NAME@sha256:DIGEST"
+            f"{given!r} is an image id, which cannot be pulled; give NAME@sha256:DIGEST"
         )
     if not _IMAGE.fullmatch(given):
         raise ValueError(
-            f"{given!r} is no image reference; expected NAME, NAME:TAG or NAME@sha256:DIGEST in "
-            "lower case, such as europe-docker.pkg.dev/project/repository/orbax-bench:0.1.0"
+            f"{given!r} is not an image reference; expected NAME, NAME:TAG or "
+            "NAME@sha256:DIGEST in lower case, such as "
+            "europe-docker.pkg.dev/project/repository/orbax-bench:0.1.0"
         )
     return given
 

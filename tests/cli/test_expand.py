@@ -50,7 +50,7 @@ def test_without_imports_a_class_of_somebody_else_is_named_and_not_run(orbax_ben
     suite.write_text("suite_name: s\nbenchmarks:\n- {generator: planted.Mine, options: {}}\n")
     outcome = orbax_bench("expand", suite, "--no-import")
     assert outcome.code == 2
-    assert f"{suite}:3: benchmarks[0].generator: 'planted.Mine' is no built-in" in outcome.err
+    assert f"{suite}:3: benchmarks[0].generator: 'planted.Mine' is not a built-in" in outcome.err
     assert not (tmp_path / "ran").exists()
 
 

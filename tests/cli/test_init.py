@@ -128,9 +128,7 @@ def test_nothing_is_overwritten_without_force(init):
     Path("suite.yaml").write_text("mine")
     done = init("--synthetic")
     assert done.code == 2
-    assert done.err.endswith(
-        "suite.yaml is there already; --force replaces it, -o names another file\n"
-    )
+    assert done.err.endswith("suite.yaml exists; --force replaces it, -o names another file\n")
     assert Path("suite.yaml").read_text() == "mine"
     assert not Path(NAME).exists()
     assert init("--synthetic", "--force").code == 0
@@ -141,7 +139,7 @@ def test_another_file_of_that_name_is_kept_too(init):
     Path(NAME).write_text("{}")
     done = init("--synthetic")
     assert (done.code, Path("suite.yaml").exists()) == (2, False)
-    assert "is no schema of suites; --force replaces it, --no-schema writes none" in done.err
+    assert "is not a schema of suites; --force replaces it, --no-schema writes none" in done.err
     assert init("--synthetic", "--no-schema").code == 0
     assert "$schema" not in Path("suite.yaml").read_text()
     assert Path(NAME).read_text() == "{}"
@@ -187,7 +185,7 @@ def test_a_terminal_is_asked(init, answer):
     done = init()
     assert done.code == 0
     assert "What is saved and loaded?" in done.out
-    assert "'prest' is none of them." in done.out
+    assert "'prest' is not one of them." in done.out
     suite = check().suite
     assert (suite.checkpoint_configs[0].model, suite.arms is None) == ("gpt2", False)
 

@@ -94,7 +94,7 @@ def test_a_save_that_will_fail_ends_with_1(run):
         (["gpt2", "--chunk-bytes", "lots"], "--chunk-bytes: 'lots' is not a size"),
         (["gpt2", "--write-speed", "-1"], "--write-speed: must be a positive number of GiB/s"),
         (["/nowhere/ckpt"], "'/nowhere/ckpt' does not exist"),
-        (["gpt2", "--override", "a=1"], "--override changes a suite file, and 'gpt2' is none"),
+        (["gpt2", "--override", "a=1"], "--override changes a suite file, which 'gpt2' is not"),
     ],
 )
 def test_what_cannot_be_planned_is_explained(run, words, message):

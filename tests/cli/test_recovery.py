@@ -93,7 +93,7 @@ def test_arms_end_in_a_verdict_on_the_recovery(recovery, tmp_path, orbax_bench):
     [
         ((), "is not a run directory"),
         (("--override", "num_repeats=3"), "give --output-directory"),
-        (("--notify", "https://example.com"), "--notify tells of a suite that is measured"),
+        (("--notify", "https://example.com"), "--notify reports on a suite that is measured"),
     ],
 )
 def test_mistakes_are_told(orbax_bench, write_suite, flags, problem):

@@ -77,7 +77,7 @@ def test_a_process_that_dies_begins_a_new_life_and_the_longest_is_judged(soak):
         (("--saves", "200", "--hours", "1", "-o", "out"), "", "one of them"),
         (("--hours", "-1", "-o", "out"), "", "above 0"),
         ((), "", "is not a run directory"),
-        (("--notify", "https://example.com"), "", "--notify tells of a suite that is measured"),
+        (("--notify", "https://example.com"), "", "--notify reports on a suite that is measured"),
         (("--saves", "200", "-o", "out"), "execution: {host_memory: default}", "0.3 MiB a save"),
         (("--saves", "200", "-o", "out"), "arms: {}", "watches one process"),
     ],

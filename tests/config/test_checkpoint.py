@@ -105,7 +105,7 @@ def test_a_name_in_a_spec_is_the_name_of_no_other_place(only_problem, name):
     lines = f"checkpoint_config:\n  spec:\n    a:\n      {name}: {{dtype: int8, shape: [1]}}\n"
     problem = only_problem(lines)
     assert problem.line == 7
-    assert "is no name of an array: give one without / and \\ and control" in problem.message
+    assert "is not the name of an array: give one without / and \\ and control" in problem.message
 
 
 @pytest.mark.parametrize("key", ["path", "sharding_config_path"])
@@ -175,7 +175,7 @@ def test_a_leaf_of_the_host_is_written_only_where_it_is_given():
     plain = {"dtype": "int8", "shape": [4]}
     assert ArraySpec(**plain).model_dump(mode="json") == {**plain, "sharding": None}
     assert ArraySpec(**plain, host=True).model_dump(mode="json")["host"] is True
-    with pytest.raises(ValueError, match="one array of the host; leave out its sharding"):
+    with pytest.raises(ValueError, match="is not sharded; leave out its sharding"):
         ArraySpec(**plain, host=True, sharding=["x"])
 
 

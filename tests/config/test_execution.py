@@ -32,7 +32,7 @@ def test_defaults_may_be_written_out(accept):
 
 @pytest.mark.parametrize("given", ["jax=>3", "jax 0.9", "=1", "jax=0.9"])
 def test_what_pip_could_not_install_is_no_requirement(given):
-    with pytest.raises(SuiteError, match="is no requirement; write name==version") as error:
+    with pytest.raises(SuiteError, match="is not a requirement; write name==version") as error:
         parse_suite(
             "suite_name: s\nbenchmarks: [{generator: save_restore, options: {}}]\n"
             f"environments: [{{name: old, requirements: ['{given}']}}]\n"

@@ -7,7 +7,7 @@ from orbax_bench_core.config.base import SuiteError
 from orbax_bench_core.config.load import parse_suite
 from orbax_bench_core.config.override import with_keys, with_overrides
 
-NO_ITEM = "is no item of it; give a number from 0 to 1, or * for every one"
+NO_ITEM = "; give a number from 0 to 1, or * for every one"
 SUITE = """\
 suite_name: s
 num_repeats: 20
@@ -108,9 +108,9 @@ def test_an_overridden_suite_has_the_identity_of_one_written_so(apply):
     [
         ("num_repeats=0", "num_repeats: expected greater than 0, got 0"),
         ("checkpoint_config.spec.v.dtype=int8", "checkpoint_config.spec.v.shape: this key is"),
-        ("benchmarks.2.options.a=1", f"benchmarks is a list of 2, and '2' {NO_ITEM}"),
-        ("benchmarks.options.a=1", f"benchmarks is a list of 2, and 'options' {NO_ITEM}"),
-        ("suite_name.x=1", "suite_name is 's', which has nothing inside to set"),
+        ("benchmarks.2.options.a=1", f"benchmarks is a list of 2 without item '2'{NO_ITEM}"),
+        ("benchmarks.options.a=1", f"benchmarks is a list of 2 without item 'options'{NO_ITEM}"),
+        ("suite_name.x=1", "suite_name is 's', which has no keys to set"),
     ],
 )
 def test_a_bad_value_is_said_to_come_from_the_override(problems, override, message):

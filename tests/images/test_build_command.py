@@ -143,7 +143,7 @@ def test_without_buildx_the_engine_builds_and_pushes(docker_with):
 @pytest.mark.parametrize(
     ("engine", "said"),
     [
-        ({"engine": False}, "docker reaches no engine: Cannot connect; start one"),
+        ({"engine": False}, "docker cannot reach an engine: Cannot connect; start one"),
         ({"pulls": False}, "cannot pull the base image python:3.11-slim-bookworm: no such host"),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_package_is_written_and_gke_and_kfp_are_one_target(pipeline_command, t
             "--on jobset --set port=8471: that is a port of libtpu",
         ),
         ("kfp", ["gpu=l4:4"], "gpu=l4:4 has 4 devices, and the suite has"),
-        ("kfp", ["tpu=v5e:2x2"], "has 4 devices, and the suite has meshes of 8"),
+        ("kfp", ["tpu=v5e:2x2"], "has 4 devices, but the suite has meshes of 8"),
         ("kfp", ["tensorboard=x"], "tensorboard: the target kfp cannot honour"),
         ("kfp", ["project=p"], "project: the target kfp cannot honour it"),
         ("kfp", ["service_account=a@b.c"], "name of a Kubernetes service account"),
@@ -194,7 +194,7 @@ def test_gpus_of_one_machine_are_refused_to_several_processes(pipeline_command, 
 def test_a_local_output_directory_needs_a_claim_on_a_cluster(pipeline_command, suite):
     done = pipeline_command(*submit(suite, "--target", "kfp", output="/mnt/bench/out"))
     assert done.code == 2
-    assert "/mnt/bench/out is local to one machine, and each step is another one" in done.err
+    assert "/mnt/bench/out is local to one machine, and each step runs on another" in done.err
     assert "mount a claim by the setting pvc" in done.err
 
 

@@ -165,7 +165,7 @@ def test_a_job_is_put_together_from_what_is_given_its_log_and_its_checkpoint():
         ({"recovery_s": -1.0}, "recovery_s must be 0 or more, got -1"),
         (
             {"local_blocking_s": 1.0, "local_recovery_s": 1.0, "local_share": 1.0},
-            "lies between 0 and 1, got 1",
+            "is between 0 and 1, got 1",
         ),
     ],
 )

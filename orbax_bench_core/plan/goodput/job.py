@@ -28,7 +28,7 @@ class LocalTier:
         _check(self, "blocking_s", "recovery_s")
         if not 0 < self.share < 1:
             raise UserError(
-                f"the share of failures that local checkpoints survive lies between 0 and 1, got "
+                "the share of failures that local checkpoints survive is between 0 and 1, got "
                 f"{self.share:g}"
             )
 

@@ -112,7 +112,7 @@ def log_of(entries: Iterable[Mapping[str, Any]], *, file: str = "") -> JobLog:
         lives = lives[:-1]
     if not lives:
         raise UserError(
-            Problem("no entry has a step_start_time: it is no log of training", file=file)
+            Problem("no entry has a step_start_time: it is not a log of training", file=file)
         )
     return _account(name, lives, stalls, max(times) - min(times))
 

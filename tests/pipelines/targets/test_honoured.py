@@ -72,7 +72,7 @@ def test_every_reason_is_one_of_a_setting_that_is_refused():
             {"gpu": "t4:8"},
             "gpu: a step is one machine, which has at most 4, not",
         ),
-        (Target.KFP, {"priority": "low"}, "only Kueue's, which belongs to a queue"),
+        (Target.KFP, {"priority": "low"}, "only Kueue's, which needs a queue"),
         (Target.KFP, {"annotations": {"a b": "c"}}, "'a b' is not the key of an annotation"),
         (Target.VERTEX, {"gpu": "8"}, "gpu: Vertex AI needs the kind, as KIND:8; known: t4, p4"),
         (

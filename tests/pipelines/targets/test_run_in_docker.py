@@ -54,5 +54,5 @@ def test_each_step_is_told_the_image_that_docker_has_under_its_name():
 
 def test_without_an_engine_it_says_what_to_do(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
-    with pytest.raises(UserError, match=r"reaches no engine: .* or run the pipeline without"):
+    with pytest.raises(UserError, match=r"cannot reach an engine: .* or run the pipeline without"):
         run_in_docker(SWEEP, {}, log=io.StringIO(), say=print)

@@ -137,12 +137,12 @@ def test_an_image_reference_is_taken(image):
 
 @pytest.mark.parametrize("image", ["A/B:1", "a b", "a/b:", "", "-a", "a/b@sha256:12"])
 def test_what_is_no_image_reference_is_refused(image):
-    assert "is no image reference" in refusal(image=image)
+    assert "is not an image reference" in refusal(image=image)
 
 
 @pytest.mark.parametrize("image", ["sha256:" + "0" * 64, "0" * 64])
 def test_an_image_id_is_refused(image):
-    assert "is an image id, which nothing can pull" in refusal(image=image)
+    assert "is an image id, which cannot be pulled" in refusal(image=image)
 
 
 def test_a_missing_file_is_told(tmp_path):
