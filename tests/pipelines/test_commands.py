@@ -123,7 +123,7 @@ def test_a_package_is_written_and_gke_and_kfp_are_one_target(pipeline_command, t
             [f"tpu={TWO_HOSTS}", BY_DIGEST, "launcher_settings.port=8471"],
             "--on jobset --set port=8471: that is a port of libtpu",
         ),
-        ("kfp", ["gpu=l4:4"], "gpu=l4:4 has 4 devices, and the suite has"),
+        ("kfp", ["gpu=l4:4"], "gpu=l4:4 has 4 devices, but the suite has"),
         ("kfp", ["tpu=v5e:2x2"], "has 4 devices, but the suite has meshes of 8"),
         ("kfp", ["tensorboard=x"], "tensorboard: the target kfp cannot honour"),
         ("kfp", ["project=p"], "project: the target kfp cannot honour it"),
