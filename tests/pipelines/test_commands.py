@@ -187,7 +187,7 @@ def test_gpus_of_one_machine_are_refused_to_several_processes(pipeline_command, 
     suite.write_text(SUITE + "execution: {processes: 2}\n")
     done = pipeline_command(*submit(suite, "--target", "kfp", "--set", "gpu=l4:8", "--dry-run"))
     assert done.code == 2
-    assert "gpu=l4:8: a step is one machine, all of whose GPUs one process has" in done.err
+    assert "gpu=l4:8: a step is one machine, whose GPUs belong to one process" in done.err
     assert "give gpu_hosts=2" in done.err
 
 
