@@ -118,12 +118,12 @@ def test_a_bucket_that_cannot_be_reached_is_one_line_at_once(orbax_bench, monkey
 @pytest.mark.parametrize(
     "words",
     [
-        ("lineage", "gs://bucket/run"),
-        ("inspect", "gs://bucket/checkpoint"),
-        ("run", "gs://bucket/suite.yaml", "-o", "out"),
-        ("baseline", "list", "gs://bucket/registry"),
-        ("step", "aggregate", "-o", "gs://bucket/run"),
-        ("pipeline", "run", "gs://bucket/suite.yaml", "-o", "out"),
+        ("lineage", "gs://nobodys/run"),
+        ("inspect", "gs://nobodys/checkpoint"),
+        ("run", "gs://nobodys/suite.yaml", "-o", "out"),
+        ("baseline", "list", "gs://nobodys/registry"),
+        ("step", "aggregate", "-o", "gs://nobodys/run"),
+        ("pipeline", "run", "gs://nobodys/suite.yaml", "-o", "out"),
         ("run", "SUITE", "-o", "out", "--no-lock"),
         ("step", "generate-checkpoint", "SUITE"),
     ],
@@ -139,12 +139,12 @@ def test_a_bucket_without_credentials_is_one_line(
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     monkeypatch.chdir(tmp_path)
     suite = write_suite()
-    suite.write_text(suite.read_text() + "checkpoint_config: {path: gs://bucket/checkpoint}\n")
+    suite.write_text(suite.read_text() + "checkpoint_config: {path: gs://nobodys/checkpoint}\n")
     outcome = orbax_bench(*(suite if word == "SUITE" else word for word in words))
     assert outcome.code == 2
     (line,) = outcome.err.splitlines()
     assert "No credentials for Cloud Storage: run `gcloud auth application-default login`" in line
-    assert "gs://bucket" in line
+    assert "gs://nobodys" in line
 
 
 def test_a_long_message_is_cut_to_a_screen(orbax_bench, write_suite):
