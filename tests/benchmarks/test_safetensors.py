@@ -71,7 +71,7 @@ ONE = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
     [
         ("ab", {"w": ONE}, r"two files .* hold an array called 'w'"),
         ("a", {"w": ONE | {"dtype": "F4"}}, "'w' has the dtype 'F4'; Orbax loads BOOL"),
-        ("a", {"/tmp/w": ONE}, "'/tmp/w' is no name of an array"),
+        ("a", {"/tmp/w": ONE}, "'/tmp/w' is not the name of an array"),
     ],
 )
 def test_arrays_that_cannot_be_loaded_are_refused(folder, names, header, said):

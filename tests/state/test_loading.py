@@ -150,7 +150,7 @@ def test_a_checkpoint_whose_metadata_name_another_place_is_not_loaded(tmp_path: 
     outside = str(tmp_path / "elsewhere" / "w")
     text = file.read_text().replace("('w',)", f"('{outside}',)")
     file.write_text(text.replace('"key": "w"', f'"key": "{outside}"'))
-    with pytest.raises(StateError, match=r"elsewhere/w' is no name of an array"):
+    with pytest.raises(StateError, match=r"elsewhere/w' is not the name of an array"):
         _load(tmp_path / "c")
 
 

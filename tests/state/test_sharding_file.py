@@ -33,7 +33,7 @@ def _entry(**changes: Any) -> dict[str, Any]:
 def test_a_name_of_another_place_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "sharding.json"
     file.write_text(json.dumps({"../w": _entry()}))
-    with pytest.raises(StateError, match=r"'\.\./w' is no name of an array"):
+    with pytest.raises(StateError, match=r"'\.\./w' is not the name of an array"):
         sharding_file.read_sharding_file(str(file))
 
 
