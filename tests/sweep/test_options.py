@@ -38,7 +38,7 @@ class Options(BenchmarkOptions):
         ("{share: 1e3}", "share", "expected a number, got '1e3', which is text; write 1000.0"),
         ("{share: .inf}", "share", "a number must be finite, got inf"),
         ("{share: [0.5, .nan]}", "share", "a number must be finite, got [0.5, nan]"),
-        ("{enable_trace: [true, false]}", "enable_trace", "only warm-ups are traced, so all points"),
+        ("{enable_trace: [true, false]}", "enable_trace", "only warm-ups are traced, so all"),
         ("{enable_trace: 'no'}", "enable_trace", "expected true or false, got 'no'"),
     ],
 )
