@@ -45,7 +45,7 @@ def place(named: AnyPath | str) -> AnyPath:
         said = "local paths and gs:// only are read and written"
         raise OSError(errno.EPROTONOSUPPORT, said, path)
     if path.startswith(_REMOTE):
-        require_credentials(path.removeprefix(_REMOTE).partition("/")[0])
+        check_credentials(_REMOTE + path.removeprefix(_REMOTE).partition("/")[0])
     return epath.Path(path)
 
 
@@ -190,12 +190,6 @@ def check_credentials(named: str, environment: Mapping[str, str] = os.environ) -
             raise OSError(errno.EPERM, said, named)
     elif not (_of_user(environment).is_file() or _on_google(environment)):
         raise OSError(errno.EPERM, f"No credentials for Cloud Storage: {_REMEDY}", named)
-
-
-@functools.cache
-def require_credentials(bucket: str) -> None:
-    """Checks once in a process that a bucket can be asked for, as `check_credentials` does."""
-    check_credentials(f"gs://{bucket}")
 
 
 def _of_user(environment: Mapping[str, str]) -> Path:

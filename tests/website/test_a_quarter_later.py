@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import shlex
 import site
 import subprocess
 import sys
@@ -63,13 +64,15 @@ def place(tmp_path, make_separate_run, wheel, webhook):
         "PIP_NO_DEPS": "1",
         "PIP_IGNORE_INSTALLED": "1",  # the tests' own is on the path as well
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PYTHONPATH": os.pathsep.join(site.getsitepackages()),
         "NEW_ADDRESS": webhook.url,
         "HOME": str(folder),
     }
 
     def run(command, codes=(0,)):
-        script = f"unset ORBAX_BENCH_NOTIFY; set -euo pipefail\n{command}"
+        # Without the checkout, which would hide what is installed.
+        packages = shlex.quote(os.pathsep.join(site.getsitepackages()))
+        begin = f"unset ORBAX_BENCH_NOTIFY; export PYTHONPATH={packages}; set -euo pipefail"
+        script = f"{begin}\n{command}"
         done = run_in_shell(script, folder, tmp_path / "bin", **environment)
         assert done.returncode in codes, command + done.stdout + done.stderr
         return done.stdout
