@@ -5,11 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
+from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import State
 
 CLASS = "save_restore"
+EMPTY = CheckpointConfig()
 PEAK = "7_memory/host_peak_rss_mb"
 
 
@@ -21,17 +23,28 @@ def sweep(make_run, make_point, make_record):
     given options and round, or drops it by returning None.
     """
 
-    def make(options, seconds, *, rounds=6, cv=0.02, of=None, only=None, load=None, **fields):
+    def make(
+        options,
+        seconds,
+        *,
+        rounds=6,
+        cv=0.02,
+        of=None,
+        only=None,
+        load=None,
+        checkpoints=(EMPTY,),
+        **fields,
+    ):
         rng = np.random.default_rng(0)
         points, records = [], []
-        for values in itertools.product(*options.values()):
+        for checkpoint, *values in itertools.product(checkpoints, *options.values()):
             given = dict(zip(options, values, strict=True))
             if only is not None and not only(given):
                 continue
             label = ",".join(f"{name}={value}" for name, value in given.items())
             whole = {"async_enabled": False, **given}
             given_fields = {"benchmark": CLASS, "given": tuple(given), "label": label, **fields}
-            point = make_point(options=whole, **given_fields)
+            point = make_point(options=whole, checkpoint=checkpoint, **given_fields)
             points.append(point)
         for number in range(rounds):
             drift = float(rng.lognormal(0, 0.3))

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from orbax_bench_core.analysis.best import FactorialLayout, analyse, best
-from orbax_bench_core.config import parse_suite
+from orbax_bench_core.config import CheckpointConfig, parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import RESIDENT_SHARE, Sample
 from orbax_bench_core.records import ErrorInfo, Run, RunDirectory, State, StoreTrouble
@@ -221,6 +221,13 @@ def test_points_that_were_measured_one_after_the_other_have_no_ties(sweep):
     case = case_of(folder)
     assert {place.tied for place in case.ranking.places} == {None}
     assert any("order: sequential" in line for line in case.recommendation.evidence)
+
+
+def test_points_of_another_checkpoint_are_a_case_of_their_own(sweep):
+    arrays = [{"w": {"dtype": "float32", "shape": [size]}} for size in (8, 16)]
+    checkpoints = [CheckpointConfig(spec=spec) for spec in arrays]
+    cases = best(sweep(TWO, faster_without, checkpoints=checkpoints)).cases
+    assert [len(case.points) for case in cases] == [4, 4]
 
 
 def test_a_run_without_two_points_of_the_same_work_is_refused(sweep):
