@@ -1,13 +1,17 @@
 """Failures and stalls of one pair over many nights, too rare to be seen in a single one.
 
-Within a block every order of the arms was as likely, so if the arm makes no difference, the ratio
-of the chance of the order that was drawn, were the candidate `odds` times as likely to fail, to
-that without any difference is 1 in the mean, whatever else differs from block to block or night to
-night. The product of such ratios may be looked at every night, and a night may stop when it likes
-(G. Shafer, "Testing by betting", J. R. Statist. Soc. A 184 (2021) 407). It begins anew wherever
-it is below 1, so that good nights do not hide the bad ones that follow; an alarm without cause
-then comes once in `NIGHTS` nights at most, on average (J. Shin, A. Ramdas and A. Rinaldo,
-"E-detectors", New England J. Statistics in Data Science 2 (2024) 229).
+Every order of the arms within a block was as likely as the others. If the arm makes no difference,
+the following ratio is therefore 1 on average: the chance of the order that was drawn if the
+candidate fails with `odds` times the odds of the baseline, over its chance if it does not. Nights
+and blocks may differ in any way. The product of these ratios may be looked at after every night,
+and a night may end at any look (G. Shafer, "Testing by betting", J. R. Statist. Soc. A 184 (2021)
+407). A product of 1 or less starts again at 1, so that good nights do not hide the bad ones that
+follow. Without any difference a finding then comes at most once in `NIGHTS` nights on average
+(J. Shin, A. Ramdas and A. Rinaldo, "E-detectors", New England J. Statistics in Data Science 2
+(2024) 229).
+
+For failures that is exact. What counts as a stall depends on all operations of its night, and so
+on when the night ended: there it is approximate, and simulated by `python -m perf.history`.
 """
 
 import math

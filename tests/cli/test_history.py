@@ -34,11 +34,6 @@ def test_what_is_too_rare_for_one_night_is_found_within_a_week(
     assert f"{said} with the candidate" in Path("index.html").read_text()
 
 
-def test_a_week_of_nothing_rare_has_no_such_finding(history, make_nightly):
-    make_nightly([1.0] * 7, blocks=10)
-    assert "worse than its baseline" not in history(".").out
-
-
 def test_the_page_is_written_where_it_is_asked_for(history, make_nightly, tmp_path):
     make_nightly([1.0, 1.0])
     done = history("day*", "--html", "new/history.html")

@@ -38,7 +38,7 @@ class PastRun(ResultModel):
     machine: dict[str, str] = {}  # what it ran on
     # first attempts of the point that failed in either arm; None for a run that is not paired
     failures: NightCount | None = None
-    stalls: NightCount | None = None  # stalls of the operation likewise
+    stalls: NightCount | None = None  # stalls of the operation in either arm
 
 
 class PastOperation(ResultModel):
