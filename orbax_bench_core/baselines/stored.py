@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
 
+from orbax_bench_core.baselines import store
 from orbax_bench_core.baselines.capturing import capture_run, resolved
 from orbax_bench_core.baselines.naming import resolve_baseline
-from orbax_bench_core.baselines.store import (
-    Capture,
-    Registry,
-    is_capture_id,
-    json_files,
-    read_baseline,
-    read_model,
-    registry_path,
-)
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath, ResultModel, at_once, read_at_most
@@ -87,7 +79,7 @@ class Summary(ResultModel):
 
 def read_summary(path: str) -> Summary | None:
     """Returns the baseline that Orbax's own framework wrote into a file; None for anything else."""
-    file = registry_path(path)
+    file = store.registry_path(path)
     if file.suffix != ".json":
         return None
     try:
@@ -96,12 +88,12 @@ def read_summary(path: str) -> Summary | None:
         return None
     if not isinstance(raw, dict) or "metrics" not in raw:
         return None
-    return read_model(file, Summary, "baseline of Orbax's own framework")
+    return store.read_model(file, Summary, "baseline of Orbax's own framework")
 
 
 def capture_into(run: RunDirectory, directory: str) -> tuple[AnyPath, dict[str, str]]:
     """Captures a run in a registry; returns its folder, and why points were left out."""
-    registry = Registry(directory)
+    registry = store.Registry(directory)
     captured = capture_run(run, registry)
     folder = registry.root / captured.revision
     if captured.capture is not None:
@@ -114,7 +106,7 @@ def load_baseline(
 ) -> list[Record]:
     """Returns the measured records of a baseline."""
     path = resolve_baseline(path)
-    folder = registry_path(path)
+    folder = store.registry_path(path)
     run = RunDirectory(str(folder))
     if run.exists():
         found = measured_records(Run(run).records(), arm)
@@ -127,14 +119,14 @@ def load_baseline(
         return found
     if folder.suffix == ".json" and not folder.is_dir():
         folder = folder.with_suffix("")
-    files = json_files(folder)
-    points = [file for file in files if not is_capture_id(file.stem)]
+    files = store.json_files(folder)
+    points = [file for file in files if not store.is_capture_id(file.stem)]
     if points:
-        return [record for read in at_once(read_baseline, points) for record in read.records]
+        return [record for read in at_once(store.read_baseline, points) for record in read.records]
     if files:
-        parent = Registry(str(folder.parent))
+        parent = store.Registry(str(folder.parent))
         return _records(parent, _newest(parent.captures_of(folder.name)))
-    return _of_registry(Registry(str(folder)), path)
+    return _of_registry(store.Registry(str(folder)), path)
 
 
 def check_baseline(path: str) -> None:
@@ -168,7 +160,7 @@ def measured_records(records: Iterable[Record], arm: Arm) -> list[Record]:
     ]
 
 
-def _of_registry(registry: Registry, path: str) -> list[Record]:
+def _of_registry(registry: store.Registry, path: str) -> list[Record]:
     current = registry.current()
     if current:
         return _records(registry, current)
@@ -193,11 +185,11 @@ def _of_registry(registry: Registry, path: str) -> list[Record]:
     return _records(registry, _newest(captures))
 
 
-def _newest(captures: Iterable[Capture]) -> dict[str, str]:
+def _newest(captures: Iterable[store.Capture]) -> dict[str, str]:
     """Returns the reference of the newest capture of each point, by point id."""
     return {point.point_id: capture.reference for capture in captures for point in capture.points}
 
 
-def _records(registry: Registry, chosen: dict[str, str]) -> list[Record]:
+def _records(registry: store.Registry, chosen: dict[str, str]) -> list[Record]:
     wanted = ((reference, point_id) for point_id, reference in chosen.items())
     return [record for read in registry.baselines(wanted) for record in read.records]

@@ -17,15 +17,11 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
+from orbax_bench_core.benchmarks.support import saving
 from orbax_bench_core.benchmarks.support.needs import (
     require_one_process,
     require_orbax_module,
     require_tree,
-)
-from orbax_bench_core.benchmarks.support.saving import (
-    load_target,
-    open_checkpoint_manager,
-    restore_target,
 )
 from orbax_bench_core.measure import Metrics
 
@@ -93,7 +89,7 @@ class V0Cancel(BenchmarksGenerator[CancelOptions]):
         tree = jax.block_until_ready(require_tree(context, "v0_cancel"))
         num_bytes, directory = tree_bytes(tree), context.path / "steps"
         _require_cancellable(options, "v0_cancel")
-        with open_checkpoint_manager(directory) as manager:
+        with saving.open_checkpoint_manager(directory) as manager:
             with metrics.measure("save_blocking"):
                 manager.save(_STEP, args=ocp.args.StandardSave(tree))
             if options.perform_cancellation:
@@ -107,7 +103,7 @@ class V0Cancel(BenchmarksGenerator[CancelOptions]):
             with metrics.measure(waiting):
                 manager.wait_until_finished()
         # One that only knows what is on storage.
-        with open_checkpoint_manager(directory) as manager:
+        with saving.open_checkpoint_manager(directory) as manager:
             committed = _STEP in manager.all_steps()
             if options.perform_cancellation:
                 left = "the save was cancelled, and left no checkpoint"
@@ -137,7 +133,7 @@ def _canceller(manager: Any) -> Any:
 def _restore(manager: Any, step: int, tree: Any) -> Any:
     import orbax.checkpoint as ocp
 
-    return manager.restore(step, args=ocp.args.StandardRestore(restore_target(tree)))
+    return manager.restore(step, args=ocp.args.StandardRestore(saving.restore_target(tree)))
 
 
 @benchmark_options(CancelOptions)
@@ -182,7 +178,7 @@ class V1Cancel(BenchmarksGenerator[CancelOptions]):
                 raise VerificationError(f"only step {last} should be there; there is {found}")
             context.prepare_load("load", context.path / "steps")
             with metrics.measure("load", num_bytes=num_bytes):
-                loaded = jax.block_until_ready(checkpointer.load(last, load_target(tree)))
+                loaded = jax.block_until_ready(checkpointer.load(last, saving.load_target(tree)))
         context.verify(loaded)
         return TestResult(metrics=metrics)
 

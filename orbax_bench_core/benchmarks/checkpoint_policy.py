@@ -6,14 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
-from orbax_bench_core.authoring import (
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    VerificationError,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
 from orbax_bench_core.benchmarks.support.saving import (
@@ -135,8 +128,8 @@ class CheckpointPolicyOptions(BoundedOptions):
         num_checkpoints: How many steps to offer to the manager.
     """
 
-    checkpoint_policies_options: Sweepable[Policies]
-    num_checkpoints: Sweepable[int] = 1000
+    checkpoint_policies_options: authoring.Sweepable[Policies]
+    num_checkpoints: authoring.Sweepable[int] = 1000
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -147,8 +140,8 @@ class CheckpointPolicyOptions(BoundedOptions):
     least = {"num_checkpoints": 1}
 
 
-@benchmark_options(CheckpointPolicyOptions)
-class CheckpointPolicy(BenchmarksGenerator[CheckpointPolicyOptions]):
+@authoring.benchmark_options(CheckpointPolicyOptions)
+class CheckpointPolicy(authoring.BenchmarksGenerator[CheckpointPolicyOptions]):
     """Measures `save_blocking` of each step that the policies save, and `skip` of each other one.
 
     A save that is still going on when the next one begins is waited for there, as in training;
@@ -156,7 +149,9 @@ class CheckpointPolicy(BenchmarksGenerator[CheckpointPolicyOptions]):
     restored and verified, outside the clock.
     """
 
-    def test_fn(self, context: TestContext[CheckpointPolicyOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[CheckpointPolicyOptions]
+    ) -> authoring.TestResult:
         """Offers every step to the manager."""
         import jax
         import orbax.checkpoint as ocp
@@ -184,14 +179,14 @@ class CheckpointPolicy(BenchmarksGenerator[CheckpointPolicyOptions]):
                 target = restore_target(tree)
                 arguments = pytree_restore(target, item=target)
                 context.verify(manager.restore(manager.latest_step(), args=arguments))
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _check_steps(kept: list[int], policies: Policies) -> None:
     if not kept:
-        raise VerificationError("the policies saved no step at all, or kept none")
+        raise authoring.VerificationError("the policies saved no step at all, or kept none")
     missing = sorted(set(policies.expected_preserve_checkpoints) - set(kept))
     if missing:
-        raise VerificationError(
+        raise authoring.VerificationError(
             f"the policies should have kept the steps {missing}; they kept {sorted(kept)}"
         )

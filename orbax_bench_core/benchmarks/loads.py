@@ -5,14 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import (
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    UnmetNeed,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.support.existing import (
     Reference,
     find_reference,
@@ -50,12 +43,12 @@ class LoadOptions(MeasuringOptions):
         restore_concurrent_gb: Most data in flight while loading, in GiB; null sets no limit.
     """
 
-    checkpoint_path: Sweepable[str | None] = None
-    sharding_config_path: Sweepable[str | None] = None
+    checkpoint_path: authoring.Sweepable[str | None] = None
+    sharding_config_path: authoring.Sweepable[str | None] = None
     capture_digests_path: str | None = None
     reference_digests_path: str | None = None
-    use_load_and_broadcast: Sweepable[bool] = False
-    restore_concurrent_gb: Sweepable[float | None] = None
+    use_load_and_broadcast: authoring.Sweepable[bool] = False
+    restore_concurrent_gb: authoring.Sweepable[float | None] = None
 
     def __post_init__(self) -> None:
         if self.capture_digests_path is not None and self.reference_digests_path is not None:
@@ -87,7 +80,7 @@ class LoadOptions(MeasuringOptions):
             check_broadcast(targets)
         return with_targets(reference.described, targets)
 
-    def check(self, context: TestContext, reference: Reference, restored: Any) -> None:
+    def check(self, context: authoring.TestContext, reference: Reference, restored: Any) -> None:
         """Compares what was loaded, and keeps its digest; call it outside any measured block."""
         # It is compared first: a load that is not what was recorded replaces no digest, and none is
         # compared with what it has written itself.
@@ -127,7 +120,7 @@ class OrbaxLoadOptions(LoadOptions):
         use_colocated_python: On Pathways, have the hosts of the devices read.
     """
 
-    use_colocated_python: Sweepable[bool] = False
+    use_colocated_python: authoring.Sweepable[bool] = False
 
     def orbax_context(self) -> ocp.Context:
         """Returns these options as Orbax takes them."""
@@ -146,8 +139,8 @@ class OrbaxLoadOptions(LoadOptions):
         return ocp.Context(context=context, pathways_options=colocated)
 
 
-@benchmark_options(OrbaxLoadOptions)
-class OrbaxLoad(BenchmarksGenerator[OrbaxLoadOptions]):
+@authoring.benchmark_options(OrbaxLoadOptions)
+class OrbaxLoad(authoring.BenchmarksGenerator[OrbaxLoadOptions]):
     """Measures `load` of an existing checkpoint.
 
     What was loaded is compared with the digest that was recorded with the checkpoint or that an
@@ -155,7 +148,7 @@ class OrbaxLoad(BenchmarksGenerator[OrbaxLoadOptions]):
     none of them, two loads of the same bytes are compared, which is not called verified.
     """
 
-    def test_fn(self, context: TestContext[OrbaxLoadOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[OrbaxLoadOptions]) -> authoring.TestResult:
         """Runs one load."""
         from orbax_bench_core.state import orbax_api
 
@@ -171,7 +164,7 @@ class OrbaxLoad(BenchmarksGenerator[OrbaxLoadOptions]):
         with loading:
             restored = measure_load(metrics, context, reference, target)
             options.check(context, reference, restored)
-        return TestResult(metrics=metrics, inventory_path=reference.inventory_path)
+        return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -188,9 +181,9 @@ class SafetensorsLoadOptions(LoadOptions):
         enable_xprof: Capture a profiler trace, as enable_trace does.
     """
 
-    safetensors_max_over_read_ratio: Sweepable[float | None] = None
-    safetensors_read_chunk_mb: Sweepable[float | None] = None
-    enable_xprof: Sweepable[bool] = False
+    safetensors_max_over_read_ratio: authoring.Sweepable[float | None] = None
+    safetensors_read_chunk_mb: authoring.Sweepable[float | None] = None
+    enable_xprof: authoring.Sweepable[bool] = False
 
     def orbax_context(self) -> ocp.Context:
         """Returns these options as Orbax takes them."""
@@ -199,9 +192,9 @@ class SafetensorsLoadOptions(LoadOptions):
         from orbax_bench_core.state import orbax_api
 
         if not hasattr(ocp.options, "SafetensorsOptions"):
-            raise UnmetNeed("safetensors_load needs orbax-checkpoint >= 0.12.8")
+            raise authoring.UnmetNeed("safetensors_load needs orbax-checkpoint >= 0.12.8")
         if self.use_load_and_broadcast:
-            raise UnmetNeed(
+            raise authoring.UnmetNeed(
                 "use_load_and_broadcast: true needs a loader that broadcasts; Orbax's loader of "
                 "safetensors has every process read what it needs"
             )
@@ -218,15 +211,17 @@ class SafetensorsLoadOptions(LoadOptions):
         )
 
 
-@benchmark_options(SafetensorsLoadOptions)
-class SafetensorsLoad(BenchmarksGenerator[SafetensorsLoadOptions]):
+@authoring.benchmark_options(SafetensorsLoadOptions)
+class SafetensorsLoad(authoring.BenchmarksGenerator[SafetensorsLoadOptions]):
     """Measures `load` of a safetensors checkpoint.
 
     What was loaded is compared as in `orbax_load`. `orbax-bench sharding` writes the sharding
     file of a model.
     """
 
-    def test_fn(self, context: TestContext[SafetensorsLoadOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[SafetensorsLoadOptions]
+    ) -> authoring.TestResult:
         """Runs one load."""
         from orbax_bench_core.state import Location, describe
 
@@ -235,7 +230,7 @@ class SafetensorsLoad(BenchmarksGenerator[SafetensorsLoadOptions]):
         own = path is None
         if path is None:
             if context.pytree is None:
-                raise UnmetNeed(
+                raise authoring.UnmetNeed(
                     "there is nothing to load: give checkpoint_path, or a checkpoint_config to be "
                     "written first"
                 )
@@ -247,4 +242,4 @@ class SafetensorsLoad(BenchmarksGenerator[SafetensorsLoadOptions]):
             target = options.target(reference)
             restored = measure_load(metrics, context, reference, target)
             options.check(context, reference, restored)
-        return TestResult(metrics=metrics, inventory_path=reference.inventory_path)
+        return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)

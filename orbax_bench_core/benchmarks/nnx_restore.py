@@ -3,15 +3,7 @@
 import dataclasses
 from typing import Any
 
-from orbax_bench_core.authoring import (
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    UnmetNeed,
-    VerificationError,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
 from orbax_bench_core.benchmarks.support.saving import measure_save
 from orbax_bench_core.measure import Metrics
@@ -29,19 +21,19 @@ class NnxRestoreOptions(SaveRestoreOptions):
     """
 
     inputs: str
-    save_devices: Sweepable[int | None] = None
-    restore_devices: Sweepable[int | None] = None
+    save_devices: authoring.Sweepable[int | None] = None
+    restore_devices: authoring.Sweepable[int | None] = None
 
 
-@benchmark_options(NnxRestoreOptions)
-class NnxRestore(BenchmarksGenerator[NnxRestoreOptions]):
+@authoring.benchmark_options(NnxRestoreOptions)
+class NnxRestore(authoring.BenchmarksGenerator[NnxRestoreOptions]):
     """Measures a save from one mesh and a `load` onto another, for a model of `nnx:`.
 
     The operations of the save are those of `save_restore`. Outside the clock the restored state is
     verified, merged into the model again, and the outputs of both models are compared.
     """
 
-    def test_fn(self, context: TestContext[NnxRestoreOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[NnxRestoreOptions]) -> authoring.TestResult:
         """Runs one save and one load."""
         import jax
 
@@ -50,7 +42,7 @@ class NnxRestore(BenchmarksGenerator[NnxRestoreOptions]):
         options = context.options
         factory = None if context.checkpoint is None else context.checkpoint.nnx
         if factory is None or context.mesh is None:
-            raise UnmetNeed(
+            raise authoring.UnmetNeed(
                 "nnx_restore needs a model and a mesh: a checkpoint_config with "
                 "`nnx: module:factory`, and a mesh_config with all devices that take part"
             )
@@ -69,7 +61,7 @@ class NnxRestore(BenchmarksGenerator[NnxRestoreOptions]):
         context.verify(restored)
         inputs = nnx.load_object(options.inputs)()
         _check_outputs(nnx.merge(factory, tree)(*inputs), nnx.merge(factory, restored)(*inputs))
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _count(option: Any, otherwise: int) -> int:
@@ -90,7 +82,7 @@ def _check_outputs(before: Any, after: Any) -> None:
         wanted, got = (nnx.whole(output).astype(np.float64) for output in (expected, found))
         bound = precision**0.5 * (np.abs(wanted).max(initial=0.0) or 1.0)
         if wanted.shape != got.shape or not np.abs(wanted - got).max(initial=0.0) <= bound:
-            raise VerificationError(
+            raise authoring.VerificationError(
                 f"output {index} of the restored model differs from that of the saved one"
             )
 

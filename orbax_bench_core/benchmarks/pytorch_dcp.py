@@ -7,22 +7,9 @@ import dataclasses
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import (
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    UnmetNeed,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
+from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
-from orbax_bench_core.benchmarks.support.pytorch import (
-    TorchData,
-    TorchOptions,
-    is_local,
-    join_ranks,
-    synchronize,
-)
 from orbax_bench_core.benchmarks.support.saving import await_result, measure_parts
 from orbax_bench_core.measure import Metrics
 
@@ -35,7 +22,7 @@ _NAME = "pytorch_dcp"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PyTorchDcpOptions(TorchOptions):
+class PyTorchDcpOptions(pytorch.TorchOptions):
     """Options of `pytorch_dcp`.
 
     Attributes:
@@ -56,15 +43,15 @@ class PyTorchDcpOptions(TorchOptions):
             the way that it goes everywhere here.
     """
 
-    async_enabled: Sweepable[bool] = True
-    enable_async_save: Sweepable[bool | None] = None
-    reference_checkpoint_path: Sweepable[str | None] = None
-    save_thread_count: Sweepable[int] = 10
-    save_per_thread_copy_ahead_mb: Sweepable[int] = 100
-    single_file_per_rank: Sweepable[bool] = False
-    enable_plan_caching: Sweepable[bool] = True
-    cache_staged_state_dict: Sweepable[bool] = False
-    enable_gcs_connector: Sweepable[bool] = False
+    async_enabled: authoring.Sweepable[bool] = True
+    enable_async_save: authoring.Sweepable[bool | None] = None
+    reference_checkpoint_path: authoring.Sweepable[str | None] = None
+    save_thread_count: authoring.Sweepable[int] = 10
+    save_per_thread_copy_ahead_mb: authoring.Sweepable[int] = 100
+    single_file_per_rank: authoring.Sweepable[bool] = False
+    enable_plan_caching: authoring.Sweepable[bool] = True
+    cache_staged_state_dict: authoring.Sweepable[bool] = False
+    enable_gcs_connector: authoring.Sweepable[bool] = False
 
     def __post_init__(self) -> None:
         if isinstance(self.save_thread_count, int) and self.save_thread_count < 1:
@@ -77,22 +64,22 @@ class PyTorchDcpOptions(TorchOptions):
         return bool(self.async_enabled if named is None else named)
 
 
-@benchmark_options(PyTorchDcpOptions)
-class PyTorchDcp(BenchmarksGenerator[PyTorchDcpOptions]):
+@authoring.benchmark_options(PyTorchDcpOptions)
+class PyTorchDcp(authoring.BenchmarksGenerator[PyTorchDcpOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
 
     Names and boundaries are those of `save_restore`. With `durable: true` also `save_durable`. A
     load takes fresh tensors, as Orbax does, and allocating them is part of it.
     """
 
-    def test_fn(self, context: TestContext[PyTorchDcpOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[PyTorchDcpOptions]) -> authoring.TestResult:
         """Runs one save and one load."""
         metrics, options = Metrics(), context.options
         path = context.path / "ckpt"
         reference = options.reference_checkpoint_path
-        data = TorchData.of(context, _NAME, reference)
+        data = pytorch.TorchData.of(context, _NAME, reference)
         _check(options, data.device.type)
-        join_ranks(data.device)
+        pytorch.join_ranks(data.device)
         state = data.layout.distribute(data.local())
         saver = _Saver(options, path, state)
         await_all_hosts("pytorch_dcp_save")
@@ -112,9 +99,9 @@ class PyTorchDcp(BenchmarksGenerator[PyTorchDcpOptions]):
         context.prepare_load("load", path)
         with metrics.measure("load", options.collectors, num_bytes=data.num_bytes):
             loaded = _load(data, reader)
-            synchronize(data.device)
+            pytorch.synchronize(data.device)
         data.verify(context, loaded)
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 class _Saver:
@@ -130,7 +117,7 @@ class _Saver:
             single_file_per_rank=options.single_file_per_rank,
             thread_count=options.save_thread_count,
             per_thread_copy_ahead=options.save_per_thread_copy_ahead_mb * _MIB,
-            sync_files=options.sync_files and is_local(path),
+            sync_files=options.sync_files and pytorch.is_local(path),
         )
         self._writer = _reaching(path, writer)
         if options.cache_staged_state_dict:
@@ -169,7 +156,7 @@ def _reader(path: epath.Path) -> Any:
     return _reaching(path, FileSystemReader(str(path)))
 
 
-def _load(data: TorchData, reader: Any) -> dict[str, Any]:
+def _load(data: pytorch.TorchData, reader: Any) -> dict[str, Any]:
     from torch.distributed import checkpoint
 
     loaded = data.layout.distribute(data.layout.empty())
@@ -179,12 +166,12 @@ def _load(data: TorchData, reader: Any) -> dict[str, Any]:
 
 def _check(options: PyTorchDcpOptions, device: str) -> None:
     if options.cache_staged_state_dict and device != "cuda":
-        raise UnmetNeed(
+        raise authoring.UnmetNeed(
             "cache_staged_state_dict: true needs CUDA, because PyTorch pins what it keeps; "
             "leave it out on CPUs"
         )
     if options.enable_gcs_connector:
-        raise UnmetNeed(
+        raise authoring.UnmetNeed(
             "enable_gcs_connector: true needs Dataflux's connector, which nothing here drives; "
             "leave it out, and gs:// is written to without it"
         )
@@ -192,7 +179,7 @@ def _check(options: PyTorchDcpOptions, device: str) -> None:
 
 def _reaching(path: epath.Path, storage: Any) -> Any:
     """Has PyTorch's own reader or writer reach gs:// too."""
-    if not is_local(path):
+    if not pytorch.is_local(path):
         storage.fs, storage.path = _ObjectStore(), path
     return storage
 

@@ -4,15 +4,7 @@ import contextlib
 import dataclasses
 from typing import Any
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    UnmetNeed,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.support import replicas
 from orbax_bench_core.benchmarks.support.needs import (
     require_orbax_module,
@@ -87,16 +79,16 @@ class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
             limit. Leaves with an "a" in their path go first, and are not limited.
     """
 
-    async_enabled: Sweepable[bool] = True
-    use_ocdbt: Sweepable[bool] = True
-    use_zarr3: Sweepable[bool] = False
-    use_compression: Sweepable[bool] = True
-    save_concurrent_gb: Sweepable[float | None] = None
-    restore_concurrent_gb: Sweepable[float | None] = None
-    use_replica_parallel: Sweepable[bool] = False
-    enable_replica_parallel_separate_folder: Sweepable[bool] = False
-    use_colocated_python: Sweepable[bool] = False
-    save_device_host_concurrent_gb: Sweepable[float | None] = None
+    async_enabled: authoring.Sweepable[bool] = True
+    use_ocdbt: authoring.Sweepable[bool] = True
+    use_zarr3: authoring.Sweepable[bool] = False
+    use_compression: authoring.Sweepable[bool] = True
+    save_concurrent_gb: authoring.Sweepable[float | None] = None
+    restore_concurrent_gb: authoring.Sweepable[float | None] = None
+    use_replica_parallel: authoring.Sweepable[bool] = False
+    enable_replica_parallel_separate_folder: authoring.Sweepable[bool] = False
+    use_colocated_python: authoring.Sweepable[bool] = False
+    save_device_host_concurrent_gb: authoring.Sweepable[float | None] = None
 
     def handler(self) -> Any:
         """Makes the handler that these options describe; nothing outside it changes."""
@@ -119,15 +111,17 @@ class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
         )
 
 
-@benchmark_options(PyTreeCheckpointOptions)
-class PyTreeCheckpoint(BenchmarksGenerator[PyTreeCheckpointOptions]):
+@authoring.benchmark_options(PyTreeCheckpointOptions)
+class PyTreeCheckpoint(authoring.BenchmarksGenerator[PyTreeCheckpointOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `restore`.
 
     They drive a v0 `Checkpointer` with a `PyTreeCheckpointHandler`. What was restored is verified
     outside the clock. A save that is not asynchronous has no `save_background`.
     """
 
-    def test_fn(self, context: TestContext[PyTreeCheckpointOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[PyTreeCheckpointOptions]
+    ) -> authoring.TestResult:
         """Runs one save and one restore."""
         import jax
         import orbax.checkpoint as ocp
@@ -154,11 +148,11 @@ class PyTreeCheckpoint(BenchmarksGenerator[PyTreeCheckpointOptions]):
             with metrics.measure("restore", options.collectors, num_bytes=num_bytes):
                 restored = jax.block_until_ready(checkpointer.restore(path, args=arguments))
         context.verify(restored)
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SingleReplicaOptions(BenchmarkOptions):
+class SingleReplicaOptions(authoring.BenchmarkOptions):
     """Options of `single_replica`.
 
     Attributes:
@@ -173,13 +167,13 @@ class SingleReplicaOptions(BenchmarkOptions):
             which therefore must run; otherwise by JAX's own index.
     """
 
-    replica_axis_index: Sweepable[int] = 0
-    primary_replica_id: Sweepable[int] = 0
-    use_replica_parallel: Sweepable[bool] = True
-    broadcast_memory_limit_bytes: Sweepable[int | None] = None
-    broadcast_memory_scaling_factor: Sweepable[float] = 0.75
-    use_colocated_python: Sweepable[bool] = False
-    use_distributed_process_id: Sweepable[bool] = True
+    replica_axis_index: authoring.Sweepable[int] = 0
+    primary_replica_id: authoring.Sweepable[int] = 0
+    use_replica_parallel: authoring.Sweepable[bool] = True
+    broadcast_memory_limit_bytes: authoring.Sweepable[int | None] = None
+    broadcast_memory_scaling_factor: authoring.Sweepable[float] = 0.75
+    use_colocated_python: authoring.Sweepable[bool] = False
+    use_distributed_process_id: authoring.Sweepable[bool] = True
 
     def __post_init__(self) -> None:
         factor = self.broadcast_memory_scaling_factor
@@ -206,20 +200,20 @@ class SingleReplicaOptions(BenchmarkOptions):
         return ocp.PyTreeCheckpointHandler(type_handler_registry=handlers)
 
 
-@benchmark_options(SingleReplicaOptions)
-class SingleReplica(BenchmarksGenerator[SingleReplicaOptions]):
+@authoring.benchmark_options(SingleReplicaOptions)
+class SingleReplica(authoring.BenchmarksGenerator[SingleReplicaOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `restore`.
 
     It needs a mesh of several replicas, none of which splits an array with another. What was
     restored is verified outside the clock, and every replica compared with every other.
     """
 
-    def test_fn(self, context: TestContext[SingleReplicaOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[SingleReplicaOptions]) -> authoring.TestResult:
         """Runs one save and one restore."""
         options = context.options
         mesh, tree = require_replicas(context, options.replica_axis_index, "single_replica")
         if options.primary_replica_id not in range(mesh.devices.shape[options.replica_axis_index]):
-            raise UnmetNeed(
+            raise authoring.UnmetNeed(
                 f"primary_replica_id: {options.primary_replica_id} needs that many replicas and "
                 f"one more; the mesh has {mesh.devices.shape[options.replica_axis_index]}"
             )
@@ -229,10 +223,12 @@ class SingleReplica(BenchmarksGenerator[SingleReplicaOptions]):
         with replicas.orbax_flags(**flags):
             if options.use_distributed_process_id:
                 replicas.initialize()
-            return TestResult(metrics=_save_and_restore(context, options, tree))
+            return authoring.TestResult(metrics=_save_and_restore(context, options, tree))
 
 
-def _save_and_restore(context: TestContext, options: SingleReplicaOptions, tree: Any) -> Metrics:
+def _save_and_restore(
+    context: authoring.TestContext, options: SingleReplicaOptions, tree: Any
+) -> Metrics:
     import jax
     import orbax.checkpoint as ocp
 

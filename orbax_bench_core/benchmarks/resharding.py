@@ -14,12 +14,7 @@ from orbax_bench_core.authoring import (
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
-from orbax_bench_core.benchmarks.support.existing import (
-    Reference,
-    find_reference,
-    measure_load,
-    verify,
-)
+from orbax_bench_core.benchmarks.support import existing
 from orbax_bench_core.benchmarks.support.needs import require_mesh
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
 from orbax_bench_core.benchmarks.support.replicas import (
@@ -72,8 +67,8 @@ class Resharding(BenchmarksGenerator[ReshardingOptions]):
             check_broadcast(targets)
         target = with_targets(reference.described, targets)
         with options.orbax_context():
-            restored = measure_load(metrics, context, reference, target)
-        verify(context, reference, restored)
+            restored = existing.measure_load(metrics, context, reference, target)
+        existing.verify(context, reference, restored)
         return TestResult(metrics=metrics, inventory_path=reference.inventory_path)
 
 
@@ -103,10 +98,10 @@ class RestoreAndBroadcast(BenchmarksGenerator[RestoreAndBroadcastOptions]):
         metrics, options = Metrics(), context.options
         reference, target = _find_for_replicas(context, "restore_and_broadcast")
         with options.orbax_context():
-            restored = measure_load(metrics, context, reference, target)
+            restored = existing.measure_load(metrics, context, reference, target)
         if context.verifier is not None:
             check_replicas(restored)
-        verify(context, reference, restored)
+        existing.verify(context, reference, restored)
         return TestResult(metrics=metrics, inventory_path=reference.inventory_path)
 
 
@@ -149,13 +144,13 @@ class ReplicaParallelMultislice(BenchmarksGenerator[ReplicaParallelMultisliceOpt
                 path = context.path / "ckpt" / str(saving)
                 measure_save(metrics, context, path, tree)
             if context.verifier is not None:
-                verify(context, reference, orbax_api.load(path, target))
+                existing.verify(context, reference, orbax_api.load(path, target))
         return TestResult(metrics=metrics)
 
 
-def _find(context: TestContext[ReshardingOptions]) -> Reference:
+def _find(context: TestContext[ReshardingOptions]) -> existing.Reference:
     options = context.options
-    return find_reference(
+    return existing.find_reference(
         context,
         options.reference_checkpoint_path,
         option="reference_checkpoint_path",
@@ -165,7 +160,7 @@ def _find(context: TestContext[ReshardingOptions]) -> Reference:
 
 def _find_for_replicas(
     context: TestContext[ReshardingOptions], benchmark: str
-) -> tuple[Reference, Any]:
+) -> tuple[existing.Reference, Any]:
     """Returns a checkpoint, and the target with which every replica of the mesh loads it."""
     from orbax_bench_core.state import load_targets, with_targets
 

@@ -7,22 +7,9 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import (
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    UnmetNeed,
-    benchmark_options,
-    optional_module,
-)
+from orbax_bench_core import authoring
+from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
-from orbax_bench_core.benchmarks.support.pytorch import (
-    TorchData,
-    TorchOptions,
-    is_local,
-    synchronize,
-)
 from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, check_holds
 from orbax_bench_core.benchmarks.support.saving import measure_parts
 from orbax_bench_core.measure import Metrics
@@ -35,7 +22,7 @@ _Tensors = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TorchSaveOptions(TorchOptions):
+class TorchSaveOptions(pytorch.TorchOptions):
     """Options of `torch_save`.
 
     Attributes:
@@ -43,23 +30,23 @@ class TorchSaveOptions(TorchOptions):
             local storage.
     """
 
-    mmap: Sweepable[bool] = False
+    mmap: authoring.Sweepable[bool] = False
 
 
-@benchmark_options(TorchSaveOptions)
-class TorchSave(BenchmarksGenerator[TorchSaveOptions]):
+@authoring.benchmark_options(TorchSaveOptions)
+class TorchSave(authoring.BenchmarksGenerator[TorchSaveOptions]):
     """Measures `save_blocking`, `save` and `load` of one file per process.
 
     With `durable: true` also `save_durable`. Every process saves and loads the shards that it
     holds; nothing is saved in the background.
     """
 
-    def test_fn(self, context: TestContext[TorchSaveOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[TorchSaveOptions]) -> authoring.TestResult:
         """Runs one save and one load."""
         options = context.options
         mmap = options.mmap
-        if mmap and not is_local(context.path):
-            raise UnmetNeed(f"mmap: true needs local storage; this is {context.path}")
+        if mmap and not pytorch.is_local(context.path):
+            raise authoring.UnmetNeed(f"mmap: true needs local storage; this is {context.path}")
         return _round_trip(
             context,
             "torch_save",
@@ -72,7 +59,7 @@ class TorchSave(BenchmarksGenerator[TorchSaveOptions]):
 def _write_pt(file: epath.Path, tensors: _Tensors) -> None:
     import torch
 
-    if is_local(file):
+    if pytorch.is_local(file):
         torch.save(dict(tensors), str(file))
         return
     with file.open("wb") as opened:
@@ -82,15 +69,15 @@ def _write_pt(file: epath.Path, tensors: _Tensors) -> None:
 def _read_pt(file: epath.Path, device: torch.device, mmap: bool) -> dict[str, Any]:
     import torch
 
-    if is_local(file):
+    if pytorch.is_local(file):
         found = torch.load(str(file), map_location=device, weights_only=True, mmap=mmap)
         return _in_memory(found) if mmap else dict(found)
     with file.open("rb") as opened:
         return dict(torch.load(opened, map_location=device, weights_only=True))
 
 
-@benchmark_options(TorchOptions)
-class PyTorchSafetensors(BenchmarksGenerator[TorchOptions]):
+@authoring.benchmark_options(pytorch.TorchOptions)
+class PyTorchSafetensors(authoring.BenchmarksGenerator[pytorch.TorchOptions]):
     """Measures `save_blocking`, `save` and `load` of one safetensors file per process.
 
     With `durable: true` also `save_durable`. Every process saves and loads the shards that it
@@ -98,9 +85,9 @@ class PyTorchSafetensors(BenchmarksGenerator[TorchOptions]):
     load copies the tensors out of it: only then are they there.
     """
 
-    def test_fn(self, context: TestContext[TorchOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[pytorch.TorchOptions]) -> authoring.TestResult:
         """Runs one save and one load."""
-        optional_module("safetensors", "torch", "pytorch_safetensors")
+        authoring.optional_module("safetensors", "torch", "pytorch_safetensors")
         return _round_trip(
             context,
             "pytorch_safetensors",
@@ -114,7 +101,7 @@ class PyTorchSafetensors(BenchmarksGenerator[TorchOptions]):
 def _write_safetensors(file: epath.Path, tensors: _Tensors) -> None:
     from safetensors import torch as safetensors
 
-    if is_local(file):
+    if pytorch.is_local(file):
         safetensors.save_file(dict(tensors), str(file))
     else:
         file.write_bytes(safetensors.save(dict(tensors)))
@@ -123,7 +110,7 @@ def _write_safetensors(file: epath.Path, tensors: _Tensors) -> None:
 def _read_safetensors(file: epath.Path, device: torch.device) -> dict[str, Any]:
     from safetensors import torch as safetensors
 
-    if is_local(file):
+    if pytorch.is_local(file):
         return _in_memory(safetensors.load_file(str(file), device=str(device)))
     return {name: tensor.to(device) for name, tensor in safetensors.load(file.read_bytes()).items()}
 
@@ -138,21 +125,21 @@ def _check(tensors: _Tensors) -> None:
 
 
 def _round_trip(
-    context: TestContext[TorchOptions],
+    context: authoring.TestContext[pytorch.TorchOptions],
     benchmark: str,
     *,
     suffix: str,
     write: Callable[[epath.Path, _Tensors], None],
     read: Callable[[epath.Path, torch.device], dict[str, Any]],
     check: Callable[[_Tensors], None] | None = None,
-) -> TestResult:
+) -> authoring.TestResult:
     """Measures `save_blocking`, `save` and `load` of what each process holds."""
     # A save ends when every process has written its file, a load when this process has its tensors.
     # Arrays that are replicated are in the file of every process.
     import jax
 
     metrics, options = Metrics(), context.options
-    data = TorchData.of(context, benchmark)
+    data = pytorch.TorchData.of(context, benchmark)
     tensors = data.local()
     if check is not None:
         check(tensors)
@@ -162,7 +149,7 @@ def _round_trip(
 
     def save() -> None:
         write(file, tensors)
-        if options.sync_files and is_local(file):  # an object store's files always are
+        if options.sync_files and pytorch.is_local(file):  # an object store's files always are
             _sync_file(file)
         await_all_hosts(f"{benchmark}_save")
 
@@ -181,9 +168,9 @@ def _round_trip(
     context.prepare_load("load", path)
     with metrics.measure("load", options.collectors, num_bytes=data.num_bytes):
         loaded = read(file, data.device)
-        synchronize(data.device)
+        pytorch.synchronize(data.device)
     data.verify(context, loaded)
-    return TestResult(metrics=metrics)
+    return authoring.TestResult(metrics=metrics)
 
 
 def _in_memory(tensors: _Tensors) -> dict[str, Any]:

@@ -8,13 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from orbax_bench_core.authoring import (
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
 from orbax_bench_core.benchmarks.support.job_state import make_job_state, wipe
 from orbax_bench_core.benchmarks.support.needs import require_arrays_of_all
@@ -58,15 +52,15 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
             notice by themselves; 0 ends them at once.
     """
 
-    save_interval_steps: Sweepable[int] = 20
-    max_to_keep: Sweepable[int] = 2
-    train_steps: Sweepable[int] = 50
-    matrix_size: Sweepable[int] = 384
-    compilation_cache: Sweepable[Literal["off", "warm", "cold"]] = "off"
-    tier: Sweepable[Literal["storage", "local", "replicator"]] = "storage"
-    wiped: Sweepable[bool] = False
-    kill: Sweepable[Literal["last", "all", "host"] | dict[str, Any]] = "last"
-    peers_wait_s: Sweepable[float] = 0.0
+    save_interval_steps: authoring.Sweepable[int] = 20
+    max_to_keep: authoring.Sweepable[int] = 2
+    train_steps: authoring.Sweepable[int] = 50
+    matrix_size: authoring.Sweepable[int] = 384
+    compilation_cache: authoring.Sweepable[Literal["off", "warm", "cold"]] = "off"
+    tier: authoring.Sweepable[Literal["storage", "local", "replicator"]] = "storage"
+    wiped: authoring.Sweepable[bool] = False
+    kill: authoring.Sweepable[Literal["last", "all", "host"] | dict[str, Any]] = "last"
+    peers_wait_s: authoring.Sweepable[float] = 0.0
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1, "matrix_size": 1}
 
@@ -76,8 +70,8 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
         return saves and super().is_valid() and (self.tier == "local" or not self.wiped)
 
 
-@benchmark_options(TrainingJobOptions)
-class TrainingJob(BenchmarksGenerator[TrainingJobOptions]):
+@authoring.benchmark_options(TrainingJobOptions)
+class TrainingJob(authoring.BenchmarksGenerator[TrainingJobOptions]):
     """Measures each `step` and `save_blocking` of a job, then `restore` and `first_step`.
 
     Under `orbax-bench recovery` the job is killed while it trains, and `restore` and `first_step`
@@ -89,7 +83,7 @@ class TrainingJob(BenchmarksGenerator[TrainingJobOptions]):
     was restored must equal the state of a job that was not killed, after as many steps.
     """
 
-    def test_fn(self, context: TestContext[TrainingJobOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[TrainingJobOptions]) -> authoring.TestResult:
         """Trains, or goes on with what a life before has saved."""
         options, drill = context.options, context.drill
         require_arrays_of_all(context, "training_job")
@@ -102,11 +96,11 @@ class TrainingJob(BenchmarksGenerator[TrainingJobOptions]):
             if drill is None or drill.killed is not None:
                 with _cache(context, begins_empty=options.compilation_cache == "cold"):
                     _go_on(metrics, context, None if drill is None else drill.killed)
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _train(
-    metrics: Metrics, context: TestContext[TrainingJobOptions], steps: Iterable[int]
+    metrics: Metrics, context: authoring.TestContext[TrainingJobOptions], steps: Iterable[int]
 ) -> None:
     from orbax_bench_core.benchmarks.support.training import Training
 
@@ -123,7 +117,7 @@ def _train(
 
 
 def _go_on(
-    metrics: Metrics, context: TestContext[TrainingJobOptions], killed: Killed | None
+    metrics: Metrics, context: authoring.TestContext[TrainingJobOptions], killed: Killed | None
 ) -> None:
     import jax
 
@@ -188,7 +182,9 @@ _CACHE: Final = {
 
 
 @contextlib.contextmanager
-def _cache(context: TestContext[TrainingJobOptions], *, begins_empty: bool) -> Iterator[None]:
+def _cache(
+    context: authoring.TestContext[TrainingJobOptions], *, begins_empty: bool
+) -> Iterator[None]:
     """Has JAX keep every program that it compiles in a folder of this repeat, or none at all."""
     import jax
     from jax.experimental.compilation_cache import compilation_cache

@@ -5,24 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    UnmetNeed,
-    VerificationError,
-    benchmark_options,
-    optional_module,
-)
-from orbax_bench_core.benchmarks.support import replicas
-from orbax_bench_core.benchmarks.support.needs import (
-    require_leaf,
-    require_one_process,
-    require_orbax_module,
-    require_replicas,
-)
+from orbax_bench_core import authoring
+from orbax_bench_core.benchmarks.support import needs, replicas
 from orbax_bench_core.benchmarks.support.options import BoundedOptions, MeasuringOptions
 from orbax_bench_core.benchmarks.support.replicas import own_replica, verify_replicas
 from orbax_bench_core.measure import Metrics
@@ -37,18 +21,18 @@ _MEMORY_LIMIT_BYTES = 2**30
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultisliceBroadcastOptions(BenchmarkOptions):
+class MultisliceBroadcastOptions(authoring.BenchmarkOptions):
     """Options of `multislice_broadcast`.
 
     Attributes:
         replica_axis_index: Index of the mesh axis along which replicas lie.
     """
 
-    replica_axis_index: Sweepable[int] = 0
+    replica_axis_index: authoring.Sweepable[int] = 0
 
 
-@benchmark_options(MultisliceBroadcastOptions)
-class MultisliceBroadcast(BenchmarksGenerator[MultisliceBroadcastOptions]):
+@authoring.benchmark_options(MultisliceBroadcastOptions)
+class MultisliceBroadcast(authoring.BenchmarksGenerator[MultisliceBroadcastOptions]):
     """Measures `broadcast_array`: the arrays of the first replica go to all others.
 
     It needs several processes. One broadcast takes 1 GiB of a device's
@@ -56,7 +40,9 @@ class MultisliceBroadcast(BenchmarksGenerator[MultisliceBroadcastOptions]):
     Orbax makes before. What arrived is verified outside the clock, on every replica.
     """
 
-    def test_fn(self, context: TestContext[MultisliceBroadcastOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[MultisliceBroadcastOptions]
+    ) -> authoring.TestResult:
         """Runs one broadcast."""
         import jax
         from orbax.checkpoint._src.multihost import multihost, multislice
@@ -65,7 +51,9 @@ class MultisliceBroadcast(BenchmarksGenerator[MultisliceBroadcastOptions]):
 
         metrics, options = Metrics(), context.options
         axis = options.replica_axis_index
-        mesh, tree = require_replicas(context, axis, "multislice_broadcast", of_processes=True)
+        mesh, tree = needs.require_replicas(
+            context, axis, "multislice_broadcast", of_processes=True
+        )
         with replicas.orbax_flags(**{replicas.PROCESS_ID_FLAG: True}):
             replicas.initialize()
             with metrics.measure("process_spans_multiple_replicas"):
@@ -87,7 +75,7 @@ class MultisliceBroadcast(BenchmarksGenerator[MultisliceBroadcastOptions]):
                 jax.block_until_ready(arrived)
         restored = jax.tree.unflatten(structure, arrived)
         verify_replicas(context, restored)
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _on_one_replica(array: Any, mesh: Any, axis: int, *, is_source: bool) -> Any:
@@ -118,15 +106,15 @@ class SnapshotterOptions(BoundedOptions, MeasuringOptions):
         num_savings: How often to do both.
     """
 
-    num_scale_down_slices: Sweepable[int] = 1
-    num_scale_up_slices: Sweepable[int] = 2
-    num_savings: Sweepable[int] = 1
+    num_scale_down_slices: authoring.Sweepable[int] = 1
+    num_scale_up_slices: authoring.Sweepable[int] = 2
+    num_savings: authoring.Sweepable[int] = 1
 
     least = {"num_scale_down_slices": 1, "num_scale_up_slices": 1, "num_savings": 1}
 
 
-@benchmark_options(SnapshotterOptions)
-class Snapshotter(BenchmarksGenerator[SnapshotterOptions]):
+@authoring.benchmark_options(SnapshotterOptions)
+class Snapshotter(authoring.BenchmarksGenerator[SnapshotterOptions]):
     """Measures `save`, `load_scale_down`, `save_scale_down_state` and `load_scale_up`.
 
     The first two take a snapshot on many slices and load it onto few, the others the reverse. It
@@ -135,31 +123,31 @@ class Snapshotter(BenchmarksGenerator[SnapshotterOptions]):
     per device of a slice, float32. What was loaded is checked outside the clock.
     """
 
-    def test_fn(self, context: TestContext[SnapshotterOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[SnapshotterOptions]) -> authoring.TestResult:
         """Takes snapshots and loads them."""
         metrics, options = Metrics(), context.options
-        require_one_process(_SNAPSHOTTER)
+        needs.require_one_process(_SNAPSHOTTER)
         few, many = options.num_scale_down_slices, options.num_scale_up_slices
         slices = _slices(context.mesh)
         if len(slices) < max(few, many):
-            raise UnmetNeed(
+            raise authoring.UnmetNeed(
                 f"{_SNAPSHOTTER} needs {max(few, many)} slices of devices, as on Pathways; there "
                 f"{'is' if len(slices) == 1 else 'are'} {len(slices)} here: add a mesh_config "
                 "whose first axis counts slices, or ask for fewer"
             )
-        optional_module("pathwaysutils", "pathways", _SNAPSHOTTER)
-        kind = require_orbax_module(
+        authoring.optional_module("pathwaysutils", "pathways", _SNAPSHOTTER)
+        kind = needs.require_orbax_module(
             "experimental.v1._src.training.pathways.snapshotter", _SNAPSHOTTER
         ).Snapshotter
         for step in range(options.num_savings):
             _snapshot(metrics, context, kind, step, slices, sizes=(many, few))
             _snapshot(metrics, context, kind, step, slices, sizes=(few, many))
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _snapshot(
     metrics: Metrics,
-    context: TestContext[SnapshotterOptions],
+    context: authoring.TestContext[SnapshotterOptions],
     kind: Any,
     step: int,
     slices: Slices,
@@ -219,7 +207,7 @@ _DISPATCHERS = "multihost_dispatchers"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultihostDispatchersOptions(BenchmarkOptions):
+class MultihostDispatchersOptions(authoring.BenchmarkOptions):
     """Options of `multihost_dispatchers`.
 
     Attributes:
@@ -227,16 +215,16 @@ class MultihostDispatchersOptions(BenchmarkOptions):
         device_count: How many devices `dispatch_with_dummy_result_array` runs on; null takes all.
     """
 
-    use_colocated: Sweepable[bool] = True
-    device_count: Sweepable[int | None] = None
+    use_colocated: authoring.Sweepable[bool] = True
+    device_count: authoring.Sweepable[int | None] = None
 
     def is_valid(self) -> bool:
         """There is only one dispatcher."""
         return self.use_colocated
 
 
-@benchmark_options(MultihostDispatchersOptions)
-class MultihostDispatchers(BenchmarksGenerator[MultihostDispatchersOptions]):
+@authoring.benchmark_options(MultihostDispatchersOptions)
+class MultihostDispatchers(authoring.BenchmarksGenerator[MultihostDispatchersOptions]):
     """Measures three kinds of dispatch, each until its result is ready.
 
     `dispatch_without_result_specs` sends the array of the checkpoint_config called `array` and gets
@@ -245,14 +233,16 @@ class MultihostDispatchers(BenchmarksGenerator[MultihostDispatchersOptions]):
     cloudpickle.
     """
 
-    def test_fn(self, context: TestContext[MultihostDispatchersOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[MultihostDispatchersOptions]
+    ) -> authoring.TestResult:
         """Dispatches three times."""
         import jax
 
         metrics, options = Metrics(), context.options
-        optional_module("cloudpickle", "pathways", _DISPATCHERS)
-        dispatchers = require_orbax_module("_src.multihost.dispatchers", _DISPATCHERS)
-        array = jax.block_until_ready(require_leaf(context, "array", _DISPATCHERS))
+        authoring.optional_module("cloudpickle", "pathways", _DISPATCHERS)
+        dispatchers = needs.require_orbax_module("_src.multihost.dispatchers", _DISPATCHERS)
+        array = jax.block_until_ready(needs.require_leaf(context, "array", _DISPATCHERS))
         dispatcher = dispatchers.ColocatedPythonDispatcher()
         with metrics.measure("dispatch_without_result_specs", num_bytes=array.nbytes):
             done = dispatcher.dispatch(_nothing, input_arrays=array)
@@ -269,7 +259,7 @@ class MultihostDispatchers(BenchmarksGenerator[MultihostDispatchersOptions]):
             returned = dispatcher.dispatch(_same, input_arrays=array, result_specs=specs)
             jax.block_until_ready(returned)
         context.verify({**context.pytree, "array": returned})
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _devices(count: Any) -> list[Any]:
@@ -277,7 +267,9 @@ def _devices(count: Any) -> list[Any]:
 
     devices = jax.devices()
     if count is not None and not 1 <= count <= len(devices):
-        raise UnmetNeed(f"device_count: {count} needs that many devices; {len(devices)} are here")
+        raise authoring.UnmetNeed(
+            f"device_count: {count} needs that many devices; {len(devices)} are here"
+        )
     return devices[:count]
 
 
@@ -293,4 +285,4 @@ def _check_done(done: Any) -> None:
     import numpy as np
 
     if not all(np.asarray(shard.data).item() for shard in done.addressable_shards):
-        raise VerificationError("a dispatched function did not report that it had run")
+        raise authoring.VerificationError("a dispatched function did not report that it had run")

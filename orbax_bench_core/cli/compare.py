@@ -4,13 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import (
-    AllowInconclusive,
-    AsJson,
-    JUnit,
-    Metrics,
-    Notify,
-)
+from orbax_bench_core.cli import arguments
 from orbax_bench_core.cli.results import show, write_page
 from orbax_bench_core.cli.terminal import new_console
 
@@ -30,11 +24,11 @@ def compare(
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write a page that needs no other file.")
     ] = None,
-    metrics: Metrics = "changed",
-    as_json: AsJson = False,
-    allow_inconclusive: AllowInconclusive = False,
-    notify: Notify = None,
-    junit: JUnit = None,
+    metrics: arguments.Metrics = "changed",
+    as_json: arguments.AsJson = False,
+    allow_inconclusive: arguments.AllowInconclusive = False,
+    notify: arguments.Notify = None,
+    junit: arguments.JUnit = None,
     rule: Annotated[
         list[str] | None,
         typer.Option(

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import (
-    AllowInconclusive,
-    OutputDirectory,
-    PassportFile,
-    SuiteFile,
-    output_option,
-)
+from orbax_bench_core.cli import arguments
 from orbax_bench_core.cli.hosts import MeasureFlags, measure_by, measure_suite, takes_measure_flags
 
 if TYPE_CHECKING:
@@ -23,8 +17,8 @@ if TYPE_CHECKING:
 
 @takes_measure_flags(without=("as_json",))
 def ab(
-    suite: SuiteFile,
-    output_directory: OutputDirectory,
+    suite: arguments.SuiteFile,
+    output_directory: arguments.OutputDirectory,
     baseline: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,7 +46,7 @@ def ab(
             "not give REGRESSION: a check of the machine, and input for `orbax-bench calibrate`.",
         ),
     ] = False,
-    allow_inconclusive: AllowInconclusive = False,
+    allow_inconclusive: arguments.AllowInconclusive = False,
     take_turns: Annotated[
         bool,
         typer.Option(
@@ -60,7 +54,7 @@ def ab(
             help="Run the workers of one arm at a time, to save memory. TPUs always do this.",
         ),
     ] = False,
-    passport: PassportFile = None,
+    passport: arguments.PassportFile = None,
     *,
     flags: MeasureFlags,
 ) -> None:
@@ -98,8 +92,8 @@ def ab(
     without=("local_directory", "override", "notify", "junit", "verbose", "log_format", "as_json")
 )
 def bisect(
-    suite: SuiteFile,
-    output_directory: OutputDirectory,
+    suite: arguments.SuiteFile,
+    output_directory: arguments.OutputDirectory,
     package: Annotated[
         str, typer.Option(metavar="NAME", help="The package whose releases are searched.")
     ],
@@ -124,7 +118,7 @@ def bisect(
     only_wheels: Annotated[
         bool, typer.Option("--only-wheels", help="Search only the folder of wheels.")
     ] = False,
-    passport: PassportFile = None,
+    passport: arguments.PassportFile = None,
     *,
     flags: MeasureFlags,
 ) -> None:
@@ -180,7 +174,8 @@ def upgrade(
         ),
     ] = None,
     output_directory: Annotated[
-        str | None, output_option("The run directory; by default upgrade-FROM-TO in this folder.")
+        str | None,
+        arguments.output_option("The run directory; by default upgrade-FROM-TO in this folder."),
     ] = None,
     suite: Annotated[
         str | None,
@@ -196,8 +191,8 @@ def upgrade(
             help="What else both environments have, such as jax==0.10.2; repeatable.",
         ),
     ] = None,
-    allow_inconclusive: AllowInconclusive = False,
-    passport: PassportFile = None,
+    allow_inconclusive: arguments.AllowInconclusive = False,
+    passport: arguments.PassportFile = None,
     *,
     flags: MeasureFlags,
 ) -> None:

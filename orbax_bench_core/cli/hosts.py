@@ -13,18 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from orbax_bench_core.cli.arguments import (
-    AsJson,
-    Devices,
-    JUnit,
-    LocalDirectory,
-    LogFormatOption,
-    NoLock,
-    Notify,
-    Override,
-    Quiet,
-    Verbose,
-)
+from orbax_bench_core.cli import arguments
 
 if TYPE_CHECKING:
     from orbax_bench_core.cli.measurement import Measuring
@@ -71,20 +60,20 @@ KeepData = Annotated[bool, typer.Option("--keep-data", "--keep_data", help=KEEP_
 class MeasureFlags:
     """Flags of a command that measures, in the order of its help; each takes some of them."""
 
-    local_directory: LocalDirectory = None
-    override: Override = None
-    devices: Devices = None
+    local_directory: arguments.LocalDirectory = None
+    override: arguments.Override = None
+    devices: arguments.Devices = None
     keep_data: KeepData = False
-    no_lock: NoLock = False
+    no_lock: arguments.NoLock = False
     no_cluster: NoCluster = False
     host_wait: HostWait = 120
     port_range: PortRangeOption = None
-    notify: Notify = None
-    junit: JUnit = None
-    verbose: Verbose = False
-    quiet: Quiet = False
-    log_format: LogFormatOption = "text"
-    as_json: AsJson = False
+    notify: arguments.Notify = None
+    junit: arguments.JUnit = None
+    verbose: arguments.Verbose = False
+    quiet: arguments.Quiet = False
+    log_format: arguments.LogFormatOption = "text"
+    as_json: arguments.AsJson = False
 
 
 def takes_measure_flags(

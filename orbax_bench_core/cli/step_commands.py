@@ -17,14 +17,7 @@ import docstring_parser
 import typer
 from etils import epath
 
-from orbax_bench_core.cli.arguments import (
-    JUnit,
-    NoLock,
-    Notify,
-    SuiteFile,
-    output_option,
-    parse_size,
-)
+from orbax_bench_core.cli import arguments
 from orbax_bench_core.cli.hosts import HostWait, NoCluster
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.exit_codes import Exit
@@ -42,14 +35,14 @@ _NEGATED: Final = ("lock", "measure_limits")
 """Parameters whose options say no."""
 _OWN: Final[Mapping[str, Any]] = {
     "host_wait_s": HostWait,
-    "lock": NoLock,
+    "lock": arguments.NoLock,
     "measure_limits": Annotated[
         bool, typer.Option("--no-limits", help="Do not measure what the machine can do.")
     ],
     "output_directory": Annotated[
-        str, output_option("The run directory, local or gs://, which all steps share.")
+        str, arguments.output_option("The run directory, local or gs://, which all steps share.")
     ],
-    "suite": SuiteFile,
+    "suite": arguments.SuiteFile,
 }
 """Options of parameters that have no flag of their name."""
 _RETURNED: Final[Mapping[str, Any]] = {
@@ -189,7 +182,7 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("suite", "fixture"), _text_of),
     **dict.fromkeys(_NEGATED, operator.not_),
     "lacking": _lines_of,
-    "peak_memory_bytes": lambda size: parse_size(size, "--peak-memory") if size else 0,
+    "peak_memory_bytes": lambda size: arguments.parse_size(size, "--peak-memory") if size else 0,
     "points": lambda points: [
         _text_of(point[1:]) if point.startswith("@") else point for point in points
     ],
@@ -244,8 +237,8 @@ _add(
     pipeline.compare_baseline,
     "It exits with 0 for each verdict.",
     prepare=_notify,
-    notify=Notify,
-    junit=JUnit,
+    notify=arguments.Notify,
+    junit=arguments.JUnit,
 )
 _add(pipeline.publish_baseline)
 _add(
@@ -257,7 +250,7 @@ _add(
         str | None,
         typer.Option(metavar="FILE", help="The file of `aggregate --result`, or of another step."),
     ],
-    notify=Notify,
+    notify=arguments.Notify,
 )
 _add(
     pipeline.finish,
@@ -267,7 +260,7 @@ _add(
         str | None,
         typer.Option(metavar="SUITE", help="The suite, to say why it could not be planned."),
     ],
-    notify=Notify,
+    notify=arguments.Notify,
 )
 _add(pipeline.calibrate)
 _add(pipeline.study_async)

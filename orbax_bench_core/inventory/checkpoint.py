@@ -11,17 +11,8 @@ from typing import Any, Final
 
 from orbax_bench_core.errors import listed
 from orbax_bench_core.files import AnyPath, read_json
+from orbax_bench_core.inventory import layout
 from orbax_bench_core.inventory.inventory import files_below
-from orbax_bench_core.inventory.layout import (
-    ARRAY_FILES,
-    ARRAY_METADATA,
-    MARKER_FILE,
-    ROOT_FILE,
-    TREE,
-    UNFINISHED,
-    is_item,
-    locate,
-)
 from orbax_bench_core.inventory.store import Chunk, StoreError, ZarrArray, read_store, read_zarr
 
 _LISTED: Final = 3
@@ -94,7 +85,7 @@ class StoredCheckpoint:
     @property
     def has_array_metadata(self) -> bool:
         """Whether Orbax's own metadata of arrays are there."""
-        return any(file.parent.name == ARRAY_METADATA for file in self.sizes)
+        return any(file.parent.name == layout.ARRAY_METADATA for file in self.sizes)
 
     @property
     def has_replica_folders(self) -> bool:
@@ -104,7 +95,7 @@ class StoredCheckpoint:
 
 def read_checkpoint(path: str) -> StoredCheckpoint:
     """Reads what the files of a checkpoint say, without a value of its arrays."""
-    root, item = locate(path)
+    root, item = layout.locate(path)
     return _Reader(path, root, item).read()
 
 
@@ -118,9 +109,9 @@ def read_saved_trees(directory: AnyPath) -> tuple[StoredCheckpoint, ...]:
 
 
 def _tree_folders(directory: AnyPath, depth: int) -> Iterator[AnyPath]:
-    if UNFINISHED in directory.name or not directory.is_dir():
+    if layout.UNFINISHED in directory.name or not directory.is_dir():
         return
-    if is_item(directory):
+    if layout.is_item(directory):
         yield directory
     elif depth:
         for child in sorted(directory.iterdir()):
@@ -140,8 +131,8 @@ class _Reader:
         """Arrays of which a problem says all that there is to say."""
 
     def read(self) -> StoredCheckpoint:
-        root = self._json(self._root / ROOT_FILE, needed=bool(self._item)) or {}
-        tree = self._json(self._folder / TREE, needed=True) or {}
+        root = self._json(self._root / layout.ROOT_FILE, needed=bool(self._item)) or {}
+        tree = self._json(self._folder / layout.TREE, needed=True) or {}
         is_committed, commit = self._commit(root)
         ocdbt, keys = self._keys(tree)
         write_shapes, processes = self._write_shapes()
@@ -179,26 +170,24 @@ class _Reader:
         return found
 
     def _commit(self, root: Mapping[str, Any]) -> tuple[bool | None, str]:
-        if UNFINISHED in str(self._root):
-            self._problems.append(f"its save has not finished: its name has {UNFINISHED}")
-            return False, f"no: its name has {UNFINISHED}"
-        if PurePosixPath(MARKER_FILE) in self._sizes:
-            return True, f"yes: {MARKER_FILE} is there"
+        if layout.UNFINISHED in str(self._root):
+            self._problems.append(f"its save has not finished: its name has {layout.UNFINISHED}")
+            return False, f"no: its name has {layout.UNFINISHED}"
+        if PurePosixPath(layout.MARKER_FILE) in self._sizes:
+            return True, f"yes: {layout.MARKER_FILE} is there"
         if "://" in str(self._root):
-            self._problems.append(f"its save has not finished: {MARKER_FILE} is missing")
-            return False, f"no: {MARKER_FILE} is missing, and object storage cannot rename"
+            self._problems.append(f"its save has not finished: {layout.MARKER_FILE} is missing")
+            return False, f"no: {layout.MARKER_FILE} is missing, and object storage cannot rename"
         if root.get("commit_timestamp_nsecs"):
-            return (
-                True,
-                f"yes: {ROOT_FILE} has the time of its commit, though {MARKER_FILE} is missing",
-            )
-        return None, f"unknown: neither {MARKER_FILE} nor the time of a commit is there"
+            said = f"{layout.ROOT_FILE} has the time of its commit"
+            return True, f"yes: {said}, though {layout.MARKER_FILE} is missing"
+        return None, f"unknown: neither {layout.MARKER_FILE} nor the time of a commit is there"
 
     def _siblings(self) -> tuple[str, ...]:
         if "://" in str(self._root):
             return ()  # a bucket may have any number of them
         found = (child.name for child in self._root.parent.iterdir())
-        return tuple(sorted(n for n in found if UNFINISHED in n and n != self._root.name))
+        return tuple(sorted(n for n in found if layout.UNFINISHED in n and n != self._root.name))
 
     def _keys(self, tree: Mapping[str, Any]) -> tuple[bool, dict[str, Chunk]]:
         below = {
@@ -229,12 +218,12 @@ class _Reader:
 
     def _write_shapes(self) -> tuple[dict[str, tuple[int, ...]], int | None]:
         found: dict[str, tuple[int, ...]] = {}
-        folder = PurePosixPath(self._below(ARRAY_METADATA))
+        folder = PurePosixPath(self._below(layout.ARRAY_METADATA))
         files = sorted(file for file in self._sizes if file.parent == folder)
         for file in files:
             entries = self._json(self._root / str(file), needed=False)
             try:
-                for entry in (entries or {}).get(ARRAY_METADATA, ()):
+                for entry in (entries or {}).get(layout.ARRAY_METADATA, ()):
                     array = entry["array_metadata"]
                     found[array["param_name"]] = tuple(array["write_shape"])
             except (KeyError, TypeError):
@@ -285,7 +274,7 @@ class _Reader:
 
     def _zarrs(self, keys: Mapping[str, Chunk]) -> dict[str, ZarrArray]:
         found = {}
-        described = (key for key in sorted(keys) if key.endswith(ARRAY_FILES))
+        described = (key for key in sorted(keys) if key.endswith(layout.ARRAY_FILES))
         for key in itertools.islice(described, self._most):
             name, _, last = key.rpartition("/")
             chunk = keys[key]
@@ -308,7 +297,7 @@ class _Reader:
                 )
         unknown = [array.name for array in arrays if leaves and array.name not in leaves]
         if unknown:
-            self._problems.append(f"{TREE} does not know {listed(unknown, _LISTED)}")
+            self._problems.append(f"{layout.TREE} does not know {listed(unknown, _LISTED)}")
 
 
 def _duration(root: Mapping[str, Any]) -> float | None:
@@ -335,7 +324,7 @@ def _chunks(keys: Mapping[str, Chunk], names: set[str]) -> dict[str, list[Chunk]
     found: dict[str, list[Chunk]] = {}
     for key, chunk in keys.items():
         parts = key.split("/")
-        if parts[-1] in ARRAY_FILES:
+        if parts[-1] in layout.ARRAY_FILES:
             continue
         for length in range(len(parts) - 1, 0, -1):
             name = "/".join(parts[:length])

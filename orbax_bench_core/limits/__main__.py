@@ -5,20 +5,15 @@ import sys
 
 import pydantic
 
+from orbax_bench_core import worker
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.process import LimitsRequest
-from orbax_bench_core.worker import (
-    collect_for_the_last_time,
-    die_with_parent,
-    importing,
-    simulate_devices,
-)
 
 
 def main(text: str) -> int:
     """Measures what a request asks for, and prints the limits as one line of JSON."""
-    die_with_parent(os.getppid())
-    with importing("jax"):
+    worker.die_with_parent(os.getppid())
+    with worker.importing("jax"):
         import jax
 
         from orbax_bench_core.limits.measure import measure_limits
@@ -27,14 +22,14 @@ def main(text: str) -> int:
         request = LimitsRequest.model_validate_json(text)
     except pydantic.ValidationError as error:
         return _fail(error)
-    simulate_devices(request.parallelism or len(os.sched_getaffinity(0)))
+    worker.simulate_devices(request.parallelism or len(os.sched_getaffinity(0)))
     jax.config.update("jax_enable_x64", True)
     try:
         limits = measure_limits(**request.model_dump())
     except (UserError, OSError, ValueError, MemoryError) as error:
         return _fail(error)
     print(limits.model_dump_json())
-    collect_for_the_last_time()
+    worker.collect_for_the_last_time()
     return 0
 
 

@@ -10,21 +10,8 @@ from typing import Any, Final, Literal, Self
 
 from orbax_bench_core.errors import UserError, did_you_mean, listed
 from orbax_bench_core.files import read_at_most
-from orbax_bench_core.lineage import digests
+from orbax_bench_core.lineage import digests, manifest
 from orbax_bench_core.lineage.batches import BATCHES, NotedBatch, lost_batches, read_batch
-from orbax_bench_core.lineage.manifest import (
-    BASELINE,
-    CHECKPOINT,
-    CONFIG,
-    OURS,
-    RECORDS,
-    Made,
-    Manifest,
-    MeasuredWith,
-    checkpoint_name,
-    checkpoint_paths,
-    read_manifest,
-)
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import Run, RunDirectory
 
@@ -100,7 +87,7 @@ def check(run: RunDirectory, name: str = "", *, deep: bool = False) -> tuple[Fin
     return tuple(_Check(run, deep=deep).findings(name))
 
 
-def environment_findings(ran: Iterable[MeasuredWith], depth: int) -> Iterator[Finding]:
+def environment_findings(ran: Iterable[manifest.MeasuredWith], depth: int) -> Iterator[Finding]:
     """Yields what records were measured with, each combination once, with its image."""
     for each in {each.model_dump_json(): each for each in ran}.values():
         image, _, digest = each.image.partition("@")
@@ -120,34 +107,34 @@ class _Check:
 
     def __init__(self, run: RunDirectory, *, deep: bool) -> None:
         self._run, self._info, self._deep = run, run.read_info(), deep
-        self._noted = read_manifest(run)
-        self._manifest = self._noted or Manifest(
+        self._noted = manifest.read_manifest(run)
+        self._manifest = self._noted or manifest.Manifest(
             run_id=self._info.run_id, config_hash=self._info.suite_identity
         )
 
     def findings(self, name: str) -> Iterator[Finding]:
-        if name.startswith(f"{RECORDS}/"):
+        if name.startswith(f"{manifest.RECORDS}/"):
             yield self._record(name)
             yield from self._origins(1)
             return
         if name.startswith(f"{BATCHES}/"):
             yield self._batch(*self._noted_batch(name))
-            name, above = RECORDS, 1
+            name, above = manifest.RECORDS, 1
         else:
             above = 0
         made = self._manifest.made
-        if name and self._noted is not None and name not in (*made, CONFIG):
+        if name and self._noted is not None and name not in (*made, manifest.CONFIG):
             hint = did_you_mean(name, list(made))
             raise UserError(f"{self._run.root} says nothing of {name}: {hint}")
-        depths = self._depths([name] if name else [*made] or [RECORDS])
+        depths = self._depths([name] if name else [*made] or [manifest.RECORDS])
         consumers = self._consumers(depths)
         for each, depth in sorted(depths.items(), key=lambda item: item[1]):
-            if each == CONFIG and RECORDS in depths:
+            if each == manifest.CONFIG and manifest.RECORDS in depths:
                 continue  # it stands below the records, with all else that they were made from
             yield from self._of(each, depth + above, consumers.get(each, []))
         if not name and self._noted is not None:
             # Such as a verdict that somebody has put beside the records of a run without any.
-            for each in OURS:
+            for each in manifest.OURS:
                 if each not in made and (self._run.root / each).exists():
                     yield self._file(each, 0, ())
 
@@ -158,7 +145,9 @@ class _Check:
         while waiting:
             name = waiting.pop()
             below = depths[name] + 1
-            for each in self._inputs(name) if name != RECORDS and below <= _MOST_DEEP else ():
+            for each in (
+                self._inputs(name) if name != manifest.RECORDS and below <= _MOST_DEEP else ()
+            ):
                 if depths.get(each, -1) < below:
                     depths[each] = below
                     waiting.append(each)
@@ -174,18 +163,22 @@ class _Check:
 
     def _inputs(self, name: str) -> Mapping[str, str]:
         made = self._made(name)
-        return made.inputs or ({} if self._noted or name in (RECORDS, CONFIG) else {RECORDS: ""})
+        return made.inputs or (
+            {}
+            if self._noted or name in (manifest.RECORDS, manifest.CONFIG)
+            else {manifest.RECORDS: ""}
+        )
 
     def _of(self, name: str, depth: int, recorded: Sequence[str]) -> Iterator[Finding]:
-        if name == RECORDS:
+        if name == manifest.RECORDS:
             yield dataclasses.replace(self._records(recorded), depth=depth)
             yield from self._steps(depth + 1)
             yield from self._origins(depth + 1)
-        elif name == CONFIG:
+        elif name == manifest.CONFIG:
             yield self._config(depth, UNKNOWN)
-        elif name.startswith(BASELINE):
+        elif name.startswith(manifest.BASELINE):
             for digest in recorded or [UNKNOWN]:
-                yield _baseline(name.removeprefix(BASELINE), digest, depth)
+                yield _baseline(name.removeprefix(manifest.BASELINE), digest, depth)
         else:
             yield self._file(name, depth, recorded)
 
@@ -229,11 +222,11 @@ class _Check:
         return finding.without([line for line in self._left_out if line.startswith(folder)])
 
     def _records(self, recorded: Sequence[str]) -> Finding:
-        noted, now = self._made(RECORDS), self._points
+        noted, now = self._made(manifest.RECORDS), self._points
         digest = digests.records_digest(now) if now else ""
         finding = Finding.checked(
-            RECORDS,
-            RECORDS,
+            manifest.RECORDS,
+            manifest.RECORDS,
             recorded=_other_than(digest, [*recorded, noted.digest]),
             digest=digest,
             details={
@@ -298,8 +291,8 @@ class _Check:
 
     def _origins(self, depth: int) -> Iterator[Finding]:
         """Yields what the records were made from."""
-        inputs = self._made(RECORDS).inputs
-        loaded = dict.fromkeys(map(checkpoint_name, self._loaded), UNKNOWN)
+        inputs = self._made(manifest.RECORDS).inputs
+        loaded = dict.fromkeys(map(manifest.checkpoint_name, self._loaded), UNKNOWN)
         if not loaded:  # what was saved, where no checkpoint was there before
             contents = self._manifest.contents
             for digest in contents or [""]:
@@ -312,13 +305,16 @@ class _Check:
                     details=details,
                 )
         for name, digest in {**loaded, **inputs}.items():
-            if name.startswith(CHECKPOINT):
+            if name.startswith(manifest.CHECKPOINT):
                 yield dataclasses.replace(self._checkpoint(name, digest), depth=depth)
         yield from environment_findings(self._manifest.ran, depth)
-        yield self._config(depth, inputs.get(CONFIG, UNKNOWN))
+        yield self._config(depth, inputs.get(manifest.CONFIG, UNKNOWN))
 
     def _checkpoint(self, name: str, recorded: str) -> Finding:
-        path, noted = name.removeprefix(CHECKPOINT), self._manifest.all_bytes.get(name, UNKNOWN)
+        path, noted = (
+            name.removeprefix(manifest.CHECKPOINT),
+            self._manifest.all_bytes.get(name, UNKNOWN),
+        )
         digest = digests.checkpoint_digest(path)
         finding = Finding.checked(
             "checkpoint",
@@ -350,7 +346,7 @@ class _Check:
         if info.suite_file:
             details["file"] = self._suite_file(info.suite_file)
         return Finding.checked(
-            CONFIG,
+            manifest.CONFIG,
             f"{info.suite_name} in run.json",
             recorded=recorded,
             digest=digests.config_digest(self._run),
@@ -365,8 +361,8 @@ class _Check:
             return f"{file} (not here; run.json holds its text)"
         return f"{file} ({'still the same' if same else 'edited since; run.json holds what ran'})"
 
-    def _made(self, name: str) -> Made:
-        return self._manifest.made.get(name, Made(digest=UNKNOWN))
+    def _made(self, name: str) -> manifest.Made:
+        return self._manifest.made.get(name, manifest.Made(digest=UNKNOWN))
 
     def _digest(self, name: str) -> str:
         if ".." in name.split("/") or name.startswith("/"):
@@ -377,7 +373,7 @@ class _Check:
     @functools.cached_property
     def _loaded(self) -> list[str]:
         """The checkpoints that were there before."""
-        return checkpoint_paths(self._info.expansion.points)
+        return manifest.checkpoint_paths(self._info.expansion.points)
 
     @functools.cached_property
     def _left_out(self) -> tuple[str, ...]:
@@ -397,7 +393,7 @@ def _kind(name: str) -> str:
     """Returns what a file or folder that was made of the records is."""
     if name.endswith((".html", ".md")):
         return "page"
-    return "figures" if f"{name}.md" in OURS else name.partition(".")[0]
+    return "figures" if f"{name}.md" in manifest.OURS else name.partition(".")[0]
 
 
 def _baseline(path: str, recorded: str, depth: int) -> Finding:

@@ -12,20 +12,14 @@ from orbax_bench_core.config import Suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, Kill, RunSettings, Say, Session, silent
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps import experiments
 from orbax_bench_core.steps.comparison import compare_arms
 from orbax_bench_core.steps.conclusions import publish_recovery, publish_verdicts
-from orbax_bench_core.steps.experiments import (
-    Conclusion,
-    Experiment,
-    answered,
-    measure_points,
-    perform,
-)
 from orbax_bench_core.sweep import sides
 
 
 @dataclasses.dataclass(kw_only=True)
-class Drills(Experiment):
+class Drills(experiments.Experiment):
     """Repeats that are killed once each; of a suite with arms the whole recovery decides."""
 
     again: ClassVar = "recovery"
@@ -53,17 +47,17 @@ class Drills(Experiment):
         if session.pairs:
             self.verdicts = compare_arms(session, lock=lock)
         else:
-            measure_points(session, limits=False, lock=lock)
+            experiments.measure_points(session, limits=False, lock=lock)
 
-    def conclude(self, run: RunDirectory) -> Conclusion:
+    def conclude(self, run: RunDirectory) -> experiments.Conclusion:
         """Shows how every repeat came back."""
         if self.verdicts is not None:
             publish_verdicts(run, self.verdicts)
-        found, summary = answered(run, lambda: publish_recovery(run, self.added))
+        found, summary = experiments.answered(run, lambda: publish_recovery(run, self.added))
         verdicts = self.verdicts
         if verdicts is None and found.verdicts:
             verdicts = judge_run(run)
-        return Conclusion(
+        return experiments.Conclusion(
             outcomes=(found.outcome, (verdicts or summary).outcome),
             verdicts=verdicts,
             lines=(headline(found),),
@@ -98,6 +92,8 @@ def recovery(
         UserError: The suite is invalid or has no trainer, or the directory cannot be used.
         CannotRecord: A record could not be written.
     """
-    found = perform(Drills(), suite, directory, overrides=overrides, settings=settings, say=say)
+    found = experiments.perform(
+        Drills(), suite, directory, overrides=overrides, settings=settings, say=say
+    )
     assert isinstance(found.answer, Recovery)
     return found.answer

@@ -8,20 +8,14 @@ import yaml
 
 from orbax_bench_core.config import KeyPath, SuiteSource
 from orbax_bench_core.errors import Problem, UserError
-from orbax_bench_core.suite_files.moved_module import (
-    FRAMEWORK,
-    Edit,
-    Migration,
-    edited,
-    migrate_module,
-)
+from orbax_bench_core.suite_files import moved_module
 from orbax_bench_core.sweep import benchmark_of, is_builtin
 
 
-def migrate_suite(text: str, file: str) -> Migration:
+def migrate_suite(text: str, file: str) -> moved_module.Migration:
     """Migrates a suite; its sweep points and their ids stay the same."""
     source = SuiteSource(text, file)
-    edits: list[Edit] = []
+    edits: list[moved_module.Edit] = []
     left: list[Problem] = []
     for path, node in _values(_composed(text, file), ()):
         if path == ("simdevice",):
@@ -34,12 +28,14 @@ def migrate_suite(text: str, file: str) -> Migration:
             )
         if not isinstance(node, yaml.ScalarNode) or path[-1:] != ("generator",):
             continue
-        if not node.value.startswith(f"{FRAMEWORK}."):
+        if not node.value.startswith(f"{moved_module.FRAMEWORK}."):
             continue
         found = benchmark_of(node.value)
         if is_builtin(found):
             quote = node.style or ""
-            edit = Edit(node.start_mark.index, node.end_mark.index, f"{quote}{found}{quote}")
+            edit = moved_module.Edit(
+                node.start_mark.index, node.end_mark.index, f"{quote}{found}{quote}"
+            )
             edits.append(edit)
         else:
             left.append(
@@ -49,7 +45,7 @@ def migrate_suite(text: str, file: str) -> Migration:
                     path,
                 )
             )
-    return Migration(file, text, edited(text, edits), tuple(left))
+    return moved_module.Migration(file, text, moved_module.edited(text, edits), tuple(left))
 
 
 def _composed(text: str, file: str) -> yaml.Node | None:
@@ -81,14 +77,14 @@ def _values(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, ya
 _SUITES: Final = (".yaml", ".yml")
 
 
-def migrate(text: str, file: str) -> Migration:
+def migrate(text: str, file: str) -> moved_module.Migration:
     """Migrates a Python module or a suite that was written for Orbax's own framework.
 
     Comments and layout stay: only what has another name here is replaced.
     """
     suffix = PurePath(file).suffix
     if suffix == ".py":
-        return migrate_module(text, file)
+        return moved_module.migrate_module(text, file)
     if suffix in _SUITES:
         return migrate_suite(text, file)
     raise UserError(Problem("is neither a module (.py) nor a suite (.yaml)", file=file))

@@ -20,13 +20,6 @@ import pydantic
 from orbax_bench_core import config
 from orbax_bench_core.errors import Problem
 from orbax_bench_core.sweep import catalog
-from orbax_bench_core.sweep.catalog import (
-    BenchmarkClassError,
-    id_name_of,
-    load_class,
-    options_class,
-    source_file,
-)
 from orbax_bench_core.sweep.names import with_distinct_names
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 from orbax_bench_core.sweep.pair import ArmError, Pair, SweepEntry, baseline_point, paired, sides
@@ -164,7 +157,7 @@ def expand_here(loaded: config.LoadedSuite) -> Expansion:
                     notes.append(f"benchmarks[{index}] repeats a point that is already swept")
                 else:
                     points[combination.id] = combination
-        except BenchmarkClassError as error:
+        except catalog.BenchmarkClassError as error:
             problems.append(loaded.source.problem(str(error), (*where, "generator")))
         except OptionError as error:
             key = (error.key,) if error.key else ()
@@ -188,7 +181,7 @@ def expand_here(loaded: config.LoadedSuite) -> Expansion:
             for skip in skipped.values()
         ),
         notes=tuple(dict.fromkeys(notes)),
-        files={name: source_file(load_class(name)) for name in sorted(names)},
+        files={name: catalog.source_file(catalog.load_class(name)) for name in sorted(names)},
     )
 
 
@@ -196,8 +189,8 @@ def _entry_points(
     loaded: config.LoadedSuite, entry: config.BenchmarkEntry, notes: list[str]
 ) -> Iterator[SweepEntry]:
     name = catalog.benchmark_of(entry.generator)
-    suite, benchmark = loaded.suite, load_class(name)
-    generator = options_class(benchmark)
+    suite, benchmark = loaded.suite, catalog.load_class(name)
+    generator = catalog.options_class(benchmark)
     options_axes = axes(generator, entry.options)
     notes += [
         f"{catalog.short_name(name)}: `{option}` was {was!r} by default in {entry.generator}, and "
@@ -212,7 +205,7 @@ def _entry_points(
     surroundings = [
         SweepPoint(
             benchmark=name,
-            id_name=id_name_of(benchmark),
+            id_name=catalog.id_name_of(benchmark),
             options={},
             checkpoint=checkpoint,
             mesh=mesh,

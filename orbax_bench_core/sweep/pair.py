@@ -14,14 +14,7 @@ from pydantic_core import core_schema
 
 from orbax_bench_core.authoring import BenchmarkOptions
 from orbax_bench_core.config import Arm, KeyPath, Suite
-from orbax_bench_core.sweep.catalog import (
-    BenchmarkClassError,
-    benchmark_of,
-    id_name_of,
-    load_class,
-    options_class,
-    short_name,
-)
+from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 from orbax_bench_core.sweep.point import SweepPoint, id_of
 
@@ -69,13 +62,13 @@ class Pair(pydantic.BaseModel):
     @property
     def name(self) -> str:
         """Name for people; a pair of two benchmarks has the names of both, the baseline's first."""
-        names = [short_name(point.benchmark) for point in (self.baseline, self.candidate)]
+        names = [catalog.short_name(point.benchmark) for point in (self.baseline, self.candidate)]
         return f"{' vs '.join(dict.fromkeys(names))}[{self.label}]"
 
     @property
     def directory(self) -> str:
         """Name of the folder that holds the pair's checkpoint data, unique in a run."""
-        return f"{short_name(self.baseline.benchmark)}_{self.id}"
+        return f"{catalog.short_name(self.baseline.benchmark)}_{self.id}"
 
     @property
     def identical(self) -> bool:
@@ -181,21 +174,21 @@ def _arm(point: SweepPoint, suite: Suite, arm_name: Arm) -> SweepPoint:
                 (*where, "options", option),
             )
     try:
-        name = point.benchmark if arm.generator is None else benchmark_of(arm.generator)
-        benchmark = load_class(name)
-        generator = options_class(benchmark)
+        name = point.benchmark if arm.generator is None else catalog.benchmark_of(arm.generator)
+        benchmark = catalog.load_class(name)
+        generator = catalog.options_class(benchmark)
         given = {**_known(point, name, generator), **arm.options}
         (options,) = combinations(axes(generator, given))
         if not is_valid(generator, given):
             raise ArmError(f"its `is_valid` rejects {given}", (*where, "options"))
-    except BenchmarkClassError as error:
+    except catalog.BenchmarkClassError as error:
         raise ArmError(str(error), (*where, "generator")) from None
     except OptionError as error:
         key = (error.key,) if error.key else ()
         raise ArmError(str(error), (*where, "options", *key)) from None
     return point.replace(
         benchmark=name,
-        id_name=id_name_of(benchmark),
+        id_name=catalog.id_name_of(benchmark),
         options=plain(options),
         given=tuple(given),
         mesh=arm.mesh_config or point.mesh,

@@ -617,7 +617,6 @@ NOT_PROVED: Final[Mapping[str, str]] = MappingProxyType(
         "sync_files": "that a file was synchronized leaves no trace",
         "join_local_shards": "true is needed with several devices, and does nothing with one",
         "mmap": "how a file was read leaves no trace",
-        "use_colocated_python": "true needs Pathways",
         "use_colocated": "only true is allowed",
         "device_count": "where a function ran leaves no trace",
     }

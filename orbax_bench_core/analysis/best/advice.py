@@ -7,20 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from orbax_bench_core.analysis.best import model
+from orbax_bench_core.analysis.best import model, orbax_code
 from orbax_bench_core.analysis.best.confidence import separation
 from orbax_bench_core.analysis.best.factorial import Factorial
 from orbax_bench_core.analysis.best.observations import MEASURES, Observed
-from orbax_bench_core.analysis.best.orbax_code import (
-    RELEASE,
-    as_code,
-    as_suite,
-    differing,
-    is_default,
-    orbax_options,
-    other_code,
-    why_no_code,
-)
 from orbax_bench_core.analysis.best.ranking import complete_rounds, rank, ratio_of
 from orbax_bench_core.analysis.best.words import evidence, option
 from orbax_bench_core.document import count
@@ -60,12 +50,12 @@ def recommend(choice: Choice) -> model.Recommendation:
         point_id=chosen,
         name=observed.point.name,
         chosen_by=chosen_by,
-        code=as_code(observed.point),
-        other_code=other_code(observed.point),
-        why_no_code=why_no_code(observed.point),
-        suite=as_suite(observed.point, observed.point.benchmark),
+        code=orbax_code.as_code(observed.point),
+        other_code=orbax_code.other_code(observed.point),
+        why_no_code=orbax_code.why_no_code(observed.point),
+        suite=orbax_code.as_suite(observed.point, observed.point.benchmark),
         differences=_differences(observed, choice.varied),
-        defaults_from=RELEASE,
+        defaults_from=orbax_code.RELEASE,
         against_defaults=against,
         confidence=confidence,
         evidence=evidence(
@@ -73,8 +63,8 @@ def recommend(choice: Choice) -> model.Recommendation:
             chosen,
             confidence,
             against=against,
-            has_default=any(is_default(point.point) for point in choice.points.values()),
-            knows_orbax=bool(orbax_options(observed.point)),
+            has_default=any(orbax_code.is_default(point.point) for point in choice.points.values()),
+            knows_orbax=bool(orbax_code.orbax_options(observed.point)),
             verified=VERIFIED_WORDS[observed.weakest],
             paired=choice.paired,
         ),
@@ -114,7 +104,7 @@ def _chosen(choice: Choice, ties: list[str], estimates: Mapping[str, float]) -> 
 
     def order(id_: str) -> tuple[float, ...]:
         # Of options that are not as Orbax has them, the fewer the better.
-        return files[id_], len(differing(choice.points[id_].point)), estimates[id_]
+        return files[id_], len(orbax_code.differing(choice.points[id_].point)), estimates[id_]
 
     return min(equal, key=order), f"{by}; among those within 1 %, bytes, files and Orbax's defaults"
 
@@ -152,7 +142,12 @@ def _against_defaults(choice: Choice, chosen: str) -> tuple[float, float, float]
     """Returns the ratio to the point with Orbax's defaults, over the rounds that both have."""
     for id_, observed in choice.points.items():
         same = _asynchronous(observed) == _asynchronous(choice.points[chosen])
-        if is_default(observed.point) and same and id_ != chosen and id_ in choice.values:
+        if (
+            orbax_code.is_default(observed.point)
+            and same
+            and id_ != chosen
+            and id_ in choice.values
+        ):
             found = ratio_of(choice.values[chosen], choice.values[id_])
             if found.ratio is not None and found.low is not None and found.high is not None:
                 return found.ratio, found.low, found.high
@@ -172,7 +167,7 @@ def _differences(observed: Observed, varied: tuple[str, ...]) -> tuple[model.Opt
             varied=name in varied,
             given=name in observed.point.given,
         )
-        for name, default in differing(observed.point).items()
+        for name, default in orbax_code.differing(observed.point).items()
     )
 
 
@@ -243,7 +238,7 @@ def not_measured(
 ) -> tuple[str, ...]:
     """Returns what the run says nothing of."""
     point = points[0].point
-    known = {**orbax_options(point), **point.given_options}
+    known = {**orbax_code.orbax_options(point), **point.given_options}
     fixed = {
         name: setting for name, setting in (known or point.options).items() if name not in varied
     }

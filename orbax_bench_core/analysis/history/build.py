@@ -5,16 +5,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from orbax_bench_core.analysis.history import model
 from orbax_bench_core.analysis.history.changes import FEWEST, NEAR, SIGNIFICANCE, Flag, flags
-from orbax_bench_core.analysis.history.model import (
-    Change,
-    Excess,
-    History,
-    Kind,
-    PastOperation,
-    PastRun,
-    PastSeries,
-)
 from orbax_bench_core.analysis.history.words import question
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, read_verdicts
 from orbax_bench_core.baselines import FoundRun
@@ -38,10 +30,10 @@ class _Entry(NamedTuple):
     """One operation of one point in one run."""
 
     run: FoundRun
-    measured: PastOperation
+    measured: model.PastOperation
 
 
-def measured_in(run: FoundRun) -> list[PastOperation]:
+def measured_in(run: FoundRun) -> list[model.PastOperation]:
     """Returns what all records of a run say, operation by operation; this is what takes long."""
     verdicts = _verdicts(run)
     return [entry for records in run.read() for entry in _measured(run, records, verdicts)]
@@ -65,8 +57,8 @@ def history(
     *,
     significance: float = SIGNIFICANCE,
     left_out: Sequence[str] = (),
-    read: Callable[[FoundRun], Sequence[PastOperation]] = measured_in,
-) -> History:
+    read: Callable[[FoundRun], Sequence[model.PastOperation]] = measured_in,
+) -> model.History:
     """Returns what past runs say of each point and operation, and when that has changed.
 
     A paired run gives the ratio of its candidate to its reference. Runs belong to one series when
@@ -83,7 +75,7 @@ def history(
             passed_over.append(f"{run.place}: nothing has passed")
     begun = [entries[0].run.began_at for key, entries in collected.items() if key[0] == "ratio"]
     series = [_series(entries, significance, begun) for entries in collected.values()]
-    return History(
+    return model.History(
         significance=significance,
         series=tuple(sorted(series, key=lambda each: each.kind)),
         num_runs=len(runs),
@@ -94,7 +86,7 @@ def history(
 
 def _measured(
     run: FoundRun, records: Sequence[Record], verdicts: Mapping[str, PointVerdict]
-) -> Iterator[PastOperation]:
+) -> Iterator[model.PastOperation]:
     measured = [record for record in records if not record.warmup and record.status == "passed"]
     if not measured:
         return
@@ -111,7 +103,7 @@ def _paired(
     records: Sequence[Record],
     measured: Sequence[Record],
     verdict: PointVerdict | None,
-) -> Iterator[PastOperation]:
+) -> Iterator[model.PastOperation]:
     """Yields the ratios of the verdict, which is given again where the run keeps none of these."""
     repeats = list(repeats_of(records))
     series = PairedTimes.of(repeats)
@@ -128,10 +120,10 @@ def _paired(
         ratios = [value for value in found.block_log_ratios if math.isfinite(value)]
         if not ratios or not all(passed.values()):
             continue
-        yield PastOperation(
+        yield model.PastOperation(
             series=("ratio", pair.baseline.id, candidate.id, operation),
             point=pair,
-            past=PastRun(
+            past=model.PastRun(
                 **_identity(run, passed["candidate"]),
                 value=judged.ratio or math.exp(_quartiles(ratios)[1]),
                 low=judged.low,
@@ -147,14 +139,14 @@ def _paired(
 
 def _separate(
     run: FoundRun, point: SweepPoint, records: Sequence[Record]
-) -> Iterator[PastOperation]:
+) -> Iterator[model.PastOperation]:
     plain = point.replace(environment=None)
     for operation, seconds in seconds_per_repeat(records).items():
         low, middle, high = _quartiles(seconds)
-        yield PastOperation(
+        yield model.PastOperation(
             series=("seconds", "", plain.id, operation),
             point=point,
-            past=PastRun(
+            past=model.PastRun(
                 **_identity(run, records), value=middle, low=low, high=high, n=len(seconds)
             ),
         )
@@ -162,11 +154,11 @@ def _separate(
 
 def _series(
     entries: Sequence[_Entry], significance: float, begun: Sequence[datetime.datetime]
-) -> PastSeries:
+) -> model.PastSeries:
     last, runs = entries[-1], tuple(entry.measured.past for entry in entries)
     kind, _, _, operation = last.measured.series
     info = last.run.info
-    series = PastSeries(
+    series = model.PastSeries(
         point_id=last.measured.point.id,
         point=last.measured.point.name,
         operation=operation,
@@ -183,7 +175,7 @@ def _series(
     return series.model_copy(update=found)
 
 
-def _excesses(runs: Sequence[PastRun]) -> tuple[Excess, ...]:
+def _excesses(runs: Sequence[model.PastRun]) -> tuple[model.Excess, ...]:
     found = []
     counts = {"failures": [run.failures for run in runs], "stalls": [run.stalls for run in runs]}
     for kind, every in counts.items():
@@ -191,7 +183,7 @@ def _excesses(runs: Sequence[PastRun]) -> tuple[Excess, ...]:
         for first, last in over_nights([count for _, count in placed]):
             counted = [count for _, count in placed[first : last + 1]]
             found.append(
-                Excess(
+                model.Excess(
                     kind=kind,
                     first=placed[first][0],
                     last=placed[last][0],
@@ -205,7 +197,7 @@ def _excesses(runs: Sequence[PastRun]) -> tuple[Excess, ...]:
 
 def _changes(
     entries: Sequence[_Entry], significance: float, begun: Sequence[datetime.datetime]
-) -> tuple[Change, ...]:
+) -> tuple[model.Change, ...]:
     """Returns the flags of one series of ratios; `begun` is when each of all series began."""
     runs = [entry.measured.past for entry in entries]
 
@@ -226,8 +218,8 @@ def _changes(
 
 def _change(
     flag: Flag, entries: Sequence[_Entry], before: Sequence[float], after: Sequence[float]
-) -> Change:
-    return Change(
+) -> model.Change:
+    return model.Change(
         index=flag.cut,
         flagged=flag.night,
         statistic=flag.statistic,
@@ -267,7 +259,7 @@ def _question(entries: Sequence[_Entry], cut: int) -> str:
     return question(before.measured.past, after.measured.past, (was, now), suite)
 
 
-def _remarks(kind: Kind, runs: Sequence[PastRun]) -> tuple[str, ...]:
+def _remarks(kind: model.Kind, runs: Sequence[model.PastRun]) -> tuple[str, ...]:
     moved = list(_moves([run.machine for run in runs], runs))
     remarks = [RAW] if kind == "seconds" else []
     if kind == "ratio":
@@ -286,7 +278,7 @@ def _some(what: str, found: Sequence[str]) -> list[str]:
     return [f"{what}: {'; '.join(found[:_MOST_REMARKS])}{more}."]
 
 
-def _moves(facts: Sequence[Mapping[str, str]], runs: Sequence[PastRun]) -> Iterator[str]:
+def _moves(facts: Sequence[Mapping[str, str]], runs: Sequence[model.PastRun]) -> Iterator[str]:
     """Yields the changes of facts that a series needs constant, and the run of each."""
     for before, now, run in zip(facts, facts[1:], runs[1:], strict=False):
         differs = differences(now, before)

@@ -7,13 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import TestContext, VerificationError
-from orbax_bench_core.benchmarks.support import replicas
-from orbax_bench_core.benchmarks.support.needs import (
-    require_mesh,
-    require_orbax_module,
-    require_processes,
-    require_replicas,
-)
+from orbax_bench_core.benchmarks.support import needs, replicas
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
 from orbax_bench_core.benchmarks.support.saving import load_target, pytree_restore, restore_target
 from orbax_bench_core.files import absolute, remove_tree
@@ -90,8 +84,8 @@ class _LocalDisks(abc.ABC):
 
     def __init__(self, context: TestContext[TrainingJobOptions]) -> None:
         name = f"training_job with tier: {context.options.tier}"
-        require_mesh(context, name)
-        require_processes(name)
+        needs.require_mesh(context, name)
+        needs.require_processes(name)
         self._until_closed = contextlib.ExitStack()
         flags = {replicas.MESH_FLAG: True, replicas.PROCESS_ID_FLAG: True}
         self._until_closed.enter_context(replicas.orbax_flags(**flags))
@@ -138,8 +132,8 @@ class _Emergency(_LocalDisks):
     def _open(self, context: TestContext[TrainingJobOptions], local: epath.Path, name: str) -> Any:
         import jax
 
-        emergency = require_orbax_module("experimental.emergency.checkpoint_manager", name)
-        require_replicas(context, 0, name, of_processes=True)
+        emergency = needs.require_orbax_module("experimental.emergency.checkpoint_manager", name)
+        needs.require_replicas(context, 0, name, of_processes=True)
         persistent, options = context.path / "persistent", context.options
         if jax.process_index() == 0:
             persistent.mkdir(parents=True, exist_ok=True)
@@ -171,8 +165,8 @@ class _Replicator(_LocalDisks):
 
     def _open(self, context: TestContext[TrainingJobOptions], local: epath.Path, name: str) -> Any:
         module = "experimental.emergency.replicator_checkpoint_manager"
-        replicator = require_orbax_module(module, name)
-        policies = require_orbax_module("checkpoint_managers", name)
+        replicator = needs.require_orbax_module(module, name)
+        policies = needs.require_orbax_module("checkpoint_managers", name)
         return replicator.ReplicatorCheckpointManager(
             local,
             replicator.ReplicatorCheckpointManagerOptions(

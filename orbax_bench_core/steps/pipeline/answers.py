@@ -23,14 +23,7 @@ from orbax_bench_core.plan import Speeds, StorageOptions, plan_source, plans_doc
 from orbax_bench_core.records import RunDirectory, RunFile
 from orbax_bench_core.steps.conclusions import publish_async_study
 from orbax_bench_core.steps.experiments import perform
-from orbax_bench_core.steps.pipeline.outputs import (
-    ErrorsAsMessages,
-    Outputs,
-    StepOutput,
-    conclusion,
-    tried_again,
-    write_answer,
-)
+from orbax_bench_core.steps.pipeline import outputs
 from orbax_bench_core.steps.point import say
 from orbax_bench_core.steps.recovering import Drills
 from orbax_bench_core.steps.reporting import publish
@@ -39,7 +32,7 @@ from orbax_bench_core.steps.soaking import SoakGoal, Soaking
 _GIB: Final = 2**30
 
 
-@tried_again
+@outputs.tried_again
 def best(
     output_directory: str,
     *,
@@ -48,7 +41,7 @@ def best(
     answer: str = "",
     summary: str = "",
     report: str = "",
-) -> Outputs[list[str]]:
+) -> outputs.Outputs[list[str]]:
     """Choose the options of a sweep; returns the id of the best point of each case.
 
     If no point can be recommended for a case, its id is empty.
@@ -71,7 +64,7 @@ def best(
     """
     check_amounts(peak_memory_bytes=peak_memory_bytes)
     found = choose(output_directory, goal=goal or None, peak_memory=peak_memory_bytes or None)
-    named = write_answer(
+    named = outputs.write_answer(
         "best",
         best_document(found),
         found,
@@ -81,10 +74,10 @@ def best(
         report=report,
     )
     ids = [case.recommendation.point_id if case.recommendation else "" for case in found.cases]
-    return Outputs(value=ids, named=named)
+    return outputs.Outputs(value=ids, named=named)
 
 
-@tried_again
+@outputs.tried_again
 def inspect_checkpoint(
     checkpoint: str,
     *,
@@ -94,7 +87,7 @@ def inspect_checkpoint(
     answer: str = "",
     summary: str = "",
     report: str = "",
-) -> Outputs[list[str]]:
+) -> outputs.Outputs[list[str]]:
     """Look at a checkpoint without loading it; returns what is wrong with it, as a list.
 
     It finds an unfinished save and missing files, from metadata and file sizes alone.
@@ -121,7 +114,7 @@ def inspect_checkpoint(
         devices_per_host=devices_per_host or None,
         restore_limit=int(min(restore_concurrent_gb, _GIB) * _GIB) or None,
     )
-    named = write_answer(
+    named = outputs.write_answer(
         "inspection",
         inspection_document(found),
         found.numbers(),
@@ -129,10 +122,10 @@ def inspect_checkpoint(
         summary=summary,
         report=report,
     )
-    return Outputs(value=list(found.problems), named=named)
+    return outputs.Outputs(value=list(found.problems), named=named)
 
 
-@tried_again
+@outputs.tried_again
 def plan_save(
     source: str,
     *,
@@ -145,7 +138,7 @@ def plan_save(
     answer: str = "",
     summary: str = "",
     report: str = "",
-) -> Outputs[list[str]]:
+) -> outputs.Outputs[list[str]]:
     """Plan a save and the load of it, without a run; returns what will fail, as a list.
 
     It needs no accelerator.
@@ -181,7 +174,7 @@ def plan_save(
         speeds=speeds_of_run(run) if run else Speeds(),
     )
     document = plans_document(plans, f"Plans of {source}")
-    named = write_answer(
+    named = outputs.write_answer(
         "plan",
         document,
         [plan.numbers() for plan in plans],
@@ -189,7 +182,7 @@ def plan_save(
         summary=summary,
         report=report,
     )
-    return Outputs(value=[line for plan in plans for line in plan.failures], named=named)
+    return outputs.Outputs(value=[line for plan in plans for line in plan.failures], named=named)
 
 
 def _storage_options(text: str) -> dict[str, Any]:
@@ -212,8 +205,10 @@ def _storage_options(text: str) -> dict[str, Any]:
     return {name: getattr(taken, name) for name in given}
 
 
-@tried_again
-def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = "") -> Outputs[None]:
+@outputs.tried_again
+def calibrate(
+    runs: Sequence[str], *, passport: str, report: str, save: str = ""
+) -> outputs.Outputs[None]:
     """Count false alarms of identical arms, and write the noise passport.
 
     Args:
@@ -238,7 +233,7 @@ def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = ""
     if found.tests:
         rate["reject rate"] = found.rejected / len(found.tests)
     named = {
-        name: StepOutput(
+        name: outputs.StepOutput(
             metadata=artifact_metadata(kind, digest=file_digest(place), path=save or place)
             | of_runs,
             place=place,
@@ -249,12 +244,12 @@ def calibrate(runs: Sequence[str], *, passport: str, report: str, save: str = ""
             ("report", "calibration", report),
         )
     }
-    named["rate"] = StepOutput(metadata=rate)
-    return Outputs(value=None, named=named)
+    named["rate"] = outputs.StepOutput(metadata=rate)
+    return outputs.Outputs(value=None, named=named)
 
 
-@tried_again
-def study_async(output_directory: str) -> Outputs[None]:
+@outputs.tried_again
+def study_async(output_directory: str) -> outputs.Outputs[None]:
     """Compare blocking saves with saves in the background, for each size in a run.
 
     The report of the run links to the study from then on.
@@ -282,12 +277,12 @@ def study_async(output_directory: str) -> Outputs[None]:
         ("summary", "async_study.md", "study-summary"),
         ("report", "async_study.html", "study-report"),
     )
-    named = {output: StepOutput.of_run(run, name, kind) for output, name, kind in files}
-    named["saved"] = StepOutput(metadata=bounded_metrics(shares))
-    return Outputs(value=None, named=named)
+    named = {output: outputs.StepOutput.of_run(run, name, kind) for output, name, kind in files}
+    named["saved"] = outputs.StepOutput(metadata=bounded_metrics(shares))
+    return outputs.Outputs(value=None, named=named)
 
 
-@tried_again
+@outputs.tried_again
 def soak(
     suite: str,
     output_directory: str,
@@ -297,7 +292,7 @@ def soak(
     limit_mib: float = LIMIT_MIB,
     file: str = "",
     lock: bool = True,
-) -> Outputs[SoakWord]:
+) -> outputs.Outputs[SoakWord]:
     """Save hundreds of times in one process; returns LEAK, PASS or INCONCLUSIVE.
 
     A restarted step continues the run in its directory.
@@ -329,11 +324,11 @@ def soak(
         lock=lock,
     )
     word: SoakWord = found.answer.word
-    named = conclusion(RunDirectory(output_directory), RunFile.SOAK, verdict=word)
-    return Outputs(value=word, named=named)
+    named = outputs.conclusion(RunDirectory(output_directory), RunFile.SOAK, verdict=word)
+    return outputs.Outputs(value=word, named=named)
 
 
-@tried_again
+@outputs.tried_again
 def recovery(
     suite: str,
     output_directory: str,
@@ -342,7 +337,7 @@ def recovery(
     add_start: float = 0.0,
     file: str = "",
     lock: bool = True,
-) -> Outputs[list[str]]:
+) -> outputs.Outputs[list[str]]:
     """Kill a training job again and again; returns what did not come back, as a list.
 
     With arms, compare-baseline returns the verdict. A restarted step continues the run in its
@@ -373,8 +368,8 @@ def recovery(
         say=say,
         lock=lock,
     )
-    named = conclusion(RunDirectory(output_directory), RunFile.RECOVERY)
-    return Outputs(value=lacking(found.answer), named=named)
+    named = outputs.conclusion(RunDirectory(output_directory), RunFile.RECOVERY)
+    return outputs.Outputs(value=lacking(found.answer), named=named)
 
 
 def as_component(name: str, given: Mapping[str, Any]) -> Any:
@@ -384,11 +379,11 @@ def as_component(name: str, given: Mapping[str, Any]) -> Any:
         name: The step.
         given: The inputs of the component and its artifacts, by name.
     """
-    step: Callable[..., Outputs[Any]] = globals()[name]
+    step: Callable[..., outputs.Outputs[Any]] = globals()[name]
     taken = {
         key: getattr(value, "path", value)
         for key, value in given.items()
         if key in inspect.signature(step).parameters
     }
-    with ErrorsAsMessages():
+    with outputs.ErrorsAsMessages():
         return step(**taken).into(**given)
