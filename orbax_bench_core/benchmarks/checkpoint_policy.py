@@ -7,13 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 from orbax_bench_core import authoring
+from orbax_bench_core.benchmarks.support import saving
 from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
-from orbax_bench_core.benchmarks.support.saving import (
-    open_checkpoint_manager,
-    pytree_restore,
-    restore_target,
-)
 from orbax_bench_core.measure import Metrics
 
 _NEEDS: Final[Mapping[str, Mapping[str, str | None]]] = {
@@ -162,7 +158,7 @@ class CheckpointPolicy(authoring.BenchmarksGenerator[CheckpointPolicyOptions]):
         policies = options.checkpoint_policies_options
         tree = jax.block_until_ready(require_tree(context, "checkpoint_policy"))
         num_bytes, arguments = tree_bytes(tree), ocp.args.PyTreeSave(tree)
-        with open_checkpoint_manager(
+        with saving.open_checkpoint_manager(
             context.path / "steps", **policies.manager_options()
         ) as manager:
             for step in range(options.num_checkpoints):
@@ -176,8 +172,8 @@ class CheckpointPolicy(authoring.BenchmarksGenerator[CheckpointPolicyOptions]):
                 manager.wait_until_finished()
             _check_steps(manager.all_steps(), policies)
             if context.verifier is not None:
-                target = restore_target(tree)
-                arguments = pytree_restore(target, item=target)
+                target = saving.restore_target(tree)
+                arguments = saving.pytree_restore(target, item=target)
                 context.verify(manager.restore(manager.latest_step(), args=arguments))
         return authoring.TestResult(metrics=metrics)
 

@@ -6,19 +6,13 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core import authoring
-from orbax_bench_core.benchmarks.support.existing import (
-    Reference,
-    find_reference,
-    measure_load,
-    verify,
-)
+from orbax_bench_core.benchmarks.support import existing, safetensors
 from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
     await_all_hosts,
     gib_to_bytes,
 )
 from orbax_bench_core.benchmarks.support.replicas import REPLICA, check_broadcast, check_replicas
-from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.files import absolute
 from orbax_bench_core.measure import Metrics
 
@@ -54,7 +48,7 @@ class LoadOptions(MeasuringOptions):
         if self.capture_digests_path is not None and self.reference_digests_path is not None:
             raise ValueError("give capture_digests_path or reference_digests_path, not both")
 
-    def target(self, reference: Reference) -> Any:
+    def target(self, reference: existing.Reference) -> Any:
         """Returns what to hand to `load`."""
         import jax
         import numpy as np
@@ -80,7 +74,9 @@ class LoadOptions(MeasuringOptions):
             check_broadcast(targets)
         return with_targets(reference.described, targets)
 
-    def check(self, context: authoring.TestContext, reference: Reference, restored: Any) -> None:
+    def check(
+        self, context: authoring.TestContext, reference: existing.Reference, restored: Any
+    ) -> None:
         """Compares what was loaded, and keeps its digest; call it outside any measured block."""
         # It is compared first: a load that is not what was recorded replaces no digest, and none is
         # compared with what it has written itself.
@@ -104,7 +100,7 @@ class LoadOptions(MeasuringOptions):
                     f"reference_digests_path {folder!r} holds no {DIGESTS_FILE}; run once with "
                     "capture_digests_path to write it"
                 )
-        verify(context, reference, restored, known)
+        existing.verify(context, reference, restored, known)
         if self.capture_digests_path is not None and found is not None:
             await_all_hosts("capture_digests")
             record_digest(absolute(self.capture_digests_path), found)
@@ -154,7 +150,7 @@ class OrbaxLoad(authoring.BenchmarksGenerator[OrbaxLoadOptions]):
 
         metrics, options = Metrics(), context.options
         loading = options.orbax_context()
-        reference = find_reference(
+        reference = existing.find_reference(
             context,
             options.checkpoint_path,
             option="checkpoint_path",
@@ -162,7 +158,7 @@ class OrbaxLoad(authoring.BenchmarksGenerator[OrbaxLoadOptions]):
         )
         target = options.target(reference)
         with loading:
-            restored = measure_load(metrics, context, reference, target)
+            restored = existing.measure_load(metrics, context, reference, target)
             options.check(context, reference, restored)
         return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
 
@@ -235,11 +231,11 @@ class SafetensorsLoad(authoring.BenchmarksGenerator[SafetensorsLoadOptions]):
                     "written first"
                 )
             path = str(context.path / "model")
-            write_arrays(context.path / "model", context.pytree)
+            safetensors.write_arrays(context.path / "model", context.pytree)
         with options.orbax_context():
             location = Location(absolute(path), None)
-            reference = Reference(location, describe(path, location), own)
+            reference = existing.Reference(location, describe(path, location), own)
             target = options.target(reference)
-            restored = measure_load(metrics, context, reference, target)
+            restored = existing.measure_load(metrics, context, reference, target)
             options.check(context, reference, restored)
         return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)

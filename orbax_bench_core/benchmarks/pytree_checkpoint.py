@@ -5,7 +5,7 @@ import dataclasses
 from typing import Any
 
 from orbax_bench_core import authoring
-from orbax_bench_core.benchmarks.support import replicas
+from orbax_bench_core.benchmarks.support import replicas, saving
 from orbax_bench_core.benchmarks.support.needs import (
     require_orbax_module,
     require_processes,
@@ -16,12 +16,6 @@ from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
     ReplicaFolderOptions,
     delete_if_scarce,
-)
-from orbax_bench_core.benchmarks.support.replicas import own_replica, verify_replicas
-from orbax_bench_core.benchmarks.support.saving import (
-    measure_two_part_save,
-    pytree_restore,
-    restore_target,
 )
 from orbax_bench_core.measure import Metrics
 
@@ -130,10 +124,10 @@ class PyTreeCheckpoint(authoring.BenchmarksGenerator[PyTreeCheckpointOptions]):
 
         metrics, options = Metrics(), context.options
         tree, path = require_tree(context, "pytree_checkpoint"), context.path / "pytree"
-        num_bytes, target = tree_bytes(tree), restore_target(tree)
+        num_bytes, target = tree_bytes(tree), saving.restore_target(tree)
         kind = ocp.AsyncCheckpointer if options.async_enabled else ocp.Checkpointer
         with contextlib.closing(kind(options.handler())) as checkpointer:
-            measure_two_part_save(
+            saving.measure_two_part_save(
                 metrics,
                 context,
                 path,
@@ -143,7 +137,7 @@ class PyTreeCheckpoint(authoring.BenchmarksGenerator[PyTreeCheckpointOptions]):
                 collectors=options.collectors,
             )
             delete_if_scarce(tree)
-            arguments = pytree_restore(target, item=target)
+            arguments = saving.pytree_restore(target, item=target)
             context.prepare_load("restore", path)
             with metrics.measure("restore", options.collectors, num_bytes=num_bytes):
                 restored = jax.block_until_ready(checkpointer.restore(path, args=arguments))
@@ -234,9 +228,9 @@ def _save_and_restore(
 
     from orbax_bench_core.state import tree_bytes
 
-    metrics, path, target = Metrics(), context.path / "checkpoint", restore_target(tree)
+    metrics, path, target = Metrics(), context.path / "checkpoint", saving.restore_target(tree)
     with contextlib.closing(ocp.AsyncCheckpointer(options.handler())) as checkpointer:
-        measure_two_part_save(
+        saving.measure_two_part_save(
             metrics,
             context,
             path,
@@ -261,11 +255,11 @@ def _save_and_restore(
         context.prepare_load("restore", path)
         with metrics.measure("restore", num_bytes=tree_bytes(tree)):
             restored = jax.block_until_ready(checkpointer.restore(path, args=arguments))
-    verify_replicas(context, restored)
+    replicas.verify_replicas(context, restored)
     return metrics
 
 
 def _on_own_replica(sharding: Any, axis: Any) -> Any:
     import jax
 
-    return jax.sharding.NamedSharding(own_replica(sharding.mesh, axis), sharding.spec)
+    return jax.sharding.NamedSharding(replicas.own_replica(sharding.mesh, axis), sharding.spec)

@@ -15,18 +15,8 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support import replicas
-from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_replicas
+from orbax_bench_core.benchmarks.support import needs, replicas, saving
 from orbax_bench_core.benchmarks.support.options import BoundedOptions, await_all_hosts
-from orbax_bench_core.benchmarks.support.replicas import (
-    hosts_in_step,
-    verify_replicas,
-)
-from orbax_bench_core.benchmarks.support.saving import (
-    measure_step,
-    pytree_restore,
-    restore_target,
-)
 from orbax_bench_core.files import absolute, remove_tree
 from orbax_bench_core.measure import Metrics
 
@@ -110,7 +100,7 @@ def open_two_tier_manager(
             local_directory=directories[0],
             persistent_directory=directories[1],
             global_mesh=context.mesh,
-            abstract_state=restore_target(context.pytree),
+            abstract_state=saving.restore_target(context.pytree),
             options=options,
         )
     return contextlib.closing(manager)
@@ -143,7 +133,7 @@ class EmergencyCheckpointManagerOptions(LocalCheckpointingOptions):
 
     def manager_options(self) -> Any:
         """Returns these options as Orbax takes them."""
-        emergency = require_orbax_module(_MODULE, _EMERGENCY)
+        emergency = needs.require_orbax_module(_MODULE, _EMERGENCY)
         return emergency.CheckpointManagerOptions(
             **self.tiers(emergency),
             single_host_load_and_broadcast=self.single_host_load_and_broadcast,
@@ -167,11 +157,11 @@ class EmergencyCheckpointManager(BenchmarksGenerator[EmergencyCheckpointManagerO
 
         metrics, options = Metrics(), context.options
         axis = options.replica_axis_index
-        _, tree = require_replicas(context, axis, _EMERGENCY, of_processes=True)
-        with replicas.orbax_flags(**options.flags), hosts_in_step():
+        _, tree = needs.require_replicas(context, axis, _EMERGENCY, of_processes=True)
+        with replicas.orbax_flags(**options.flags), replicas.hosts_in_step():
             replicas.initialize()
             directories = make_directories(context, "steps")
-            kind = require_orbax_module(_MODULE, _EMERGENCY).CheckpointManager
+            kind = needs.require_orbax_module(_MODULE, _EMERGENCY).CheckpointManager
 
             def opened() -> contextlib.closing[Any]:
                 return open_two_tier_manager(
@@ -181,7 +171,7 @@ class EmergencyCheckpointManager(BenchmarksGenerator[EmergencyCheckpointManagerO
             with opened() as manager:
                 for step in range(options.train_steps):
                     arguments = ocp.args.Composite(state=ocp.args.PyTreeSave(tree))
-                    measure_step(metrics, context, manager, step, tree, arguments)
+                    saving.measure_step(metrics, context, manager, step, tree, arguments)
                     if step % options.local_save_interval_steps == 0:
                         _restore_emergency(metrics, context, manager, step)
             with opened() as manager:
@@ -195,15 +185,15 @@ def _restore_emergency(metrics: Metrics, context: TestContext, manager: Any, ste
 
     from orbax_bench_core.state import tree_bytes
 
-    target = restore_target(context.pytree)
-    arguments = ocp.args.Composite(state=pytree_restore(target))
+    target = saving.restore_target(context.pytree)
+    arguments = ocp.args.Composite(state=saving.pytree_restore(target))
     await_all_hosts(f"saved {step}")
     with metrics.measure("reload"):
         manager.reload()
     context.prepare_load("restore", context.path)
     with metrics.measure("restore", num_bytes=tree_bytes(context.pytree)):
         restored = jax.block_until_ready(manager.restore(step, args=arguments)["state"])
-    verify_replicas(context, restored)
+    replicas.verify_replicas(context, restored)
 
 
 _P2P = "p2p_checkpoint_manager"
@@ -217,7 +207,7 @@ class P2pCheckpointManagerOptions(LocalCheckpointingOptions):
 
     def manager_options(self) -> Any:
         """Returns these options as Orbax takes them."""
-        kinds = require_orbax_module(f"{_PACKAGE}.options", _P2P)
+        kinds = needs.require_orbax_module(f"{_PACKAGE}.options", _P2P)
         return kinds.CheckpointManagerOptions(**self.tiers(kinds))
 
 
@@ -237,10 +227,10 @@ class P2pCheckpointManager(BenchmarksGenerator[P2pCheckpointManagerOptions]):
     def test_fn(self, context: TestContext[P2pCheckpointManagerOptions]) -> TestResult:
         """Saves and restores in three ways."""
         metrics, options = Metrics(), context.options
-        require_replicas(context, options.replica_axis_index, _P2P, of_processes=True)
+        needs.require_replicas(context, options.replica_axis_index, _P2P, of_processes=True)
         _check_steps(options)
         replicas.initialize()
-        with hosts_in_step():
+        with replicas.hosts_in_step():
             for source in _SOURCES:
                 _train(metrics, context, options, source)
         return TestResult(metrics=metrics)
@@ -251,15 +241,15 @@ def _train(
 ) -> None:
     import orbax.checkpoint as ocp
 
-    composite = require_orbax_module(f"{_PACKAGE}.args", _P2P).Composite
+    composite = needs.require_orbax_module(f"{_PACKAGE}.args", _P2P).Composite
     directories = make_directories(context, source)
-    kind = require_orbax_module(f"{_PACKAGE}.checkpoint_manager", _P2P).CheckpointManager
+    kind = needs.require_orbax_module(f"{_PACKAGE}.checkpoint_manager", _P2P).CheckpointManager
     with open_two_tier_manager(
         metrics, context, kind, directories, options.manager_options()
     ) as manager:
         for step in range(options.train_steps):
             arguments = composite(state=ocp.args.PyTreeSave(context.pytree))
-            measure_step(metrics, context, manager, step, context.pytree, arguments)
+            saving.measure_step(metrics, context, manager, step, context.pytree, arguments)
             if _is_restored(options, source, step):
                 _lose(manager, directories[0] / str(step), source)
                 _restore(metrics, context, manager, composite, source, step)
@@ -303,8 +293,8 @@ def _restore(
 
     from orbax_bench_core.state import tree_bytes
 
-    target, operation = restore_target(context.pytree), f"restore_from_{source}"
-    arguments = composite(state=pytree_restore(target, item=target))
+    target, operation = saving.restore_target(context.pytree), f"restore_from_{source}"
+    arguments = composite(state=saving.pytree_restore(target, item=target))
     asked = _note_persistent_restores(manager)
     context.prepare_load(operation, context.path)
     with metrics.measure(operation, num_bytes=tree_bytes(context.pytree)):
@@ -315,7 +305,7 @@ def _restore(
             f"step {step} was to be restored from {source} and came from "
             f"{'persistent storage' if asked else 'elsewhere'}"
         )
-    verify_replicas(context, restored)
+    replicas.verify_replicas(context, restored)
     with metrics.measure("reload"):
         manager.reload()
 

@@ -301,12 +301,7 @@ def _on_compression(stored: StoredCheckpoint) -> Iterator[str]:
 
 def _on_reads(stored: StoredCheckpoint, found: HostReads, limit: int | None) -> Iterator[str]:
     reading, mesh = found.reading, found.mesh
-    name, size = reading.largest
-    if limit is not None and size >= limit:
-        yield (
-            f"the load will fail: one shard of {name} reads {num_bytes(size)} of whole chunks, and "
-            f"the limit is {num_bytes(limit)}"
-        )
+    yield from reading.failures(limit)
     if reading.most_ratio > _MANY:
         yield (
             f"hosts read up to {reading.most_ratio:.3g} times what they need onto {mesh.label}: "

@@ -7,15 +7,9 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel, SuiteError, explain, read_value
 from orbax_bench_core.errors import Problem, UserError, did_you_mean, shortened
-from orbax_bench_core.launchers.hardware import expectation, parse_slice, require_whole_slices
-from orbax_bench_core.launchers.jobset import JobSet, JobSetSettings
+from orbax_bench_core.launchers import hardware, jobset, pathways, ray, tpu_vm, vertex, xpk
 from orbax_bench_core.launchers.launch import Launch, Launcher
-from orbax_bench_core.launchers.pathways import Pathways, PathwaysSettings
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
-from orbax_bench_core.launchers.ray import Ray, RaySettings
-from orbax_bench_core.launchers.tpu_vm import TpuVm, TpuVmSettings
-from orbax_bench_core.launchers.vertex import Vertex, VertexSettings
-from orbax_bench_core.launchers.xpk import Xpk, XpkSettings
 
 
 class Place(NamedTuple):
@@ -29,12 +23,14 @@ class Place(NamedTuple):
 
 PLACES: Final[dict[str, Place]] = {
     "processes": Place(ProcessesSettings, Processes),
-    "ray": Place(RaySettings, Ray),
-    "jobset": Place(JobSetSettings, JobSet),
-    "pathways": Place(PathwaysSettings, Pathways, one_process=lambda _settings: True),
-    "vertex": Place(VertexSettings, Vertex),
-    "xpk": Place(XpkSettings, Xpk, one_process=lambda settings: settings.enable_pathways),
-    "tpu-vm": Place(TpuVmSettings, TpuVm),
+    "ray": Place(ray.RaySettings, ray.Ray),
+    "jobset": Place(jobset.JobSetSettings, jobset.JobSet),
+    "pathways": Place(
+        pathways.PathwaysSettings, pathways.Pathways, one_process=lambda _settings: True
+    ),
+    "vertex": Place(vertex.VertexSettings, vertex.Vertex),
+    "xpk": Place(xpk.XpkSettings, xpk.Xpk, one_process=lambda settings: settings.enable_pathways),
+    "tpu-vm": Place(tpu_vm.TpuVmSettings, tpu_vm.TpuVm),
 }
 """All places, by the name that `--on` takes."""
 
@@ -56,9 +52,9 @@ def make_launcher(
         if slices > 1:
             raise UserError(f"--slices {slices} needs --tpu TYPE:TOPOLOGY")
         return place.launcher(Launch(hosts=hosts or 1, **launch), chosen)
-    shape = parse_slice(tpu)
+    shape = hardware.parse_slice(tpu)
     if not place.one_process(chosen):
-        require_whole_slices(processes, shape, slices)
+        hardware.require_whole_slices(processes, shape, slices)
     found = shape.hosts * slices
     if hosts not in (None, found):
         raise UserError(
@@ -72,7 +68,7 @@ def expected_of(on: str, settings: Sequence[str], tpu: str, slices: int) -> str:
     """Returns what devices hosts of slices expect; empty where one process drives all hosts."""
     if place_named(on).one_process(place_settings(on, settings)):
         return ""
-    return expectation(parse_slice(tpu), slices)
+    return hardware.expectation(hardware.parse_slice(tpu), slices)
 
 
 def place_named(name: str) -> Place:

@@ -7,16 +7,9 @@ import pydantic
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT
-from orbax_bench_core.launchers.hardware import SliceShape
-from orbax_bench_core.launchers.kubernetes import Environment
+from orbax_bench_core.launchers import hardware, kubernetes, shipping
 from orbax_bench_core.launchers.launch import Launch, call, options, require_client
 from orbax_bench_core.launchers.pathways import HEAD_JOB, ServerSettings, pathways_folder
-from orbax_bench_core.launchers.shipping import (
-    require_digest,
-    require_jobset_names,
-    require_shared,
-    shipment,
-)
 from orbax_bench_core.provenance import IMAGE
 
 _JOB: Final = "slice-job"
@@ -43,7 +36,7 @@ class XpkSettings(ServerSettings):
     device_type: str | None = None
     priority: str | None = None
     restarts: int = pydantic.Field(default=0, ge=0)
-    environment: Environment = {}
+    environment: kubernetes.Environment = {}
     suite_in_image: str | None = None
     keep: bool = False
 
@@ -68,8 +61,8 @@ class Xpk:
             raise UserError(
                 "--on xpk needs --tpu TYPE:TOPOLOGY, or --hosts N --set device_type=NAME for GPUs"
             )
-        self._image = require_digest(launch, "xpk")
-        require_shared(launch, "xpk")
+        self._image = shipping.require_digest(launch, "xpk")
+        shipping.require_shared(launch, "xpk")
         each = launch.hosts // launch.slices
         jobs = {_JOB: (launch.slices, each)}
         self._pathways: list[str] = []
@@ -80,10 +73,12 @@ class Xpk:
                 )
             jobs = {HEAD_JOB: (1, 1), "worker": (launch.slices, each)}
             self._pathways = _pathways_words(launch, settings)
-        require_jobset_names(launch.name, jobs, head=HEAD_JOB if settings.enable_pathways else "")
+        shipping.require_jobset_names(
+            launch.name, jobs, head=HEAD_JOB if settings.enable_pathways else ""
+        )
         self._launch = launch
         self._settings = settings
-        self._shipment = shipment(launch, in_image=settings.suite_in_image)
+        self._shipment = shipping.shipment(launch, in_image=settings.suite_in_image)
         self._device = (
             {"--device-type": settings.device_type, "--num-nodes": str(launch.hosts)}
             if launch.tpu is None
@@ -179,7 +174,7 @@ def _pathways_words(launch: Launch, settings: XpkSettings) -> list[str]:
     return words
 
 
-def _tpu_type(shape: SliceShape) -> str:
+def _tpu_type(shape: hardware.SliceShape) -> str:
     """Returns XPK's name of a slice."""
     machines = shape.generation.machines
     if shape.chips_per_host > _SLICE_MACHINE:

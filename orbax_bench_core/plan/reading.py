@@ -73,6 +73,16 @@ class ReadCost:
         """The same at the most."""
         return _worst(self.most, self.need)
 
+    def failures(self, limit: int | None) -> Iterator[str]:
+        """Yields what will fail under a limit on bytes in flight; None sets none."""
+        name, size = self.largest
+        if limit is not None and size >= limit:
+            yield (
+                f"the load will fail: one shard of {name} reads {num_bytes(size)} of whole chunks, "
+                f"and restore_concurrent_gb allows {num_bytes(limit)}; raise it above that, or "
+                "save smaller chunks"
+            )
+
 
 def read_cost(arrays: Sequence[ReadArray], mesh: PlanMesh) -> ReadCost:
     """Returns what each host reads to load arrays onto a mesh.
@@ -275,11 +285,4 @@ def foretold(layout: SaveLayout, reading: ReadCost, options: StorageOptions) -> 
             f"{num_bytes(largest.write_bytes)}, and save_concurrent_gb allows {num_bytes(limit)}; "
             "raise it above that, or cut the array further"
         )
-    name, size = reading.largest
-    limit = options.load_limit
-    if limit is not None and size >= limit:
-        yield (
-            f"the load will fail: one shard of {name} reads {num_bytes(size)} of whole chunks, and "
-            f"restore_concurrent_gb allows {num_bytes(limit)}; raise it above that, or save "
-            "smaller chunks"
-        )
+    yield from reading.failures(options.load_limit)

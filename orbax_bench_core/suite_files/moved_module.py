@@ -23,6 +23,13 @@ MOVED: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Modules of the framework, and those that take their places."""
+_DOTTED: Final = re.compile(rf"\b({'|'.join(map(re.escape, MOVED))})\b")
+_REACHED: Final = re.compile(
+    r"(?<!orbax\.checkpoint\.)_src\.testing\.benchmarks\b|_src\.testing import .*\bbenchmarks\b"
+)
+_BY_PACKAGE: Final = (
+    f"{FRAMEWORK} is reached through its package: import `core.core` and `core.metric`"
+)
 
 _NAMES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -125,130 +132,92 @@ def migrate_module(text: str, file: str) -> Migration:
         message = f"is no Python module: {getattr(error, 'msg', error)}"
         raise UserError(Problem(message, file=file, line=line)) from None
     found = _Module(text, file, tree)
-    found.look()
+    found.left.sort(key=lambda problem: problem.line or 0)
     return Migration(file, text, edited(text, found.edits), tuple(found.left), tuple(found.notes))
 
 
 class _Module:
-    """A module under migration."""
+    """A module under migration: all edits, and what is left."""
 
     def __init__(self, text: str, file: str, tree: ast.Module) -> None:
-        self._text = text
-        self._file = file
-        self._tree = tree
+        self._text, self._file = text, file
         self._lines = io.StringIO(text, newline="").readlines()  # as Python counts lines
         self._starts = (0, *itertools.accumulate(map(len, self._lines)))
-        self.edits: list[Edit] = []
+        self.edits = [Edit(*found.span(), MOVED[found[0]]) for found in _DOTTED.finditer(text)]
         self.left: list[Problem] = []
         self.notes: list[Problem] = []
+        # modules of ours by the name that they have in the file, dotted where it has no alias
         self._modules: dict[str, str] = {}
-        """Modules of ours by the name that they have in the file, dotted where it has no alias."""
-        self._objects: dict[str, str] = {}
-        """Names of ours by the name that they have in the file."""
-        self._functions: set[str] = set()
-        self._set_here: set[str] = set()
-        """Attributes that the module itself sets on some object."""
-        self._imported: set[str] = set()
-        """Names of modules that the module imports."""
-
-    def look(self) -> None:
-        """Finds all edits, and what is left."""
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.FunctionDef):
-                self._functions.add(node.name)
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                self._set_here.add(node.attr)
+        self._objects: dict[str, str] = {}  # names of ours by the name that they have in the file
+        nodes = list(ast.walk(tree))
+        self._functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+        # attributes that the module itself sets on some object
+        self._set_here = {
+            node.attr
+            for node in nodes
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        }
+        imports = [node for node in nodes if isinstance(node, ast.Import)]
+        self._imported = {name.asname or name.name for node in imports for name in node.names}
+        for node in nodes:
             if isinstance(node, ast.Import):
-                self._imported |= {name.asname or name.name for name in node.names}
-            if isinstance(node, ast.ImportFrom) and not node.level:
-                self._import_from(node)
-            elif isinstance(node, ast.Import):
                 self._import(node)
-        for node in ast.walk(self._tree):
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                self._import_from(node, node.module or "")
+        for number, line in enumerate(self._lines, start=1):
+            if _REACHED.search(line):
+                self._say(f"{_BY_PACKAGE} by name, and migrate again", number)
+        for node in nodes:
             if isinstance(node, ast.Attribute):
                 self._attribute(node)
             elif isinstance(node, ast.Call):
                 self._call(node)
             elif isinstance(node, ast.ClassDef):
                 self._class(node)
-            elif isinstance(node, ast.Constant):
-                self._constant(node)
-        self.left.sort(key=lambda problem: problem.line or 0)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                self._constant(node.value, node.lineno)
 
-    def _import_from(self, node: ast.ImportFrom) -> None:
-        module = node.module or ""
+    def _import(self, node: ast.Import) -> None:
+        for name in node.names:
+            if name.name in MOVED:
+                self._modules[name.asname or name.name] = MOVED[name.name]
+                if name.asname is None:  # the rest of Orbax came with it
+                    at = self._at(name.lineno, name.col_offset)
+                    self.edits.append(Edit(at, at, "orbax.checkpoint, "))
+            elif f"{name.name}.".startswith(f"{FRAMEWORK}."):
+                self._stays(name.name, node.lineno)
+
+    def _import_from(self, node: ast.ImportFrom, module: str) -> None:
         if module in MOVED:
-            self._names_of(node, MOVED[module])
-            return
-        if module != FRAMEWORK and not module.startswith(f"{FRAMEWORK}."):
             for name in node.names:
-                if f"{FRAMEWORK}.".startswith(f"{module}.{name.name}.") and "._src" in module:
-                    self._reached(node)
+                self._objects[name.asname or name.name] = name.name
+                if name.name != "*":
+                    self._check(name.name, MOVED[module], node.lineno)
+        if module in MOVED or not f"{module}.".startswith(f"{FRAMEWORK}."):
             return
         kept, moved = [], []
         for name in node.names:
             target = MOVED.get(f"{module}.{name.name}")
             if target is None:
-                kept.append(name)
-                self._stays(f"{module}.{name.name}", node)
+                kept.append(ast.unparse(name))
+                self._stays(f"{module}.{name.name}", node.lineno)
                 continue
             alias = name.asname or name.name
-            package, _, ours = target.rpartition(".")
             self._modules[alias] = target
-            moved.append(f"from {package} import {ours}{'' if alias == ours else f' as {alias}'}")
+            moved.append(f"{target.rpartition('.')[2]} as {alias}")
         if not moved:
             return
-        if kept:
-            names = ", ".join(ast.unparse(name) for name in kept)
-            moved.append(f"from {module} import {names}")
-        self._replace(node, self._break(node).join(moved))
-
-    def _names_of(self, node: ast.ImportFrom, target: str) -> None:
-        for name in node.names:
-            self._objects[name.asname or name.name] = name.name
-            if name.name != "*" and name.name not in _NAMES[target]:
-                self._missing(name.name, target, node)
         start, end = self._span(node)
-        whole = self._text[start:end]
-        at = start + whole.index(node.module or "", len("from"))
-        self.edits.append(Edit(at, at + len(node.module or ""), target))
-
-    def _import(self, node: ast.Import) -> None:
-        ours = {name.name: MOVED[name.name] for name in node.names if name.name in MOVED}
-        for name in node.names:
-            if name.name in MOVED:
-                self._modules[name.asname or name.name] = MOVED[name.name]
-            elif name.name == FRAMEWORK or name.name.startswith(f"{FRAMEWORK}."):
-                self._stays(name.name, node)
-        if not ours:
-            return
-        lines = [f"import {ast.unparse(name)}" for name in node.names if name.name not in ours]
-        for name in node.names:
-            if name.name not in ours:
-                continue
-            alias = "" if name.asname is None else f" as {name.asname}"
-            if not alias and self._speaks_of_orbax():
-                lines.append("import orbax.checkpoint")  # came with it
-            lines.append(f"import {ours[name.name]}{alias}")
-        self._replace(node, self._break(node).join(dict.fromkeys(lines)))
-
-    def _speaks_of_orbax(self) -> bool:
-        """Returns whether the file uses `orbax` beside the modules that move."""
-        names = sum(
-            isinstance(node, ast.Name) and node.id == "orbax" for node in ast.walk(self._tree)
-        )
-        moved = sum(
-            isinstance(node, ast.Attribute) and ast.unparse(node) in MOVED
-            for node in ast.walk(self._tree)
-        )
-        return names > moved
+        before = self._text[self._starts[node.lineno - 1] : start]
+        statements = [f"from orbax_bench_core import {', '.join(moved)}"]
+        statements += [f"from {module} import {', '.join(kept)}"] if kept else []
+        between = "; " if before.strip() else f"\n{before}"
+        self.edits.append(Edit(start, end, between.join(statements)))
 
     def _attribute(self, node: ast.Attribute) -> None:
         owner = ast.unparse(node.value)
         if owner in self._modules:
-            target = self._modules[owner]
-            if node.attr not in _NAMES[target]:
-                self._missing(node.attr, target, node)
+            self._check(node.attr, self._modules[owner], node.lineno)
         if (
             node.attr in _GONE
             and isinstance(node.ctx, ast.Load)
@@ -256,12 +225,7 @@ class _Module:
             and node.attr not in self._set_here
             and (self._objects or self._modules)
         ):
-            self._say(_GONE[node.attr], node)
-        if node.attr == "benchmarks" and owner.endswith("_src.testing"):
-            self._reached(node)
-        dotted = ast.unparse(node)
-        if dotted in self._modules and "." in dotted:
-            self._replace(node, self._modules[dotted])
+            self._say(_GONE[node.attr], node.lineno)
 
     def _call(self, node: ast.Call) -> None:
         if self._is(node.func, "TestResult"):
@@ -270,34 +234,36 @@ class _Module:
                 self.edits.append(Edit(start, start, "metrics="))
             for keyword in node.keywords:
                 if keyword.arg in _RESULT_KEYS:
-                    advice = _RESULT_KEYS[keyword.arg]
-                    self._say(f"TestResult takes no `{keyword.arg}` here: {advice}", keyword.value)
+                    said = f"`{keyword.arg}` here: {_RESULT_KEYS[keyword.arg]}"
+                    self._say(f"TestResult takes no {said}", keyword.value.lineno)
         elif isinstance(node.func, ast.Attribute) and node.func.attr == "measure":
             for keyword in node.keywords:
                 if keyword.arg == "operation_name":
-                    self._say("`measure` calls its first argument `name` here", keyword.value)
+                    said = "`measure` calls its first argument `name` here"
+                    self._say(said, keyword.value.lineno)
 
     def _class(self, node: ast.ClassDef) -> None:
         if not any(self._is(base, "BenchmarksGenerator") for base in node.bases):
             return
         for item in node.body:
             if isinstance(item, ast.FunctionDef) and item.name in _METHODS:
-                self._say(f"`{item.name}` of a benchmark {_METHODS[item.name]}", item)
+                self._say(f"`{item.name}` of a benchmark {_METHODS[item.name]}", item.lineno)
         for each in ast.walk(node):
             if (
                 isinstance(each, ast.Attribute)
                 and ast.unparse(each.value) == "self"
                 and each.attr in _OF_BASE - self._set_here - self._functions
             ):
-                self._say(f"a benchmark has no `{each.attr}` here: take it from the context", each)
+                said = f"a benchmark has no `{each.attr}` here: take it from the context"
+                self._say(said, each.lineno)
 
-    def _constant(self, node: ast.Constant) -> None:
-        if not isinstance(node.value, str) or not node.value.startswith(FRAMEWORK):
-            return
-        if node.value in MOVED:
-            self._say(f"a text names {node.value}; here that is {MOVED[node.value]}", node)
-        elif re.fullmatch(r"[\w.]+", node.value) and not is_builtin(benchmark_of(node.value)):
-            self._stays(node.value, node)
+    def _constant(self, text: str, line: int) -> None:
+        if (
+            re.fullmatch(rf"{re.escape(FRAMEWORK)}[\w.]*", text)
+            and not _DOTTED.match(text)
+            and not is_builtin(benchmark_of(text))
+        ):
+            self._stays(text, line)
 
     def _is(self, node: ast.expr, name: str) -> bool:
         """Returns whether an expression is an object of ours, by whatever name."""
@@ -311,56 +277,42 @@ class _Module:
             and ast.unparse(node.value) in self._modules
         )
 
-    def _missing(self, name: str, target: str, node: ast.stmt | ast.expr) -> None:
-        instead = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
-        self._say(f"{target} has no `{name}`{instead}", node)
+    def _check(self, name: str, target: str, line: int) -> None:
+        """Says where a module of ours has no such name."""
+        if name not in _NAMES[target]:
+            instead = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
+            self._say(f"{target} has no `{name}`{instead}", line)
 
-    def _reached(self, node: ast.stmt | ast.expr) -> None:
-        """Says that the framework is reached through a package, so that nothing was moved."""
-        if not any(dotted.startswith(ast.unparse(node)) for dotted in self._modules):
-            said = f"{FRAMEWORK} is reached through its package: import `core.core` and"
-            self._say(f"{said} `core.metric` by name, and migrate again", node)
-
-    def _stays(self, module: str, node: ast.stmt | ast.expr) -> None:
+    def _stays(self, module: str, line: int) -> None:
         """Says what becomes of an import of the framework that has no counterpart."""
         if module in _HELPERS:
             message = (
                 f"{module} stays: it works without the framework, and may change in any release"
             )
-            self.notes.append(Problem(message, file=self._file, line=node.lineno))
+            self.notes.append(Problem(message, file=self._file, line=line))
             return
         for builtin in BUILTINS:
             if any(f"{path}.".startswith(f"{module}.") for path in names_of(builtin)):
                 self._say(
                     f"{module} is the built-in `{builtin}` here: name that in the suite, or derive "
                     f"from {BUILTINS[builtin]}",
-                    node,
+                    line,
                 )
                 return
         runner = module == f"{FRAMEWORK}.run_benchmarks"
         instead = ": `orbax_bench_core.run_benchmarks` takes its flags" if runner else ""
-        self._say(f"{module} has no counterpart here{instead}", node)
+        self._say(f"{module} has no counterpart here{instead}", line)
 
-    def _say(self, message: str, node: ast.stmt | ast.expr) -> None:
-        self.left.append(Problem(message, file=self._file, line=node.lineno))
-
-    def _replace(self, node: ast.stmt | ast.expr, text: str) -> None:
-        self.edits.append(Edit(*self._span(node), text))
+    def _say(self, message: str, line: int) -> None:
+        self.left.append(Problem(message, file=self._file, line=line))
 
     def _span(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
-        """Returns where a node begins and ends, in characters; `ast` counts bytes of UTF-8."""
+        """Returns where a node begins and ends."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
-        return (
-            self._index(node.lineno, node.col_offset),
-            self._index(node.end_lineno, node.end_col_offset),
-        )
+        begin = self._at(node.lineno, node.col_offset)
+        return begin, self._at(node.end_lineno, node.end_col_offset)
 
-    def _index(self, line: int, column: int) -> int:
-        before = self._lines[line - 1].encode()[:column].decode()
-        return self._starts[line - 1] + len(before)
-
-    def _break(self, node: ast.stmt) -> str:
-        """Returns what stands between two statements in the place of one."""
-        line = self._lines[node.lineno - 1].encode()[: node.col_offset].decode()
-        return "; " if line.strip() else f"\n{line}"
+    def _at(self, line: int, column: int) -> int:
+        """Returns a place in characters; `ast` counts bytes of UTF-8."""
+        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
