@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _SELF: Final = (sys.executable, "-m", "orbax_bench_core.cli")
 _GRACE_S: Final = 60.0
 """Seconds in which a command that is told to end keeps what it has measured."""
+_CUT: Final = "an earlier attempt was interrupted"
 _OVER: Final = -signal.SIGALRM
 """Code of a command that took longer than it may."""
 
@@ -72,7 +73,8 @@ def night(
     The command runs in its own process. If it fails, runs out of memory or is killed, it is retried
     and continues where it stopped; after a mistake (2), a REGRESSION (3) and INCONCLUSIVE (4) it is
     not. At the end the report is written from the finished repeats, and the webhook is told once,
-    also if the suite cannot be read, or the command does not start or hangs.
+    also if the suite cannot be read, or the command does not start or hangs. A night with --folder
+    that is interrupted tells nothing: the next attempt does, and `watch` if there is none.
 
     0 3 * * *  ORBAX_BENCH_NOTIFY=$(cat ~/.webhook) orbax-bench night suite.yaml --below ~/nightly
 
@@ -90,7 +92,7 @@ def night(
     directory = f"{below.rstrip('/')}/{name}"
     words = [command.value, suite, "-o", directory, *(flags or ())]
     end = time.monotonic() + most.total_seconds()
-    reasons: list[str] = []
+    reasons = [_CUT] if folder is not None and _is_left(directory) else []
     code = int(Exit.INTERRUPTED)
     try:
         for left in range(tries - 1, -1, -1):
@@ -104,8 +106,14 @@ def night(
             print(f"{command} {reasons[-1]}; it is tried again in {pause:g} s", file=sys.stderr)
             time.sleep(pause)
             waited *= 2
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED  # also between two tries
+        raise
     finally:
-        _tell(notifiers, suite, directory, words[0], code, reasons)
+        if folder is not None and code == Exit.INTERRUPTED:
+            _leave(directory)
+        else:
+            _tell(notifiers, suite, directory, words[0], code, reasons)
     killed = code < 0
     raise typer.Exit(Exit.FAILED if killed else code)
 
@@ -133,6 +141,27 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def _is_left(directory: str) -> bool:
+    """Returns whether an attempt at a night ended before it could say how."""
+    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.records import RunDirectory
+
+    with contextlib.suppress(OSError, ImportError, UserError):
+        return RunDirectory(directory).read_info().status == "running"
+    return False
+
+
+def _leave(directory: str) -> None:
+    """Leaves a night to its next attempt, which tells how it ended; without one, `watch` tells."""
+    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.records import RunDirectory
+
+    said = "the same --folder goes on; until then the webhook is not told"
+    print(f"interrupted: {said}", file=sys.stderr)
+    with contextlib.suppress(OSError, ImportError, UserError):
+        RunDirectory(directory).set_status("running")  # what was interrupted has noted its end
 
 
 def _said(code: int) -> str:

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+import types
 
 import pytest
 
@@ -92,23 +93,48 @@ def test_a_night_that_hangs_is_ended_and_told(one_night, webhook, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_night_that_its_job_ends_is_told_and_one_of_the_same_name_goes_on(
-    one_night, webhook, tmp_path
-):
+@pytest.mark.parametrize("then", ["goes on", "is left", "has no name"])
+def test_a_night_that_is_interrupted_is_told_once(one_night, orbax_bench, webhook, tmp_path, then):
+    """By the attempt that goes on in its folder; where none does, by `watch`."""
+    runs = tmp_path / "runs"
+
     def end():
-        while not list((tmp_path / "runs" / "job-1").glob("records/**/host_0.json")):
+        while not list(runs.glob("*/records/**/host_0.json")):
             time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=end, daemon=True).start()
     options = "{lasts_s: 0.1, load_s: 0.02}"
-    done = one_night(options, flags=("--folder", "job-1"))
+    flags = () if then == "has no name" else ("--folder", "job-1")
+    done = one_night(options, flags=flags)
     assert done.code == 130
-    assert webhook.states == ["FAILED"]
-    assert "interrupted" in str(webhook.posted[0][1]["lines"])
-    assert one_night(options, flags=("--folder", "job-1")).code == 0
-    assert webhook.states == ["FAILED", "PASS"]
+    if then == "has no name":
+        assert webhook.states == ["FAILED"]
+        assert "interrupted" in str(webhook.posted[0][1]["lines"])
+        return
+    assert "the webhook is not told" in done.err
+    assert orbax_bench("watch", runs).code == 0
+    assert webhook.states == []
+    if then == "is left":
+        move_clock(runs, 2)
+        left = orbax_bench("watch", runs)
+        assert (left.code, "gives no sign" in left.out) == (1, True)
+        assert webhook.states == ["FAILED"]
+        return
+    assert one_night(options, flags=flags).code == 0
+    assert webhook.states == ["PASS"]
     assert [path.parent.name for path in tmp_path.glob("runs/*/run.json")] == ["job-1"]
+    assert "an earlier attempt was interrupted" in (newest(tmp_path) / "ending.md").read_text()
+
+
+@pytest.mark.slow
+def test_so_is_one_that_is_interrupted_between_two_tries(one_night, webhook, monkeypatch):
+    clock = types.SimpleNamespace(
+        monotonic=time.monotonic, sleep=lambda _: os.kill(os.getpid(), signal.SIGTERM)
+    )
+    monkeypatch.setattr(nights, "time", clock)
+    assert one_night(NIGHT_DIES="1", flags=("--folder", "job-1")).code == 130
+    assert webhook.states == []
 
 
 def test_the_folder_of_a_night_is_a_name(one_night):

@@ -1,6 +1,7 @@
 """The examples of pipelines: read strictly, and run as they are written."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,14 @@ def cron_job():
 def container():
     [found] = cron_job()["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     return found
+
+
+def test_the_deadline_of_the_cron_job_leaves_time_for_every_pod():
+    """Of a pod that the deadline ends, nobody but `watch` would tell."""
+    job = cron_job()["spec"]["jobTemplate"]["spec"]
+    [minutes] = re.findall(r"--limit (\d+)m", container()["command"][-1])
+    assert (job["backoffLimit"] + 1) * int(minutes) * 60 < job["activeDeadlineSeconds"]
+    assert job["template"]["spec"]["terminationGracePeriodSeconds"] > 60  # which `night` gives
 
 
 def words_given(script, folder, code=0):
