@@ -11,15 +11,14 @@ import dataclasses
 import datetime
 import hashlib
 import json
-import queue
 import re
-import threading
 import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 import pydantic
 
+from orbax_bench_core.deadlines import Late, in_time
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import (
     AnyPath,
@@ -54,15 +53,10 @@ class Webhook:
 
     def post(self, message: Mapping[str, Any], *, timeout_s: float = TIMEOUT_S) -> str:
         """Posts a message as JSON."""
-        said: queue.SimpleQueue[str] = queue.SimpleQueue()
         data = json.dumps(message).encode()
-        # A server that sends a byte now and then outlasts every timeout of a socket.
-        threading.Thread(
-            target=lambda: said.put(_send(self.url, data, timeout_s)), daemon=True
-        ).start()
         try:
-            return said.get(timeout=timeout_s)
-        except queue.Empty:
+            return in_time(lambda: _send(self.url, data, timeout_s), timeout_s)
+        except Late:
             return f"no answer within {timeout_s:g} s"
 
 

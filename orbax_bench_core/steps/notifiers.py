@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
+from orbax_bench_core.deadlines import Late, in_time
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, to_stderr
 from orbax_bench_core.exit_codes import Exit
@@ -118,12 +119,17 @@ class Notifiers:
         self._announce("FAILED", suite, directory, _now(), tuple(why.splitlines()))
 
     @contextlib.contextmanager
-    def on_failure(self, suite: str | None, directory: str) -> Iterator[None]:
-        """Tells of the exception that ends a block, and lets it go on."""
+    def on_failure(
+        self, suite: str | None, directory: str, *, refusal: type[Exception] = UserError
+    ) -> Iterator[None]:
+        """Tells of the exception that ends a block, and lets it go on.
+
+        After a UserError, or a `refusal`, nothing was measured.
+        """
         try:
             yield
         except Exception as failure:
-            if isinstance(failure, UserError):
+            if isinstance(failure, (UserError, refusal)):
                 # Nothing was measured, and looking for a page of past runs in a bucket that
                 # cannot be reached, or not by this user, takes half a minute.
                 self._tell_failure(suite, directory, str(failure))
@@ -159,12 +165,16 @@ class Notifiers:
             return
         from orbax_bench_core.exports.notifications import News, announce
 
-        run_id, begun, known = "", otherwise, suite
-        with contextlib.suppress(UserError, OSError, ImportError, ValueError):
-            info = RunDirectory(directory).read_info()
+        run_id, begun, known, late = "", otherwise, suite, False
+        try:
+            info = in_time(lambda: RunDirectory(directory).read_info(), _LOOK_S)
             known = suite or info.suite_name
             if known == info.suite_name:
                 run_id, begun = info.run_id, info.created_at
+        except (UserError, OSError, ImportError, ValueError):
+            pass
+        except Late:  # nor would the last state be found in time
+            late = True
         news = News(
             suite=known or "a suite that cannot be read",
             state=state,
@@ -173,7 +183,7 @@ class Notifiers:
             begun=begun,
             lines=lines,
         )
-        folder = None if known is None else _path(self.states or directory)
+        folder = None if known is None or late else _path(self.states or directory)
         if folder is not None and not self.states:
             folder = folder.parent
         announce(news, self.webhook, folder, say=to_stderr)
@@ -184,6 +194,9 @@ _STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 SITE: Final = "ORBAX_BENCH_SITE"
 """Folder whose morning page every run writes again; by default that of the run directory."""
+
+_LOOK_S: Final = 6.0
+"""Seconds in which a bucket says which run it holds; its clients wait for minutes."""
 
 _FAILURES: Final = (Exit.FAILED, Exit.INVALID, Exit.LOST_HEAD)
 _STATES: Final[dict[int, State]] = {

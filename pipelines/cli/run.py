@@ -43,6 +43,7 @@ def run(
     from orbax_bench_core.steps import Notifiers
     from orbax_bench_pipelines.cli import running
     from orbax_bench_pipelines.cli.preparing import prepare
+    from orbax_bench_pipelines.targets import SubmissionFailed
 
     console = results_console()  # while a pipeline runs here, `sys.stdout` is its log
     notifiers = Notifiers() if dry_run else Notifiers.of(notify, junit)
@@ -55,7 +56,7 @@ def run(
     suite_name = loaded.suite.suite_name
     with (
         running.refused_as_exit_code(),
-        notifiers.on_failure(suite_name, output_directory),
+        notifiers.on_failure(suite_name, output_directory, refusal=SubmissionFailed),
     ):
         failure = running.run_job(job, suite, console, create=create)
     told = running.Told(notifiers, suite_name)

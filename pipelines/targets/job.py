@@ -7,11 +7,9 @@ import dataclasses
 import functools
 import http
 import json
-import queue
 import re
 import ssl
 import tempfile
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -19,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from orbax_bench_core.deadlines import Late, in_time
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.placement import Placement
 from orbax_bench_pipelines.targets.settings import Settings
@@ -92,27 +91,11 @@ _POLL_S: Final = 30.0
 
 
 def answered(ask: Callable[[], Found], place: str) -> Found:
-    """Returns what the first question to a service finds, or fails when nothing answers for long.
-
-    Neither a name that does not resolve nor a host that says nothing ends at a timeout of a socket.
-    """
-    found: queue.SimpleQueue[Found] = queue.SimpleQueue()
-    failed: queue.SimpleQueue[BaseException] = queue.SimpleQueue()
-    done = threading.Event()
-
-    def run() -> None:
-        try:
-            found.put(ask())
-        except BaseException as error:  # noqa: BLE001 - raised below
-            failed.put(error)
-        done.set()
-
-    threading.Thread(target=run, daemon=True).start()
-    if not done.wait(ANSWER_S):
-        raise SubmissionFailed(f"{place} has not answered within {ANSWER_S:g} s")
-    if failed.empty():
-        return found.get()
-    raise failed.get()
+    """Returns what the first question to a service finds, or fails when nothing answers."""
+    try:
+        return in_time(ask, ANSWER_S)
+    except Late:
+        raise SubmissionFailed(f"{place} has not answered within {ANSWER_S:g} s") from None
 
 
 def require_answer(place: str, url: str) -> None:

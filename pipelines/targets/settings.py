@@ -330,18 +330,21 @@ def read_text(path: str, what: str) -> str:
     from etils import epath
     from google.auth.exceptions import GoogleAuthError
 
+    from orbax_bench_pipelines.targets.job import SubmissionFailed, answered
+
     quiet = logging.getLogger("gcsfs")
     level = quiet.level
     quiet.setLevel(logging.CRITICAL)  # it logs a traceback of its own before it raises
     try:
-        text = read_at_most(epath.Path(checked_path(path))).decode()
+        data = answered(lambda: read_at_most(epath.Path(checked_path(path))), "it")
+        text = data.decode()
     except UnicodeDecodeError:
         raise UserError(Problem(f"not a text file; a {what} is YAML", file=path)) from None
     except FileNotFoundError:
         raise UserError(
             Problem(f"cannot read the {what}: there is no such file", file=path)
         ) from None
-    except (OSError, ImportError, ValueError, GoogleAuthError) as error:
+    except (OSError, ImportError, ValueError, GoogleAuthError, SubmissionFailed) as error:
         raise UserError(Problem(f"cannot read the {what}: {error}", file=path)) from None
     finally:
         quiet.setLevel(level)

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import google.auth
 import google.auth.exceptions
 import requests
 from google.api_core import exceptions as api_exceptions
-from google.auth.credentials import AnonymousCredentials
+from google.auth.credentials import AnonymousCredentials, Credentials
+from google.auth.transport import requests as auth_requests
 from google.cloud import aiplatform, storage
 from google.cloud.aiplatform.utils import gcs_utils
 from google.cloud.aiplatform_v1 import types
@@ -25,11 +27,13 @@ from orbax_bench_pipelines.targets.job import (
     Job,
     Request,
     SubmissionFailed,
+    answered,
     await_end,
     require_answer,
 )
 from orbax_bench_pipelines.targets.settings import Settings
 
+_SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _ARTIFACTS: Final = "pipeline_root"
 """Folder for artifacts below an output directory."""
 _FAILED = (types.PipelineState.PIPELINE_STATE_FAILED, types.PipelineState.PIPELINE_STATE_CANCELLED)
@@ -39,17 +43,29 @@ _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 
 
 def connect(settings: Settings, *, dry: bool = False) -> None:
-    """Sets Google's client up; nothing is sent."""
+    """Sets Google's client up; to Vertex AI nothing is sent."""
     logging.getLogger("google.cloud.aiplatform").setLevel(logging.WARNING)  # it prints code
     plain = settings.endpoint is not None and settings.endpoint.startswith("http://")
     with explained(settings):
         aiplatform.init(
             project=settings.project,
             location=settings.location,
-            credentials=AnonymousCredentials() if dry or plain else None,
+            credentials=AnonymousCredentials() if dry or plain else _credentials(settings),
             api_endpoint=settings.endpoint,
             api_transport="rest" if plain else None,
         )
+
+
+def _credentials(settings: Settings) -> Credentials:
+    """Returns the credentials of this machine, with a token: clients wait for one for minutes."""
+
+    def ask() -> Credentials:
+        found: Credentials = google.auth.default(_SCOPES)[0]
+        # Its own timeout ends the thread; `answered` tells of it first.
+        found.refresh(functools.partial(auth_requests.Request(), timeout=2 * ANSWER_S))
+        return found
+
+    return answered(ask, f"the token service for {place_of(settings)}")
 
 
 def place_of(settings: Settings) -> str:
@@ -137,7 +153,7 @@ class VertexSchedules:
     """The schedules of one name, of which the newest that has not ended counts."""
 
     def __init__(self, settings: Settings, name: str) -> None:
-        """Sets the client up; nothing is sent."""
+        """Sets the client up; to Vertex AI nothing is sent."""
         connect(settings)
         self._settings = settings
         self._name = name
@@ -229,7 +245,7 @@ class Vertex:
     """Vertex AI Pipelines in one project and location."""
 
     def __init__(self, job: Job, *, dry: bool = False) -> None:
-        """Sets the client up; nothing is sent."""
+        """Sets the client up; to Vertex AI nothing is sent."""
         self._job = job
         settings = job.settings
         connect(settings, dry=dry)

@@ -1,6 +1,8 @@
 """Requests to Vertex AI, over the loopback interface."""
 
 import json
+import os
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -8,14 +10,19 @@ import pytest
 pytest.importorskip("kfp")
 pytest.importorskip("google.cloud.aiplatform")
 
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
 from tests.pipelines import fakes, strict
 from tests.pipelines.conftest import sets
+from tests.support.processes import run_cli
+from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 pytestmark = pytest.mark.slow
 
+CLOSED = SimpleNamespace(url="https://127.0.0.1:9")  # where nothing listens
 SCHEDULE = ["--cron", "0 3 * * *", "--time-zone", "Europe/Berlin"]
 
 
@@ -154,6 +161,55 @@ def test_a_bucket_that_nobody_tells_of_is_one_message(vertex, pipeline_command, 
         done = pipeline_command(*arguments("submit", suite, vertex))
     assert (done.code, done.out) == (1, "")
     assert "Read timed out" in done.err
+
+
+@pytest.fixture
+def silent_tokens(tmp_path, monkeypatch):
+    """Has a service account whose token service takes connections and says nothing."""
+    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    with fakes.silent_address() as address:
+        account = {"type": "service_account", "client_email": "me@p-1", "private_key": pem}
+        file = tmp_path / "key.json"
+        file.write_text(json.dumps({**account, "token_uri": f"{address}/token"}))
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
+        yield
+
+
+@pytest.mark.parametrize("command", ["submit", "schedule", "pause"])
+def test_a_token_service_that_says_nothing_ends_a_submission(
+    pipeline_command, suite, silent_tokens, monkeypatch, command
+):
+    from orbax_bench_pipelines.targets import job
+
+    monkeypatch.setattr(job, "ANSWER_S", 1.0)
+    given = arguments(command, suite, CLOSED, *(SCHEDULE if command == "schedule" else []))
+    done = pipeline_command(*(["pause", "mine", *target(CLOSED)] if command == "pause" else given))
+    assert done.code == 1
+    [said] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
+    assert "token service for Vertex AI in p-1, us-central1 has not answered within 1 s" in said
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "code", "said"),
+    [
+        ("run", [], 1, "the token service for Vertex AI in p-1, us-central1"),
+        ("submit", ["--settings", "gs://b/settings.yaml"], 2, "cannot read the settings file: it"),
+    ],
+)
+def test_nor_does_it_keep_a_command_that_looks_into_a_bucket(
+    suite, silent_tokens, webhook, command, more, code, said
+):
+    # In a process of its own, for a thread waits on.
+    environment = {**os.environ, "ORBAX_BENCH_NOTIFY": webhook.url}
+    words = ("pipeline", *arguments(command, suite, CLOSED, *more))
+    began = time.monotonic()
+    done = run_cli(*words, environment=environment)
+    assert (done.returncode, time.monotonic() - began < 20) == (code, True)
+    assert webhook.states == ["FAILED"] * (command == "run")
+    assert f"{said} has not answered within 8 s" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_sweep_over_200_points_is_submitted_whole(vertex, pipeline_command, tmp_path):
