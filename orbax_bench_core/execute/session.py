@@ -27,46 +27,35 @@ Say = Callable[[str], None]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """Settings of a run, beside what the suite says.
+    """Settings of a run, beside what the suite says."""
 
-    Attributes:
-        local_directory: Scratch directory on the local disk, for benchmarks that use one.
-        keep_data: Whether the checkpoint data of each repeat stays, whatever the suite says.
-        hlo_dump: Whether XLA writes its HLO protos to `hlo_dump/` in the run directory.
-        devices: Simulated CPU devices over all processes; None takes what each mesh needs.
-        take_turns: Whether workers with different needs never live at the same time.
-        process_noise: What is known of processes here, by which a comparison chooses who shares a
-            worker; None knows nothing.
-        host: What starts the workers.
-        patience: How long the signs of workers are watched before they count.
-        soak: Whether workers also read the state of their process with each operation.
-        drill: Whether every repeat is killed once while it trains, and goes on in new processes.
-        placed: Whether it is settled which hosts measure. Without that, what a launcher has started
-            on several hosts is refused.
-        expect: The devices that workers must have; None takes any.
-        give_up: Whether a run ends when the first points all lacked the same, such as a library or
-            space on the disk, and none has passed.
-        new_limits: Whether limits of machine and storage are measured even where an earlier run has
-            left some that still hold.
-    """
-
+    # scratch directory on the local disk, for benchmarks that use one
     local_directory: str | None = None
+    # whether the checkpoint data of each repeat stays, whatever the suite says
     keep_data: bool = False
-    hlo_dump: bool = False
+    hlo_dump: bool = False  # whether XLA writes its HLO protos to `hlo_dump/` in the run directory
+    # simulated CPU devices over all processes; None takes what each mesh needs
     devices: int | None = None
-    take_turns: bool = False
+    take_turns: bool = False  # whether workers with different needs never live at the same time
+    # what is known of processes here, by which a comparison chooses who shares a worker; None knows
+    # nothing
     process_noise: sweep.ProcessNoiseOf | None = None
-    host: Host = dataclasses.field(default_factory=LocalHost)
-    patience: Patience = PATIENCE
-    soak: bool = False
+    host: Host = dataclasses.field(default_factory=LocalHost)  # what starts the workers
+    patience: Patience = PATIENCE  # how long the signs of workers are watched before they count
+    soak: bool = False  # whether workers also read the state of their process with each operation
+    # whether every repeat is killed once while it trains, and goes on in new processes
     drill: bool = False
+    # whether it is settled which hosts measure. Without that, what a launcher has started on
+    # several hosts is refused.
     placed: bool = False
-    expect: ExpectedDevices | None = None
+    expect: ExpectedDevices | None = None  # the devices that workers must have; None takes any
+    # whether a run ends when the first points all lacked the same, such as a library or space on
+    # the disk, and none has passed
     give_up: bool = False
+    # whether limits of machine and storage are measured even where an earlier run has left some
+    # that still hold
     new_limits: bool = False
 
-
-"""Points that a message names."""
 
 DEFAULTS: Final = RunSettings()
 

@@ -14,39 +14,27 @@ _FOLDER: Final = "heartbeats"
 
 
 class Heartbeat(ResultModel):
-    """How far a measurement was when it last gave a sign.
-
-    Attributes:
-        version: Version of this layout.
-        part: What is measured: `all`, or the batch of a step.
-        began_at: When measuring began, UTC.
-        at: When this was written, UTC.
-        last_at: When a repeat last ended, UTC; at first when measuring began.
-        ended: Whether measuring has ended, in whatever way.
-        points: Points or pairs that are measured.
-        points_done: Those of which nothing is left; of pairs none is told before the end.
-        repeats: Repeats of them, or operations at most where arms are compared; 0 where nobody
-            knows, as in a soak.
-        repeats_done: Those that have a record.
-        most: Whether `repeats` is a bound, as of a comparison, which ends with its verdict.
-        left_s: Seconds that are left, by the pace so far, at most where `most`; None where nothing
-            is known yet.
-    """
+    """How far a measurement was when it last gave a sign."""
 
     PERIOD_S: ClassVar[float] = 60.0
     """Seconds from one beat to the next."""
 
-    version: Literal[1] = 1
-    part: str
-    began_at: datetime.datetime
-    at: datetime.datetime
-    last_at: datetime.datetime
-    ended: bool = False
-    points: int
-    points_done: int
+    version: Literal[1] = 1  # version of this layout
+    part: str  # what is measured: `all`, or the batch of a step
+    began_at: datetime.datetime  # when measuring began, UTC
+    at: datetime.datetime  # when this was written, UTC
+    last_at: datetime.datetime  # when a repeat last ended, UTC; at first when measuring began
+    ended: bool = False  # whether measuring has ended, in whatever way
+    points: int  # points or pairs that are measured
+    points_done: int  # those of which nothing is left; of pairs none is told before the end
+    # repeats of them, or operations at most where arms are compared; 0 where nobody knows, as in a
+    # soak
     repeats: int
-    repeats_done: int
+    repeats_done: int  # those that have a record
+    # whether `repeats` is a bound, as of a comparison, which ends with its verdict
     most: bool = False
+    # seconds that are left, by the pace so far, at most where `most`; None where nothing is known
+    # yet
     left_s: float | None = None
 
     @classmethod

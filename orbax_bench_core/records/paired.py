@@ -37,32 +37,25 @@ class PairedTimes:
 
     A block has 4 slots, two of each arm. A slot is one operation or, where each slot had a worker
     of its own, the life of that worker with m operations.
-
-    Attributes:
-        labels: Which slots are the candidate's; bool, shape (blocks, 4), in the order in which they
-            were measured.
-        times: Seconds of each operation on its slowest host, float, shape (blocks, 4), or (blocks,
-            4, m) with lives. What a repeat does several times is summed. `inf` where the first
-            attempt failed or hung, whatever a retry did; `nan` where the repeat lacks an operation
-            that another one has.
-        failed: Which first attempts failed or hung; bool, shape as that of the times.
-        attempts: First attempts of each arm.
-        problem: Why there are no more blocks, or why they cannot be used; empty when nothing is
-            wrong.
-        stopped: Whether there is nothing to compare: an arm cannot be measured, or in the first
-            block no attempt of either arm passed.
-        lives: Whether each slot had a worker of its own.
-        continued: How many lives went on in a new process although nothing had failed: somebody
-            interrupted the run.
     """
 
+    # which slots are the candidate's; bool, shape (blocks, 4), in the order in which they were
+    # measured
     labels: np.ndarray
+    # seconds of each operation on its slowest host, float, shape (blocks, 4), or (blocks, 4, m)
+    # with lives. What a repeat does several times is summed. `inf` where the first attempt failed
+    # or hung, whatever a retry did; `nan` where the repeat lacks an operation that another one has.
     times: dict[str, np.ndarray]
-    failed: np.ndarray
-    attempts: dict[Arm, FirstAttempts]
+    failed: np.ndarray  # which first attempts failed or hung; bool, shape as that of the times
+    attempts: dict[Arm, FirstAttempts]  # first attempts of each arm
+    # why there are no more blocks, or why they cannot be used; empty when nothing is wrong
     problem: str = ""
+    # whether there is nothing to compare: an arm cannot be measured, or in the first block no
+    # attempt of either arm passed
     stopped: bool = False
-    lives: bool = False
+    lives: bool = False  # whether each slot had a worker of its own
+    # how many lives went on in a new process although nothing had failed: somebody interrupted the
+    # run
     continued: int = 0
 
     @classmethod

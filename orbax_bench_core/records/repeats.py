@@ -272,12 +272,9 @@ def _repeat(hosts: Sequence[Record], series: Series) -> Repeat:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OperationTimes:
-    """Seconds of the operations of one series.
+    """Seconds of the operations of one series."""
 
-    Attributes:
-        repeats: Of each repeat that counts, the seconds by operation and occurrence.
-    """
-
+    # of each repeat that counts, the seconds by operation and occurrence
     repeats: tuple[Mapping[tuple[str, int], float], ...]
 
     @classmethod

@@ -28,14 +28,11 @@ with 1 % of it REGRESSION is wrong in 1.0 % and PASS in 1.5 %."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProcessNoise:
-    """Noise from process to process, as a noise passport has it; None where it is not known.
+    """Noise from process to process, as a noise passport has it; None where it is not known."""
 
-    Attributes:
-        offset_high: Upper 95 % bound of the standard deviation of a process's offset, as a share.
-        interaction_low: Lower 95 % bound of that of the log ratio of two options in one process.
-    """
-
+    # upper 95 % bound of the standard deviation of a process's offset, as a share
     offset_high: float | None = None
+    # lower 95 % bound of that of the log ratio of two options in one process
     interaction_low: float | None = None
 
 

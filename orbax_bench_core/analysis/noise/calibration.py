@@ -6,7 +6,7 @@ import bisect
 import collections
 import dataclasses
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from orbax_bench_core import document as doc
@@ -284,17 +284,26 @@ def passport_table(passport: Passport) -> doc.Table:
     from orbax_bench_core.gate import detectable
 
     finds = tuple(f"{operations} per arm find" for operations in _DETECTABLE_AT)
-    headings = ("noise", "n", "a repeat takes", *finds)
-    groups: dict[tuple[str, str, str], list[doc.Row]] = {}
-    for noise in passport.noise:
-        cells: tuple[doc.Text, ...] = (
-            doc.Span(noise.operation),
+    return _by_place(
+        passport,
+        ("noise", "n", "a repeat takes", *finds),
+        lambda noise: (
             share(noise.sigma),
             str(noise.n),
             doc.seconds(noise.repeat_s),
             *(share(detectable(noise.sigma, n, GateRule())) for n in _DETECTABLE_AT),
-        )
-        groups.setdefault((noise.storage, place(noise), size(noise)), []).append(doc.Row(cells))
+        ),
+    )
+
+
+def _by_place(
+    passport: Passport, headings: Iterable[str], cells: Callable[[Noise], tuple[doc.Text, ...]]
+) -> doc.Table:
+    """Returns a table with a row for each operation, and a group for each place and size."""
+    groups: dict[tuple[str, str, str], list[doc.Row]] = {}
+    for noise in passport.noise:
+        row = doc.Row((doc.Span(noise.operation), *cells(noise)))
+        groups.setdefault((noise.storage, place(noise), size(noise)), []).append(row)
     return doc.Table(
         (doc.Column("operation"), *(doc.Column(name, "number") for name in headings)),
         groups=tuple(
@@ -320,32 +329,16 @@ def power_elements(passport: Passport, gate: GateConfig) -> tuple[doc.Element, .
     """Returns how likely each word is at the noise that was measured, by the true slow-down."""
     if not passport.noise:
         return ()
-    groups: dict[tuple[str, str, str], list[doc.Row]] = {}
-    for noise in passport.noise:
-        cells = [_chances(found) for found in chances_at(noise, gate).values()]
-        row = doc.Row((doc.Span(noise.operation), *cells))
-        groups.setdefault((noise.storage, place(noise), size(noise)), []).append(row)
-    last = gate.looks[-1]
     return (
         doc.BLANK,
         doc.Paragraph(
-            f"Power: REGRESSION / PASS / INCONCLUSIVE in percent of comparisons of up to {last} "
-            "operations per arm, if the candidate takes so much longer"
+            f"Power: REGRESSION / PASS / INCONCLUSIVE in percent of comparisons of up to "
+            f"{gate.looks[-1]} operations per arm, if the candidate takes so much longer"
         ),
-        doc.Table(
-            (
-                doc.Column("operation"),
-                *(doc.Column(f"+{100 * slow_down:.0f} %", "number") for slow_down in SLOW_DOWNS),
-            ),
-            groups=tuple(
-                doc.Group(
-                    doc.Span(", ".join(keys), strong=True),
-                    tuple(rows),
-                    keys=tuple(map(doc.Span, keys)),
-                )
-                for keys, rows in groups.items()
-            ),
-            keys=("storage", "machine", "checkpoint"),
+        _by_place(
+            passport,
+            [f"+{100 * slow_down:.0f} %" for slow_down in SLOW_DOWNS],
+            lambda noise: tuple(map(_chances, chances_at(noise, gate).values())),
         ),
         doc.Paragraph(
             f"By the time of one primary operation, tolerance {100 * gate.tolerance:.3g} % and "
