@@ -4,16 +4,8 @@ import dataclasses
 import datetime
 from collections.abc import Iterable, Sequence
 
+from orbax_bench_core.baselines import store
 from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
-from orbax_bench_core.baselines.store import (
-    Baseline,
-    Capture,
-    CapturedPoint,
-    Promotion,
-    Registry,
-    capture_id,
-    state_after,
-)
 from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.errors import UserError, command, did_you_mean
 from orbax_bench_core.provenance import UNKNOWN, Source
@@ -26,7 +18,7 @@ class Captured:
     """Result of a capture."""
 
     revision: str  # what it is filed under
-    capture: Capture | None  # the capture; None when no point could be captured
+    capture: store.Capture | None  # the capture; None when no point could be captured
     left_out: dict[str, str]  # why a point was left out, by its name
     # files among the records that are no records of the run, a line each
     strays: tuple[str, ...] = ()
@@ -34,7 +26,7 @@ class Captured:
 
 def capture_run(
     run: RunDirectory,
-    registry: Registry,
+    registry: store.Registry,
     *,
     arm: Arm = "candidate",
     revision: str | None = None,
@@ -73,7 +65,7 @@ def capture_run(
         raise UserError(_without_a_name(str(run.root), code))
     capture = _describe(info, found, arm if info.paired else None, revision, code)
     baselines = [
-        Baseline(
+        store.Baseline(
             point_id=point_id,
             commit=_code(records).revision,
             captured_at=capture.captured_at,
@@ -112,18 +104,18 @@ def _describe(
     arm: Arm | None,
     revision: str,
     code: Source,
-) -> Capture:
+) -> store.Capture:
     now = datetime.datetime.now(datetime.UTC)
     points = [
-        CapturedPoint(
+        store.CapturedPoint(
             point_id=point_id,
             point=records[0].point_name,
             repeats=len({record.repeat for record in records}),
         )
         for point_id, records in found.items()
     ]
-    return Capture(
-        id=capture_id(
+    return store.Capture(
+        id=store.capture_id(
             info.created_at, (record for records in found.values() for record in records)
         ),
         revision=revision,
@@ -158,17 +150,17 @@ def _code(records: Iterable[Record]) -> Source:
 class Promoted:
     """Result of a promotion."""
 
-    promotion: Promotion
+    promotion: store.Promotion
     # reference of the capture that was each point's baseline before it, by point id; None for a
     # point that had none
     replaced: dict[str, str | None]
     # another promotion of the same moment that has the last word on some of the points; None when
     # this one has it
-    overtaken: Promotion | None
+    overtaken: store.Promotion | None
 
 
 def promote_capture(
-    registry: Registry,
+    registry: store.Registry,
     name: str,
     *,
     points: Sequence[str] = (),
@@ -197,7 +189,7 @@ def promote_capture(
     promotion = standing or registry.promote(chosen, note=note)
     log = registry.promotions()
     place = next(index for index, logged in enumerate(log) if logged.id == promotion.id)
-    before = state_after(log[:place])
+    before = store.state_after(log[:place])
     later = [logged for logged in log[place + 1 :] if logged.points.keys() & chosen.keys()]
     return Promoted(
         promotion=promotion,
@@ -215,12 +207,12 @@ def _without_a_name(what: str, code: Source) -> str:
     )
 
 
-def _previous(registry: Registry) -> dict[str, str | None]:
+def _previous(registry: store.Registry) -> dict[str, str | None]:
     """Returns what the points of the last promotion had before it."""
     log = registry.promotions()
     if not log:
         raise UserError("nothing was promoted yet, so there is no previous baseline")
-    before = state_after(log[:-1])
+    before = store.state_after(log[:-1])
     return {point_id: before.get(point_id) for point_id in log[-1].points}
 
 
@@ -243,17 +235,17 @@ def publish_run(
     promote: bool,
     revision: str | None,
     force: bool = False,
-) -> tuple[Capture, str]:
+) -> tuple[store.Capture, str]:
     """Captures a run and, if asked, makes it the baseline of its points."""
     side = next((known for known in ARMS if known == arm), None)
     if side is None:
         raise UserError(f"unknown arm {arm!r}; {did_you_mean(arm, ARMS)}")
-    store = Registry(registry)
-    captured = capture_run(run, store, arm=side, revision=revision, to_promote=promote)
+    kept = store.Registry(registry)
+    captured = capture_run(run, kept, arm=side, revision=revision, to_promote=promote)
     if captured.capture is None:
         reasons = "; ".join(f"{name}: {why}" for name, why in captured.left_out.items())
         problem = f"no point of {run.root} can be a baseline: {reasons}"
         raise UserError("; left out: ".join([problem, *captured.strays]))
     if promote:
-        promote_capture(store, captured.capture.id, force=force)
-    return captured.capture, str(store.root / captured.capture.reference)
+        promote_capture(kept, captured.capture.id, force=force)
+    return captured.capture, str(kept.root / captured.capture.reference)

@@ -13,29 +13,15 @@ from typing import Any, Final, TypeVar
 
 import pydantic
 
-from orbax_bench_core.config import Arm
+from orbax_bench_core import config, files
 from orbax_bench_core.errors import Problem, UserError, first_fault, shown
-from orbax_bench_core.files import (
-    AnyPath,
-    ResultModel,
-    at_once,
-    checked_path,
-    create_exclusively,
-    names_in,
-    place,
-    read_at_most,
-    refuse_links,
-    remove_tree,
-    sweep_once,
-    write_atomically,
-)
 from orbax_bench_core.provenance import Source, package_version
 from orbax_bench_core.records import SCHEMA_VERSION, Record, SchemaVersion
 
 _CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
-class Baseline(ResultModel):
+class Baseline(files.ResultModel):
     """Samples of one sweep point in one run."""
 
     schema_version: SchemaVersion = SCHEMA_VERSION  # version of this layout
@@ -47,7 +33,7 @@ class Baseline(ResultModel):
     records: tuple[Record, ...]
 
 
-class CapturedPoint(ResultModel):
+class CapturedPoint(files.ResultModel):
     """One point of a capture."""
 
     point_id: str  # id of the sweep point
@@ -55,7 +41,7 @@ class CapturedPoint(ResultModel):
     repeats: int  # measured repeats
 
 
-class Capture(ResultModel):
+class Capture(files.ResultModel):
     """Capture of one run; its raw samples lie in the folder of the same name."""
 
     schema_version: SchemaVersion = SCHEMA_VERSION  # version of this layout
@@ -65,7 +51,7 @@ class Capture(ResultModel):
     run_id: str
     measured_at: datetime.datetime  # when the run began, UTC
     suite: str  # name of the run's suite
-    arm: Arm | None = None  # which side of a paired run it is; None for a run without arms
+    arm: config.Arm | None = None  # which side of a paired run it is; None for a run without arms
     points: tuple[CapturedPoint, ...]  # the points, in the order of the suite
     code: Source = Source()  # the code under test
     provenance: dict[str, Any] = {}  # what ran, and on what, from the first record
@@ -76,7 +62,7 @@ class Capture(ResultModel):
         return f"{self.revision}/{self.id}"
 
 
-class Promotion(ResultModel):
+class Promotion(files.ResultModel):
     """One change of what the baseline is."""
 
     schema_version: SchemaVersion = SCHEMA_VERSION  # version of this layout
@@ -108,7 +94,7 @@ _PROMOTIONS: Final = "promotions"
 _RESERVED: Final = ("latest", "previous", "nearest", "HEAD")
 _REVISION: Final = re.compile(r"[A-Za-z0-9][\w.+-]*")
 _NAME: Final = re.compile(r"[\w+-][\w.+-]*")
-Model = TypeVar("Model", bound=ResultModel)
+Model = TypeVar("Model", bound=files.ResultModel)
 
 
 class Registry:
@@ -116,38 +102,38 @@ class Registry:
 
     def __init__(self, root: str) -> None:
         """Names a registry, local or gs://, which need not exist."""
-        self.root: AnyPath = registry_path(root)
+        self.root: files.AnyPath = registry_path(root)
 
     def exists(self) -> bool:
         """Returns whether something was captured here, as far as that can be seen."""
         with contextlib.suppress(OSError):
-            for name in names_in(self.root):
+            for name in files.names_in(self.root):
                 with contextlib.suppress(OSError):
-                    if any(map(_is_capture, names_in(self.root / name))):
+                    if any(map(_is_capture, files.names_in(self.root / name))):
                         return True
         return False
 
     def captures(self) -> list[Capture]:
         """Returns every finished capture, the oldest first."""
-        found = at_once(json_files, [self.root / name for name in _listed(self.root)])
-        files = [file for folder in found for file in folder if _is_capture(file.name)]
-        return _in_order(at_once(_read_capture, files))
+        found = files.at_once(json_files, [self.root / name for name in _listed(self.root)])
+        paths = [file for folder in found for file in folder if _is_capture(file.name)]
+        return _in_order(files.at_once(_read_capture, paths))
 
     def captures_of(self, revision: str) -> list[Capture]:
         """Returns every finished capture of one revision, the oldest first."""
-        files = [file for file in json_files(self.root / revision) if _is_capture(file.name)]
-        return _in_order(at_once(_read_capture, files))
+        paths = [file for file in json_files(self.root / revision) if _is_capture(file.name)]
+        return _in_order(files.at_once(_read_capture, paths))
 
     def baselines(self, wanted: Iterable[tuple[str, str]]) -> list[Baseline]:
         """Reads the samples of points, each by the reference of a capture and a point's id."""
-        files = [self._place(reference, point_id) for reference, point_id in wanted]
-        return at_once(read_baseline, files)
+        paths = [self._place(reference, point_id) for reference, point_id in wanted]
+        return files.at_once(read_baseline, paths)
 
     def of_capture(self, capture: Capture) -> list[Baseline]:
         """Reads the samples of every point of a capture."""
         return self.baselines((capture.reference, point.point_id) for point in capture.points)
 
-    def _place(self, reference: str, point_id: str) -> AnyPath:
+    def _place(self, reference: str, point_id: str) -> files.AnyPath:
         """Returns the file of a point; no reference leads out of the registry."""
         names = [*reference.split("/"), point_id]
         if len(names) != 3 or not all(_NAME.fullmatch(name) for name in names):
@@ -164,7 +150,7 @@ class Registry:
         folder = self.root / capture.revision
         file = folder / f"{capture.id}.json"
         for used in (folder, folder / capture.id, self.root / _PROMOTIONS):
-            sweep_once(str(used))  # where all is there already, nothing is written
+            files.sweep_once(str(used))  # where all is there already, nothing is written
         if not file.exists():
             for baseline in baselines:
                 self._write(folder / capture.id / f"{baseline.point_id}.json", baseline)
@@ -174,7 +160,7 @@ class Registry:
 
     def promotions(self) -> list[Promotion]:
         """Returns every promotion in the order in which they count."""
-        found = at_once(_read_promotion, json_files(self.root / _PROMOTIONS))
+        found = files.at_once(_read_promotion, json_files(self.root / _PROMOTIONS))
         return sorted(found, key=lambda promotion: (promotion.number, promotion.id))
 
     def current(self) -> dict[str, str]:
@@ -206,20 +192,20 @@ class Registry:
             return promotion
         return next(found for found in self.promotions() if found.id == promotion.id)
 
-    def _write(self, path: AnyPath, content: ResultModel) -> None:
+    def _write(self, path: files.AnyPath, content: files.ResultModel) -> None:
         with self._writing(path):
-            write_atomically(path, content.model_dump_json(indent=1).encode())
+            files.write_atomically(path, content.model_dump_json(indent=1).encode())
 
-    def _create(self, path: AnyPath, content: ResultModel) -> bool:
+    def _create(self, path: files.AnyPath, content: files.ResultModel) -> bool:
         """Writes a file unless it is there, and returns whether it was not."""
         with self._writing(path):
-            return create_exclusively(path, content.model_dump_json(indent=1).encode())
+            return files.create_exclusively(path, content.model_dump_json(indent=1).encode())
 
     @contextlib.contextmanager
-    def _writing(self, path: AnyPath) -> Iterator[None]:
+    def _writing(self, path: files.AnyPath) -> Iterator[None]:
         """Says of a file what kept it from being written, such as a link on the way to it."""
         try:
-            refuse_links(path, self.root)
+            files.refuse_links(path, self.root)
             yield
         except OSError as error:
             raise UserError(f"cannot write the baseline: {error}") from None
@@ -249,18 +235,18 @@ def _in_order(captures: Iterable[Capture]) -> list[Capture]:
     return sorted(captures, key=lambda capture: (capture.captured_at, capture.id))
 
 
-def registry_path(path: str) -> AnyPath:
+def registry_path(path: str) -> files.AnyPath:
     """Returns a path, local or gs://."""
     try:
-        return place(checked_path(path))
+        return files.place(files.checked_path(path))
     except (OSError, ValueError) as error:
         raise UserError(str(error)) from None
 
 
-def read_model(file: AnyPath, model: type[Model], what: str) -> Model:
+def read_model(file: files.AnyPath, model: type[Model], what: str) -> Model:
     """Reads one file, which messages call a `what`."""
     try:
-        return model.model_validate_json(read_at_most(file))
+        return model.model_validate_json(files.read_at_most(file))
     except OSError as error:
         raise UserError(Problem(f"cannot be read: {error}", file=str(file))) from None
     except pydantic.ValidationError as error:
@@ -274,7 +260,7 @@ _read_capture = functools.partial(read_model, model=Capture, what="capture")
 _read_promotion = functools.partial(read_model, model=Promotion, what="promotion")
 
 
-def read_baseline(file: AnyPath) -> Baseline:
+def read_baseline(file: files.AnyPath) -> Baseline:
     """Reads one point of a capture, which must be the point that the file is named after."""
     baseline = read_model(file, Baseline, "baseline")
     ids = {baseline.point_id, file.stem, *(record.point.id for record in baseline.records)}
@@ -284,15 +270,15 @@ def read_baseline(file: AnyPath) -> Baseline:
     return baseline
 
 
-def json_files(folder: AnyPath) -> list[AnyPath]:
+def json_files(folder: files.AnyPath) -> list[files.AnyPath]:
     """Returns the JSON files directly in a folder, by name; none where there is no folder."""
     return [folder / name for name in _listed(folder) if _is_json(name)]
 
 
-def _listed(folder: AnyPath) -> list[str]:
+def _listed(folder: files.AnyPath) -> list[str]:
     """Returns the names in a folder as they are now: `glob` on gs:// lists from memory."""
     try:
-        return names_in(folder)
+        return files.names_in(folder)
     except NotADirectoryError:  # such as a file of notes beside the revisions
         return []
     except OSError as error:
@@ -337,7 +323,7 @@ def remove_capture(registry: Registry, reference: str) -> str:
     if f"{registry.root}/{reference}" in used:
         return used[f"{registry.root}/{reference}"]
     file = registry.root / f"{reference}.json"
-    refuse_links(file, registry.root)
+    files.refuse_links(file, registry.root)
     file.unlink(missing_ok=True)  # first, for nobody finds a capture without it
-    remove_tree(registry.root / reference, registry.root)
+    files.remove_tree(registry.root / reference, registry.root)
     return ""

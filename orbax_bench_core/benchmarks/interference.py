@@ -19,12 +19,7 @@ from orbax_bench_core.authoring import (
     benchmark_options,
 )
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
-from orbax_bench_core.benchmarks.support import saving
-from orbax_bench_core.benchmarks.support.needs import (
-    require_arrays_of_all,
-    require_one_process,
-    require_tree,
-)
+from orbax_bench_core.benchmarks.support import needs, saving
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
 from orbax_bench_core.measure import TIME, Metrics, Reading, tail_of_steps
 
@@ -77,7 +72,7 @@ class TrainInterference(BenchmarksGenerator[TrainInterferenceOptions]):
         from orbax_bench_core.state import orbax_api
 
         options = context.options
-        require_arrays_of_all(context, "train_interference")
+        needs.require_arrays_of_all(context, "train_interference")
         metrics, path, target = Metrics(), context.path / "ckpt", saving.load_target(context.pytree)
         with options.orbax_context():
             _train_and_save(metrics, context, path)
@@ -207,8 +202,8 @@ class CheckpointInterval(BenchmarksGenerator[CheckpointIntervalOptions]):
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        require_one_process("checkpoint_interval")
-        tree, directory = require_tree(context, "checkpoint_interval"), context.path / "steps"
+        needs.require_one_process("checkpoint_interval")
+        tree, directory = needs.require_tree(context, "checkpoint_interval"), context.path / "steps"
         target = saving.restore_target(tree)
         saved = list(range(0, options.train_steps, options.save_interval_steps))
         last = saved[-1]

@@ -5,13 +5,7 @@ import dataclasses
 from typing import Any
 
 from orbax_bench_core import authoring
-from orbax_bench_core.benchmarks.support import replicas, saving
-from orbax_bench_core.benchmarks.support.needs import (
-    require_orbax_module,
-    require_processes,
-    require_replicas,
-    require_tree,
-)
+from orbax_bench_core.benchmarks.support import needs, replicas, saving
 from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
     ReplicaFolderOptions,
@@ -34,7 +28,7 @@ def _handlers(*, use_colocated_python: bool, single_replica: bool = False, **opt
         require_pathways("use_colocated_python: true")
     handlers = ocp.type_handlers
     if ocp.multihost.is_pathways_backend():
-        registry = require_orbax_module(
+        registry = needs.require_orbax_module(
             "_src.serialization.pathways_handler_registry", "use_colocated_python"
         )
         implementation = registry.CheckpointingImpl.from_options(
@@ -123,7 +117,7 @@ class PyTreeCheckpoint(authoring.BenchmarksGenerator[PyTreeCheckpointOptions]):
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        tree, path = require_tree(context, "pytree_checkpoint"), context.path / "pytree"
+        tree, path = needs.require_tree(context, "pytree_checkpoint"), context.path / "pytree"
         num_bytes, target = tree_bytes(tree), saving.restore_target(tree)
         kind = ocp.AsyncCheckpointer if options.async_enabled else ocp.Checkpointer
         with contextlib.closing(kind(options.handler())) as checkpointer:
@@ -205,7 +199,7 @@ class SingleReplica(authoring.BenchmarksGenerator[SingleReplicaOptions]):
     def test_fn(self, context: authoring.TestContext[SingleReplicaOptions]) -> authoring.TestResult:
         """Runs one save and one restore."""
         options = context.options
-        mesh, tree = require_replicas(context, options.replica_axis_index, "single_replica")
+        mesh, tree = needs.require_replicas(context, options.replica_axis_index, "single_replica")
         if options.primary_replica_id not in range(mesh.devices.shape[options.replica_axis_index]):
             raise authoring.UnmetNeed(
                 f"primary_replica_id: {options.primary_replica_id} needs that many replicas and "
@@ -213,7 +207,7 @@ class SingleReplica(authoring.BenchmarksGenerator[SingleReplicaOptions]):
             )
         flags = {replicas.PROCESS_ID_FLAG: options.use_distributed_process_id}
         if options.use_distributed_process_id:
-            require_processes("single_replica with use_distributed_process_id: true")
+            needs.require_processes("single_replica with use_distributed_process_id: true")
         with replicas.orbax_flags(**flags):
             if options.use_distributed_process_id:
                 replicas.initialize()

@@ -120,8 +120,8 @@ def _usual(devices: Devices) -> plan.PlanMesh:
 def _of_preset(name: str, scale: float | None, mesh: plan.PlanMesh) -> _Part:
     def size(factor: float) -> int:
         sizes = dict(zip(mesh.axes, mesh.sizes, strict=True))
-        config = CheckpointConfig(model=name, scale=factor, optimizer="adamw")
-        found = expanded(config, MeshConfig(mesh_axes=mesh.axes, ici_parallelism=sizes)).num_bytes
+        source = CheckpointConfig(model=name, scale=factor, optimizer="adamw")
+        found = expanded(source, MeshConfig(mesh_axes=mesh.axes, ici_parallelism=sizes)).num_bytes
         assert found is not None
         return found
 
@@ -186,15 +186,15 @@ def _mesh_for(tree: plan.PlannedTree, devices: Devices) -> plan.PlanMesh | None:
 
 
 def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
-    config = CheckpointConfig(path=path)
-    tree = plan.tree_of_config(config, None)
-    assert config.path is not None
+    source = CheckpointConfig(path=path)
+    tree = plan.tree_of_config(source, None)
+    assert source.path is not None
     arrays = f"{len(tree.arrays)} arrays, {num_bytes(tree.num_bytes)}"
     lines = (
         f"# An existing checkpoint: {arrays}. It is only read; every array is",
         "# spread over all devices, unless `sharding_config_path` says otherwise.",
         "checkpoint_config:",
-        f"  path: {_quoted(config.path)}",
+        f"  path: {_quoted(source.path)}",
     )
     return _Part(tree.label, lines, mesh)
 

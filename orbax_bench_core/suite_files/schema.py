@@ -9,17 +9,7 @@ from typing import Any, Final
 
 import pydantic
 
-from orbax_bench_core import sweep
-from orbax_bench_core.config import (
-    ALIASES,
-    BITS,
-    GROUPS,
-    MODELS,
-    ArraySpec,
-    DescribedSchema,
-    ExecutionConfig,
-    Suite,
-)
+from orbax_bench_core import config, sweep
 
 Json = dict[str, Any]
 
@@ -39,7 +29,7 @@ def suite_schema() -> Json:
     What follows from two places of a suite, such as a sharding that no mesh can hold, only a run or
     `orbax-bench expand` tells.
     """
-    schema = Suite.model_json_schema(schema_generator=DescribedSchema)
+    schema = config.Suite.model_json_schema(schema_generator=config.DescribedSchema)
     definitions: Json = schema.pop("$defs")
     _describe_checkpoints(definitions)
     _allow_lists(definitions["ExecutionConfig"]["properties"])
@@ -47,7 +37,7 @@ def suite_schema() -> Json:
     definitions["EnvironmentConfig"]["oneOf"] = [_given("requirements"), _given("interpreter")]
     _name_singular_keys(schema["properties"], definitions)
     return {
-        "$schema": DescribedSchema.schema_dialect,
+        "$schema": config.DescribedSchema.schema_dialect,
         "$id": SCHEMA_ID,
         **_without_noise(schema),
         "$defs": _without_noise(definitions),
@@ -66,8 +56,10 @@ def modeline(schema: str) -> str:
 
 
 def _describe_checkpoints(definitions: Json) -> None:
-    dtype = {"enum": [*BITS, *ALIASES]}
-    definitions["ArraySpec"] = ArraySpec.model_json_schema(schema_generator=DescribedSchema)
+    dtype = {"enum": [*config.BITS, *config.ALIASES]}
+    definitions["ArraySpec"] = config.ArraySpec.model_json_schema(
+        schema_generator=config.DescribedSchema
+    )
     definitions["ArraySpec"]["properties"]["dtype"] |= dtype
     definitions["Spec"] = {
         "type": "object",
@@ -81,9 +73,9 @@ def _describe_checkpoints(definitions: Json) -> None:
     checkpoint = definitions["CheckpointConfig"]
     keys = checkpoint["properties"]
     keys["spec"] |= {"anyOf": [_ref("Spec"), _NULL]}
-    keys["model"] |= {"anyOf": [{"enum": list(MODELS)}, _NULL]}
+    keys["model"] |= {"anyOf": [{"enum": list(config.MODELS)}, _NULL]}
     keys["nnx"] |= {"anyOf": [{"type": "string", "pattern": r"^[\w.]+:[\w.]+$"}, _NULL]}
-    groups = dict.fromkeys(GROUPS, dtype)
+    groups = dict.fromkeys(config.GROUPS, dtype)
     of_groups = {"type": "object", "properties": groups, "additionalProperties": False}
     keys["dtypes"] |= {"anyOf": [of_groups, _NULL]}
     checkpoint["allOf"] = [
@@ -99,7 +91,7 @@ def _is_leaf(key: str) -> Json:
 
 
 def _allow_lists(keys: Json) -> None:
-    for name in sweep.swept_keys(ExecutionConfig):
+    for name in sweep.swept_keys(config.ExecutionConfig):
         items = keys[name].pop("items")
         del keys[name]["type"]
         keys[name] |= _one_or_more(items) | {"default": keys[name]["default"][0]}
@@ -150,8 +142,8 @@ def _options(builtin: str) -> Json:
 
 @functools.cache
 def _value(type_: Any) -> Json:
-    config = pydantic.ConfigDict(strict=True, arbitrary_types_allowed=True)
-    return pydantic.TypeAdapter(type_, config=config).json_schema()
+    how = pydantic.ConfigDict(strict=True, arbitrary_types_allowed=True)
+    return pydantic.TypeAdapter(type_, config=how).json_schema()
 
 
 def _name_singular_keys(keys: Json, definitions: Json) -> None:

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core import document as doc
 from orbax_bench_core.analysis.intervals import between
-from orbax_bench_core.analysis.recovery.drills import (
-    PairVerdict,
-    Phase,
-    PhaseName,
-    PhaseVerdict,
-    Recovery,
-    RecoverySeries,
-)
+from orbax_bench_core.analysis.recovery import drills
 from orbax_bench_core.analysis.summary import shortened
 from orbax_bench_core.document import figures
 
@@ -46,7 +39,7 @@ Not measured: replacing a node, waiting for a scheduler, storage over a network,
 accelerators again. Give them as seconds (--add-notice, --add-start)."""
 """Reading aid of drills, one line each."""
 
-MEANINGS: Final[dict[PhaseName, str]] = {
+MEANINGS: Final[dict[drills.PhaseName, str]] = {
     "notice": "from the kill until it is seen",
     "start": "new processes, until JAX is up",
     "restore": "latest checkpoint found and loaded",
@@ -57,13 +50,13 @@ _DASH: Final = "–"
 _INTERVAL, _RANGE = "95 % interval", "fastest – slowest"
 
 
-def _spread(phase: Phase) -> str:
+def _spread(phase: drills.Phase) -> str:
     if phase.low is not None and phase.high is not None:
         return f"[{doc.seconds(phase.low)}, {doc.seconds(phase.high)}]"
     return f"{doc.seconds(phase.fastest)} – {doc.seconds(phase.slowest)}" if phase.n > 1 else _DASH
 
 
-def phase_row(phase: Phase, total: Phase) -> tuple[str, ...]:
+def phase_row(phase: drills.Phase, total: drills.Phase) -> tuple[str, ...]:
     """Returns one phase as cells with the columns of `HEADINGS`."""
     return (
         phase.phase,
@@ -76,7 +69,7 @@ def phase_row(phase: Phase, total: Phase) -> tuple[str, ...]:
     )
 
 
-def success(series: RecoverySeries) -> str:
+def success(series: drills.RecoverySeries) -> str:
     """Returns how many drills came back, and what is known of what they restored."""
     said = f"{series.recovered} of {doc.count(series.drills, 'drill')} came back"
     if not series.recovered:
@@ -86,7 +79,7 @@ def success(series: RecoverySeries) -> str:
     return f"{said}; what they restored was not compared with anything"
 
 
-def losses(series: RecoverySeries) -> str:
+def losses(series: drills.RecoverySeries) -> str:
     """Returns what the kills cost in steps, and what they left behind."""
     lost, left = series.steps_lost, sum(found > 0 for found in series.uncommitted)
     if not lost:
@@ -103,7 +96,7 @@ def losses(series: RecoverySeries) -> str:
     return said
 
 
-def lacking(recovery: Recovery) -> list[str]:
+def lacking(recovery: drills.Recovery) -> list[str]:
     """Returns the series of which drills did not come back, a line each with the reasons."""
     return [
         f"{series.name}: {series.recovered} of {series.drills} drills came back: "
@@ -113,7 +106,7 @@ def lacking(recovery: Recovery) -> list[str]:
     ]
 
 
-def headline(recovery: Recovery) -> str:
+def headline(recovery: drills.Recovery) -> str:
     """Returns the result of drills: one sentence per pair, or per series without arms."""
     if recovery.verdicts:
         return " ".join(map(_of_pair, recovery.verdicts))
@@ -122,7 +115,7 @@ def headline(recovery: Recovery) -> str:
     )
 
 
-def _of_series(series: RecoverySeries, *, several: bool) -> str:
+def _of_series(series: drills.RecoverySeries, *, several: bool) -> str:
     about = f"{series.name}: " if several else ""
     total = series.phase("recovery")
     if total is None:
@@ -135,7 +128,7 @@ def _of_series(series: RecoverySeries, *, several: bool) -> str:
     )
 
 
-def _of_pair(verdict: PairVerdict) -> str:
+def _of_pair(verdict: drills.PairVerdict) -> str:
     why = f" ({verdict.reason})" if verdict.reason else ""
     total = next((phase for phase in verdict.phases if phase.phase == "recovery"), None)
     if total is None or total.ratio is None:
@@ -148,7 +141,7 @@ _ROW: Final = 0.45
 _COLOURS: Final = tuple(light for light, _ in figures.SERIES.values())
 
 
-def phases_figure(series: Sequence[RecoverySeries]) -> Drawing:
+def phases_figure(series: Sequence[drills.RecoverySeries]) -> Drawing:
     """Returns the drawing of the medians of each phase, as bars end to end."""
     figure = figures.new_figure(_WIDTH, 1.6 + _ROW * len(series))
     axes = figure.subplots()
@@ -169,7 +162,7 @@ def phases_figure(series: Sequence[RecoverySeries]) -> Drawing:
 MOST_DRAWN: Final = 40
 
 
-def recovery_document(recovery: Recovery) -> doc.Document:
+def recovery_document(recovery: drills.Recovery) -> doc.Document:
     """Returns drills for people; a terminal reads the result last."""
     result = doc.Paragraph(doc.Span(headline(recovery), strong=True))
     series = [element for drilled in recovery.series for element in _series(drilled)]
@@ -193,7 +186,7 @@ def recovery_document(recovery: Recovery) -> doc.Document:
     )
 
 
-def recovery_section(recovery: Recovery) -> doc.Document:
+def recovery_section(recovery: drills.Recovery) -> doc.Document:
     """Returns what the report of a run says of its drills, above the tables."""
     result = doc.Paragraph(headline(recovery))
     series = [_below(element) for drilled in recovery.series for element in _series(drilled)]
@@ -208,7 +201,7 @@ def _below(element: doc.Element) -> doc.Element:
     return doc.Paragraph(element.text) if isinstance(element, doc.Heading) else element
 
 
-def _series(series: RecoverySeries) -> list[doc.Element]:
+def _series(series: drills.RecoverySeries) -> list[doc.Element]:
     role: doc.Role = "plain" if series.recovered == series.drills else "bad"
     elements: list[doc.Element] = [doc.Heading(doc.Span(series.name))]
     total = series.phase("recovery")
@@ -229,7 +222,7 @@ def _series(series: RecoverySeries) -> list[doc.Element]:
     return elements
 
 
-def _verdict_row(verdict: PhaseVerdict) -> doc.Row:
+def _verdict_row(verdict: drills.PhaseVerdict) -> doc.Row:
     word = verdict.word if verdict.primary else f"({verdict.word})"
     return doc.Row(
         (
@@ -241,7 +234,7 @@ def _verdict_row(verdict: PhaseVerdict) -> doc.Row:
     )
 
 
-def _verdict(verdict: PairVerdict) -> list[doc.Element]:
+def _verdict(verdict: drills.PairVerdict) -> list[doc.Element]:
     columns = tuple(
         doc.Column(heading, "fixed" if heading in ("phase", "verdict") else "number")
         for heading in VERDICT_HEADINGS

@@ -9,13 +9,7 @@ import operator
 import os
 import resource
 
-from orbax_bench_core.measure.collectors.base import (
-    Difference,
-    MetricGroup,
-    Reading,
-    read_all,
-    reader,
-)
+from orbax_bench_core.measure.collectors import base
 from orbax_bench_core.measure.definition import Metric
 from orbax_bench_core.measure.free_memory import group_file
 
@@ -57,7 +51,7 @@ CACHE_HITS = _disk_bytes(
         "disk_read_bytes, at least 0. Memory-mapped reads lower it, pipes raise it"
     ),
 )
-_DISK = MetricGroup(DISK_READ, DISK_WRITE, CANCELLED, READ_CALLS, WRITE_CALLS, CACHE_HITS)
+_DISK = base.MetricGroup(DISK_READ, DISK_WRITE, CANCELLED, READ_CALLS, WRITE_CALLS, CACHE_HITS)
 
 _network_bytes = functools.partial(Metric, unit="bytes", better="none", collector="network")
 RECEIVED = _network_bytes(
@@ -75,7 +69,7 @@ LOOPBACK = _network_bytes(
     name="6_io/network_loopback_bytes",
     description="Bytes that processes of this host (or container) sent each other over loopback",
 )
-_NETWORK = MetricGroup(RECEIVED, SENT, LOOPBACK)
+_NETWORK = base.MetricGroup(RECEIVED, SENT, LOOPBACK)
 
 _faults = functools.partial(Metric, unit="count", better="lower", collector="page_faults")
 MINOR = _faults(
@@ -88,7 +82,7 @@ MINOR = _faults(
 MAJOR = _faults(
     name="7_memory/major_faults_count", description="Page faults that waited for storage"
 )
-_FAULTS = MetricGroup(MINOR, MAJOR)
+_FAULTS = base.MetricGroup(MINOR, MAJOR)
 
 GROUP_PEAK = Metric(
     name="7_memory/cgroup_peak_mb",
@@ -111,23 +105,23 @@ GROUP_PEAK_IS_BOUND = Metric(
     ),
     collector="cgroup_memory",
 )
-_GROUP = MetricGroup(GROUP_PEAK, GROUP_PEAK_IS_BOUND)
+_GROUP = base.MetricGroup(GROUP_PEAK, GROUP_PEAK_IS_BOUND)
 METRICS = (*_DISK.metrics, *_NETWORK.metrics, *_FAULTS.metrics, *_GROUP.metrics)
 _HEADER_LINES = 2
 _LOOPBACK = b"lo"
 _SENT_COLUMN = 8
 
 
-class DiskIo(Difference[bytes]):
+class DiskIo(base.Difference[bytes]):
     """Bytes read and written by all threads of the process, end less start."""
 
     def __init__(self) -> None:
-        self._file = reader(_IO_FILE)
+        self._file = base.reader(_IO_FILE)
 
     def _read(self) -> bytes | None:
         return None if self._file is None else self._file(0)
 
-    def _compare(self, before: bytes, after: bytes) -> list[Reading]:
+    def _compare(self, before: bytes, after: bytes) -> list[base.Reading]:
         old, new = _io_counters(before), _io_counters(after)
         read, written, cancelled, called, given = (
             new[key] - old[key]
@@ -149,16 +143,16 @@ def _io_counters(text: bytes) -> dict[bytes, int]:
     return dict(zip(words[::2], map(int, words[1::2]), strict=True))
 
 
-class Network(Difference[bytes]):
+class Network(base.Difference[bytes]):
     """Bytes over network interfaces, end less start; nothing where the kernel does not count."""
 
     def __init__(self) -> None:
-        self._file = reader(_NET_FILE)
+        self._file = base.reader(_NET_FILE)
 
     def _read(self) -> bytes | None:
-        return None if self._file is None else read_all(self._file)
+        return None if self._file is None else base.read_all(self._file)
 
-    def _compare(self, before: bytes, after: bytes) -> list[Reading]:
+    def _compare(self, before: bytes, after: bytes) -> list[base.Reading]:
         old = _interface_counters(before)
         new = old if after == before else _interface_counters(after)
         return _NETWORK.readings(*map(operator.sub, new, old))
@@ -177,28 +171,28 @@ def _interface_counters(text: bytes) -> tuple[int, int, int]:
     return received, sent, loopback
 
 
-class PageFaults(Difference[tuple[int, int]]):
+class PageFaults(base.Difference[tuple[int, int]]):
     """Page faults of all threads of the process, end less start."""
 
     def _read(self) -> tuple[int, int]:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         return usage.ru_minflt, usage.ru_majflt
 
-    def _compare(self, before: tuple[int, int], after: tuple[int, int]) -> list[Reading]:
+    def _compare(self, before: tuple[int, int], after: tuple[int, int]) -> list[base.Reading]:
         return _FAULTS.readings(after[0] - before[0], after[1] - before[1])
 
 
-class CgroupMemory(Difference[int]):
+class CgroupMemory(base.Difference[int]):
     """The high-water mark of the control group's memory, in MiB; nothing without such a group."""
 
     def __init__(self) -> None:
         path = _peak_file(os.getpid())
-        self._file = None if path is None else reader(path)
+        self._file = None if path is None else base.reader(path)
 
     def _read(self) -> int | None:
         return None if self._file is None else int(self._file(0))
 
-    def _compare(self, before: int, after: int) -> list[Reading]:
+    def _compare(self, before: int, after: int) -> list[base.Reading]:
         return _GROUP.readings(after / 2**20, after <= before)
 
 
