@@ -53,11 +53,12 @@ class GateRule(ConfigModel):
             smaller. Called Delta in the method.
         min_effect_s: Slow-down in seconds below which nobody minds, however large its share: both
             the tolerance and the margin are at least as many seconds.
-        max_stalls: Share of stalled operations that PASS has to exclude with 95 % confidence; null
-            asks for no more than that the candidate does not stall more often. `auto` is 0.1 where
-            the primary operations of the baseline take less than 2 s, in workers that run more than
+        max_stalls: Share of operations in which the candidate may stall beyond the share in which
+            the baseline does: PASS has to exclude a larger one with 95 % confidence. `null` asks
+            for no more than that the candidate does not stall more often. `auto` is 0.1 where the
+            primary operations of the baseline take less than 2 s, in workers that run more than
             one, and the looks are enough to show it; elsewhere it is null.
-        max_failures: Share of failed first attempts that PASS has to exclude, in the same way.
+        max_failures: The same of first attempts that fail.
         alpha: Probability of a REGRESSION when the slow-down is within the tolerance, over all
             looks together.
         pass_alpha: Probability of a PASS when the slow-down is the margin, over all looks together.

@@ -28,6 +28,9 @@ LEVEL: Final = 0.01
 SUSPECTED: Final = 0.03
 """P-value up to which a word waits for the next look; the primary operations share it."""
 
+EXCLUDED: Final = 1.4
+"""A PASS has ruled out that an operation takes so many times as long after the candidate."""
+
 _COVERED: Final = 0.98
 """Of the interval of the ratio: 1 % is beyond either end."""
 
@@ -44,18 +47,41 @@ class CarryOver(NamedTuple):
     ratio: float
     p_value: float
     low: float  # lower end of the ratio, which is below it with a chance of 1 %
+    high: float  # upper end, likewise
 
     def contradicts(self, verdict: Verdict, rule: GateRule) -> bool:
         """Returns whether a job that runs the candidate alone may pay other than the word says.
 
         It pays the ratio of the arms times this one. Where this is above 1, the ratio of the arms
-        is too low by an unknown part of it, so that no PASS stands.
+        as measured is too low by an unknown part of it, at most by all of it.
         """
-        if verdict.word != "REGRESSION":
-            return self.ratio > 1
-        if verdict.low is None or verdict.endpoint != "time":
-            return True
-        return verdict.low * min(1.0, self.low) <= 1 + rule.tolerance
+        if verdict.word == "REGRESSION":
+            if verdict.low is None or verdict.endpoint != "time":
+                return True
+            return verdict.low * min(1.0, self.low) <= 1 + rule.tolerance
+        high = math.inf if verdict.high is None else verdict.high
+        return high * max(1.0, self.high) ** 2 >= 1 + rule.margin
+
+    def left_open(self, chance: float) -> bool:
+        """Returns whether there may be one, with that chance of error, or a large one."""
+        return self.p_value <= chance or self.high > EXCLUDED
+
+    def said(self, chance: float) -> str:
+        """Returns what keeps a word from being given, and what to do."""
+        seen = (
+            f"an operation takes {self.ratio:.3g}x as long after one of the candidate as after one "
+            f"of the baseline (p = {self.p_value:.2g})"
+        )
+        if self.p_value > chance:
+            seen = (
+                f"an operation after one of the candidate may take up to {self.high:.3g}x as long "
+                f"as after one of the baseline, and {EXCLUDED:g}x has to be excluded"
+            )
+        return (
+            f"{seen}, so operations in turn do not show what a job pays that runs the candidate "
+            "alone; measure with `lives: always` under `gate`, which gives each arm processes of "
+            "its own"
+        )
 
 
 def carry_over(blocks: Blocks) -> CarryOver:
@@ -70,8 +96,13 @@ def carry_over(blocks: Blocks) -> CarryOver:
     drawn = _drawn(len(blocks), per_process).coefficients(rest)
     sizes = np.abs(drawn)
     more = int(np.count_nonzero(sizes >= abs(found) * (1 - 1e-9)))
-    low = math.exp(found - float(np.quantile(sizes, _COVERED)))
-    return CarryOver(ratio=math.exp(found), p_value=(1 + more) / (_DRAWS + 1), low=low)
+    reach = float(np.quantile(sizes, _COVERED))
+    return CarryOver(
+        ratio=math.exp(found),
+        p_value=(1 + more) / (_DRAWS + 1),
+        low=math.exp(found - reach),
+        high=math.exp(found + reach),
+    )
 
 
 class _Design(NamedTuple):

@@ -56,13 +56,24 @@ class Excess:
         """Largest share in the candidate that its count does not exclude."""
         return upper_bound(self.candidate, self.operations)
 
+    @property
+    def more(self) -> float:
+        """Largest share by which the counts allow the candidate to do it more often.
+
+        Newcombe's limit of a difference (Statistics in Medicine 17 (1998) 873, method 10), from
+        exact limits of each share: the candidate's own bound where the baseline never did it.
+        """
+        ours, theirs = self.candidate / self.operations, self.baseline / self.operations
+        least = 1 - upper_bound(self.operations - self.baseline, self.operations)
+        return ours - theirs + math.hypot(self.bound - ours, theirs - least)
+
     def beyond(self, limit: float | str | None, kind: str, of: str) -> str:
-        """Returns why its count leaves open that a limit is exceeded; empty where it does not."""
-        if not isinstance(limit, float) or self.bound <= limit:
+        """Returns why its counts leave open that a limit is exceeded; empty where they do not."""
+        if not isinstance(limit, float) or self.more <= limit:
             return ""
         return (
-            f"{kind} of up to {100 * self.bound:.2g} % of {of} cannot be excluded, and "
-            f"max_{kind} is {100 * limit:.3g} %"
+            f"{kind} beyond those of the baseline in up to {100 * self.more:.2g} % of {of} cannot "
+            f"be excluded, and max_{kind} is {100 * limit:.3g} %"
         )
 
 

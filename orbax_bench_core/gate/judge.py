@@ -172,30 +172,26 @@ def _carried(
         if any(len(blocks) < count for blocks in judged.values()):
             return doubts, not doubts
         found = {name: carry_over(blocks.first(count)) for name, blocks in judged.items()}
+        chance = SUSPECTED / len(judged)
+        contradicted = {
+            name: each.contradicts(verdicts[name], rules[name])
+            and (word != "PASS" or each.left_open(chance))
+            for name, each in found.items()
+            if verdicts[name].word == word
+        }
+        stands = word == "PASS" and not any(contradicted.values())
+        stands = stands or (word == "REGRESSION" and not all(contradicted.values()))
         name = min(found, key=lambda each: found[each].p_value)
-        ratio, p_value, _ = found[name]
-        said = (
-            f"{name}: an operation takes {ratio:.3g}x as long after one of the candidate as after "
-            f"one of the baseline (p = {p_value:.2g}), so operations in turn do not show what a "
-            "job pays that runs the candidate alone; measure with `lives: always` under `gate`, "
-            "which gives each arm processes of its own"
-        )
-        contradicted = [
-            found[each].contradicts(verdicts[each], rules[each])
-            for each in found
-            if (verdicts[each].word == word)
-            and (word != "PASS" or found[each].p_value <= SUSPECTED)
-        ]
-        stands = word == "PASS" and not any(contradicted)
-        stands = stands or (word == "REGRESSION" and not all(contradicted))
-        if within(p_value, LEVEL * schedule.shares[look] / len(judged)):
-            if stands:
+        least = found[name].p_value
+        if word == "PASS" and not stands and not within(least, chance):
+            name = next(each for each in contradicted if contradicted[each])
+        said: dict[Doubt, str] = {"carry_over": f"{name}: {found[name].said(chance)}"}
+        if within(least, LEVEL * schedule.shares[look] / len(judged)):
+            return ({} if stands else said), True
+        if end is not None and look >= min(end, schedule.last):
+            if stands or not (word == "PASS" or within(least, chance)):
                 return {}, True
-            return {"carry_over": said}, True
-        if end is not None and look >= end:
-            if stands or not within(p_value, SUSPECTED / len(judged)):
-                return {}, True
-            doubts = {"carry_over": said}
+            doubts = said
     return doubts, True
 
 

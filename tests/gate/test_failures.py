@@ -61,7 +61,8 @@ def test_the_largest_share_of_failures_is_a_condition():
     found, settled = settle_failures(failed(blocks=5), LABELS[:5], rule, end=0)
     assert (found.word, settled) == ("INCONCLUSIVE", False)
     assert found.reason == (
-        "failures of up to 26 % of attempts cannot be excluded, and max_failures is 10 %"
+        "failures beyond those of the baseline in up to 26 % of attempts cannot be excluded, and "
+        "max_failures is 10 %"
     )
 
 

@@ -58,6 +58,20 @@ def test_no_word_where_the_next_operation_pays(after, ratio):
         assert "lives: always" in found.reason
 
 
+def test_a_pass_stands_that_a_small_after_effect_cannot_change():
+    found = judged(*comparison(1, after=1.005, noise=0.001))
+    assert (found.word, found.settled, found.reason) == ("PASS", True, "")
+
+
+def test_a_pass_excludes_a_large_after_effect_also_where_noise_hides_it():
+    found = [judged(*comparison(seed, after=1.5, noise=0.4, blocks=30)) for seed in range(60)]
+    assert "PASS" not in [each.word for each in found]
+    noisy = judged(*comparison(0, after=1.2, noise=0.4, blocks=30))
+    assert noisy.word == "INCONCLUSIVE"
+    assert "may take up to 1.49x as long" in noisy.reason
+    assert "1.4x has to be excluded" in noisy.reason
+
+
 @pytest.mark.parametrize("after", [0.9, 1.5])
 def test_a_regression_stands_that_the_next_operation_cannot_make_good(after):
     found = [judged(*comparison(s, ratio=1.6, after=after, noise=0.02)) for s in range(10)]

@@ -474,7 +474,10 @@ def _limits(gate: GateConfig) -> list[str]:
             else "operations"
         )
         if limit is not None:
-            said.append(f"PASS has to exclude {name} of more than {share(limit)} of {of}.")
+            said.append(
+                f"PASS has to exclude {name} beyond those of the baseline in more than "
+                f"{share(limit)} of {of}."
+            )
     return said
 
 

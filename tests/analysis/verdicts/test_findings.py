@@ -76,7 +76,10 @@ def test_a_regression_by_stalls_says_so(stalling):
 
 
 def test_a_limit_on_stalls_that_is_not_shown_is_told(make_operation):
-    reason = "stalls of up to 26 % of operations cannot be excluded, and max_stalls is 10 %"
+    reason = (
+        "stalls beyond those of the baseline in up to 26 % of operations cannot be excluded, and "
+        "max_stalls is 10 %"
+    )
     verdict = {"stalls": stalls(bound=0.26, word="INCONCLUSIVE"), "endpoint": "stalls"}
     found = make_operation("save", "INCONCLUSIVE", 1.0, reason=reason, verdict=verdict)
     assert finding(found) == f"INCONCLUSIVE by stalls: {reason}."
@@ -196,7 +199,7 @@ def test_the_rules_name_floor_stalls_and_lives(make_verdicts, make_report, undra
     gate = GateConfig(min_effect_s=0.002, max_stalls=0.1, metrics={"load": {"min_effect_s": 0.05}})
     for name, text in list(views(make_report(make_verdicts("p"), gate=gate)).items())[2:]:
         assert "A slow-down below 2 ms does not count here" in text, name
-        assert "PASS has to exclude stalls of more than 10 % of operations." in text, name
+        assert "PASS has to exclude stalls beyond those of the baseline in more than" in text, name
         assert "For load: at least 50 ms." in text, name
         assert "With lives, looks at 16, 24, 40, 60." in text, name
 
