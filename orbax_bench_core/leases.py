@@ -1,7 +1,5 @@
 """Leases: the one command that measures a run or points of it, and may write their records."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import datetime
@@ -13,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import pydantic
 
@@ -103,7 +101,7 @@ class Fence(NamedTuple):
         return f"{self.owner}:{self.token}"
 
     @classmethod
-    def parse(cls, text: str) -> Fence:
+    def parse(cls, text: str) -> Self:
         """Reads what `str` has written."""
         owner, _, token = text.rpartition(":")
         return cls(owner, token)

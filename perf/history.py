@@ -17,14 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from orbax_bench_core import gate
-from orbax_bench_core.analysis.history.changes import (
-    FEWEST,
-    SEASON,
-    SIGNIFICANCE,
-    SMALLEST_PART,
-    Flag,
-    flags,
-)
+from orbax_bench_core.analysis.history import changes
 from orbax_bench_core.config import PER_ARM, GateConfig
 from orbax_bench_core.sweep import BLOCK_SIZE
 from perf.figure import Figure, at_least, at_most, end_simulated, figure_parser, shown
@@ -92,11 +85,11 @@ def stationary_figures(series: int, seed: int = 0) -> list[Figure]:
     """Returns how many series without any change are ever flagged."""
     rng, found = np.random.default_rng(seed), []
     for name in ("normal", "t2"):
-        shape = (series, SEASON)
+        shape = (series, changes.SEASON)
         table = rng.standard_normal(shape) if name == "normal" else rng.standard_t(2, shape)
         count = sum(bool(_flags(row)) for row in table)
-        group = f"stationary series ever flagged in {SEASON} nights"
-        found.append(at_most(group, name, count, series, SIGNIFICANCE))
+        group = f"stationary series ever flagged in {changes.SEASON} nights"
+        found.append(at_most(group, name, count, series, changes.SIGNIFICANCE))
     return found
 
 
@@ -120,12 +113,12 @@ def paired_figures(series: int, seed: int = 0) -> list[Figure]:
     found = []
     for dwell in DWELLS:
         rng = np.random.default_rng(seed)
-        pairs = [nightly(SEASON, dwell, rng) for _ in range(series)]
+        pairs = [nightly(changes.SEASON, dwell, rng) for _ in range(series)]
         name = f"slow or fast for {dwell} runs"
         ratios = sum(bool(_flags(each)) for _, each in pairs)
         raw = sum(bool(_flags(each)) for each, _ in pairs)
         group = "flagged without a change"
-        found.append(at_most(f"{group}, ratios", name, ratios, series, SIGNIFICANCE))
+        found.append(at_most(f"{group}, ratios", name, ratios, series, changes.SIGNIFICANCE))
         found.append(shown(f"{group}, raw seconds", name, raw, series))
     return found
 
@@ -194,7 +187,7 @@ def thresholds(series: int, nights: int, seed: int = 11) -> list[tuple[int, list
     parts = [dict(_windows(rng, nights)) for _ in range(-(-series // _PART))]
     return [
         (end, np.quantile(np.concatenate([part[end] for part in parts]), upper).tolist())
-        for end in range(SEASON, nights + 1, SEASON)
+        for end in range(changes.SEASON, nights + 1, changes.SEASON)
     ]
 
 
@@ -208,20 +201,20 @@ def _windows(rng: np.random.Generator, nights: int) -> Iterator[tuple[int, Float
         less = values[:, :now] < values[:, now:count]
         ranks[:, now] = less.sum(axis=1)
         ranks[:, :now] += ~less
-        if count >= FEWEST:
+        if count >= changes.FEWEST:
             scores = ndtri((np.arange(count) + 0.5) / count)
             spread = np.sqrt((scores**2).mean())
-            cuts = np.arange(SMALLEST_PART, count - SMALLEST_PART + 1)
+            cuts = np.arange(changes.SMALLEST_PART, count - changes.SMALLEST_PART + 1)
             sums = np.cumsum(scores[ranks[:, :count]], axis=1)[:, cuts - 1]
             statistics = np.abs(sums) / (spread * np.sqrt(cuts * (count - cuts) / count))
             largest = np.maximum(largest, statistics.max(axis=1))
-        if count % SEASON == 0:
+        if count % changes.SEASON == 0:
             yield count, largest
             largest = np.zeros(_PART)
 
 
-def _flags(values: Floats) -> list[Flag]:
-    return flags(values.tolist(), lambda *_: SIGNIFICANCE)
+def _flags(values: Floats) -> list[changes.Flag]:
+    return changes.flags(values.tolist(), lambda *_: changes.SIGNIFICANCE)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -230,8 +223,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--thresholds", action="store_true", help="compute the constants again")
     options = parser.parse_args(arguments)
     if options.thresholds:
-        first = thresholds(2_000_000, SEASON)
-        for last, limits in [*first, *thresholds(40_000, 8 * SEASON)[1:]]:
+        first = thresholds(2_000_000, changes.SEASON)
+        for last, limits in [*first, *thresholds(40_000, 8 * changes.SEASON)[1:]]:
             named = zip(LEVELS, limits, strict=True)
             print(last, ", ".join(f"{level:g}: {limit:.3f}" for level, limit in named))
         return 0

@@ -9,13 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.measure import Metrics
 from orbax_bench_core.sweep import SweepPoint, load_class, options_class
@@ -46,33 +40,33 @@ _ticks: list[float] = []
 """CPU seconds of this process at each `Tick`, and then those of each `Bare`."""
 
 
-@benchmark_options(BenchmarkOptions)
-class Empty(BenchmarksGenerator):
+@authoring.benchmark_options(authoring.BenchmarkOptions)
+class Empty(authoring.BenchmarksGenerator):
     """A benchmark whose one operation does nothing."""
 
-    def test_fn(self, context: TestContext) -> TestResult:  # noqa: ARG002
+    def test_fn(self, context: authoring.TestContext) -> authoring.TestResult:  # noqa: ARG002
         """Measures nothing, once."""
         metrics = Metrics()
         with metrics.measure("nothing", ["time"]):
             pass
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
-@benchmark_options(BenchmarkOptions)
+@authoring.benchmark_options(authoring.BenchmarkOptions)
 class Tick(Empty):
     """An empty repeat that notes how much CPU this process has taken."""
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: authoring.TestContext) -> authoring.TestResult:
         """Notes it and measures nothing."""
         _ticks.append(time.process_time())
         return super().test_fn(context)
 
 
-@benchmark_options(BenchmarkOptions)
+@authoring.benchmark_options(authoring.BenchmarkOptions)
 class Bare(Empty):
     """Saves and loads as an author would without any framework, in the process of a worker."""
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: authoring.TestContext) -> authoring.TestResult:
         """Notes the CPU that some saves and loads take; what they leave is on disk till the end."""
         import jax
         from orbax.checkpoint import v1 as ocp

@@ -10,12 +10,14 @@ from orbax_bench_core.authoring.context import (
     optional_module,
 )
 from orbax_bench_core.authoring.generator import (
+    LATER,
+    BenchmarkOptions,
     BenchmarksGenerator,
+    Sweepable,
     TestResult,
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.authoring.options import LATER, BenchmarkOptions, Sweepable
 from orbax_bench_core.authoring.suite import TestSuite
 
 __all__ = [

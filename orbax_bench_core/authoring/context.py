@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
-from orbax_bench_core.authoring.options import Options_co
+from orbax_bench_core.authoring.generator import Options_co
 from orbax_bench_core.config import CheckpointConfig
 
 if TYPE_CHECKING:

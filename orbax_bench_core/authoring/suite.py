@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.authoring.generator import BenchmarksGenerator
-from orbax_bench_core.authoring.options import BenchmarkOptions
+from orbax_bench_core.authoring.generator import BenchmarkOptions, BenchmarksGenerator
 from orbax_bench_core.config import LoadedSuite, parse_suite
 from orbax_bench_core.errors import UserError
 
@@ -58,7 +57,11 @@ class TestSuite:
         """
         groups: dict[str, dict[str, Any]] = {}
         for generator in self.benchmarks_generators:
-            configs = _configs_of(generator)
+            configs = {
+                key: [_plain(config) for config in configs]
+                for key in ("checkpoint_configs", "mesh_configs")
+                if (configs := generator.suite_arguments.get(key))
+            }
             shared = groups.setdefault(json.dumps(configs), {**configs, "benchmarks": []})
             shared["benchmarks"].append(_entry_of(generator))
         own = {
@@ -101,15 +104,6 @@ class TestSuite:
             steps.run(suite, directory, settings=settings)
             for suite, directory in zip(suites, directories, strict=True)
         ]
-
-
-def _configs_of(generator: BenchmarksGenerator[Any]) -> dict[str, Any]:
-    """Returns the checkpoints and meshes of a benchmark as a suite has them."""
-    return {
-        key: [_plain(config) for config in configs]
-        for key in ("checkpoint_configs", "mesh_configs")
-        if (configs := generator.suite_arguments.get(key))
-    }
 
 
 def _plain(config: object) -> dict[str, Any]:

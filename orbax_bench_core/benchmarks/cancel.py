@@ -7,29 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    UnmetNeed,
-    VerificationError,
-    benchmark_options,
-)
-from orbax_bench_core.benchmarks.support import saving
-from orbax_bench_core.benchmarks.support.needs import (
-    require_one_process,
-    require_orbax_module,
-    require_tree,
-)
+from orbax_bench_core import authoring
+from orbax_bench_core.benchmarks.support import needs, saving
 from orbax_bench_core.measure import Metrics
 
 _STEP, _MOST_TRIES = 1, 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CancelOptions(BenchmarkOptions):
+class CancelOptions(authoring.BenchmarkOptions):
     """Options of a benchmark that cancels a save.
 
     Attributes:
@@ -39,8 +25,8 @@ class CancelOptions(BenchmarkOptions):
             to its end.
     """
 
-    cancel_delay_secs: Sweepable[float] = 2
-    perform_cancellation: Sweepable[bool] = True
+    cancel_delay_secs: authoring.Sweepable[float] = 2
+    perform_cancellation: authoring.Sweepable[bool] = True
 
     def __post_init__(self) -> None:
         delay = self.cancel_delay_secs
@@ -52,7 +38,7 @@ def _require_cancellable(options: CancelOptions, benchmark: str) -> None:
     # Orbax cancels on each host by itself: hosts at different points of a save then delete what
     # others write, or wait for each other for minutes.
     if options.perform_cancellation:
-        require_one_process(f"{benchmark} with perform_cancellation: true")
+        needs.require_one_process(f"{benchmark} with perform_cancellation: true")
 
 
 def _measure_cancel(
@@ -68,8 +54,8 @@ def _measure_cancel(
         cancel()
 
 
-@benchmark_options(CancelOptions)
-class V0Cancel(BenchmarksGenerator[CancelOptions]):
+@authoring.benchmark_options(CancelOptions)
+class V0Cancel(authoring.BenchmarksGenerator[CancelOptions]):
     """Measures `save_blocking`, `cancel` and the `wait_after_cancel` for what went on meanwhile.
 
     Without a cancellation: `save_blocking` and `save_background`. A save may be faster than its
@@ -78,7 +64,7 @@ class V0Cancel(BenchmarksGenerator[CancelOptions]):
     To cancel, it needs a single process.
     """
 
-    def test_fn(self, context: TestContext[CancelOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[CancelOptions]) -> authoring.TestResult:
         """Begins a save, cancels it, and looks at what is left."""
         import jax
         import orbax.checkpoint as ocp
@@ -86,7 +72,7 @@ class V0Cancel(BenchmarksGenerator[CancelOptions]):
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        tree = jax.block_until_ready(require_tree(context, "v0_cancel"))
+        tree = jax.block_until_ready(needs.require_tree(context, "v0_cancel"))
         num_bytes, directory = tree_bytes(tree), context.path / "steps"
         _require_cancellable(options, "v0_cancel")
         with saving.open_checkpoint_manager(directory) as manager:
@@ -109,7 +95,7 @@ class V0Cancel(BenchmarksGenerator[CancelOptions]):
                 left = "the save was cancelled, and left no checkpoint"
                 metrics.notes["cancel"] = ["the save was faster" if committed else left]
             elif not committed:
-                raise VerificationError(f"step {_STEP} was saved, but is not there")
+                raise authoring.VerificationError(f"step {_STEP} was saved, but is not there")
             if committed:
                 context.prepare_load("restore", directory)
                 with metrics.measure("restore", num_bytes=num_bytes):
@@ -119,14 +105,16 @@ class V0Cancel(BenchmarksGenerator[CancelOptions]):
                 manager.save(_STEP + 1, args=ocp.args.StandardSave(tree))
                 manager.wait_until_finished()
                 context.verify(_restore(manager, _STEP + 1, tree))
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _canceller(manager: Any) -> Any:
     # The manager has no public way to cancel.
     cancel = getattr(manager._checkpointer, "cancel", None)  # noqa: SLF001
     if cancel is None:
-        raise UnmetNeed("v0_cancel needs an orbax-checkpoint whose AsyncCheckpointer can cancel")
+        raise authoring.UnmetNeed(
+            "v0_cancel needs an orbax-checkpoint whose AsyncCheckpointer can cancel"
+        )
     return cancel
 
 
@@ -136,8 +124,8 @@ def _restore(manager: Any, step: int, tree: Any) -> Any:
     return manager.restore(step, args=ocp.args.StandardRestore(saving.restore_target(tree)))
 
 
-@benchmark_options(CancelOptions)
-class V1Cancel(BenchmarksGenerator[CancelOptions]):
+@authoring.benchmark_options(CancelOptions)
+class V1Cancel(authoring.BenchmarksGenerator[CancelOptions]):
     """Measures `save_blocking`, `cancel`, the `save_blocking` of the next step, `save_background`.
 
     Without a cancellation only one step is saved. Cancelling also deletes what the save had written
@@ -145,20 +133,22 @@ class V1Cancel(BenchmarksGenerator[CancelOptions]):
     the clock. To cancel, it needs a single process.
     """
 
-    def test_fn(self, context: TestContext[CancelOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[CancelOptions]) -> authoring.TestResult:
         """Begins a save, cancels it, and saves the next step."""
         import jax
 
         from orbax_bench_core.state import tree_bytes
 
         metrics, options = Metrics(), context.options
-        tree = jax.block_until_ready(require_tree(context, "v1_cancel"))
+        tree = jax.block_until_ready(needs.require_tree(context, "v1_cancel"))
         num_bytes, last = tree_bytes(tree), _STEP + bool(options.perform_cancellation)
-        training = require_orbax_module("experimental.v1.training", "v1_cancel")
+        training = needs.require_orbax_module("experimental.v1.training", "v1_cancel")
         _require_cancellable(options, "v1_cancel")
         with contextlib.closing(training.Checkpointer(context.path / "steps")) as checkpointer:
             if not hasattr(checkpointer, "cancel"):
-                raise UnmetNeed("v1_cancel needs an orbax-checkpoint whose Checkpointer can cancel")
+                raise authoring.UnmetNeed(
+                    "v1_cancel needs an orbax-checkpoint whose Checkpointer can cancel"
+                )
             with metrics.measure("save_blocking"):
                 checkpointer.save_async(_STEP, tree)
             if options.perform_cancellation:
@@ -175,12 +165,14 @@ class V1Cancel(BenchmarksGenerator[CancelOptions]):
             checkpointer.reload()
             found = [checkpoint.step for checkpoint in checkpointer.checkpoints]
             if found != [last]:
-                raise VerificationError(f"only step {last} should be there; there is {found}")
+                raise authoring.VerificationError(
+                    f"only step {last} should be there; there is {found}"
+                )
             context.prepare_load("load", context.path / "steps")
             with metrics.measure("load", num_bytes=num_bytes):
                 loaded = jax.block_until_ready(checkpointer.load(last, saving.load_target(tree)))
         context.verify(loaded)
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _cancel(metrics: Metrics, checkpointer: Any) -> None:

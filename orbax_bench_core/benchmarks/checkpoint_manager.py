@@ -3,15 +3,7 @@
 import dataclasses
 import functools
 
-from orbax_bench_core.authoring import (
-    LATER,
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    UnmetNeed,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.support import saving
 from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
 from orbax_bench_core.benchmarks.support.options import BoundedOptions, delete_if_scarce
@@ -31,16 +23,18 @@ class CheckpointManagerOptions(BoundedOptions):
         async_enabled: Save in the background; otherwise all of a save blocks.
     """
 
-    save_interval_steps: Sweepable[int] = 1
-    max_to_keep: Sweepable[int] = 1
-    train_steps: Sweepable[int] = 1
-    async_enabled: Sweepable[bool] = dataclasses.field(default=True, metadata=LATER)
+    save_interval_steps: authoring.Sweepable[int] = 1
+    max_to_keep: authoring.Sweepable[int] = 1
+    train_steps: authoring.Sweepable[int] = 1
+    async_enabled: authoring.Sweepable[bool] = dataclasses.field(
+        default=True, metadata=authoring.LATER
+    )
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1}
 
 
-@benchmark_options(CheckpointManagerOptions)
-class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
+@authoring.benchmark_options(CheckpointManagerOptions)
+class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions]):
     """Measures `save_blocking`, `save_background` and `save` of each step, and one `restore`.
 
     A step that the manager passes over is `skip`, and a save that is not asynchronous has no
@@ -48,7 +42,9 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
     the state of a NumPy random generator; all three are verified outside the clock.
     """
 
-    def test_fn(self, context: TestContext[CheckpointManagerOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[CheckpointManagerOptions]
+    ) -> authoring.TestResult:
         """Offers every step to the manager, and restores the last that it saved."""
         import jax
         import numpy as np
@@ -94,7 +90,7 @@ class CheckpointManager(BenchmarksGenerator[CheckpointManagerOptions]):
             {"json_item": _JSON, "np_random_key": generator},
             against="saved",
         )
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,15 +103,15 @@ class CheckpointManagerPerfOptions(BoundedOptions):
         train_steps: How many steps to train; each is saved.
     """
 
-    use_ocdbt: Sweepable[bool] = True
-    use_zarr3: Sweepable[bool] = False
-    train_steps: Sweepable[int] = 20
+    use_ocdbt: authoring.Sweepable[bool] = True
+    use_zarr3: authoring.Sweepable[bool] = False
+    train_steps: authoring.Sweepable[int] = 20
 
     least = {"train_steps": 1}
 
 
-@benchmark_options(CheckpointManagerPerfOptions)
-class CheckpointManagerPerf(BenchmarksGenerator[CheckpointManagerPerfOptions]):
+@authoring.benchmark_options(CheckpointManagerPerfOptions)
+class CheckpointManagerPerf(authoring.BenchmarksGenerator[CheckpointManagerPerfOptions]):
     """Measures a `train_step`, then `save_blocking`, `save_background` and `save`, for each step.
 
     The manager saves continuously and keeps the latest checkpoint only, so a save also deletes the
@@ -124,7 +120,9 @@ class CheckpointManagerPerf(BenchmarksGenerator[CheckpointManagerPerfOptions]):
     to the values that a restore is compared with.
     """
 
-    def test_fn(self, context: TestContext[CheckpointManagerPerfOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[CheckpointManagerPerfOptions]
+    ) -> authoring.TestResult:
         """Trains, saves every step, and restores the last."""
         import jax
         import orbax.checkpoint as ocp
@@ -166,7 +164,7 @@ class CheckpointManagerPerf(BenchmarksGenerator[CheckpointManagerPerfOptions]):
                 restored = manager.restore(last, args=arguments)["pytree_item"]
                 jax.block_until_ready(restored)
         context.verify(restored)
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -182,10 +180,10 @@ class DeleterOptions(BoundedOptions):
         num_deletion_threads: How many threads delete the files of one checkpoint.
     """
 
-    save_interval_steps: Sweepable[int] = 1
-    max_to_keep: Sweepable[int] = 1
-    train_steps: Sweepable[int] = 5
-    num_deletion_threads: Sweepable[int] = 1
+    save_interval_steps: authoring.Sweepable[int] = 1
+    max_to_keep: authoring.Sweepable[int] = 1
+    train_steps: authoring.Sweepable[int] = 5
+    num_deletion_threads: authoring.Sweepable[int] = 1
 
     least = {
         "save_interval_steps": 1,
@@ -195,8 +193,8 @@ class DeleterOptions(BoundedOptions):
     }
 
 
-@benchmark_options(DeleterOptions)
-class Deleter(BenchmarksGenerator[DeleterOptions]):
+@authoring.benchmark_options(DeleterOptions)
+class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
     """Measures, for each step but the first, the save and the `delete` of the one saved before.
 
     The saves give `save_blocking`, `save_background` and `save`. What the manager deletes by itself
@@ -204,7 +202,7 @@ class Deleter(BenchmarksGenerator[DeleterOptions]):
     restored and verified outside the clock.
     """
 
-    def test_fn(self, context: TestContext[DeleterOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[DeleterOptions]) -> authoring.TestResult:
         """Saves step by step, and deletes behind itself."""
         import orbax.checkpoint as ocp
 
@@ -234,13 +232,13 @@ class Deleter(BenchmarksGenerator[DeleterOptions]):
                 target = ocp.args.StandardRestore(saving.restore_target(tree))
                 restored = manager.restore(saved[-1], args=ocp.args.Composite(pytree=target))
                 context.verify(restored["pytree"])
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _require_deletable(options: DeleterOptions) -> None:
     saved = len(range(0, options.train_steps, options.save_interval_steps))
     if saved < 2 or options.max_to_keep < 2:
-        raise UnmetNeed(
+        raise authoring.UnmetNeed(
             "deleter needs a checkpoint that the manager has not deleted by itself: set "
             "max_to_keep to 2 or more, and train_steps so that 2 or more are saved; with "
             f"max_to_keep: {options.max_to_keep}, train_steps: {options.train_steps} and "

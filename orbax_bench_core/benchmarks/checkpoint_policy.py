@@ -1,7 +1,5 @@
 """Save and preservation policies of Orbax's `CheckpointManager`, over many steps."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
@@ -63,7 +61,7 @@ class Policies:
     expected_preserve_checkpoints: Sequence[int] = ()
 
     @classmethod
-    def from_dict(cls, given: Any) -> Policies:
+    def from_dict(cls, given: Any) -> Self:
         """Reads one entry of `checkpoint_policies_options`."""
         if not isinstance(given, Mapping):
             raise ValueError(f"checkpoint_policies_options takes mappings, got {given!r}")

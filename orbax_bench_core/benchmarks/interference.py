@@ -10,14 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core import measure
-from orbax_bench_core.authoring import (
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring, measure
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
 from orbax_bench_core.benchmarks.support import needs, saving
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
@@ -46,16 +39,16 @@ class TrainInterferenceOptions(BoundedOptions, SaveRestoreOptions):
             thousands.
     """
 
-    steps_before: Sweepable[int] = 30
-    steps_after: Sweepable[int] = 30
-    max_steps_during: Sweepable[int] = 10_000
-    matrix_size: Sweepable[int] = 384
+    steps_before: authoring.Sweepable[int] = 30
+    steps_after: authoring.Sweepable[int] = 30
+    max_steps_during: authoring.Sweepable[int] = 10_000
+    matrix_size: authoring.Sweepable[int] = 384
 
     least = {"steps_before": 1, "steps_after": 0, "max_steps_during": 1, "matrix_size": 1}
 
 
-@benchmark_options(TrainInterferenceOptions)
-class TrainInterference(BenchmarksGenerator[TrainInterferenceOptions]):
+@authoring.benchmark_options(TrainInterferenceOptions)
+class TrainInterference(authoring.BenchmarksGenerator[TrainInterferenceOptions]):
     """Measures `steps_before`, `save` beside `steps_during`, and `steps_after`.
 
     The time lost to the save, the steps lost and the blocked time stand with `save`; number, median
@@ -67,7 +60,9 @@ class TrainInterference(BenchmarksGenerator[TrainInterferenceOptions]):
     loaded back and verified outside the clock.
     """
 
-    def test_fn(self, context: TestContext[TrainInterferenceOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[TrainInterferenceOptions]
+    ) -> authoring.TestResult:
         """Trains, saves, trains on, and verifies what was saved."""
         from orbax_bench_core.state import orbax_api
 
@@ -78,11 +73,11 @@ class TrainInterference(BenchmarksGenerator[TrainInterferenceOptions]):
             _train_and_save(metrics, context, path)
             if context.verifier is not None:
                 context.verify(orbax_api.load(path, target))
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _train_and_save(
-    metrics: Metrics, context: TestContext[TrainInterferenceOptions], path: epath.Path
+    metrics: Metrics, context: authoring.TestContext[TrainInterferenceOptions], path: epath.Path
 ) -> None:
     from orbax_bench_core.benchmarks.support.training import Training
 
@@ -173,17 +168,17 @@ class CheckpointIntervalOptions(BoundedOptions):
         max_to_keep: How many of the latest checkpoints to keep.
     """
 
-    save_interval_steps: Sweepable[int] = 10
-    enable_async_checkpointing: Sweepable[bool] = True
-    train_steps: Sweepable[int] = 50
-    matrix_size: Sweepable[int] = 384
-    max_to_keep: Sweepable[int] = 1
+    save_interval_steps: authoring.Sweepable[int] = 10
+    enable_async_checkpointing: authoring.Sweepable[bool] = True
+    train_steps: authoring.Sweepable[int] = 50
+    matrix_size: authoring.Sweepable[int] = 384
+    max_to_keep: authoring.Sweepable[int] = 1
 
     least = {"save_interval_steps": 1, "train_steps": 2, "matrix_size": 1, "max_to_keep": 1}
 
 
-@benchmark_options(CheckpointIntervalOptions)
-class CheckpointInterval(BenchmarksGenerator[CheckpointIntervalOptions]):
+@authoring.benchmark_options(CheckpointIntervalOptions)
+class CheckpointInterval(authoring.BenchmarksGenerator[CheckpointIntervalOptions]):
     """Measures `train`, all steps with their saves; `save_end`, until the last one is committed.
 
     Beside the time of `train` stand number, median, mean, 99th percentile and longest of its steps,
@@ -193,7 +188,9 @@ class CheckpointInterval(BenchmarksGenerator[CheckpointIntervalOptions]):
     were saved.
     """
 
-    def test_fn(self, context: TestContext[CheckpointIntervalOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[CheckpointIntervalOptions]
+    ) -> authoring.TestResult:
         """Trains and saves, and restores the last checkpoint."""
         import jax
         import orbax.checkpoint as ocp
@@ -228,7 +225,7 @@ class CheckpointInterval(BenchmarksGenerator[CheckpointIntervalOptions]):
                     manager.restore(last, args=ocp.args.StandardRestore(target))
                 )
         context.verify(restored)
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _train_and_offer(training: Any, manager: Any, steps: int, last: int) -> list[float]:

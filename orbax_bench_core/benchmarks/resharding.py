@@ -5,23 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import (
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    UnmetNeed,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
-from orbax_bench_core.benchmarks.support import existing
+from orbax_bench_core.benchmarks.support import existing, replicas
 from orbax_bench_core.benchmarks.support.needs import require_mesh
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
-from orbax_bench_core.benchmarks.support.replicas import (
-    REPLICA,
-    check_broadcast,
-    check_replicas,
-)
 from orbax_bench_core.benchmarks.support.saving import measure_save
 from orbax_bench_core.measure import Metrics
 
@@ -42,18 +30,18 @@ class ReshardingOptions(SaveRestoreOptions):
             null spreads each array over all devices as far as its dimensions allow.
     """
 
-    reference_checkpoint_path: Sweepable[str | None] = None
-    reference_sharding_path: Sweepable[str | None] = None
+    reference_checkpoint_path: authoring.Sweepable[str | None] = None
+    reference_sharding_path: authoring.Sweepable[str | None] = None
 
 
-@benchmark_options(ReshardingOptions)
-class Resharding(BenchmarksGenerator[ReshardingOptions]):
+@authoring.benchmark_options(ReshardingOptions)
+class Resharding(authoring.BenchmarksGenerator[ReshardingOptions]):
     """Measures `load` of a checkpoint into shardings other than those it was saved with.
 
     What was loaded is compared as in `orbax_load`.
     """
 
-    def test_fn(self, context: TestContext[ReshardingOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[ReshardingOptions]) -> authoring.TestResult:
         """Runs one load."""
         import jax
 
@@ -64,12 +52,12 @@ class Resharding(BenchmarksGenerator[ReshardingOptions]):
         file = options.reference_sharding_path
         targets = load_targets(reference.described, file, jax.devices())
         if options.use_load_and_broadcast:
-            check_broadcast(targets)
+            replicas.check_broadcast(targets)
         target = with_targets(reference.described, targets)
         with options.orbax_context():
             restored = existing.measure_load(metrics, context, reference, target)
         existing.verify(context, reference, restored)
-        return TestResult(metrics=metrics, inventory_path=reference.inventory_path)
+        return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,26 +71,28 @@ class RestoreAndBroadcastOptions(ReshardingOptions):
             replica reads from storage.
     """
 
-    use_load_and_broadcast: Sweepable[bool] = True
+    use_load_and_broadcast: authoring.Sweepable[bool] = True
 
 
-@benchmark_options(RestoreAndBroadcastOptions)
-class RestoreAndBroadcast(BenchmarksGenerator[RestoreAndBroadcastOptions]):
+@authoring.benchmark_options(RestoreAndBroadcastOptions)
+class RestoreAndBroadcast(authoring.BenchmarksGenerator[RestoreAndBroadcastOptions]):
     """Measures `load` onto every replica of a mesh whose first axis is `replica`.
 
     What was loaded is compared as in `resharding`, and every replica with every other.
     """
 
-    def test_fn(self, context: TestContext[RestoreAndBroadcastOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[RestoreAndBroadcastOptions]
+    ) -> authoring.TestResult:
         """Runs one load."""
         metrics, options = Metrics(), context.options
         reference, target = _find_for_replicas(context, "restore_and_broadcast")
         with options.orbax_context():
             restored = existing.measure_load(metrics, context, reference, target)
         if context.verifier is not None:
-            check_replicas(restored)
+            replicas.check_replicas(restored)
         existing.verify(context, reference, restored)
-        return TestResult(metrics=metrics, inventory_path=reference.inventory_path)
+        return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,13 +107,13 @@ class ReplicaParallelMultisliceOptions(BoundedOptions, ReshardingOptions):
         num_savings: How many checkpoints to save, one after the other.
     """
 
-    num_savings: Sweepable[int] = 1
+    num_savings: authoring.Sweepable[int] = 1
 
     least = {"num_savings": 1}
 
 
-@benchmark_options(ReplicaParallelMultisliceOptions)
-class ReplicaParallelMultislice(BenchmarksGenerator[ReplicaParallelMultisliceOptions]):
+@authoring.benchmark_options(ReplicaParallelMultisliceOptions)
+class ReplicaParallelMultislice(authoring.BenchmarksGenerator[ReplicaParallelMultisliceOptions]):
     """Measures saves of arrays that every replica of a mesh holds; its first axis is `replica`.
 
     The operations are those of `save_restore` without the load, once per saving. The last
@@ -131,7 +121,9 @@ class ReplicaParallelMultislice(BenchmarksGenerator[ReplicaParallelMultisliceOpt
     is to compare.
     """
 
-    def test_fn(self, context: TestContext[ReplicaParallelMultisliceOptions]) -> TestResult:
+    def test_fn(
+        self, context: authoring.TestContext[ReplicaParallelMultisliceOptions]
+    ) -> authoring.TestResult:
         """Lays the data out over the replicas and saves it as often as asked."""
         from orbax_bench_core.state import orbax_api
 
@@ -145,10 +137,10 @@ class ReplicaParallelMultislice(BenchmarksGenerator[ReplicaParallelMultisliceOpt
                 measure_save(metrics, context, path, tree)
             if context.verifier is not None:
                 existing.verify(context, reference, orbax_api.load(path, target))
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
-def _find(context: TestContext[ReshardingOptions]) -> existing.Reference:
+def _find(context: authoring.TestContext[ReshardingOptions]) -> existing.Reference:
     options = context.options
     return existing.find_reference(
         context,
@@ -159,16 +151,16 @@ def _find(context: TestContext[ReshardingOptions]) -> existing.Reference:
 
 
 def _find_for_replicas(
-    context: TestContext[ReshardingOptions], benchmark: str
+    context: authoring.TestContext[ReshardingOptions], benchmark: str
 ) -> tuple[existing.Reference, Any]:
     """Returns a checkpoint, and the target with which every replica of the mesh loads it."""
     from orbax_bench_core.state import load_targets, with_targets
 
     options, mesh = context.options, require_mesh(context, benchmark)
-    if len(mesh.axis_names) < 2 or mesh.axis_names[0] != REPLICA:
-        raise UnmetNeed(
-            f"{benchmark} needs a mesh whose first axis is {REPLICA!r}, such as mesh_axes: "
-            f"[{REPLICA}, model]; this one has {list(mesh.axis_names)}"
+    if len(mesh.axis_names) < 2 or mesh.axis_names[0] != replicas.REPLICA:
+        raise authoring.UnmetNeed(
+            f"{benchmark} needs a mesh whose first axis is {replicas.REPLICA!r}, such as "
+            f"mesh_axes: [{replicas.REPLICA}, model]; this one has {list(mesh.axis_names)}"
         )
     reference = _find(context)
     first = mesh.devices[0].flatten().tolist()
@@ -187,14 +179,14 @@ def _over_replicas(
 
     assert isinstance(target.sharding, NamedSharding)
     single = target.sharding.mesh
-    if REPLICA in single.axis_names:
+    if replicas.REPLICA in single.axis_names:
         raise StateError(
             f"leaf {name!r}: the sharding file describes one replica, and may have no axis called "
-            f"{REPLICA!r}; it has {list(single.axis_names)}"
+            f"{replicas.REPLICA!r}; it has {list(single.axis_names)}"
         )
     assert isinstance(single, jax.sharding.Mesh)
     whole = jax.sharding.Mesh(
-        mesh.devices.reshape(-1, *single.devices.shape), (REPLICA, *single.axis_names)
+        mesh.devices.reshape(-1, *single.devices.shape), (replicas.REPLICA, *single.axis_names)
     )
     sharding = NamedSharding(whole, target.sharding.spec)
     return jax.ShapeDtypeStruct(target.shape, target.dtype, sharding=sharding)

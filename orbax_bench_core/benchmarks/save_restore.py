@@ -8,14 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import (
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    UnmetNeed,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.support.needs import require_tree
 from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
@@ -50,16 +43,16 @@ class SaveRestoreOptions(ReplicaFolderOptions, MeasuringOptions):
         restore_concurrent_gb: Most data in flight while loading, in GiB; null sets no limit.
     """
 
-    async_enabled: Sweepable[bool] = True
-    use_ocdbt: Sweepable[bool] = True
-    use_zarr3: Sweepable[bool] = True
-    use_compression: Sweepable[bool] = True
-    use_replica_parallel: Sweepable[bool] = False
-    enable_replica_parallel_separate_folder: Sweepable[bool] = False
-    use_load_and_broadcast: Sweepable[bool] = False
-    chunk_byte_size: Sweepable[int | None] = None
-    save_concurrent_gb: Sweepable[float | None] = None
-    restore_concurrent_gb: Sweepable[float | None] = None
+    async_enabled: authoring.Sweepable[bool] = True
+    use_ocdbt: authoring.Sweepable[bool] = True
+    use_zarr3: authoring.Sweepable[bool] = True
+    use_compression: authoring.Sweepable[bool] = True
+    use_replica_parallel: authoring.Sweepable[bool] = False
+    enable_replica_parallel_separate_folder: authoring.Sweepable[bool] = False
+    use_load_and_broadcast: authoring.Sweepable[bool] = False
+    chunk_byte_size: authoring.Sweepable[int | None] = None
+    save_concurrent_gb: authoring.Sweepable[float | None] = None
+    restore_concurrent_gb: authoring.Sweepable[float | None] = None
 
     def orbax_context(self, **more: Any) -> ocp.Context:
         """Returns these options as Orbax takes them."""
@@ -79,8 +72,8 @@ class SaveRestoreOptions(ReplicaFolderOptions, MeasuringOptions):
         )
 
 
-@benchmark_options(SaveRestoreOptions)
-class SaveRestore(BenchmarksGenerator[SaveRestoreOptions]):
+@authoring.benchmark_options(SaveRestoreOptions)
+class SaveRestore(authoring.BenchmarksGenerator[SaveRestoreOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
 
     With `durable: true` also `save_durable`, until everything is on stable storage.
@@ -89,14 +82,14 @@ class SaveRestore(BenchmarksGenerator[SaveRestoreOptions]):
     verified outside the clock. A save that is not asynchronous has no `save_background`.
     """
 
-    def test_fn(self, context: TestContext[SaveRestoreOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[SaveRestoreOptions]) -> authoring.TestResult:
         """Runs one save and one load."""
         metrics = Metrics()
         tree = require_tree(context, "save_restore")
         with context.options.orbax_context():
             restored = measure_round_trip(metrics, context, tree)
         context.verify(restored)
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 _STORED = ("bfloat16", "float16", "float32", "float64")
@@ -115,8 +108,8 @@ class StagedSaveOptions(SaveRestoreOptions):
             precision that storage has left.
     """
 
-    device_host_concurrent_gb: Sweepable[float | None] = None
-    save_dtype: Sweepable[str | None] = None
+    device_host_concurrent_gb: authoring.Sweepable[float | None] = None
+    save_dtype: authoring.Sweepable[str | None] = None
 
     def __post_init__(self) -> None:
         known = self.save_dtype is None or self.save_dtype in _STORED
@@ -136,15 +129,15 @@ class StagedSaveOptions(SaveRestoreOptions):
         return context
 
 
-@benchmark_options(StagedSaveOptions)
-class StagedSave(BenchmarksGenerator[StagedSaveOptions]):
+@authoring.benchmark_options(StagedSaveOptions)
+class StagedSave(authoring.BenchmarksGenerator[StagedSaveOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
 
     As `save_restore`, whose options it has too. What was loaded is compared, outside the clock,
     with the arrays as storage can hold them: cast to `save_dtype` and back.
     """
 
-    def test_fn(self, context: TestContext[StagedSaveOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[StagedSaveOptions]) -> authoring.TestResult:
         """Runs one save and one load."""
         metrics, options = Metrics(), context.options
         tree = require_tree(context, "staged_save")
@@ -154,7 +147,7 @@ class StagedSave(BenchmarksGenerator[StagedSaveOptions]):
         with options.orbax_context():
             restored = measure_round_trip(metrics, context, tree)
         context.verify(restored, expected, against="saved")
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def _as_stored(tree: Any, dtype: str) -> Any:
@@ -188,8 +181,8 @@ class LustreOptions(SaveRestoreOptions):
             null takes the file system's own choice.
     """
 
-    stripe_count: Sweepable[int | None] = None
-    stripe_size_kb: Sweepable[int | None] = None
+    stripe_count: authoring.Sweepable[int | None] = None
+    stripe_size_kb: authoring.Sweepable[int | None] = None
 
     def __post_init__(self) -> None:
         count, size = self.stripe_count, self.stripe_size_kb
@@ -199,22 +192,28 @@ class LustreOptions(SaveRestoreOptions):
             raise ValueError(f"stripe_size_kb must be a multiple of {_STRIPE_UNIT_KB}, got {size}")
 
 
-@benchmark_options(LustreOptions)
-class Lustre(BenchmarksGenerator[LustreOptions]):
+@authoring.benchmark_options(LustreOptions)
+class Lustre(authoring.BenchmarksGenerator[LustreOptions]):
     """Measures what `save_restore` does, in a directory of Lustre with a given striping.
 
     It fails where the output directory is not on Lustre. The striping that the files got is noted
     in the record.
     """
 
-    def test_fn(self, context: TestContext[LustreOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[LustreOptions]) -> authoring.TestResult:
         """Sets the striping, then runs one save and one load."""
         import jax
 
         options = context.options
         lfs = _require_lustre(context.path)
         if jax.process_index() == 0:
-            _set_striping(lfs, context.path, options)
+            chosen = []
+            if options.stripe_count is not None:
+                chosen += ["--stripe-count", str(options.stripe_count)]
+            if options.stripe_size_kb is not None:
+                chosen += ["--stripe-size", f"{options.stripe_size_kb}K"]
+            if chosen:
+                _run([lfs, "setstripe", *chosen, str(context.path)])
         await_all_hosts("striped")
         result = SaveRestore().test_fn(context)
         found = _run([lfs, "getstripe", "--directory", str(context.path)])
@@ -240,25 +239,19 @@ def _require_lustre(path: epath.Path) -> str:
     kind = file_system(path)
     if kind != "lustre":
         where = f"on {kind}" if kind else "not on a file system of this machine"
-        raise UnmetNeed(f"lustre needs an output directory on Lustre; {str(path)!r} is {where}")
+        raise authoring.UnmetNeed(
+            f"lustre needs an output directory on Lustre; {str(path)!r} is {where}"
+        )
     lfs = shutil.which("lfs")
     if lfs is None:
-        raise UnmetNeed("lustre needs the lfs command to set a striping; install lustre-client")
+        raise authoring.UnmetNeed(
+            "lustre needs the lfs command to set a striping; install lustre-client"
+        )
     return lfs
-
-
-def _set_striping(lfs: str, path: epath.Path, options: LustreOptions) -> None:
-    chosen = []
-    if options.stripe_count is not None:
-        chosen += ["--stripe-count", str(options.stripe_count)]
-    if options.stripe_size_kb is not None:
-        chosen += ["--stripe-size", f"{options.stripe_size_kb}K"]
-    if chosen:
-        _run([lfs, "setstripe", *chosen, str(path)])
 
 
 def _run(command: list[str]) -> str:
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode:
-        raise UnmetNeed(f"{' '.join(command[:2])} failed: {process.stderr.strip()}")
+        raise authoring.UnmetNeed(f"{' '.join(command[:2])} failed: {process.stderr.strip()}")
     return process.stdout

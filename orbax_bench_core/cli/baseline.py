@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from orbax_bench_core.cli.arguments import AsJson
-from orbax_bench_core.cli.results import show as show_result
+from orbax_bench_core.cli.terminal import show as show_result
 from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:

@@ -148,15 +148,6 @@ def name_in(suite: str) -> str | None:
         return None
 
 
-def serve_without_suite(cluster: Cluster | None, suite: str, output_directory: str) -> None:
-    """Serves process 0 until the run ends, and exits, on a host that has no such suite file."""
-    from orbax_bench_core.execute import serve, to_stderr
-    from orbax_bench_core.records import RunDirectory
-
-    if cluster is not None and cluster.rank and "://" not in suite and not Path(suite).exists():
-        raise typer.Exit(serve(cluster, RunDirectory(output_directory), suite, to_stderr))
-
-
 def measure_suite(
     suite: str,
     output_directory: str | None,
@@ -195,13 +186,22 @@ def measure_by(
     the webhook and its like, with `stderr` nothing of the progress to standard output; `settings`
     are other `RunSettings`.
     """
-    from orbax_bench_core.execute import LocalHost, PortRange, RunSettings, on_hosts, to_stderr
+    from orbax_bench_core.execute import (
+        LocalHost,
+        PortRange,
+        RunSettings,
+        on_hosts,
+        serve,
+        to_stderr,
+    )
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import Experiment, Notifiers
 
     cluster = place_in_cluster(no_cluster=flags.no_cluster)
-    if output_directory is not None:
-        serve_without_suite(cluster, suite, output_directory)
+    has_suite = "://" in suite or Path(suite).exists()
+    if output_directory is not None and cluster is not None and cluster.rank and not has_suite:
+        # Such a host serves process 0 until the run ends.
+        raise typer.Exit(serve(cluster, RunDirectory(output_directory), suite, to_stderr))
     tells = tells and (cluster is None or not cluster.rank)
     notifiers = Notifiers.of(flags.notify, flags.junit) if tells else Notifiers()
     experiment = experiment or Experiment()
@@ -218,8 +218,7 @@ def measure_by(
         settings["host"] = LocalHost(ports=PortRange.parse(flags.port_range))
 
     def start(placed: RunSettings) -> int:
-        from orbax_bench_core.cli.measurement import Measuring
-        from orbax_bench_core.cli.reporter import Reporter
+        from orbax_bench_core.cli.measurement import Measuring, Reporter
 
         with notifiers.on_failure(loaded.suite.suite_name, directory), experiment.errors():
             how = Measuring(

@@ -77,7 +77,13 @@ class LiveVerdicts(ProgressView):
     def __call__(self, event: Event) -> None:
         """Shows one thing that happened."""
         if isinstance(event, PairJudged):
-            self._judged(event.verdict)
+            verdict = event.verdict
+            line = self._lines[verdict.point_id]
+            line.verdict = verdict
+            line.ended = verdict.failed or not needs_more(verdict)
+            if line.ended or not self._console.is_terminal:
+                self._print(_whole(line))
+            self._counts()
         else:
             super().__call__(event)
 
@@ -105,14 +111,6 @@ class LiveVerdicts(ProgressView):
         failed = repeat.status != "passed" or repeat.first_failed
         if failed or (self._verbose and not event.reused):
             self._print(_outcome(event, repeat))
-        self._counts()
-
-    def _judged(self, verdict: PointVerdict) -> None:
-        line = self._lines[verdict.point_id]
-        line.verdict = verdict
-        line.ended = verdict.failed or not needs_more(verdict)
-        if line.ended or not self._console.is_terminal:
-            self._print(_whole(line))
         self._counts()
 
     def _counts(self) -> None:

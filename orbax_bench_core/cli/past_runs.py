@@ -1,14 +1,25 @@
-"""Commands that read past runs: `best`, `history`, `report` and `site`."""
+"""Commands that read past runs: `best`, `compare`, `history`, `lineage`, `report` and `site`."""
 
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from orbax_bench_core.cli import arguments, terminal
 from orbax_bench_core.cli.arguments import AsJson, parse_size
-from orbax_bench_core.cli.results import show, show_answer, write_page
-from orbax_bench_core.cli.terminal import new_console
 from orbax_bench_core.exit_codes import Exit, exit_code
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
+    from orbax_bench_core.lineage import Finding, Status
 
 PageWithFigures = Annotated[
     str | None, typer.Option("--html", metavar="FILE", help="Also write a page with figures.")
@@ -56,8 +67,8 @@ def best(
     target = None if html is None else registry_path(html)
     found = choose(directory, goal=goal, peak_memory=bound)
     document = best_document(found)
-    write_page(document, target)
-    show_answer(found, document, target, as_json=as_json)
+    terminal.write_page(document, target)
+    terminal.show_answer(found, document, target, as_json=as_json)
     answered = all(case.recommendation for case in found.cases)
     raise typer.Exit(exit_code(incomplete=not answered))
 
@@ -114,8 +125,8 @@ def history(
         read=Cards.beside(places).measured,
     )
     document = history_document(found, every=every)
-    write_page(document, target)
-    show_answer(found, document, target, as_json=as_json)
+    terminal.write_page(document, target)
+    terminal.show_answer(found, document, target, as_json=as_json)
     raise typer.Exit(exit_code(incomplete=bool(found.left_out)))
 
 
@@ -140,7 +151,7 @@ def report(
     from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.steps import answer_of, limits_of, publish
 
-    console = new_console()
+    console = terminal.new_console()
     run = RunDirectory(directory)
     try:
         summary = publish(run, deep=deep)
@@ -148,9 +159,9 @@ def report(
         print(f"error: {unwritten(failure, 'report', str(run.root))}", file=sys.stderr)
         raise typer.Exit(Exit.FAILED) from None
     info = run.read_info()
-    show(notes_document(info), console)
+    terminal.show(notes_document(info), console)
     extra = limits_of(run, info, summary)
-    show(terminal_document(info, summary, extra, answer_of(run)), console)
+    terminal.show(terminal_document(info, summary, extra, answer_of(run)), console)
     raise typer.Exit(exit_code(incomplete=bool(summary.left_out)))
 
 
@@ -191,6 +202,220 @@ def site(
         found = write_site(places, folder, most=most)
     except OSError as failure:
         raise UserError(f"cannot write {folder}/{PAGE}: {failure}") from None
-    show(site_document(found, RunDirectory(folder).root))
-    show(f"Page: {folder.rstrip('/')}/{PAGE}")
+    terminal.show(site_document(found, RunDirectory(folder).root))
+    terminal.show(f"Page: {folder.rstrip('/')}/{PAGE}")
     raise typer.Exit(exit_code(incomplete=bool(found.unread)))
+
+
+def compare(
+    baseline: Annotated[
+        str, typer.Argument(metavar="BASELINE", help="A run directory or a stored baseline.")
+    ],
+    candidate: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CANDIDATE]",
+            help="A run directory or a stored baseline; leave it out for a run of `orbax-bench "
+            "ab`, which holds both arms.",
+        ),
+    ] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write a page that needs no other file.")
+    ] = None,
+    metrics: arguments.Metrics = "changed",
+    as_json: arguments.AsJson = False,
+    allow_inconclusive: arguments.AllowInconclusive = False,
+    notify: arguments.Notify = None,
+    junit: arguments.JUnit = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            metavar="KEY=VALUE",
+            help="Judge by another rule than the run's own, such as margin=0.3 or "
+            "metrics.save.margin=0.3: an exploration, labelled as such; repeatable.",
+        ),
+    ] = None,
+) -> None:
+    """Compare two runs or baselines, point by point.
+
+    The arms of one run are compared in pairs, as they were measured. Two separate runs are compared
+    unpaired: a machine that was busier during one of them looks exactly like a regression, so the
+    result is only a warning, unless an exact test shows more than 2x. Points are matched by id;
+    those that only one side has are listed, with the fields that differ.
+
+    orbax-bench compare results
+
+    orbax-bench compare last_week results --html comparison.html
+
+    orbax-bench compare baselines/nearest results --metrics all
+
+    orbax-bench compare results --rule margin=0.3
+
+    In a registry of baselines NAME of REGISTRY/NAME is an id, a label, a commit, a tag, a branch,
+    or `nearest`: the nearest ancestor of HEAD that has a capture.
+
+    Exit codes: 0 PASS, or an unpaired warning; 1 files were left out, because their content does
+    not match their path; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 3 unpaired
+    beyond 2x; 4 with --rule, whose result is not a verdict of the run.
+    """
+    from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
+    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.exit_codes import exit_code
+    from orbax_bench_core.steps import Notifiers
+
+    notifiers = Notifiers.of(notify, junit)
+    with notifiers.on_failure(None, candidate or baseline):
+        found = compare_stored(baseline, candidate, rule or ())
+    console = terminal.new_console()
+    document = verdicts_document(found, metrics)
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    else:
+        terminal.show(document, console)
+    terminal.write_page(document, html)
+    if html is not None and not as_json:
+        terminal.show(f"Page: {html}", console)
+    if not found.points:
+        why = (
+            f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "
+            "compared; above stands in what their points differ"
+        )
+        notifiers.failed(found.suite, candidate or baseline, why)
+        raise UserError(why)
+    code = exit_code(found.outcome, allow_inconclusive=allow_inconclusive)
+    notifiers.verdicts(found, code, candidate or baseline)
+    raise typer.Exit(code)
+
+
+_MARKS: Final[dict[Status, tuple[str, str]]] = {
+    "unchanged": ("✓ unchanged", "green"),
+    "changed": ("✗ changed since", "red"),
+    "missing": ("✗ missing", "red"),
+    "not recorded": ("✗ not recorded", "red"),
+    "not trusted": ("✗ not trusted", "red"),
+    "not checked": ("", ""),
+    "unknown": ("? unknown", "yellow"),
+}
+_DIGITS: Final = len("sha256:") + 12
+_SHOWN: Final = 10
+
+
+def lineage(
+    given: Annotated[
+        str,
+        typer.Argument(
+            metavar="ARTIFACT_OR_DIR",
+            help="A run directory or a file in one, a capture of a registry, or the name of an "
+            "artifact in Vertex ML Metadata.",
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep",
+            help="Read all bytes of checkpoints, not only names, sizes and metadata files.",
+        ),
+    ] = False,
+    sign: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Sign lineage.json with this private Ed25519 key of OpenSSH or PEM, if "
+            "everything checked is unchanged; the signature is lineage.json.sig.",
+        ),
+    ] = None,
+    signed_by: Annotated[
+        str | None,
+        typer.Option(
+            "--signed-by",
+            metavar="FILE",
+            help="Require a signature by one of the public keys in this file.",
+        ),
+    ] = None,
+    endpoint: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Another address of Vertex AI than that of the location."),
+    ] = None,
+) -> None:
+    """Trace a verdict to what it was made from, and check that none of it has changed.
+
+    For a run directory it checks everything recorded, for a file its inputs. Every digest is
+    computed again and compared with the recorded one. Only what was read in this call, byte by
+    byte, is called "unchanged"; arrays of a checkpoint are read with --deep. A run directory needs
+    no network.
+
+    orbax-bench lineage results
+
+    orbax-bench lineage results/verdicts.json --json
+
+    orbax-bench lineage results --deep
+
+    orbax-bench lineage results --sign ~/.ssh/id_ed25519
+
+    orbax-bench lineage results --signed-by id_ed25519.pub
+
+    orbax-bench lineage projects/P/locations/L/metadataStores/default/artifacts/ID
+
+    Exit codes: 0 everything read is unchanged; 1 something has changed, is missing or was never
+    recorded, a signature is invalid or by another key, or a file among the records cannot be read
+    as one; 2 this has no lineage.
+    """
+    from orbax_bench_core.lineage import BROKEN, is_unchanged, trace
+
+    findings = trace(given, endpoint, deep=deep, sign=sign, signed_by=signed_by)
+    if as_json:
+        listed = [dataclasses.asdict(finding) for finding in findings]
+        said = {"given": given, "unchanged": is_unchanged(findings), "findings": listed}
+        print(json.dumps(said, indent=2))
+    else:
+        print_findings(findings)
+    if sign is not None and is_unchanged(findings) is False:
+        print("error: not signed, for not all is as it was noted", file=sys.stderr)
+    broken = any(finding.status in BROKEN or finding.left_out for finding in findings)
+    raise typer.Exit(exit_code(incomplete=broken))
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Prints what was found, a line each, and what to do where something was never recorded."""
+    console = terminal.results_console()
+    shown: collections.Counter[str] = collections.Counter()
+    for finding in findings:
+        shown[finding.what] += 1
+        if shown[finding.what] <= _SHOWN:
+            console.print(_line(finding), soft_wrap=True)
+    for what, count in shown.items():
+        if count > _SHOWN:
+            more = f"and {count - _SHOWN} more of {what}; --json has all"
+            console.print(more, markup=False, highlight=False)
+    for line in dict.fromkeys(line for finding in findings for line in finding.left_out):
+        console.print(f"left out {line}", markup=False, highlight=False, soft_wrap=True)
+    if any(finding.status == "not recorded" for finding in findings):
+        console.print(
+            "What is not recorded was published by an earlier release, or never: `orbax-bench "
+            "report DIR` notes what is there now.",
+            markup=False,
+            highlight=False,
+        )
+
+
+def _line(finding: Finding) -> Text:
+    from rich.text import Text
+
+    line = Text(f"{'  ' * finding.depth}{finding.what}", style="bold")
+    line.append(f" {finding.name}", style="not bold")
+    mark, style = _MARKS[finding.status]
+    if finding.compared:
+        mark = f"{mark.partition(' ')[0]} {finding.compared}"
+    if mark:
+        line.append(f"  {mark}", style=f"not bold {style}")
+    digest = finding.digest or finding.recorded
+    if digest not in ("", "unknown"):
+        line.append(f"  {digest[:_DIGITS]}", style="not bold cyan")
+    if finding.status == "changed":
+        line.append(f" was {finding.recorded[:_DIGITS]}", style="not bold cyan")
+    for name, value in finding.details.items():
+        short = value[:12] if len(value) == 64 and value.isalnum() else value
+        line.append(f"  {name} {short}", style="not bold dim")
+    return line

@@ -1,18 +1,23 @@
-"""`orbax-bench plan`: files, bytes, memory and time of a save, without a run."""
+"""Commands that need no run: `plan`, `goodput`, `inspect` and `sharding`."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from orbax_bench_core.cli.arguments import AsJson, Html, Markdown, Override, parse_size
-from orbax_bench_core.cli.results import publish
+from orbax_bench_core.cli.terminal import publish
 from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
     from orbax_bench_core.plan import Speeds
+    from orbax_bench_core.plan.goodput import GoodputPlan, JobLog
 
 
 def plan(
@@ -152,3 +157,202 @@ def _speeds(run: str | None, write: float | None, read: float | None) -> Speeds:
     if read is not None:
         found = dataclasses.replace(found, read=read, read_source="given")
     return found
+
+
+def _duration(about: str) -> Any:
+    return typer.Option(metavar="DURATION", help=about)
+
+
+def goodput(
+    mtbf: Annotated[str | None, _duration("Mean time between failures of the job.")] = None,
+    host_mtbf: Annotated[
+        str | None, _duration("Mean time between failures of one host; needs --hosts.")
+    ] = None,
+    hosts: Annotated[int | None, typer.Option(min=1, help="Hosts of the job.")] = None,
+    save_blocking: Annotated[
+        str | None, _duration("How long a save in the background blocks training.")
+    ] = None,
+    save_background: Annotated[str | None, _duration("How long its background part takes.")] = None,
+    slowdown: Annotated[
+        float | None,
+        typer.Option(help="Share of the speed lost during the background part, 0 to 1."),
+    ] = None,
+    save_sync: Annotated[
+        str | None, _duration("How long a save takes that blocks as a whole.")
+    ] = None,
+    recovery: Annotated[str | None, _duration("From a failure to the first step after it.")] = None,
+    step_time: Annotated[str | None, _duration("A training step.")] = None,
+    interval: Annotated[
+        str | None, _duration("Useful time between saves today, to compare with.")
+    ] = None,
+    local_save: Annotated[
+        str | None, _duration("How long a save to local disks blocks training.")
+    ] = None,
+    local_recovery: Annotated[str | None, _duration("A recovery from local disks.")] = None,
+    local_share: Annotated[
+        float | None, typer.Option(help="Share of failures that local disks survive, 0 to 1.")
+    ] = None,
+    devices: Annotated[int | None, typer.Option(min=1, help="Accelerators of the job.")] = None,
+    from_log: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Log of ml-goodput-measurement as JSON lines: step, interval, stalls, failures.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="PATH", help="A checkpoint of the job: tree and mesh.")
+    ] = None,
+    as_json: AsJson = False,
+    html: Html = None,
+    markdown: Markdown = None,
+) -> None:
+    """Say how often to save, and what failures cost.
+
+    For saves that block, in the background, continuous and in two tiers. Durations are 90s, 15min,
+    4h or 2d.
+
+    orbax-bench goodput --mtbf 4h --recovery 5min --save-blocking 2s --save-background 2min
+    --slowdown 0.1
+
+    Exit codes: 0; 2 something is missing or out of range.
+    """
+    from orbax_bench_core.plan.goodput import (
+        checkpoint_facts,
+        goodput_document,
+        job_of,
+        plan_goodput,
+        read_log,
+        seconds_of,
+    )
+
+    durations = {
+        "mtbf_s": ("--mtbf", mtbf),
+        "host_mtbf_s": ("--host-mtbf", host_mtbf),
+        "blocking_s": ("--save-blocking", save_blocking),
+        "background_s": ("--save-background", save_background),
+        "save_s": ("--save-sync", save_sync),
+        "recovery_s": ("--recovery", recovery),
+        "step_s": ("--step-time", step_time),
+        "local_blocking_s": ("--local-save", local_save),
+        "local_recovery_s": ("--local-recovery", local_recovery),
+    }
+    given = {
+        field: None if text is None else seconds_of(text, flag)
+        for field, (flag, text) in durations.items()
+    }
+    numbers = {"slowdown": slowdown, "hosts": hosts, "devices": devices, "local_share": local_share}
+    log = None if from_log is None else read_log(from_log)
+    facts = None if checkpoint is None else checkpoint_facts(checkpoint)
+    tau = None if interval is None else seconds_of(interval, "--interval")
+    if tau is None and log is not None and log.interval_s is not None:
+        tau = max(1e-3, log.interval_s - (log.blocking_s or 0.0))
+    plan = plan_goodput(job_of(given | numbers, log, facts), interval_s=tau)
+    document, found = goodput_document(plan, log), _full(plan, log, facts)
+    publish(document, found, html, markdown, as_json=as_json)
+
+
+def _full(plan: GoodputPlan, log: JobLog | None, facts: Any) -> dict[str, Any]:
+    import dataclasses
+
+    return {
+        "job": dataclasses.asdict(plan.job),
+        "young_s": plan.young_s,
+        "log": None if log is None else dataclasses.asdict(log),
+        "checkpoint": None if facts is None else dataclasses.asdict(facts),
+        "strategies": json.loads(plan.table().to_json(orient="records")),
+    }
+
+
+_GIB = 2**30
+
+
+def inspect(
+    checkpoint: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHECKPOINT",
+            help="Root of a checkpoint or the directory of one item; local or gs://.",
+        ),
+    ],
+    mesh: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS=SIZE,...",
+            help="The mesh to load it onto; by default the mesh of the save.",
+        ),
+    ] = None,
+    devices_per_host: Annotated[
+        int | None, typer.Option(min=1, help="Devices of one process of that mesh.")
+    ] = None,
+    restore_concurrent_gb: Annotated[
+        float | None, typer.Option(help="Most GiB in flight while loading.")
+    ] = None,
+    as_json: AsJson = False,
+    html: Html = None,
+    markdown: Markdown = None,
+) -> None:
+    """Look at a checkpoint without loading an array.
+
+    Whether its save finished and what is missing, its format, files and compression, how its
+    chunks fit a mesh, what each host would read and hold for a load, and what could be better.
+
+    orbax-bench inspect /ckpt/100 --mesh fsdp=8
+
+    Exit codes: 0; 1 it is damaged or its save has not finished; 2 there is no checkpoint.
+    """
+    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.inspection import inspect_checkpoint, inspection_document
+
+    limit = restore_concurrent_gb
+    if limit is not None and not 0 < limit < float("inf"):
+        raise UserError(f"--restore-concurrent-gb: must be a positive number, got {limit}")
+    found = inspect_checkpoint(
+        checkpoint,
+        mesh=mesh,
+        devices_per_host=devices_per_host,
+        restore_limit=None if limit is None else int(limit * _GIB),
+    )
+    publish(inspection_document(found), found.numbers(), html, markdown, as_json=as_json)
+    raise typer.Exit(exit_code(incomplete=bool(found.problems)))
+
+
+def sharding(
+    checkpoint: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHECKPOINT",
+            help="Root of a checkpoint, the directory of one item, or a folder of .safetensors "
+            "files; local or gs://.",
+        ),
+    ],
+    mesh: Annotated[
+        str,
+        typer.Option(
+            metavar="AXIS=SIZE,...",
+            help="The mesh to load onto, such as fsdp=8 or data=2,fsdp=4,tensor=2.",
+        ),
+    ],
+) -> None:
+    """Print a sharding file made from a checkpoint's metadata.
+
+    An axis called fsdp, or with an unknown name, shards the first dimension of arrays of two or
+    more; tensor, tp and model the last; data and replica none. Give the file as
+    sharding_config_path:
+
+    orbax-bench sharding /ckpt/items --mesh fsdp=8 > sharding.json
+    """
+    from orbax_bench_core.errors import UserError
+
+    # JAX stays out of this process, and off the accelerators.
+    process = subprocess.run(
+        [sys.executable, "-m", "orbax_bench_core.steps.sharding", checkpoint, mesh],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        check=False,
+    )
+    if process.returncode != 0:
+        reason = process.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
+        raise UserError(reason[0])
+    sys.stdout.write(process.stdout)

@@ -78,8 +78,16 @@ class BisectRun:
         return exit_code(search.outcome)
 
     def _outcome(self, version: str, against: str) -> ReleaseWord:
-        folder = self._folder(version, against)
-        measurement = self._measurement(version, against, folder)
+        again = any((step.release, step.against) == (version, against) for step in self._shown)
+        folder = f"{against}_and_{version}{'_again' if again else ''}"
+        older, newer = self._releases[against], self._releases[version]
+        suite = comparing_releases(
+            self._loaded,
+            older.environment,
+            newer.environment,
+            gate=self._rules(version, against, confirming=again),
+        )
+        measurement = Measurement(Comparison(), suite, str(self._root / folder), self._how)
         if not self._shown:
             self._say_length(measurement.session)
         self._progress(f"\n{self._package} {version} against {against}")
@@ -107,23 +115,12 @@ class BisectRun:
         )
         self._shown.append(step)
         if len(self._shown) == 1 and outcome == "REGRESSION":
-            self._say_rest()
+            usual, _ = expected_comparisons(len(self._releases))
+            if usual > 1:
+                rest = wait((usual - 1) * self._minutes[0])
+                more = count(usual - 1, "comparison")
+                self._progress(f"About {more} more; as long as the first: {rest}")
         return outcome
-
-    def _folder(self, version: str, against: str) -> str:
-        """Returns the name of a run directory; a pair that is compared again has another one."""
-        again = any((step.release, step.against) == (version, against) for step in self._shown)
-        return f"{against}_and_{version}{'_again' if again else ''}"
-
-    def _measurement(self, version: str, against: str, folder: str) -> Measurement:
-        older, newer = self._releases[against], self._releases[version]
-        suite = comparing_releases(
-            self._loaded,
-            older.environment,
-            newer.environment,
-            gate=self._rules(version, against, confirming=folder.endswith("_again")),
-        )
-        return Measurement(Comparison(), suite, str(self._root / folder), self._how)
 
     def _rules(self, version: str, against: str, *, confirming: bool) -> dict[str, Any]:
         # A release in between has the whole regression or none of it; ends, and what is to be
@@ -154,13 +151,6 @@ class BisectRun:
         )
         said = f"{count(usual, 'comparison')} if one release is behind it, {most} at most{took}"
         self._progress(said)
-
-    def _say_rest(self) -> None:
-        usual, _ = expected_comparisons(len(self._releases))
-        if usual > 1:
-            rest = wait((usual - 1) * self._minutes[0])
-            more = count(usual - 1, "comparison")
-            self._progress(f"About {more} more; as long as the first: {rest}")
 
     def _search(self, found: Found) -> ReleaseSearch:
         steps = (

@@ -1,11 +1,9 @@
 """The `checkpoint_config` block: a checkpoint by tree, path, model preset or Flax NNX factory."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
 
@@ -120,7 +118,7 @@ class ArraySpec(ConfigModel):
         return known
 
     @pydantic.model_validator(mode="after")
-    def _sharding_fits_rank(self) -> ArraySpec:
+    def _sharding_fits_rank(self) -> Self:
         if self.sharding is not None and len(self.sharding) > len(self.shape):
             raise ValueError(
                 f"sharding has {len(self.sharding)} entries for {len(self.shape)} dimensions"
@@ -222,7 +220,7 @@ class CheckpointConfig(ConfigModel):
         return factory
 
     @pydantic.model_validator(mode="after")
-    def _one_source(self) -> CheckpointConfig:
+    def _one_source(self) -> Self:
         given = [name for name in _SOURCES if getattr(self, name) is not None]
         if given == ["path", "spec"]:
             raise ValueError("give either `path` (load) or `spec` (generate), not both")

@@ -211,7 +211,11 @@ def _element(element: el.Element) -> Safe:
         case el.Plot():
             return _plot(element)
         case el.Legend():
-            return _legend(element)
+            items = (
+                Safe(f'<li><i class="t-{tone}"></i>{inline(text)}</li>')
+                for tone, text in element.tones
+            )
+            return tag("ul", joined(items), class_="key")
         case el.Filter():
             return _filter(element)
         case el.Callout():
@@ -339,13 +343,6 @@ def _mark(mark: el.Mark) -> Safe:
     if not mark.title:
         return Safe(f"{given}/>")
     return Safe(f"{given}><title>{plain(mark.title)}</title></path>")
-
-
-def _legend(legend: el.Legend) -> Safe:
-    items = (
-        Safe(f'<li><i class="t-{tone}"></i>{inline(text)}</li>') for tone, text in legend.tones
-    )
-    return tag("ul", joined(items), class_="key")
 
 
 def _filter(found: el.Filter) -> Safe:

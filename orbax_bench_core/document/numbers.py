@@ -1,13 +1,11 @@
 """Numbers as text, the same in every report, and as places on an axis."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, Self
 
 from orbax_bench_core.document.elements import Axis
 
@@ -80,7 +78,7 @@ class Scale:
     log: bool = True  # whether equal distances are equal ratios
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[float]]) -> Scale:
+    def of(cls, rows: Iterable[Sequence[float]]) -> Self:
         """Returns a scale that shows every row, but for values that are far out in their row."""
         shown = [value for row in rows for value in _inliers(row)]
         low, high = min(shown, default=1.0), max(shown, default=1.0)

@@ -147,7 +147,14 @@ def check(interpreter: Interpreter) -> tuple[str, dict[str, str]]:
     if tuple(found["python"]) < OLDEST_PYTHON:
         here, oldest = (".".join(map(str, version)) for version in (found["python"], OLDEST_PYTHON))
         raise EnvironmentFailed(f"{executable} is Python {here}; a worker needs {oldest} or later")
-    unmet = _unmet(versions)
+    from packaging.requirements import Requirement
+
+    unmet = []
+    for text in WORKER_REQUIREMENTS:
+        wanted = Requirement(text)
+        version = versions.get(wanted.name)
+        if version is None or not wanted.specifier.contains(version, prereleases=True):
+            unmet.append(text)
     if unmet:
         raise EnvironmentFailed(
             f"{executable} lacks what a worker needs; install it: {executable} -m pip install "
@@ -233,16 +240,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     assert process.stdout is not None
     process.stdout.close()
-
-
-def _unmet(versions: Mapping[str, str]) -> list[str]:
-    """Returns the worker's requirements that these versions do not meet."""
-    from packaging.requirements import Requirement
-
-    unmet = []
-    for text in WORKER_REQUIREMENTS:
-        wanted = Requirement(text)
-        version = versions.get(wanted.name)
-        if version is None or not wanted.specifier.contains(version, prereleases=True):
-            unmet.append(text)
-    return unmet

@@ -81,18 +81,17 @@ class _Maker:
     def make(self, config: EnvironmentConfig) -> Interpreter | EnvironmentFailed:
         try:
             if config.interpreter is not None:
-                return self._existing(config.interpreter)
+                executable = find_executable(config.interpreter, self.folder)
+                interpreter = Interpreter(
+                    str(executable), worker_variables(self.cache, self.folder)
+                )
+                calls_itself, _ = check(interpreter)
+                return dataclasses.replace(interpreter, calls_itself=calls_itself)
             return self._made(config)
         except EnvironmentFailed as failure:
             return failure
         except OSError as error:
             return EnvironmentFailed(f"cannot be made in {self.cache}: {error}")
-
-    def _existing(self, given: str) -> Interpreter:
-        executable = find_executable(given, self.folder)
-        interpreter = Interpreter(str(executable), worker_variables(self.cache, self.folder))
-        calls_itself, _ = check(interpreter)
-        return dataclasses.replace(interpreter, calls_itself=calls_itself)
 
     def _made(self, config: EnvironmentConfig) -> Interpreter:
         requirements = [read_requirement(text, self.folder) for text in config.requirements]

@@ -1,7 +1,5 @@
 """Kill of a recovery drill: at a step of training, and when it is noticed."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import queue
@@ -126,7 +124,7 @@ class Kill:
     store: Store | None = None  # the store that is taken away; None where it stays
 
     @classmethod
-    def of(cls, point: SweepPoint, seed: str) -> Kill:
+    def of(cls, point: SweepPoint, seed: str) -> Self:
         """Draws the step of one repeat, evenly over an interval between two saves."""
         options = point.options
         try:

@@ -1,7 +1,5 @@
 """Session: a measurement under way, with run directory, entries, settings and watcher."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import sys
@@ -144,7 +142,7 @@ class Session:
         say: Say = silent,
         engine_run: str = "",
         go_on: bool = False,
-    ) -> Session:
+    ) -> Self:
         """Expands a suite, and begins its run directory or continues the existing run."""
         # With `engine_run`, a run directory of another run of the engine is refused, or with
         # `go_on` taken over.
@@ -176,7 +174,7 @@ class Session:
         settings: RunSettings = DEFAULTS,
         watch: Watcher | None = None,
         say: Say = silent,
-    ) -> Session:
+    ) -> Self:
         """Joins a run that another process has begun, to measure some of its entries."""
         run = RunDirectory(directory)
         info = run.read_info()

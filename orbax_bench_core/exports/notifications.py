@@ -18,16 +18,9 @@ from typing import Any, Final, Literal
 
 import pydantic
 
+from orbax_bench_core import files
 from orbax_bench_core.deadlines import Late, in_time
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import (
-    AnyPath,
-    ResultModel,
-    create_exclusively,
-    matching,
-    read_if_there,
-    swap,
-)
 
 TIMEOUT_S: Final = 10.0
 """Longest wait for an answer, whatever the other side does in between."""
@@ -117,7 +110,7 @@ def _send(url: str, data: bytes, timeout_s: float) -> str:
 def announce(
     news: News,
     webhook: Webhook,
-    folder: AnyPath | None,
+    folder: files.AnyPath | None,
     *,
     say: Callable[[str], None],
     timeout_s: float = TIMEOUT_S,
@@ -156,7 +149,7 @@ _IN_FLIGHT: Final = datetime.timedelta(seconds=60)
 """After this a claim that was not delivered is of a process that is gone."""
 
 
-class LastState(ResultModel):
+class LastState(files.ResultModel):
     """State of a suite after its last run."""
 
     version: Literal[1] = 1  # version of this layout
@@ -176,7 +169,7 @@ class LastState(ResultModel):
 class Claim:
     """Right to announce a state: nobody else has it."""
 
-    path: AnyPath  # the file of the suite
+    path: files.AnyPath  # the file of the suite
     state: LastState  # what was written there
     before: State | None  # state until now; None where it is unknown
 
@@ -184,26 +177,26 @@ class Claim:
         """Notes how the announcement went, unless there is a newer state already."""
         # Another run that found the same state may have written its own id since.
         for _ in range(_TRIES):
-            held = read_if_there(self.path)
+            held = files.read_if_there(self.path)
             now = None if held is None else _read(held)
             mine = (self.state.state, self.state.claimed_at)
             if held is None or now is None or (now.state, now.claimed_at) != mine:
                 return
-            if swap(self.path, held, _bytes(now.model_copy(update=changes))):
+            if files.swap(self.path, held, _bytes(now.model_copy(update=changes))):
                 return
 
 
-def state_file(folder: AnyPath, suite: str) -> AnyPath:
+def state_file(folder: files.AnyPath, suite: str) -> files.AnyPath:
     """Returns the file of a suite in a folder of run directories."""
     plain = re.sub(r"[^a-z0-9]+", "-", suite.lower()).strip("-")[:40]
     return folder / f"notified-{plain}-{hashlib.sha256(suite.encode()).hexdigest()[:8]}.json"
 
 
-def claim(folder: AnyPath, news: News, now: datetime.datetime) -> Claim | None:
+def claim(folder: files.AnyPath, news: News, now: datetime.datetime) -> Claim | None:
     """Undertakes to announce news, unless others have; all is news if no state is known."""
     path = state_file(folder, news.suite)
     for _ in range(_TRIES):
-        held = read_if_there(path)
+        held = files.read_if_there(path)
         before = None if held is None else _read(held)
         if before is not None and before.begun > news.begun:
             return None
@@ -217,7 +210,7 @@ def claim(folder: AnyPath, news: News, now: datetime.datetime) -> Claim | None:
             delivered=not due and before is not None and before.delivered,
         )
         data = _bytes(after)
-        if create_exclusively(path, data) if held is None else swap(path, held, data):
+        if files.create_exclusively(path, data) if held is None else files.swap(path, held, data):
             known = None if before is None else before.state
             return Claim(path, after, known) if due else None
     raise OSError(f"{path}: others write it again and again")
@@ -295,11 +288,11 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def last_states(folder: AnyPath) -> list[tuple[AnyPath, str, datetime.datetime]]:
+def last_states(folder: files.AnyPath) -> list[tuple[files.AnyPath, str, datetime.datetime]]:
     """Returns the files of last states in a folder, each with its suite and when its run began."""
     found = []
-    for path in sorted(matching(folder, "notified-*.json")):
-        state = _read(read_if_there(path) or b"")
+    for path in sorted(files.matching(folder, "notified-*.json")):
+        state = _read(files.read_if_there(path) or b"")
         if state is not None:
             found.append((path, state.suite, state.begun))
     return found

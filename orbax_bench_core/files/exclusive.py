@@ -77,7 +77,12 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
 def read_if_there(path: epath.Path | str, most: int = MAX_BYTES) -> bytes | None:
     """Returns what a file holds, or None when there is no such file."""
     if _remote(path):
-        return _remote_bytes(path, most)
+        bucket, name = _bucket_and_name(path)
+        try:
+            data: bytes = _answered(lambda: _content(bucket.blob(name), path, most), path)
+        except FileNotFoundError:
+            return None
+        return data
     try:
         return read_at_most(path, most)
     except (FileNotFoundError, NotADirectoryError):
@@ -236,15 +241,6 @@ def _download(path: epath.Path) -> tuple[bytes, int] | None:
     except FileNotFoundError:
         return None
     return found
-
-
-def _remote_bytes(path: epath.Path | str, most: int) -> bytes | None:
-    bucket, name = _bucket_and_name(path)
-    try:
-        data: bytes = _answered(lambda: _content(bucket.blob(name), path, most), path)
-    except FileNotFoundError:
-        return None
-    return data
 
 
 def _content(blob: Any, path: epath.Path | str, most: int = MAX_BYTES) -> bytes:

@@ -5,15 +5,13 @@ and in GKE's guide to planning TPUs; GKE's label `cloud.google.com/gke-accelerat
 that CUDA's driver gives GPUs, which JAX takes over as their kind.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from orbax_bench_core.config import Suite
 from orbax_bench_core.errors import UserError, did_you_mean
@@ -287,7 +285,7 @@ class Gpus:
     def __str__(self) -> str:
         return str(self.count) if self.kind is None else f"{self.kind.name}:{self.count}"
 
-    def on(self, hosts: int) -> Gpus:
+    def on(self, hosts: int) -> Self:
         """Returns those of so many machines together."""
         return dataclasses.replace(self, count=self.count * hosts)
 

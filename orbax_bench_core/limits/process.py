@@ -1,26 +1,38 @@
-"""Child process that measures limits. Its parent need not import JAX."""
+"""Child process that measures limits, without JAX in its parent; limits that are kept between runs.
 
+Those lie below the user's cache. Whatever could change them is in their key: host, kernel, CPU,
+memory, devices, versions of all libraries, variables of the environment, the file system or the
+bucket, and the workload. What a key cannot show, a disk that has become slow for example, the check
+does: it writes a few MiB and copies memory, and its times are compared with those that it took when
+the limits were measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import json
+import os
 import signal
+import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import pydantic
 
 from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, leaves
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Host, LocalHost, Output
-from orbax_bench_core.limits.kept import LimitsCache
-from orbax_bench_core.limits.model import (
-    HostLimits,
-    Limits,
-    ProbeName,
-    read,
-    write,
-    write_hosts,
-)
-from orbax_bench_core.limits.scratch import existing_directory, scratch
+from orbax_bench_core.files import AnyPath, ResultModel, read_at_most, user_cache, write_atomically
+from orbax_bench_core.limits import model
+from orbax_bench_core.limits.model import Confirmation, Limits
+from orbax_bench_core.limits.scratch import existing_directory, is_remote, scratch
 from orbax_bench_core.limits.share import unasked
+from orbax_bench_core.provenance import host_provenance, storage_provenance
 from orbax_bench_core.records import Record, Run, RunDirectory
 from orbax_bench_core.sweep import allocator_settings
 
@@ -41,7 +53,7 @@ class LimitsRequest(ConfigModel):
     parallelism: int | None
     dtype: str
     host_memory: HostMemory
-    left_out: Sequence[ProbeName] = ()
+    left_out: Sequence[model.ProbeName] = ()
 
 
 def take_limits(
@@ -51,7 +63,7 @@ def take_limits(
     timeout_s: float = _TIMEOUT_S,
     *,
     dtype: str = "float32",
-) -> Limits:
+) -> model.Limits:
     """Measures the limits of machine and storage, in a process whose heap keeps its memory."""
     # Whoever calls this holds the measuring lock: nothing else may measure meanwhile.
     asked: dict[str, Any] = {"num_bytes": num_bytes, "parallelism": parallelism, "dtype": dtype}
@@ -68,7 +80,7 @@ def _take(
     *,
     variables: Mapping[str, str] = _NONE,
     **asked: Any,
-) -> Iterator[tuple[int, Limits | UserError]]:
+) -> Iterator[tuple[int, model.Limits | UserError]]:
     with scratch(existing_directory(path)) as folder:
         # The folder is this process's: it goes even if the one that measures is killed.
         request = LimitsRequest(path=str(folder), host_memory=_HOST_MEMORY, **asked)
@@ -87,7 +99,7 @@ def _take(
                 yield output.host, found.model_copy(update={"path": str(folder.parent)})
 
 
-def _read(output: Output, path: str, timeout_s: float) -> Limits:
+def _read(output: Output, path: str, timeout_s: float) -> model.Limits:
     problem = f"cannot measure the limits of {path}"
     if output.code is None:
         raise UserError(f"{problem}: not done after {timeout_s:g} seconds; use fewer bytes")
@@ -98,7 +110,7 @@ def _read(output: Output, path: str, timeout_s: float) -> Limits:
         reason = output.err.strip().splitlines()[-1:]
         raise UserError(f"{problem}: {''.join(reason)}")
     try:
-        return Limits.model_validate_json(output.out.splitlines()[-1])
+        return model.Limits.model_validate_json(output.out.splitlines()[-1])
     except (IndexError, pydantic.ValidationError):
         raise UserError(f"{problem}: the process printed no limits") from None
 
@@ -114,7 +126,7 @@ def ensure_limits(
     a short check agrees. A failure is said and otherwise changes nothing.
     """
     try:
-        if read(run) is not None:
+        if model.read(run) is not None:
             return
     except UserError as damaged:
         say(f"no limits: {damaged}")
@@ -135,13 +147,13 @@ def ensure_limits(
         if why:
             say(why)
         if known is not None:
-            write(run, known)
+            model.write(run, known)
             return
         say("measuring the limits of this machine and storage (--no-limits skips this)")
         found = dict(_take(host, str(run.root), _TIMEOUT_S, **asked))
         _keep(run, found, say)
         first = found.get(0)
-        if cache is not None and len(found) == 1 and isinstance(first, Limits):
+        if cache is not None and len(found) == 1 and isinstance(first, model.Limits):
             cache.keep(first)
     except (UserError, OSError) as failure:
         say(f"no limits: {failure}")
@@ -160,17 +172,17 @@ def _cache(
 
 
 def _keep(
-    run: RunDirectory, found: Mapping[int, Limits | UserError], say: Callable[[str], None]
+    run: RunDirectory, found: Mapping[int, model.Limits | UserError], say: Callable[[str], None]
 ) -> None:
     """Writes the limits of host 0 and, of a run of several hosts, those of all."""
-    hosts = {host: answer for host, answer in found.items() if isinstance(answer, Limits)}
+    hosts = {host: answer for host, answer in found.items() if isinstance(answer, model.Limits)}
     missing = {host: str(answer) for host, answer in found.items() if isinstance(answer, UserError)}
     for host, reason in missing.items():
         say(f"no limits{f' of host {host}' if len(found) > 1 else ''}: {reason}")
     if len(found) > 1:
-        write_hosts(run, HostLimits(hosts=hosts, missing=missing))
+        model.write_hosts(run, model.HostLimits(hosts=hosts, missing=missing))
     if 0 in hosts:
-        write(run, hosts[0])
+        model.write(run, hosts[0])
 
 
 def _is_of_a_slice(record: Record) -> bool:
@@ -191,3 +203,151 @@ def _dtype(record: Record) -> str:
         default=None,
     )
     return "float32" if largest is None else largest.dtype
+
+
+FOLDER: Final = "ORBAX_BENCH_LIMITS"
+"""Variable of the folder in which limits are kept; `none` has every run measure them."""
+
+MOST_AGE: Final = datetime.timedelta(days=7)
+MOST_APART: Final = 1.5
+"""Ratio of a check to the one before, either way, from which on limits are measured again."""
+
+_CHECKED_BYTES: Final = 4 << 20
+_REMOTE_BYTES: Final = 1 << 20
+_TRIES: Final = 4
+_MOST_TRIES: Final = 20
+"""The best of so many hardly depends on what else a machine does."""
+_KEPT_NOWHERE: Final = "none"
+_NAME_LENGTH: Final = 20
+
+
+class Check(ResultModel):
+    """Seconds of a write that reaches the storage, and of a copy in memory; the best of some."""
+
+    write_s: pydantic.PositiveFloat
+    copy_s: pydantic.PositiveFloat
+
+    def best(self, other: Check) -> Check:
+        """Returns the lesser of both times of each."""
+        return Check(
+            write_s=min(self.write_s, other.write_s), copy_s=min(self.copy_s, other.copy_s)
+        )
+
+    def apart(self, other: Check) -> float:
+        """Returns the larger of the two ratios of times, taken the way in which it is above 1."""
+        pairs = ((self.write_s, other.write_s), (self.copy_s, other.copy_s))
+        return max(max(mine / theirs, theirs / mine) for mine, theirs in pairs)
+
+
+class _Kept(ResultModel):
+    key: dict[str, Any]
+    check: Check
+    limits: Limits
+
+
+class LimitsCache:
+    """Kept limits of one machine with one storage, for one workload."""
+
+    def __init__(self, path: str, **asked: Any) -> None:
+        self._directory = existing_directory(path)
+        host = host_provenance()
+        self._key = {
+            "host": host["host"],
+            "image": host["image"],
+            "python": host["python"],
+            "versions": host["versions"],
+            "environment": host["environment"],
+            "storage": {**storage_provenance(str(self._directory)), **_device(self._directory)},
+            **asked,
+        }
+        text = json.dumps(self._key, sort_keys=True).encode()
+        folder = _folder()
+        name = f"{hashlib.sha256(text).hexdigest()[:_NAME_LENGTH]}.json"
+        self._file = None if folder is None else folder / name
+
+    def read(self) -> tuple[Limits | None, str]:
+        """Returns the limits that are kept, if they still hold."""
+        if self._file is None:
+            return None, ""
+        try:
+            kept = _Kept.model_validate_json(read_at_most(self._file))
+        except FileNotFoundError:
+            return None, ""
+        except (OSError, pydantic.ValidationError):
+            return None, f"{self._file} with kept limits is damaged, or of another release"
+        if kept.key != self._key:
+            return None, ""
+        now, since = datetime.datetime.now(datetime.UTC), kept.limits.taken_at
+        when = f"{since:%Y-%m-%d %H:%M} UTC"
+        if now - since > MOST_AGE:
+            return None, f"the limits of {when} are older than {MOST_AGE.days} days"
+        apart = self._check(kept.check).apart(kept.check)
+        if apart > MOST_APART:
+            return None, f"a short check differs by a factor of {apart:.2g} from that of {when}"
+        found = kept.limits.model_copy(
+            update={
+                "path": str(self._directory),
+                "confirmed": Confirmation(at=now, ratio=apart),
+            }
+        )
+        said = (
+            f"the limits of this machine and storage were measured at {when}, and a short check "
+            "agrees (--new-limits measures them again)"
+        )
+        return found, said
+
+    def keep(self, limits: Limits) -> None:
+        """Keeps limits that were just measured. A cache that cannot be written is left alone."""
+        if self._file is None:
+            return
+        with contextlib.suppress(OSError):
+            kept = _Kept(key=self._key, check=self._check(), limits=limits)
+            write_atomically(self._file, kept.model_dump_json(indent=1).encode(), durable=False)
+
+    def _check(self, before: Check | None = None) -> Check:
+        """Makes the check, and goes on while others seem to be in the way."""
+        count = _REMOTE_BYTES if is_remote(self._directory) else _CHECKED_BYTES
+        data = os.urandom(count)
+        room = bytearray(count)
+        found: Check | None = None
+        with scratch(self._directory) as folder:
+            for index in range(_MOST_TRIES):
+                now = Check(
+                    write_s=_seconds(lambda: _write(folder, data)),
+                    copy_s=_seconds(lambda: room.__setitem__(slice(None), data)),
+                )
+                found = now if found is None else found.best(now)
+                enough = index + 1 >= _TRIES
+                if before is not None and enough and found.apart(before) <= MOST_APART:
+                    break
+        assert found is not None
+        return found
+
+
+def _folder() -> Path | None:
+    """Returns where limits are kept; None where the user wants none to be."""
+    chosen = os.environ.get(FOLDER)
+    if chosen:
+        return None if chosen == _KEPT_NOWHERE else Path(chosen).expanduser().absolute()
+    return user_cache("limits")
+
+
+def _device(directory: AnyPath) -> dict[str, Any]:
+    """Returns which file system a local directory is on: mounts may lie over each other."""
+    return {} if is_remote(directory) else {"device": Path(directory).stat().st_dev}
+
+
+def _seconds(operation: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    operation()
+    return time.perf_counter() - began
+
+
+def _write(folder: AnyPath, data: bytes) -> None:
+    file = folder / uuid.uuid4().hex
+    if is_remote(folder):
+        file.write_bytes(data)
+        return
+    with Path(file).open("wb", buffering=0) as opened:
+        opened.write(data)
+        os.fsync(opened.fileno())

@@ -1,7 +1,5 @@
 """Manifest of a run directory, `lineage.json`: digests of its files and of what they came from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, Self

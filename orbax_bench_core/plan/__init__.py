@@ -7,7 +7,13 @@ range (`Amount`), with the reason.
 from orbax_bench_core.plan.layout import Amount, ArrayLayout, SaveLayout
 from orbax_bench_core.plan.meshes import PlanMesh, read_mesh
 from orbax_bench_core.plan.options import StorageOptions, options_of
-from orbax_bench_core.plan.planning import Plan, plan_checkpoint, speeds_of_run
+from orbax_bench_core.plan.planning import (
+    Plan,
+    plan_checkpoint,
+    plan_source,
+    plan_suite,
+    speeds_of_run,
+)
 from orbax_bench_core.plan.reading import (
     MemoryBounds,
     ReadArray,
@@ -18,7 +24,6 @@ from orbax_bench_core.plan.reading import (
     read_cost,
 )
 from orbax_bench_core.plan.save_count import orbax_save_count
-from orbax_bench_core.plan.suites import plan_source, plan_suite
 from orbax_bench_core.plan.trees import (
     PlannedArray,
     PlannedTree,

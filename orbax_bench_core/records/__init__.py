@@ -1,9 +1,5 @@
 """Records, the run directory, the samples table and the read model."""
 
-from orbax_bench_core.records.disturbances import OverlapFinder as OverlapFinder
-from orbax_bench_core.records.disturbances import StoreFlags as StoreFlags
-from orbax_bench_core.records.disturbances import store_flags as store_flags
-from orbax_bench_core.records.disturbances import troubles_of as troubles_of
 from orbax_bench_core.records.heartbeat import Heartbeat as Heartbeat
 from orbax_bench_core.records.paired import FirstAttempts as FirstAttempts
 from orbax_bench_core.records.paired import PairedTimes as PairedTimes
@@ -39,4 +35,8 @@ from orbax_bench_core.records.run_directory import RunDirectory as RunDirectory
 from orbax_bench_core.records.run_directory import RunDirectoryGone as RunDirectoryGone
 from orbax_bench_core.records.run_info import RunFile as RunFile
 from orbax_bench_core.records.run_info import RunInfo as RunInfo
+from orbax_bench_core.records.samples import OverlapFinder as OverlapFinder
 from orbax_bench_core.records.samples import SamplesFile as SamplesFile
+from orbax_bench_core.records.samples import StoreFlags as StoreFlags
+from orbax_bench_core.records.samples import store_flags as store_flags
+from orbax_bench_core.records.samples import troubles_of as troubles_of

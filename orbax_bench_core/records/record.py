@@ -1,7 +1,5 @@
 """Record: the JSON that one repeat leaves per host."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import json
@@ -10,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
 
@@ -318,7 +316,7 @@ class Record(ResultModel):
         """Whether running the suite again leaves this repeat as it is."""
         return self.status != "failed"
 
-    def without_content(self, why: str) -> Record:
+    def without_content(self, why: str) -> Self:
         """Returns a failed record that says why no file takes what was found."""
         attempts = tuple(
             Attempt(

@@ -15,9 +15,11 @@ from orbax_bench_core.state.loading import described_arrays as described_arrays
 from orbax_bench_core.state.loading import load_checkpoint as load_checkpoint
 from orbax_bench_core.state.loading import load_targets as load_targets
 from orbax_bench_core.state.loading import locate as locate
+from orbax_bench_core.state.loading import read_sharding_file as read_sharding_file
 from orbax_bench_core.state.loading import record_digest as record_digest
 from orbax_bench_core.state.loading import recorded_digest as recorded_digest
 from orbax_bench_core.state.loading import save_fixture as save_fixture
+from orbax_bench_core.state.loading import sharding_targets as sharding_targets
 from orbax_bench_core.state.loading import with_targets as with_targets
 from orbax_bench_core.state.many_hosts import NotOnPathways as NotOnPathways
 from orbax_bench_core.state.many_hosts import initialize_if_used as initialize_if_used
@@ -27,8 +29,6 @@ from orbax_bench_core.state.mesh import MeshDoesNotFit as MeshDoesNotFit
 from orbax_bench_core.state.mesh import build_mesh as build_mesh
 from orbax_bench_core.state.mesh import first_devices as first_devices
 from orbax_bench_core.state.orbax_api import make_context as make_context
-from orbax_bench_core.state.sharding_file import read_sharding_file as read_sharding_file
-from orbax_bench_core.state.sharding_file import sharding_targets as sharding_targets
 from orbax_bench_core.state.synthetic import generate as generate
 from orbax_bench_core.state.tree import StateError as StateError
 from orbax_bench_core.state.tree import available_bytes as available_bytes

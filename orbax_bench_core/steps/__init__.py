@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.comparison import ab as ab
     from orbax_bench_core.steps.comparison import compare_arms as compare_arms
     from orbax_bench_core.steps.comparison import usual_minutes as usual_minutes
-    from orbax_bench_core.steps.conclusions import publish_async_study as publish_async_study
-    from orbax_bench_core.steps.conclusions import publish_recovery as publish_recovery
-    from orbax_bench_core.steps.conclusions import publish_search as publish_search
-    from orbax_bench_core.steps.conclusions import publish_soak as publish_soak
-    from orbax_bench_core.steps.conclusions import publish_verdicts as publish_verdicts
-    from orbax_bench_core.steps.conclusions import settle as settle
     from orbax_bench_core.steps.experiments import Conclusion as Conclusion
     from orbax_bench_core.steps.experiments import Experiment as Experiment
     from orbax_bench_core.steps.experiments import NothingFound as NothingFound
@@ -37,13 +31,19 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.point import point_hosts as point_hosts
     from orbax_bench_core.steps.point import run_batch as run_batch
     from orbax_bench_core.steps.pruning import Pruning as Pruning
-    from orbax_bench_core.steps.recovering import Drills as Drills
-    from orbax_bench_core.steps.recovering import recovery as recovery
     from orbax_bench_core.steps.reporting import answer_of as answer_of
     from orbax_bench_core.steps.reporting import limits_of as limits_of
     from orbax_bench_core.steps.reporting import publish as publish
+    from orbax_bench_core.steps.reporting import publish_async_study as publish_async_study
+    from orbax_bench_core.steps.reporting import publish_recovery as publish_recovery
+    from orbax_bench_core.steps.reporting import publish_search as publish_search
+    from orbax_bench_core.steps.reporting import publish_soak as publish_soak
+    from orbax_bench_core.steps.reporting import publish_verdicts as publish_verdicts
+    from orbax_bench_core.steps.reporting import settle as settle
+    from orbax_bench_core.steps.soaking import Drills as Drills
     from orbax_bench_core.steps.soaking import SoakGoal as SoakGoal
     from orbax_bench_core.steps.soaking import Soaking as Soaking
+    from orbax_bench_core.steps.soaking import recovery as recovery
     from orbax_bench_core.steps.soaking import soak as soak
     from orbax_bench_core.steps.sweeping import Study as Study
     from orbax_bench_core.steps.sweeping import Sweep as Sweep
@@ -53,17 +53,16 @@ if TYPE_CHECKING:
 _NAMES: Final = {
     "execute": "RunSettings",
     "steps.comparison": "Comparison PairJudged ab compare_arms usual_minutes",
-    "steps.conclusions": (
-        "publish_async_study publish_recovery publish_search publish_soak publish_verdicts settle"
-    ),
     "steps.experiments": "Conclusion Experiment NothingFound begin load_for measure_points",
     "steps.notifiers": "Notifiers",
     "steps.planning": "MOST_STEPS batches plan",
     "steps.point": "ENDED PointFailed SAID point_hosts run_batch",
     "steps.pruning": "Pruning",
-    "steps.recovering": "Drills recovery",
-    "steps.reporting": "answer_of limits_of publish",
-    "steps.soaking": "SoakGoal Soaking soak",
+    "steps.reporting": (
+        "answer_of limits_of publish publish_async_study publish_recovery publish_search "
+        "publish_soak publish_verdicts settle"
+    ),
+    "steps.soaking": "Drills SoakGoal Soaking recovery soak",
     "steps.sweeping": "Study Sweep run study",
 }
 """The names that come from each module."""

@@ -22,8 +22,8 @@ from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, Event, RunSettings, Say, Session, run_pairs, silent
 from orbax_bench_core.records import Run, RunDirectory
-from orbax_bench_core.steps.conclusions import publish_verdicts
 from orbax_bench_core.steps.experiments import Conclusion, Experiment, measuring, perform
+from orbax_bench_core.steps.reporting import publish_verdicts
 from orbax_bench_core.sweep import Pair
 
 if TYPE_CHECKING:

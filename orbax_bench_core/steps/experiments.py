@@ -1,21 +1,25 @@
-"""Experiments: what a suite is measured for, and what is concluded from its records."""
+"""Experiments: what a suite is measured for, its signs of life, and what is concluded."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import shutil
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from orbax_bench_core import execute
 from orbax_bench_core.config import LoadedSuite, Suite, load_suite
 from orbax_bench_core.document import num_bytes
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.execute import Event, Progress, Say, Session, Watcher, silent
 from orbax_bench_core.exit_codes import Ending
-from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps.heartbeat import Beating
+from orbax_bench_core.leases import batch_name
+from orbax_bench_core.records import Heartbeat, RunDirectory
 from orbax_bench_core.sweep import SweepPoint, sides
 
 if TYPE_CHECKING:
@@ -250,3 +254,89 @@ def _existing(place: str) -> Path | None:
     if "://" in place:
         return None
     return next((folder for folder in (Path(place), *Path(place).parents) if folder.is_dir()), None)
+
+
+_WHOLE: Final = "all"
+"""Name of the part that is the whole run; a file `run.json` would be one of a run directory."""
+
+
+class Beating(Watcher):
+    """Watcher of a session that says each minute how far it is, and tells another watcher all.
+
+    Without it, a step that hangs and one that takes long look the same for hours.
+    """
+
+    def __init__(self, session: Session, inner: Watcher) -> None:
+        """Counts what `session` measures, and tells `inner` of every event as well."""
+        ids = [entry.id for entry in session.entries]
+        self._run = session.directory
+        self._part = batch_name(ids) if session.step else _WHOLE
+        self._say: Say = session.say if session.step else silent
+        self._inner = inner
+        designs = [session.info.designs[pair.id] for pair in session.pairs]
+        gate = session.info.gate
+        self._most = bool(designs)
+        self._points = len(ids)
+        arms = sum(2 * design.last_look(gate) for design in designs)
+        self._repeats = 0 if session.settings.soak else len(session.wanted) + arms
+        self._each = session.info.num_repeats
+        self._done: dict[str, int] = dict.fromkeys(ids, 0)
+        self._measured = 0
+        self._began = self._last = datetime.datetime.now(datetime.UTC)
+        self._started = time.monotonic()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat_on, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._inner.__enter__()
+        self._started = time.monotonic()
+        self._write()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._write()
+        self._inner.__exit__(*raised)
+
+    def __call__(self, event: Event) -> None:
+        """Counts repeats that have ended."""
+        if isinstance(event, Progress) and event.repeat is not None and event.index is not None:
+            self._done[event.point.id] = self._done.get(event.point.id, 0) + 1
+            self._measured += not event.reused
+            self._last = datetime.datetime.now(datetime.UTC)
+        self._inner(event)
+
+    @property
+    def beat(self) -> Heartbeat:
+        """How far it is now."""
+        done = dict(self._done)
+        made = sum(done.values())
+        left = None
+        if self._measured and self._repeats:
+            pace = (time.monotonic() - self._started) / self._measured
+            left = max(0, self._repeats - made) * pace
+        return Heartbeat(
+            part=self._part,
+            began_at=self._began,
+            at=datetime.datetime.now(datetime.UTC),
+            last_at=self._last,
+            ended=self._ended.is_set(),
+            points=self._points,
+            points_done=0 if self._most else sum(n >= self._each for n in done.values()),
+            repeats=self._repeats,
+            repeats_done=made,
+            most=self._most,
+            left_s=left,
+        )
+
+    def _beat_on(self) -> None:
+        while not self._ended.wait(Heartbeat.PERIOD_S):
+            self._say(self._write().words)
+
+    def _write(self) -> Heartbeat:
+        beat = self.beat
+        with contextlib.suppress(OSError, ImportError, UserError):  # the next one may arrive
+            beat.write(self._run)
+        return beat

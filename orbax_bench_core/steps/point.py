@@ -1,11 +1,9 @@
 """Point step: measurement of a batch of points, here or on hosts that a launcher starts."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from orbax_bench_core import execute
 from orbax_bench_core.analysis.verdicts import attempts, words
@@ -35,7 +33,7 @@ class BatchOutcome(NamedTuple):
     records: dict[str, list[Record]]
 
     @classmethod
-    def of(cls, session: execute.Session) -> BatchOutcome:
+    def of(cls, session: execute.Session) -> Self:
         """Reads what is recorded of the points of a session."""
         found = {
             entry.id: list(session.directory.read_point(entry).records) for entry in session.entries
@@ -124,18 +122,15 @@ def run_batch(
 class _Log(execute.Watcher):
     def __call__(self, event: execute.Event) -> None:
         if isinstance(event, execute.Progress):
-            self._progress(event)
+            if event.repeat is not None and event.arm is None:
+                error = event.repeat.error
+                reason = "" if error is None else f": {error.said}"
+                status = event.repeat.status
+                say(f"{event.point.name} repeat {event.index}: {status}{reason}")
         elif isinstance(event, execute.Retry):
             say(f"{event.point.name} repeat {event.index} is tried again: {event.reason}")
         elif isinstance(event, PairJudged):
             self._judged(event)
-
-    def _progress(self, progress: execute.Progress) -> None:
-        if progress.repeat is not None and progress.arm is None:
-            error = progress.repeat.error
-            reason = "" if error is None else f": {error.said}"
-            status = progress.repeat.status
-            say(f"{progress.point.name} repeat {progress.index}: {status}{reason}")
 
     def _judged(self, event: PairJudged) -> None:
         verdict = event.verdict

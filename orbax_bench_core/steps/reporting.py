@@ -1,4 +1,4 @@
-"""Report of a run from its records: tables, pages and TensorBoard's files."""
+"""Report of a run from its records: tables, pages, status, and conclusions as files."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import contextlib
 import dataclasses
 import importlib
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal
 
-from orbax_bench_core import limits
+from orbax_bench_core import limits, records
 from orbax_bench_core.analysis.best import Best, Observer, best_of, best_section, read_best
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
@@ -18,16 +18,24 @@ from orbax_bench_core.analysis.summary import (
     summarize,
     summary_document,
 )
-from orbax_bench_core.document import Document, to_html, to_markdown
+from orbax_bench_core.analysis.verdicts import (
+    VerdictReport,
+    judge_point,
+    verdicts_document,
+    write_verdicts,
+)
+from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import atomic_file, write_atomically
+from orbax_bench_core.exports.ci import junit_xml
+from orbax_bench_core.files import AnyPath, ResultModel, atomic_file, refuse_links, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
-from orbax_bench_core.records import Repeat, Run, RunDirectory, RunFile, RunInfo, SamplesFile
-from orbax_bench_core.steps.conclusions import is_finished, note_status
 from orbax_bench_core.steps.retries import read_retries
-from orbax_bench_core.sweep import SweepEntry
+from orbax_bench_core.sweep import Pair, SweepEntry
 
 if TYPE_CHECKING:
+    from orbax_bench_core.analysis.async_study import AsyncStudy
+    from orbax_bench_core.analysis.recovery import PhaseName, Recovery
+    from orbax_bench_core.analysis.releases import ReleaseSearch
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.exports.tensorboard import EventFiles
 
@@ -52,7 +60,9 @@ _FILES: Final = {
 _ALWAYS: Final = frozenset({"samples.parquet", "summary.csv", "tensorboard", "lineage.json"})
 
 
-def limits_of(run: RunDirectory, info: RunInfo, summary: RunSummary) -> ExtraColumns:
+def limits_of(
+    run: records.RunDirectory, info: records.RunInfo, summary: RunSummary
+) -> ExtraColumns:
     """Returns columns on how near operations come to the limits that were measured with a run."""
     try:
         found, hosts = limits.read(run), limits.read_hosts(run)
@@ -79,7 +89,7 @@ def load_writers() -> None:
             importlib.import_module(name)
 
 
-def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
+def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummary:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
     The tables are `samples.parquet`, `summary.csv`, `metrics.json` and, of a sweep, `best.json`,
@@ -88,7 +98,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     """
     from orbax_bench_core.exports.tensorboard import EventFiles
 
-    run, root = Run(directory), directory.root
+    run, root = records.Run(directory), directory.root
     manifest = ManifestWriter(directory, deep=deep)
     observer = Observer(run.info.expansion.plain)
     event_files = EventFiles(run)
@@ -105,7 +115,7 @@ def publish(directory: RunDirectory, *, deep: bool = False) -> RunSummary:
     return summary
 
 
-def _with_retries(info: RunInfo, directory: RunDirectory) -> RunInfo:
+def _with_retries(info: records.RunInfo, directory: records.RunDirectory) -> records.RunInfo:
     """Returns what `run.json` says, with a note for each step that was tried again."""
     notes = (*info.expansion.notes, *(retries.words for retries in read_retries(directory)))
     expansion = info.expansion.model_copy(update={"notes": notes})
@@ -113,12 +123,12 @@ def _with_retries(info: RunInfo, directory: RunDirectory) -> RunInfo:
 
 
 def _publish_tables(
-    run: Run, observer: Observer, manifest: ManifestWriter, event_files: EventFiles
+    run: records.Run, observer: Observer, manifest: ManifestWriter, event_files: EventFiles
 ) -> tuple[RunSummary, list[SweepEntry]]:
     """Writes the tables and TensorBoard's files, for which every record is read once."""
     root, lacking = run.directory.root, list[SweepEntry]()
 
-    def read_once(samples: SamplesFile) -> Iterator[Repeat]:
+    def read_once(samples: records.SamplesFile) -> Iterator[records.Repeat]:
         """Yields all repeats, and shows each to all that is made of them but the summary."""
         for point in run.points():
             for repeat in point.repeats:
@@ -134,7 +144,7 @@ def _publish_tables(
     with (
         atomic_file(root / "summary.csv", durable=False) as file,
         atomic_file(root / SAMPLES, durable=False) as samples_file,
-        SamplesFile(samples_file) as samples,
+        records.SamplesFile(samples_file) as samples,
     ):
         table = SummaryTable(file)
         summary = summarize(read_once(samples), table)
@@ -145,9 +155,9 @@ def _publish_tables(
     return summary, lacking
 
 
-def _publish_best(run: Run, best: Best) -> Best:
+def _publish_best(run: records.Run, best: Best) -> Best:
     """Writes `best.json` where there is anything to choose, and returns what was found."""
-    path = run.directory.root / RunFile.BEST
+    path = run.directory.root / records.RunFile.BEST
     if best.cases:
         write_atomically(path, best.model_dump_json(indent=1).encode())
     else:
@@ -155,7 +165,7 @@ def _publish_best(run: Run, best: Best) -> Best:
     return best
 
 
-def _beside(directory: RunDirectory, info: RunInfo) -> dict[str, str]:
+def _beside(directory: records.RunDirectory, info: records.RunInfo) -> dict[str, str]:
     """Returns the files beside a report that it links to, those too that are written after it."""
     there = {path.name for path in directory.root.iterdir()} | _ALWAYS
     if info.paired:
@@ -173,19 +183,19 @@ def _medians(summary: RunSummary) -> dict[str, float]:
     }
 
 
-def answer_of(directory: RunDirectory) -> Document | None:
+def answer_of(directory: records.RunDirectory) -> Document | None:
     """Returns what stands above the tables of a run: options to take, drills, a soak; or None."""
-    return _answers(Run(directory), read_best(directory))
+    return _answers(records.Run(directory), read_best(directory))
 
 
-def _answers(run: Run, best: Best | None) -> Document | None:
+def _answers(run: records.Run, best: Best | None) -> Document | None:
     root, sections = run.directory.root, []
     if best is not None:
         sections.append(best_section(best, str(root)))
     judged = _judged_soak(run)
     # They are computed again: there may be more records than the conclusion was drawn from.
     with contextlib.suppress(UserError):
-        if (root / RunFile.RECOVERY).exists():
+        if (root / records.RunFile.RECOVERY).exists():
             from orbax_bench_core.analysis.recovery import recovery_of, recovery_section
 
             sections.append(recovery_section(recovery_of(run)))
@@ -204,9 +214,114 @@ def _answers(run: Run, best: Best | None) -> Document | None:
     )
 
 
-def _judged_soak(run: Run) -> Soak | None:
-    if not (run.directory.root / RunFile.SOAK).exists():
+def _judged_soak(run: records.Run) -> Soak | None:
+    if not (run.directory.root / records.RunFile.SOAK).exists():
         return None
     from orbax_bench_core.analysis.soak import Soak
 
-    return run.directory.read_result(RunFile.SOAK, Soak)
+    return run.directory.read_result(records.RunFile.SOAK, Soak)
+
+
+def settle(run: records.Run) -> records.RunInfo:
+    """Writes into `run.json` whether a run that no longer goes on came to its end."""
+    # It is complete when every point has all its repeats, or every pair has been settled or has
+    # made its last look; a pair of which both arms failed has said nothing.
+    return note_status(run, unfinished(run))
+
+
+def note_status(run: records.Run, lacking: Sequence[SweepEntry]) -> records.RunInfo:
+    """Writes into `run.json` that a run is complete, unless it lacks some of its entries."""
+    status: Literal["complete", "incomplete"] = "incomplete" if lacking else "complete"
+    run.directory.set_status(status)
+    return run.info.model_copy(update={"status": status})
+
+
+def unfinished(run: records.Run) -> list[SweepEntry]:
+    """Returns the entries of a run that lack repeats, or have no verdict yet."""
+    return [point.entry for point in run.points() if not is_finished(point, run.info)]
+
+
+def is_finished(point: records.PointRecords, info: records.RunInfo) -> bool:
+    """Returns whether an entry has all its repeats, or its verdict."""
+    measured = [repeat for repeat in point.repeats if not repeat.warmup]
+    if isinstance(point.entry, Pair):
+        verdict = judge_point(point.entry, measured, info)
+        return verdict.settled and not verdict.failed
+    return sum(repeat.finished for repeat in measured) >= info.num_repeats
+
+
+def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> AnyPath:
+    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`."""
+    write_verdicts(run, verdicts)
+    page = _write_pages(run.root, "verdicts", verdicts_document(verdicts))
+    write_atomically(run.root / "junit.xml", junit_xml(verdicts))
+    unpaired = any(point.mode == "unpaired" for point in verdicts.points)
+    baseline = verdicts.baseline if unpaired else None
+    if run.exists() and run.read_info().status != "complete":  # as a report of it has found
+        settle(records.Run(run))  # before its digest is noted
+    ManifestWriter(run).note_conclusion(records.RunFile.VERDICTS, baseline=baseline)
+    return page
+
+
+def publish_async_study(directory: records.RunDirectory) -> AsyncStudy:
+    """Writes `async_study.json`, `async_study.md` and `async_study.html` from the records."""
+    from orbax_bench_core.analysis.async_study import ParameterCounter, async_study, study_document
+
+    run = records.Run(directory)
+    study = async_study(run, ParameterCounter(run.info.suite_file))
+    _conclude(directory, records.RunFile.STUDY, study, study_document(study), plots=False)
+    return study
+
+
+def publish_soak(directory: records.RunDirectory, limit_mib: float) -> Soak:
+    """Writes `soak.json`, `soak.md` with its plots, and `soak.html` from the records of a run."""
+    from orbax_bench_core.analysis.soak import soak_document, soak_of
+
+    soak = soak_of(records.Run(directory), limit_mib)
+    _conclude(directory, records.RunFile.SOAK, soak, soak_document(soak))
+    return soak
+
+
+def publish_recovery(
+    directory: records.RunDirectory, added: Mapping[PhaseName, float] | None = None
+) -> Recovery:
+    """Writes `recovery.json`, `recovery.md` with plots and `recovery.html` from the records."""
+    from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
+
+    found = recovery_of(records.Run(directory), added)
+    _conclude(directory, records.RunFile.RECOVERY, found, recovery_document(found))
+    return found
+
+
+def publish_search(root: AnyPath, search: ReleaseSearch) -> AnyPath:
+    """Writes `bisect.json`, `bisect.html` and `bisect.md` with its plots."""
+    from orbax_bench_core.analysis.releases import answer, search_document
+
+    content = {**search.model_dump(mode="json"), "answer": answer(search)}
+    write_atomically(root / "bisect.json", json.dumps(content, indent=1).encode())
+    return _write_pages(root, "bisect", search_document(search))
+
+
+def _conclude(
+    directory: records.RunDirectory,
+    file: str,
+    found: ResultModel,
+    document: Document,
+    *,
+    plots: bool = True,
+) -> None:
+    """Writes a conclusion as data and as pages, and notes what it was made from."""
+    write_atomically(directory.root / file, found.model_dump_json(indent=1).encode())
+    _write_pages(directory.root, file.removesuffix(".json"), document, plots=plots)
+    ManifestWriter(directory).note_conclusion(file)
+
+
+def _write_pages(root: AnyPath, name: str, document: Document, *, plots: bool = True) -> AnyPath:
+    """Writes `<name>.html` and `<name>.md`, whose plots lie in the folder `<name>`."""
+    if plots:
+        refuse_links(root / name, root)
+        write_figures(document, root / name)
+    markdown, page = root / f"{name}.md", root / f"{name}.html"
+    write_atomically(markdown, to_markdown(document, figures=name if plots else None).encode())
+    write_atomically(page, to_html(document).encode())
+    return page

@@ -1,28 +1,21 @@
-"""Soak step: saves of one process, until there are enough to judge what it keeps of each."""
-
-from __future__ import annotations
+"""Soaks and recovery drills: what of a suite is measured for them, and what is concluded."""
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from orbax_bench_core.analysis.soak import (
-    FEWEST,
-    LIMIT_MIB,
-    Soak,
-    headline,
-    lives_of,
-    longest,
-    soak_document,
-)
+from orbax_bench_core.analysis import recovery as drills
+from orbax_bench_core.analysis import soak as soaks
+from orbax_bench_core.analysis.verdicts import judge_run
 from orbax_bench_core.config import LoadedSuite, Suite
 from orbax_bench_core.errors import UserError, check_amounts, shown
-from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, run_until, silent
+from orbax_bench_core.execute import DEFAULTS, Kill, RunSettings, Say, Session, run_until, silent
 from orbax_bench_core.records import Repeat, RunDirectory
-from orbax_bench_core.steps.conclusions import publish_soak
-from orbax_bench_core.steps.experiments import Conclusion, Experiment, answered, measuring, perform
-from orbax_bench_core.sweep import SweepPoint
+from orbax_bench_core.steps import experiments
+from orbax_bench_core.steps.comparison import compare_arms
+from orbax_bench_core.steps.reporting import publish_recovery, publish_soak, publish_verdicts
+from orbax_bench_core.sweep import SweepPoint, sides
 
 _HOUR_S: Final = 3600.0
 _MOST: Final = 10_000_000
@@ -39,13 +32,13 @@ class SoakGoal:
     def __post_init__(self) -> None:
         if (self.saves is None) == (self.hours is None):
             raise UserError(
-                f"give --saves N or --hours T, one of them: --saves {FEWEST} takes the fewest "
-                "saves that a verdict rests on"
+                f"give --saves N or --hours T, one of them: --saves {soaks.FEWEST} takes the "
+                "fewest saves that a verdict rests on"
             )
-        if self.saves is not None and self.saves < FEWEST:
+        if self.saves is not None and self.saves < soaks.FEWEST:
             raise UserError(
-                f"--saves {self.saves} gives no verdict: of fewer than {FEWEST} saves a heap that "
-                f"is still warming up cannot be told from a leak; give {FEWEST} or more"
+                f"--saves {self.saves} gives no verdict: of fewer than {soaks.FEWEST} saves a heap "
+                f"that is still warming up cannot be told from a leak; give {soaks.FEWEST} or more"
             )
         if self.saves is not None and self.saves > _MOST:
             raise UserError(f"--saves {shown(self.saves)} would take years: give {_MOST:,} or less")
@@ -59,7 +52,7 @@ class SoakGoal:
         if last.status != "passed":
             return True
         for host in range(last.num_hosts):
-            life = longest(lives_of(repeats, host))
+            life = soaks.longest(soaks.lives_of(repeats, host))
             if life is None:
                 raise UserError(
                     f"{last.series.name} measures no save: a soak needs a benchmark that measures "
@@ -75,13 +68,13 @@ class SoakGoal:
 
 
 @dataclasses.dataclass(kw_only=True)
-class Soaking(Experiment):
+class Soaking(experiments.Experiment):
     """Saves of one process until every point has reached the goal."""
 
     again: ClassVar = "soak"
     changes: ClassVar = {"soak": True}
-    goal: SoakGoal = SoakGoal(saves=FEWEST)
-    limit_mib: float = LIMIT_MIB  # growth of memory per save that is allowed
+    goal: SoakGoal = SoakGoal(saves=soaks.FEWEST)
+    limit_mib: float = soaks.LIMIT_MIB  # growth of memory per save that is allowed
 
     def overrides(self, suite: Suite) -> list[str]:  # noqa: ARG002 - any
         """Has as many repeats as there may be: one save each, if not more."""
@@ -117,20 +110,20 @@ class Soaking(Experiment):
             made.append(repeat)
             return self.goal.reached(made)
 
-        with measuring(session, lock=lock) as watched:
+        with experiments.measuring(session, lock=lock) as watched:
             made = run_until(watched, ended)
             # A run is complete when it has all its repeats: how many these are is known only now.
             info = session.directory.read_info()
             session.directory.write_info(info.model_copy(update={"num_repeats": made}))
 
-    def conclude(self, run: RunDirectory) -> Conclusion:
+    def conclude(self, run: RunDirectory) -> experiments.Conclusion:
         """Judges what the longest process keeps of each save."""
-        found, summary = answered(run, lambda: publish_soak(run, self.limit_mib))
-        return Conclusion(
+        found, summary = experiments.answered(run, lambda: publish_soak(run, self.limit_mib))
+        return experiments.Conclusion(
             outcomes=(found.outcome, summary.outcome),
-            lines=(f"{found.word}: {headline(found)}",),
+            lines=(f"{found.word}: {soaks.headline(found)}",),
             answer=found,
-            document=soak_document(found),
+            document=soaks.soak_document(found),
             page=f"{run.root}/soak.html",
         )
 
@@ -141,11 +134,11 @@ def soak(
     *,
     saves: int | None = None,
     hours: float | None = None,
-    limit_mib: float = LIMIT_MIB,
+    limit_mib: float = soaks.LIMIT_MIB,
     overrides: Sequence[str] = (),
     settings: RunSettings = DEFAULTS,
     say: Say = silent,
-) -> Soak:
+) -> soaks.Soak:
     """Soaks a suite, and writes all reports; as `orbax-bench soak`.
 
     Its `table()` has a row per level and process:
@@ -167,7 +160,7 @@ def soak(
         CannotRecord: A record could not be written.
     """
     check_amounts(limit_mib=limit_mib)
-    found = perform(
+    found = experiments.perform(
         Soaking(goal=SoakGoal(saves=saves, hours=hours), limit_mib=limit_mib),
         suite,
         directory,
@@ -175,5 +168,86 @@ def soak(
         settings=settings,
         say=say,
     )
-    assert isinstance(found.answer, Soak)
+    assert isinstance(found.answer, soaks.Soak)
+    return found.answer
+
+
+@dataclasses.dataclass(kw_only=True)
+class Drills(experiments.Experiment):
+    """Repeats that are killed once each; of a suite with arms the whole recovery decides."""
+
+    again: ClassVar = "recovery"
+    changes: ClassVar = {"drill": True}
+    # seconds of each phase beyond what this machine can show
+    added: Mapping[drills.PhaseName, float] = dataclasses.field(default_factory=dict)
+
+    def overrides(self, suite: Suite) -> list[str]:
+        """Has the whole recovery decide, unless a suite with arms names `gate.primary` itself."""
+        return [] if suite.arms is None or suite.gate.names_primary else ["gate.primary=[recovery]"]
+
+    def check(self, session: Session) -> None:
+        """Refuses what cannot be drilled."""
+        for entry in session.entries:
+            for point in sides(entry).values():
+                if point.is_traced:
+                    raise UserError(
+                        f"{point.name} has `enable_trace: true`: what is traced is a warm-up, and "
+                        "a drill has none; leave it out, and trace the suite by `orbax-bench run`"
+                    )
+                Kill.of(point, seed="").check(point, session.settings.host)
+
+    def measure(self, session: Session, *, lock: bool) -> None:
+        """Kills every repeat once."""
+        if session.pairs:
+            self.verdicts = compare_arms(session, lock=lock)
+        else:
+            experiments.measure_points(session, limits=False, lock=lock)
+
+    def conclude(self, run: RunDirectory) -> experiments.Conclusion:
+        """Shows how every repeat came back."""
+        if self.verdicts is not None:
+            publish_verdicts(run, self.verdicts)
+        found, summary = experiments.answered(run, lambda: publish_recovery(run, self.added))
+        verdicts = self.verdicts
+        if verdicts is None and found.verdicts:
+            verdicts = judge_run(run)
+        return experiments.Conclusion(
+            outcomes=(found.outcome, (verdicts or summary).outcome),
+            verdicts=verdicts,
+            lines=(drills.headline(found),),
+            answer=found,
+            document=drills.recovery_document(found),
+            page=f"{run.root}/recovery.html",
+        )
+
+
+def recovery(
+    suite: str,
+    directory: str,
+    *,
+    overrides: Sequence[str] = (),
+    settings: RunSettings = DEFAULTS,
+    say: Say = silent,
+) -> drills.Recovery:
+    """Drills a suite, and writes all reports; as `orbax-bench recovery`.
+
+    Its `table()` has a row per point or arm, and phase:
+
+        orbax_bench_core.recovery("examples/recovery.yaml", "out").table()
+
+    Args:
+        suite: Path of the suite file, local or gs://, with the benchmark `training_job`.
+        directory: The run directory.
+        overrides: Keys of the suite to change, each `key=value`, as `--override` takes them.
+        settings: How to measure, beside what the suite says.
+        say: Takes lines for people; by default nothing is said.
+
+    Raises:
+        UserError: The suite is invalid or has no trainer, or the directory cannot be used.
+        CannotRecord: A record could not be written.
+    """
+    found = experiments.perform(
+        Drills(), suite, directory, overrides=overrides, settings=settings, say=say
+    )
+    assert isinstance(found.answer, drills.Recovery)
     return found.answer

@@ -65,8 +65,7 @@ class Sweep(Experiment):
         from orbax_bench_core.analysis.summary import metrics_document, summarize, terminal_document
         from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
         from orbax_bench_core.baselines import capture_into
-        from orbax_bench_core.steps.conclusions import publish_verdicts
-        from orbax_bench_core.steps.reporting import answer_of, limits_of, publish
+        from orbax_bench_core.steps.reporting import answer_of, limits_of, publish, publish_verdicts
 
         summary, info = publish(run), run.read_info()
         self.show(terminal_document(info, summary, limits_of(run, info, summary), answer_of(run)))
@@ -148,8 +147,7 @@ class Study(Sweep):
 def study(run: RunDirectory) -> Conclusion:
     """Concludes what saving in the background saves, from the records of any sweep."""
     from orbax_bench_core.analysis.async_study import study_document
-    from orbax_bench_core.steps.conclusions import publish_async_study
-    from orbax_bench_core.steps.reporting import publish
+    from orbax_bench_core.steps.reporting import publish, publish_async_study
 
     found = publish_async_study(run)
     publish(run)  # the report links to the study
@@ -161,10 +159,8 @@ def _load_results() -> None:
     """Imports all that shows and writes results, for a time when this process only waits."""
     # It takes as long as all that has to be there before a worker can be started.
     from orbax_bench_core.analysis import summary, verdicts  # noqa: F401
-    from orbax_bench_core.steps import conclusions
     from orbax_bench_core.steps.reporting import load_writers
 
-    del conclusions
     load_writers()
 
 

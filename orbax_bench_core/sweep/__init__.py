@@ -31,11 +31,11 @@ from orbax_bench_core.sweep.options import swept_keys as swept_keys
 from orbax_bench_core.sweep.pair import BLOCK_SIZE as BLOCK_SIZE
 from orbax_bench_core.sweep.pair import Pair as Pair
 from orbax_bench_core.sweep.pair import SweepEntry as SweepEntry
+from orbax_bench_core.sweep.pair import SweepPoint as SweepPoint
 from orbax_bench_core.sweep.pair import arrangement as arrangement
 from orbax_bench_core.sweep.pair import baseline_point as baseline_point
+from orbax_bench_core.sweep.pair import differences as differences
 from orbax_bench_core.sweep.pair import entry_from_json as entry_from_json
+from orbax_bench_core.sweep.pair import nearest as nearest
 from orbax_bench_core.sweep.pair import side as side
 from orbax_bench_core.sweep.pair import sides as sides
-from orbax_bench_core.sweep.point import SweepPoint as SweepPoint
-from orbax_bench_core.sweep.point import differences as differences
-from orbax_bench_core.sweep.point import nearest as nearest

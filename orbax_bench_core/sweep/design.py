@@ -16,8 +16,7 @@ from typing import Final, Literal, NamedTuple, Self
 import pydantic
 
 from orbax_bench_core.config import PER_ARM, GateConfig, HostMemory
-from orbax_bench_core.sweep.pair import BLOCK_SIZE, Pair
-from orbax_bench_core.sweep.point import SweepPoint
+from orbax_bench_core.sweep.pair import BLOCK_SIZE, Pair, SweepPoint
 
 Workers = Literal["shared", "one_per_arm", "lives"]
 
@@ -125,16 +124,12 @@ def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = N
     lives = PairDesign(workers="lives", operations_per_life=gate.operations_per_life)
     if gate.lives == "always":
         return lives
-    if _shareable(pair):
+    if placement(pair.baseline) == placement(pair.candidate):
         interacts = known.interaction_low is not None and known.interaction_low > 0
         return lives if interacts else PairDesign(blocks_per_process=gate.blocks_per_process)
     if known.offset_high is not None and known.offset_high <= _SMALL_OFFSET:
         return PairDesign(workers="one_per_arm", left_open=known.offset_high)
     return lives
-
-
-def _shareable(pair: Pair) -> bool:
-    return placement(pair.baseline) == placement(pair.candidate)
 
 
 _VARIABLE: Final = "GLIBC_TUNABLES"

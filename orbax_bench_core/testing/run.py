@@ -10,7 +10,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.provenance import worker_id
 from orbax_bench_core.state import Digest, StateCache, build_mesh, check_digest
-from orbax_bench_core.sweep import Expansion, SweepPoint, expand_here
+from orbax_bench_core.sweep import SweepPoint, expand_here
 from orbax_bench_core.testing.outcome import Outcome
 from orbax_bench_core.worker import Task, WorkerSetup
 from orbax_bench_core.worker.repeat import run_repeat
@@ -49,7 +49,9 @@ def run_benchmark(
         UserError: A suite with these blocks would be invalid, or a mesh cannot hold the spec.
     """
     loaded = _suite(benchmark, options, checkpoint, mesh, execution)
-    expansion = _expanded(loaded)
+    expansion = expand_here(loaded)
+    if expansion.skipped:
+        raise UserError(*(skip.reason for skip in expansion.skipped))
     states = StateCache()
     setup = WorkerSetup(root=str(directory), x64=_has_x64(), num_devices=1)
     outcomes = []
@@ -92,13 +94,6 @@ def _suite(
     # JSON is YAML, and a suite is read from text: nothing can get past its checks.
     text = json.dumps({name: block for name, block in blocks.items() if block})
     return parse_suite(text, str(blocks["suite_name"]))
-
-
-def _expanded(loaded: LoadedSuite) -> Expansion:
-    expansion = expand_here(loaded)
-    if expansion.skipped:
-        raise UserError(*(skip.reason for skip in expansion.skipped))
-    return expansion
 
 
 def _ignore(samples: Sequence[Sample]) -> None:

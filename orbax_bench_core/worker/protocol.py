@@ -1,7 +1,5 @@
 """Protocol between orchestrator and worker: setups, tasks and events, one JSON object a line."""
 
-from __future__ import annotations
-
 import signal
 from typing import Annotated, Any, Final, Literal
 

@@ -6,17 +6,9 @@ import math
 from collections.abc import Sequence
 
 from orbax_bench_core.config import GateRule
+from perf.gate import designs
 from perf.gate.cells import Cell
 from perf.gate.claims import OPERATIONS, Claim, Sense
-from perf.gate.designs import (
-    IN_TURNS,
-    LIVES,
-    ONE_WORKER,
-    PER_ARM_PROCESS,
-    PROCESSES,
-    Design,
-    with_tau,
-)
 from perf.gate.replay import OPERATIONS as OPERATIONS_REPLAYED
 from perf.gate.rules import (
     ALONE,
@@ -106,9 +98,9 @@ def lives(sources: Sources, series: int, *, quick: bool) -> list[Claim]:
     """Levels, power and length where the worker process is the unit of randomisation."""
     found = []
     half = max(1, series // 2)
-    for base in (LIVES, IN_TURNS):
+    for base in (designs.LIVES, designs.IN_TURNS):
         for tau in TAUS:
-            design = with_tau(base, tau)
+            design = designs.with_tau(base, tau)
             for source in sources.measured:
                 found.append(_regresses(time_cell(source, TOLERANCE, series, design)))
                 found.append(_passes(time_cell(source, MARGIN, half, design)))
@@ -117,9 +109,9 @@ def lives(sources: Sources, series: int, *, quick: bool) -> list[Claim]:
     return found
 
 
-def _lives_length(sources: Sources, series: int, design: Design) -> list[Claim]:
+def _lives_length(sources: Sources, series: int, design: designs.Design) -> list[Claim]:
     found = []
-    expected = design == with_tau(LIVES, EXPECTED_TAU)
+    expected = design == designs.with_tau(designs.LIVES, EXPECTED_TAU)
     for source in sources.measured:
         made_up = source in sources.regimes
         same, slower = (time_cell(source, ratio, series, design) for ratio in (1.0, SLOWER))
@@ -139,7 +131,7 @@ def processes(series: int) -> list[Claim]:
     """Where the arms share several processes, in each of which an option does something else."""
     found = []
     for tau in INTERACTIONS:
-        design, bearable = with_tau(PROCESSES, tau), tau < max(INTERACTIONS)
+        design, bearable = designs.with_tau(designs.PROCESSES, tau), tau < max(INTERACTIONS)
         for cv in (0.05, 0.2):
             sigma, judged = math.sqrt(math.log1p(cv**2)), cv < 0.2
             cell = functools.partial(Cell, kind="time", series=series, design=design, sigma=sigma)
@@ -163,7 +155,7 @@ def processes(series: int) -> list[Claim]:
 
 def carry_over(series: int) -> list[Claim]:
     """Where an operation takes longer, or less, after the candidate: no word that it changes."""
-    design, found = with_tau(PROCESSES, EXPECTED_TAU), []
+    design, found = designs.with_tau(designs.PROCESSES, EXPECTED_TAU), []
     for after, seen, sense, limit in (
         (0.7, "regression", "at most", LEVEL),  # PASS does not deny that it takes less
         (1.0, "regression", "at most", LEVEL),
@@ -180,7 +172,10 @@ def carry_over(series: int) -> list[Claim]:
 def first_look(series: int) -> list[Claim]:
     """A large effect in all three primary operations is decided at the first look."""
     found = []
-    for design in (with_tau(PROCESSES, EXPECTED_TAU), with_tau(LIVES, EXPECTED_TAU)):
+    for design in (
+        designs.with_tau(designs.PROCESSES, EXPECTED_TAU),
+        designs.with_tau(designs.LIVES, EXPECTED_TAU),
+    ):
         cell = functools.partial(Cell, kind="point", series=series, design=design, primaries=3)
         group = f"{design.title}, three primary operations: decided at the first look"
         for name, tried in (
@@ -196,7 +191,7 @@ def foil(series: int) -> list[Claim]:
     found = []
     group = f"foil, one process per arm: REGRESSION at {TOLERANCE:.2f}"
     for tau in TAUS:
-        cell = time_cell("iid", TOLERANCE, series, with_tau(PER_ARM_PROCESS, tau))
+        cell = time_cell("iid", TOLERANCE, series, designs.with_tau(designs.PER_ARM_PROCESS, tau))
         sense: Sense = "at least" if tau == EXPECTED_TAU else "shown"
         found.append(Claim(group, cell, "regression", sense, POINTS, name=f"iid, tau {tau:.0%}"))
     return found
@@ -205,7 +200,7 @@ def foil(series: int) -> list[Claim]:
 def faster(sources: Sources, series: int) -> list[Claim]:
     """Identical arms are hardly ever called faster."""
     found = []
-    for design in (ONE_WORKER, with_tau(LIVES, EXPECTED_TAU)):
+    for design in (designs.ONE_WORKER, designs.with_tau(designs.LIVES, EXPECTED_TAU)):
         same = [time_cell(source, 1.0, series, design) for source in sources.measured]
         found += [_at("called faster", cell, "faster", "at most", LEVEL) for cell in same]
         found.append(_at("called faster", time_cell("iid", FASTER, series, design), "faster"))
@@ -218,7 +213,7 @@ def floor(series: int) -> list[Claim]:
     The baseline takes 10 ms, so that 2 ms are more than the margin and 1 ms lies between.
     """
     found = []
-    for design in (ONE_WORKER, with_tau(LIVES, EXPECTED_TAU)):
+    for design in (designs.ONE_WORKER, designs.with_tau(designs.LIVES, EXPECTED_TAU)):
         for floor in (0.002, 0.001):
             rule = GateRule(min_effect_s=floor)
             cell = functools.partial(Cell, kind="floor", series=series, design=design, rule=rule)

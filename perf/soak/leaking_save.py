@@ -3,35 +3,28 @@
 import dataclasses
 from typing import Final
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.measure import Metrics
 
 _KEPT: Final[list[bytearray]] = []
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LeakingSaveOptions(BenchmarkOptions):
+class LeakingSaveOptions(authoring.BenchmarkOptions):
     """Options of the save.
 
     Attributes:
         leak_mib: MiB that the process keeps of every save; 0 plants nothing.
     """
 
-    leak_mib: Sweepable[float] = 0.0
+    leak_mib: authoring.Sweepable[float] = 0.0
 
 
-@benchmark_options(LeakingSaveOptions)
-class LeakingSave(BenchmarksGenerator[LeakingSaveOptions]):
+@authoring.benchmark_options(LeakingSaveOptions)
+class LeakingSave(authoring.BenchmarksGenerator[LeakingSaveOptions]):
     """Measures `save` of Orbax, in the background as a whole, and keeps memory of each."""
 
-    def test_fn(self, context: TestContext[LeakingSaveOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[LeakingSaveOptions]) -> authoring.TestResult:
         """Saves once."""
         from orbax.checkpoint import v1 as ocp
 
@@ -40,4 +33,4 @@ class LeakingSave(BenchmarksGenerator[LeakingSaveOptions]):
             ocp.save_async(context.path / "ckpt", context.pytree).result()
             leaked = int(context.options.leak_mib * 2**20)
             _KEPT.append(bytearray(b"\1") * leaked)  # written to, so that it is resident
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)

@@ -5,19 +5,12 @@ import random
 import time
 from typing import ClassVar
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.measure import Metrics
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SlowedSaveOptions(BenchmarkOptions):
+class SlowedSaveOptions(authoring.BenchmarkOptions):
     """Options of the save.
 
     Attributes:
@@ -27,19 +20,19 @@ class SlowedSaveOptions(BenchmarkOptions):
         after: Share of its own time by which the next save in this process takes longer.
     """
 
-    slower: Sweepable[float] = 0.0
-    stalls: Sweepable[float] = 0.0
-    fails: Sweepable[float] = 0.0
-    after: Sweepable[float] = 0.0
+    slower: authoring.Sweepable[float] = 0.0
+    stalls: authoring.Sweepable[float] = 0.0
+    fails: authoring.Sweepable[float] = 0.0
+    after: authoring.Sweepable[float] = 0.0
 
 
-@benchmark_options(SlowedSaveOptions)
-class SlowedSave(BenchmarksGenerator[SlowedSaveOptions]):
+@authoring.benchmark_options(SlowedSaveOptions)
+class SlowedSave(authoring.BenchmarksGenerator[SlowedSaveOptions]):
     """Measures `save` of Orbax, in the background as a whole, and a `load` that nothing slows."""
 
     _left_behind: ClassVar[float] = 0.0
 
-    def test_fn(self, context: TestContext[SlowedSaveOptions]) -> TestResult:
+    def test_fn(self, context: authoring.TestContext[SlowedSaveOptions]) -> authoring.TestResult:
         """Saves and loads once."""
         from orbax.checkpoint import v1 as ocp
 
@@ -56,4 +49,4 @@ class SlowedSave(BenchmarksGenerator[SlowedSaveOptions]):
         with metrics.measure("load"):
             restored = ocp.load(context.path / "ckpt", context.pytree)
         context.verify(restored)
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)

@@ -39,7 +39,7 @@ def run(
     INCONCLUSIVE.
     """
     from orbax_bench_core.cli.hosts import name_in
-    from orbax_bench_core.cli.results import results_console
+    from orbax_bench_core.cli.terminal import results_console
     from orbax_bench_core.steps import Notifiers
     from orbax_bench_pipelines.cli import running
     from orbax_bench_pipelines.cli.preparing import prepare

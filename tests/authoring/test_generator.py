@@ -5,38 +5,31 @@ import typing
 
 import pytest
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    Sweepable,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.measure import Metrics
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SizeOptions(BenchmarkOptions):
-    size: Sweepable[int] = 1
-    limit: Sweepable[float | None] = None
+class SizeOptions(authoring.BenchmarkOptions):
+    size: authoring.Sweepable[int] = 1
+    limit: authoring.Sweepable[float | None] = None
 
 
-@benchmark_options(SizeOptions)
-class WithParameter(BenchmarksGenerator[SizeOptions]):
-    def test_fn(self, context: TestContext[SizeOptions]) -> TestResult:
-        return TestResult(metrics=Metrics(str(context.options.size)))
+@authoring.benchmark_options(SizeOptions)
+class WithParameter(authoring.BenchmarksGenerator[SizeOptions]):
+    def test_fn(self, context: authoring.TestContext[SizeOptions]) -> authoring.TestResult:
+        return authoring.TestResult(metrics=Metrics(str(context.options.size)))
 
 
-@benchmark_options(SizeOptions)
-class WithoutParameter(BenchmarksGenerator):
-    def test_fn(self, context: TestContext) -> TestResult:
-        return TestResult(metrics=Metrics(str(context.options.size)))
+@authoring.benchmark_options(SizeOptions)
+class WithoutParameter(authoring.BenchmarksGenerator):
+    def test_fn(self, context: authoring.TestContext) -> authoring.TestResult:
+        return authoring.TestResult(metrics=Metrics(str(context.options.size)))
 
 
 @pytest.mark.parametrize("benchmark_class", [WithParameter, WithoutParameter])
 def test_the_options_are_those_of_the_decorator_with_and_without_a_parameter(benchmark_class):
-    context = TestContext(pytree=None, path=None, options=SizeOptions(size=3))
+    context = authoring.TestContext(pytree=None, path=None, options=SizeOptions(size=3))
     assert benchmark_class.options_class is SizeOptions
     assert benchmark_class().test_fn(context).metrics.name == "3"
 
@@ -49,4 +42,4 @@ def test_an_option_that_can_be_swept_takes_a_value_or_a_list_at_run_time():
 
 def test_a_benchmark_without_test_fn_cannot_be_made():
     with pytest.raises(TypeError, match="test_fn"):
-        type("Empty", (BenchmarksGenerator,), {})()
+        type("Empty", (authoring.BenchmarksGenerator,), {})()

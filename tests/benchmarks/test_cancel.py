@@ -92,7 +92,7 @@ def test_v1_a_step_that_is_still_there_is_found(run, monkeypatch):
 @pytest.mark.parametrize("benchmark", [V0Cancel, V1Cancel])
 def test_several_processes_cannot_cancel(run, monkeypatch, benchmark):
     mesh = {"w": {"dtype": "float32", "shape": [8]}}
-    monkeypatch.setattr(cancel, "require_tree", lambda context, _: context.pytree)
+    monkeypatch.setattr(cancel.needs, "require_tree", lambda context, _: context.pytree)
     monkeypatch.setattr(jax, "process_count", lambda: 2)
     with pytest.raises(UnmetNeed, match="perform_cancellation: true needs a single process"):
         run(benchmark, spec=mesh)

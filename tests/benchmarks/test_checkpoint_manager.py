@@ -6,11 +6,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
-from orbax_bench_core.benchmarks.checkpoint_manager import (
-    CheckpointManager,
-    CheckpointManagerPerf,
-    Deleter,
-)
+from orbax_bench_core.benchmarks import checkpoint_manager
 from orbax_bench_core.benchmarks.support.saving import check_steps, open_checkpoint_manager
 
 SAVE = ["save_blocking", "save_background", "save"]
@@ -18,7 +14,7 @@ SAVE = ["save_blocking", "save_background", "save"]
 
 @pytest.mark.slow
 def test_measures_a_save_and_a_restore(run):
-    outcome = run(CheckpointManager)
+    outcome = run(checkpoint_manager.CheckpointManager)
     assert outcome.blocks == [*SAVE, "restore"]
     assert outcome.prepared == ["restore"]
     assert outcome.verified
@@ -52,7 +48,7 @@ def test_a_wrong_item_is_found(run, monkeypatch, item, value, said):
 
     monkeypatch.setattr(ocp.CheckpointManager, "restore", restore_wrong)
     with pytest.raises(VerificationError, match=said):
-        run(CheckpointManager)
+        run(checkpoint_manager.CheckpointManager)
 
 
 STEP = ["train_step", "save_blocking", "save_background", "save"]
@@ -60,7 +56,7 @@ STEP = ["train_step", "save_blocking", "save_background", "save"]
 
 @pytest.mark.slow
 def test_trains_and_saves_every_step_and_restores_the_last(run):
-    outcome = run(CheckpointManagerPerf, train_steps=3)
+    outcome = run(checkpoint_manager.CheckpointManagerPerf, train_steps=3)
     assert outcome.blocks == [*STEP * 3, "restore"]
     assert outcome.verified
     assert [path.name for path in (outcome.folder / "steps").iterdir()] == ["2"]
@@ -69,7 +65,9 @@ def test_trains_and_saves_every_step_and_restores_the_last(run):
 @pytest.mark.slow
 @pytest.mark.parametrize(("zarr3", "name"), [(True, "zarr.json"), (False, ".zarray")])
 def test_defect_30_use_ocdbt_and_use_zarr3_act(run, zarr3, name):
-    outcome = run(CheckpointManagerPerf, train_steps=1, use_ocdbt=False, use_zarr3=zarr3)
+    outcome = run(
+        checkpoint_manager.CheckpointManagerPerf, train_steps=1, use_ocdbt=False, use_zarr3=zarr3
+    )
     assert not outcome.files("manifest.ocdbt")
     assert {path.name for path in outcome.files("*zarr*")} == {name}
 
@@ -84,7 +82,7 @@ def test_training_changes_what_is_saved(run, monkeypatch):
         return save(self, step, args=args)
 
     monkeypatch.setattr(ocp.CheckpointManager, "save", noted)
-    run(CheckpointManagerPerf, train_steps=3)
+    run(checkpoint_manager.CheckpointManagerPerf, train_steps=3)
     first, second, last = saved
     assert second == first + 1
     assert abs(last) < 0.1 < first  # the compiling step and the first one are undone
@@ -92,7 +90,7 @@ def test_training_changes_what_is_saved(run, monkeypatch):
 
 @pytest.mark.slow
 def test_deletes_each_step_behind_the_last(run):
-    outcome = run(Deleter, max_to_keep=9, train_steps=3)
+    outcome = run(checkpoint_manager.Deleter, max_to_keep=9, train_steps=3)
     assert outcome.blocks == [*SAVE, *SAVE, "delete", *SAVE, "delete"]
     assert [path.name for path in (outcome.folder / "steps").iterdir()] == ["2"]
     assert outcome.verified
@@ -103,12 +101,12 @@ def test_deletes_each_step_behind_the_last(run):
 )
 def test_what_leaves_nothing_to_delete_is_said_before_anything_is_saved(run, tmp_path, options):
     with pytest.raises(UnmetNeed, match="deleter needs a checkpoint"):
-        run(Deleter, **options)
+        run(checkpoint_manager.Deleter, **options)
     assert list((tmp_path / "repeat_0").iterdir()) == []
 
 
 def test_what_is_saved_and_what_is_skipped_have_names_of_their_own(run):
-    outcome = run(CheckpointManager, train_steps=3, save_interval_steps=2)
+    outcome = run(checkpoint_manager.CheckpointManager, train_steps=3, save_interval_steps=2)
     assert outcome.blocks == [*SAVE, "skip", *SAVE, "restore"]
 
 

@@ -3,11 +3,7 @@
 import pytest
 
 from orbax_bench_core.authoring import VerificationError
-from orbax_bench_core.benchmarks.checkpoint_policy import (
-    CheckpointPolicy,
-    CheckpointPolicyOptions,
-    Policies,
-)
+from orbax_bench_core.benchmarks import checkpoint_policy
 
 
 def described(expected=None, steps=None):
@@ -27,8 +23,8 @@ def described(expected=None, steps=None):
 def policy(run):
     def repeat(given, number=6):
         return run(
-            CheckpointPolicy,
-            checkpoint_policies_options=Policies.from_dict(given),
+            checkpoint_policy.CheckpointPolicy,
+            checkpoint_policies_options=checkpoint_policy.Policies.from_dict(given),
             num_checkpoints=number,
         )
 
@@ -50,7 +46,7 @@ def test_policies_that_save_nothing_are_said(policy):
 @pytest.mark.parametrize("number", [0, "many"])
 def test_a_wrong_number_is_refused(number):
     with pytest.raises(ValueError, match="num_checkpoints must be 1 or more"):
-        CheckpointPolicyOptions.from_dict(
+        checkpoint_policy.CheckpointPolicyOptions.from_dict(
             {"checkpoint_policies_options": described(), "num_checkpoints": number}
         )
 
@@ -60,7 +56,7 @@ SAVE = [{"policy_type": "InitialSavePolicy"}]
 
 
 def policies(keep=KEEP, save=SAVE, **more):
-    return Policies.from_dict(
+    return checkpoint_policy.Policies.from_dict(
         {"preservation_policies": keep, "save_decision_policies": save, **more}
     )
 
@@ -116,4 +112,4 @@ def test_unknown_keys_and_what_is_no_mapping_are_refused():
     with pytest.raises(ValueError, match="has no expected_steps"):
         policies(expected_steps=[1])
     with pytest.raises(ValueError, match="takes mappings, got 3"):
-        Policies.from_dict(3)
+        checkpoint_policy.Policies.from_dict(3)

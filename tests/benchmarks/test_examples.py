@@ -6,12 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from orbax_bench_core import sweep
 from orbax_bench_core.config import parse_suite
-from orbax_bench_core.sweep import (
-    BUILTINS,
-    benchmark_of,
-    expand_here,
-)
 from tests.support.processes import run_cli
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -36,8 +32,8 @@ def suites():
         generators = [
             entry["generator"] for entry in yaml.safe_load(file.read_text())["benchmarks"]
         ]
-        names = set(map(benchmark_of, generators))
-        if names <= set(BUILTINS):
+        names = set(map(sweep.benchmark_of, generators))
+        if names <= set(sweep.BUILTINS):
             yield file.stem, names
 
 
@@ -48,7 +44,7 @@ def run_suite(suite, out, *more):
     return run_cli("run", suite, "-o", out, "--no-lock", "--no-limits", *more, COLUMNS="300")
 
 
-@pytest.mark.parametrize("name", BUILTINS)
+@pytest.mark.parametrize("name", sweep.BUILTINS)
 def test_every_built_in_has_an_example(name):
     own = [suite for suite, named in SUITES.items() if name in named and suite not in ALL]
     assert own
@@ -58,7 +54,7 @@ def test_every_built_in_has_an_example(name):
 @pytest.mark.parametrize("name", SUITES)
 def test_an_example_expands(name):
     file = EXAMPLES / f"{name}.yaml"
-    expansion = expand_here(parse_suite(file.read_text(), str(file)))
+    expansion = sweep.expand_here(parse_suite(file.read_text(), str(file)))
     assert expansion.points
     assert not expansion.skipped
     assert not expansion.notes
@@ -75,7 +71,7 @@ def test_an_example_fits_a_laptop(name):
 
 def test_the_two_that_run_all_leave_nothing_out():
     one, several = (SUITES[name] for name in ALL)
-    builtins = set(BUILTINS)
+    builtins = set(sweep.BUILTINS)
     assert one == builtins - ELSEWHERE - SEVERAL_PROCESSES
     assert several == builtins - ELSEWHERE - ONE_PROCESS
 

@@ -6,10 +6,7 @@ import threading
 import pytest
 
 from orbax_bench_core.authoring import VerificationError
-from orbax_bench_core.benchmarks.interference import (
-    CheckpointInterval,
-    TrainInterference,
-)
+from orbax_bench_core.benchmarks import interference
 from orbax_bench_core.benchmarks.support.training import Training
 from orbax_bench_core.measure import tail_of_steps
 
@@ -27,7 +24,7 @@ SMALL = {"steps_before": 4, "steps_after": 3, "matrix_size": 16}
 def repeat(run, make_mesh):
     def one(**options):
         given = {**SMALL, **options}
-        return run(TrainInterference, spec=SPEC, mesh=make_mesh(fsdp=8), **given)
+        return run(interference.TrainInterference, spec=SPEC, mesh=make_mesh(fsdp=8), **given)
 
     return one
 
@@ -151,7 +148,7 @@ FAST = {"train_steps": 5, "save_interval_steps": 2, "matrix_size": 8}
 @pytest.mark.slow
 @pytest.mark.parametrize("asynchronous", [True, False])
 def test_trains_saves_at_the_interval_and_restores_what_training_went_on_from(run, asynchronous):
-    outcome = run(CheckpointInterval, enable_async_checkpointing=asynchronous, **FAST)
+    outcome = run(interference.CheckpointInterval, enable_async_checkpointing=asynchronous, **FAST)
     assert outcome.blocks == ["train", "save_end", "restore"]
     assert outcome.verified
     assert [path.name for path in (outcome.folder / "steps").iterdir()] == ["4"]

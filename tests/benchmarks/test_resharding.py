@@ -7,7 +7,6 @@ from etils import epath
 from jax.sharding import NamedSharding, PartitionSpec
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
-from orbax_bench_core.benchmarks import resharding
 from orbax_bench_core.benchmarks.resharding import (
     ReplicaParallelMultislice,
     Resharding,
@@ -85,7 +84,7 @@ def test_every_replica_is_loaded_as_the_sharding_file_says(run, sharding_file, m
     file = sharding_file({"x": 2, "y": 2}, ["y", "x"])
     seen = []
     check = replicas.check_replicas
-    monkeypatch.setattr(resharding, "check_replicas", lambda tree: (seen.append(tree), check(tree)))
+    monkeypatch.setattr(replicas, "check_replicas", lambda tree: (seen.append(tree), check(tree)))
     run(RestoreAndBroadcast, spec=ARRAYS, reference_sharding_path=file)
     array = seen[0]["array"]
     assert array.sharding.mesh.shape == {"replica": 2, "x": 2, "y": 2}

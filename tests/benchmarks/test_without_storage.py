@@ -7,20 +7,16 @@ import pytest
 from orbax.checkpoint.experimental.v1._src.training.pathways import snapshotter
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
+from orbax_bench_core.benchmarks import without_storage
 from orbax_bench_core.benchmarks.array_handler import ArrayHandler
-from orbax_bench_core.benchmarks.without_storage import (
-    MultihostDispatchers,
-    MultihostDispatchersOptions,
-    Snapshotter,
-)
 
 
 @pytest.mark.parametrize(
     ("module", "benchmark", "given"),
     [
-        ("cloudpickle", MultihostDispatchers, {}),
+        ("cloudpickle", without_storage.MultihostDispatchers, {}),
         ("cloudpickle", ArrayHandler, {"use_colocated_python": True}),
-        ("pathwaysutils", Snapshotter, {"spec": None}),
+        ("pathwaysutils", without_storage.Snapshotter, {"spec": None}),
     ],
 )
 def test_without_what_pathways_needs_its_extra_is_named(run, monkeypatch, module, benchmark, given):
@@ -30,7 +26,7 @@ def test_without_what_pathways_needs_its_extra_is_named(run, monkeypatch, module
 
 
 def test_measures_three_dispatches(run):
-    outcome = run(MultihostDispatchers)
+    outcome = run(without_storage.MultihostDispatchers)
     assert outcome.blocks == [
         "dispatch_without_result_specs",
         "dispatch_with_dummy_result_array",
@@ -49,19 +45,19 @@ def test_device_count(run, monkeypatch):
         "get_dummy_input_array",
         lambda devices: (seen.append(len(devices)), make(devices))[1],
     )
-    run(MultihostDispatchers, device_count=2)
-    run(MultihostDispatchers)
+    run(without_storage.MultihostDispatchers, device_count=2)
+    run(without_storage.MultihostDispatchers)
     assert seen == [2, 8]
 
 
 def test_more_devices_than_there_are_is_said(run):
     with pytest.raises(UnmetNeed, match="device_count: 9 needs that many devices; 8 are here"):
-        run(MultihostDispatchers, device_count=9)
+        run(without_storage.MultihostDispatchers, device_count=9)
 
 
 def test_defect_30_what_always_failed_is_no_combination():
-    assert not MultihostDispatchersOptions(use_colocated=False).is_valid()
-    assert MultihostDispatchersOptions().is_valid()
+    assert not without_storage.MultihostDispatchersOptions(use_colocated=False).is_valid()
+    assert without_storage.MultihostDispatchersOptions().is_valid()
 
 
 CYCLE = ["save", "load_scale_down", "save_scale_down_state", "load_scale_up"]
@@ -69,13 +65,13 @@ CYCLE = ["save", "load_scale_down", "save_scale_down_state", "load_scale_up"]
 
 def test_slices_that_are_not_there_are_said(run, make_mesh):
     with pytest.raises(UnmetNeed, match=r"needs 2 slices .* there is 1 here"):
-        run(Snapshotter, spec=None, mesh=make_mesh(replica=1, model=8))
+        run(without_storage.Snapshotter, spec=None, mesh=make_mesh(replica=1, model=8))
 
 
 def test_one_process_must_control_all(run, monkeypatch):
     monkeypatch.setattr(jax, "process_count", lambda: 2)
     with pytest.raises(UnmetNeed, match="needs a single process"):
-        run(Snapshotter, spec=None, verify=False)
+        run(without_storage.Snapshotter, spec=None, verify=False)
 
 
 @pytest.mark.slow
@@ -87,13 +83,13 @@ def test_a_wrong_snapshot_is_found(run, monkeypatch):
 
     monkeypatch.setattr(snapshotter.Snapshotter, "load", load_wrong)
     with pytest.raises(VerificationError, match="weights: different"):
-        run(Snapshotter, spec=None)
+        run(without_storage.Snapshotter, spec=None)
 
 
 @pytest.mark.slow
 def test_numbers_of_slices(run, make_mesh):
     outcome = run(
-        Snapshotter,
+        without_storage.Snapshotter,
         spec=None,
         mesh=make_mesh(replica=4, model=2),
         num_scale_down_slices=2,

@@ -18,7 +18,7 @@ MODULES = {
     "orchestrator": ["orbax_bench_core.execute.schedule"],
     "sweep": ["orbax_bench_core.sweep.expansion"],
     "plan": ["orbax_bench_core.plan"],
-    "report": ["orbax_bench_core.steps.reporting", "orbax_bench_core.steps.conclusions"],
+    "report": ["orbax_bench_core.steps.reporting", "orbax_bench_core.steps.reporting"],
     "results": [
         found.name for found in pkgutil.iter_modules(records.__path__, f"{records.__name__}.")
     ],

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from orbax_bench_core.cli.inspect import sharding
+from orbax_bench_core.cli.plan import sharding
 from orbax_bench_core.errors import UserError
 
 

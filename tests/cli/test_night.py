@@ -11,7 +11,7 @@ import types
 
 import pytest
 
-from orbax_bench_core.cli import night as nights
+from orbax_bench_core.cli import watch as nights
 from tests.support.processes import ROOT
 from tests.support.webhook import webhook  # noqa: F401 - a fixture
 

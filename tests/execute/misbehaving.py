@@ -8,30 +8,24 @@ import time
 import jax
 from jax.experimental import multihost_utils
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    TestResult,
-    UnmetNeed,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.measure import Metrics
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MisbehavingOptions(BenchmarkOptions):
+class MisbehavingOptions(authoring.BenchmarkOptions):
     act: str | list[str] = "behave"
     only_once: bool = False
     on_host: int | None = None
 
 
-@benchmark_options(MisbehavingOptions)
-class Misbehaving(BenchmarksGenerator):
+@authoring.benchmark_options(MisbehavingOptions)
+class Misbehaving(authoring.BenchmarksGenerator):
     def test_fn(self, context):
         metrics = Metrics()
         metrics.notes["process"] = [str(os.getpid())]
         if context.options.act == "need":
-            raise UnmetNeed("this needs a machine of another kind")
+            raise authoring.UnmetNeed("this needs a machine of another kind")
         if context.options.act == "claim":
             context.trace_path("before")
             with metrics.measure("before"):
@@ -51,7 +45,7 @@ class Misbehaving(BenchmarksGenerator):
         if jax.process_count() > 1:
             with metrics.measure("together"):
                 multihost_utils.sync_global_devices("together")
-        return None if options.act == "return_none" else TestResult(metrics=metrics)
+        return None if options.act == "return_none" else authoring.TestResult(metrics=metrics)
 
     def _await_all(self, context):
         """Goes on once every host has measured something, without a collective of JAX."""
@@ -67,7 +61,7 @@ class Misbehaving(BenchmarksGenerator):
         if act == "raise":
             raise ValueError("raised on purpose")
         if act == "need_late":
-            raise UnmetNeed("this needed something after all")
+            raise authoring.UnmetNeed("this needed something after all")
         if act == "exit":
             raise SystemExit(7)
         if act == "kill":

@@ -9,13 +9,7 @@ from typing import Literal
 import jax
 from jax.experimental import multihost_utils
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.measure import Metrics
 
 Fault = Literal["", "hang", "fail", "stall", "missing", "offset", "freeze"]
@@ -27,7 +21,7 @@ SECONDS = 0.03
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PlantedOptions(BenchmarkOptions):
+class PlantedOptions(authoring.BenchmarkOptions):
     """The fault of one arm.
 
     Attributes:
@@ -39,11 +33,11 @@ class PlantedOptions(BenchmarkOptions):
     fault: Fault = ""
 
 
-@benchmark_options(PlantedOptions)
-class Planted(BenchmarksGenerator):
+@authoring.benchmark_options(PlantedOptions)
+class Planted(authoring.BenchmarksGenerator):
     """Sleeps in `save` and in `load`."""
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: authoring.TestContext) -> authoring.TestResult:
         fault, metrics = context.options.fault, Metrics()
         seconds = SECONDS
         if fault == "offset":
@@ -68,9 +62,9 @@ class Planted(BenchmarksGenerator):
                 time.sleep(seconds)
         if jax.process_count() > 1:
             multihost_utils.sync_global_devices("both are done")
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
-    def _place(self, context: TestContext, kind: str, name: str) -> int:
+    def _place(self, context: authoring.TestContext, kind: str, name: str) -> int:
         """Returns how many others of a kind came before this one, which leaves its mark."""
         folder = context.output_dir / "planted"
         folder.mkdir(parents=True, exist_ok=True)

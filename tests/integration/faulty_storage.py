@@ -7,8 +7,6 @@ ONLY just those whose path holds that text are counted. While the file AWAY is t
 of whoever it is gets STATUS.
 """
 
-from __future__ import annotations
-
 import http.client
 import http.server
 import itertools

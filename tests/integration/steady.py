@@ -3,18 +3,12 @@
 import dataclasses
 import time
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.measure import Metrics
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SteadyOptions(BenchmarkOptions):
+class SteadyOptions(authoring.BenchmarkOptions):
     """How long the operations take, and when the benchmark fails.
 
     Attributes:
@@ -28,15 +22,15 @@ class SteadyOptions(BenchmarkOptions):
     fails_from: int = 1_000_000
 
 
-@benchmark_options(SteadyOptions)
-class Steady(BenchmarksGenerator):
+@authoring.benchmark_options(SteadyOptions)
+class Steady(authoring.BenchmarksGenerator):
     """Sleeps in `save` and in `load`."""
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: authoring.TestContext) -> authoring.TestResult:
         metrics, options = Metrics(), context.options
         if (context.repeat_index or 0) >= options.fails_from:
             raise OSError("the storage is gone")
         for operation, seconds in (("save", options.save_s), ("load", options.load_s)):
             with metrics.measure(operation, ["time"]):
                 time.sleep(seconds)
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)

@@ -6,12 +6,7 @@ import signal
 
 import pytest
 
-from orbax_bench_core.interrupts import (
-    Terminated,
-    interrupted_when_told,
-    raise_if_told,
-    uninterrupted,
-)
+from orbax_bench_core import interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +24,7 @@ def lose():
 
 def test_an_interrupt_comes_at_the_end_of_the_block():
     done = []
-    with pytest.raises(KeyboardInterrupt), uninterrupted():
+    with pytest.raises(KeyboardInterrupt), interrupts.uninterrupted():
         os.kill(os.getpid(), signal.SIGINT)
         done.append(True)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -38,15 +33,15 @@ def test_an_interrupt_comes_at_the_end_of_the_block():
 
 def test_what_goes_on_after_a_lost_interrupt_is_interrupted_when_it_asks():
     asked = []
-    with pytest.raises(Terminated, match="SIGINT"), interrupted_when_told():
+    with pytest.raises(interrupts.Terminated, match="SIGINT"), interrupts.interrupted_when_told():
         lose()
         asked.append(True)
-        raise_if_told()
+        interrupts.raise_if_told()
     assert asked == [True]
 
 
 def test_an_error_that_was_made_of_an_interrupt_is_one(capsys):
-    with pytest.raises(Terminated), interrupted_when_told():
+    with pytest.raises(interrupts.Terminated), interrupts.interrupted_when_told():
         lose()
         raise TypeError("validators cannot be built")
     said = "interrupted; what ran then ended with TypeError('validators cannot be built')\n"
@@ -54,10 +49,10 @@ def test_an_error_that_was_made_of_an_interrupt_is_one(capsys):
 
 
 def test_what_came_to_its_end_is_not_interrupted():
-    with interrupted_when_told():
+    with interrupts.interrupted_when_told():
         lose()
 
 
 def test_an_error_of_a_command_that_was_not_told_stays_what_it_is():
-    with pytest.raises(TypeError), interrupted_when_told():
+    with pytest.raises(TypeError), interrupts.interrupted_when_told():
         raise TypeError

@@ -1,14 +1,7 @@
 import pytest
 
+from orbax_bench_core import launchers
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import (
-    GPU_KINDS,
-    Gpus,
-    expectation,
-    expected_devices,
-    parse_gpus,
-    parse_slice,
-)
 from orbax_bench_core.launchers.vertex import GPUS
 
 
@@ -26,11 +19,11 @@ from orbax_bench_core.launchers.vertex import GPUS
 )
 def test_what_cannot_be_expected_is_refused(text, said):
     with pytest.raises(UserError, match=said):
-        expected_devices(text)
+        launchers.expected_devices(text)
 
 
 def test_nothing_is_expected_of_an_empty_text():
-    assert expected_devices("") is None
+    assert launchers.expected_devices("") is None
 
 
 @pytest.mark.parametrize(
@@ -43,23 +36,23 @@ def test_nothing_is_expected_of_an_empty_text():
     ],
 )
 def test_a_slice_says_what_is_to_be_expected_of_it(tpu, slices, expected):
-    assert expectation(parse_slice(tpu), slices) == expected
-    assert expected_devices(expected).count == int(expected.split(":")[-1])
+    assert launchers.expectation(launchers.parse_slice(tpu), slices) == expected
+    assert launchers.expected_devices(expected).count == int(expected.split(":")[-1])
 
 
-@pytest.mark.parametrize("gpu", GPU_KINDS, ids=lambda gpu: gpu.name)
+@pytest.mark.parametrize("gpu", launchers.GPU_KINDS, ids=lambda gpu: gpu.name)
 def test_a_gpu_is_known_by_each_of_its_names(gpu):
     for name in (gpu.name, gpu.gke, gpu.vertex):
-        assert parse_gpus(f"{name}:8") == Gpus(gpu, 8)
+        assert launchers.parse_gpus(f"{name}:8") == launchers.Gpus(gpu, 8)
     assert gpu.vertex in GPUS
 
 
 def test_gpus_of_any_kind_are_a_number():
-    gpus = parse_gpus("8")
-    assert (gpus, gpus.expected) == (Gpus(None, 8), "gpu:8")
+    gpus = launchers.parse_gpus("8")
+    assert (gpus, gpus.expected) == (launchers.Gpus(None, 8), "gpu:8")
 
 
 @pytest.mark.parametrize("text", ["", "h100-80gb", "h100-80gb:", ":8", "h100-80gb:0", "-1"])
 def test_gpus_that_are_written_differently_are_refused(text):
     with pytest.raises(UserError, match="GPUs are KIND:COUNT"):
-        parse_gpus(text)
+        launchers.parse_gpus(text)

@@ -6,10 +6,9 @@ import itertools
 import pytest
 
 from orbax_bench_core.execute import LocalHost
-from orbax_bench_core.limits import kept, process
-from orbax_bench_core.limits.kept import Check, LimitsCache
+from orbax_bench_core.limits import process
 from orbax_bench_core.limits.model import read
-from orbax_bench_core.limits.process import ensure_limits
+from orbax_bench_core.limits.process import Check, LimitsCache, ensure_limits
 from orbax_bench_core.records import State
 from tests.support.limits import made_up
 
@@ -42,7 +41,7 @@ class Machine:
 @pytest.fixture
 def machine(make_run, make_record, monkeypatch, tmp_path):
     found = Machine(make_run, make_record)
-    monkeypatch.setenv(kept.FOLDER, str(tmp_path / "kept"))
+    monkeypatch.setenv(process.FOLDER, str(tmp_path / "kept"))
     monkeypatch.setattr(process, "_take", found.take)
     monkeypatch.setattr(LimitsCache, "_check", lambda *_: found.check)
     return found
@@ -84,7 +83,7 @@ def test_who_asks_for_new_limits_gets_them(machine):
 
 
 def test_old_limits_are_measured_anew(machine):
-    machine.taken_at = NOW - kept.MOST_AGE - datetime.timedelta(hours=1)
+    machine.taken_at = NOW - process.MOST_AGE - datetime.timedelta(hours=1)
     machine.run()
     assert machine.run().confirmed is None
     assert machine.said[0].endswith("UTC are older than 7 days")
@@ -93,14 +92,14 @@ def test_old_limits_are_measured_anew(machine):
 @pytest.mark.parametrize("part", ["versions", "host", "environment"])
 def test_those_of_another_machine_or_release_are_not_taken(machine, monkeypatch, part):
     machine.run()
-    other = {**kept.host_provenance(), part: {"another": "one"}}
-    monkeypatch.setattr(kept, "host_provenance", lambda: other)
+    other = {**process.host_provenance(), part: {"another": "one"}}
+    monkeypatch.setattr(process, "host_provenance", lambda: other)
     assert machine.run().confirmed is None
 
 
 @pytest.mark.slow  # it waits for a disk
 def test_a_check_leaves_nothing_and_finds_times(tmp_path, monkeypatch):
-    monkeypatch.setenv(kept.FOLDER, "none")
+    monkeypatch.setenv(process.FOLDER, "none")
     cache = LimitsCache(str(tmp_path))
     found = cache._check()
     assert found.apart(found) == 1.0

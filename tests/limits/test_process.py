@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.limits import process
+from orbax_bench_core.limits import Limits, process
 from orbax_bench_core.limits.process import take_limits
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def test_limits_are_taken_without_jax_in_the_process_that_asks(tmp_path):
         [sys.executable, "-c", TAKE, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    limits = process.Limits.model_validate_json(done.stdout)
+    limits = Limits.model_validate_json(done.stdout)
     assert (limits.path, limits.num_bytes, limits.num_threads) == (str(tmp_path), 2 * MIB, 2)
     assert limits.surroundings.host_memory == "reused"
     assert limits.provenance["environment"]["GLIBC_TUNABLES"].startswith("glibc.malloc.mmap")

@@ -8,14 +8,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.lineage.digests import (
-    bytes_digest,
-    checkpoint_digest,
-    config_digest,
-    file_digest,
-    point_digests,
-    records_digest,
-)
+from orbax_bench_core.lineage import digests
 from orbax_bench_core.provenance import UNKNOWN
 from orbax_bench_core.records import RunDirectory
 
@@ -23,7 +16,7 @@ from orbax_bench_core.records import RunDirectory
 def test_the_digest_of_a_file_is_that_of_its_content(tmp_path):
     content = b"x" * (2**20 + 7)
     (tmp_path / "f").write_bytes(content)
-    assert file_digest(tmp_path / "f") == f"sha256:{hashlib.sha256(content).hexdigest()}"
+    assert digests.file_digest(tmp_path / "f") == f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 @pytest.fixture
@@ -35,32 +28,32 @@ def two_points(make_run, make_record, make_point):
 
 def test_a_byte_in_one_record_changes_the_digest_of_its_point_alone(two_points):
     run, ids = two_points
-    before = point_digests(run.root, ids)
+    before = digests.point_digests(run.root, ids)
     assert [point.files for point in before.values()] == [2, 2]
     assert len({point.digest for point in before.values()}) == 2
     path = run.root / "records" / ids[1] / "repeat_1" / "host_0.json"
     # Even where it makes the record one of another release, which nothing reads.
     path.write_text(path.read_text().replace('"schema_version": 3', '"schema_version": 4'))
-    after = point_digests(run.root, ids)
+    after = digests.point_digests(run.root, ids)
     assert after[ids[0]] == before[ids[0]]
     assert after[ids[1]] != before[ids[1]]
     assert after[ids[1]].files == 2
-    assert records_digest(after) != records_digest(before)
+    assert digests.records_digest(after) != digests.records_digest(before)
 
 
 def test_a_record_under_another_name_is_another_one(two_points):
     run, ids = two_points
-    before = point_digests(run.root, ids)
+    before = digests.point_digests(run.root, ids)
     folder = run.root / "records" / ids[0]
     (folder / "repeat_1").rename(folder / "repeat_2")
-    assert point_digests(run.root, ids) != before
+    assert digests.point_digests(run.root, ids) != before
 
 
 def test_the_order_of_points_does_not_count_and_other_points_are_no_part_of_a_run(two_points):
     run, ids = two_points
-    found = [point_digests(run.root, order) for order in (ids, ids[::-1])]
-    assert records_digest(found[0]) == records_digest(found[1])
-    assert list(point_digests(run.root, ids[:1])) == ids[:1]
+    found = [digests.point_digests(run.root, order) for order in (ids, ids[::-1])]
+    assert digests.records_digest(found[0]) == digests.records_digest(found[1])
+    assert list(digests.point_digests(run.root, ids[:1])) == ids[:1]
 
 
 @pytest.mark.parametrize("copy", ["repeat_1 (copy)/host_0.json", "repeat_1/host_0 (1).json"])
@@ -69,13 +62,13 @@ def test_a_copy_that_nobody_reads_is_in_the_digest_too(two_points, copy):
     path = run.root / "records" / ids[0] / copy
     path.parent.mkdir(exist_ok=True)
     path.write_text("{}")
-    assert point_digests(run.root, ids)[ids[0]].files == 3
+    assert digests.point_digests(run.root, ids)[ids[0]].files == 3
 
 
 def test_the_status_of_a_run_does_not_count(tmp_path):
     def digest(text):
         (tmp_path / "run.json").write_text(text)
-        return config_digest(RunDirectory(str(tmp_path)))
+        return digests.config_digest(RunDirectory(str(tmp_path)))
 
     assert digest('{"a": 1, "status": "running"}') == digest('{"status": "complete", "a": 1}')
     assert digest('{"a": 1}') != digest('{"a": 2}')
@@ -100,15 +93,15 @@ def checkpoint(tmp_path):
     ids=["metadata", "size", "name"],
 )
 def test_the_digest_of_a_checkpoint_sees_all_but_the_values_of_arrays(checkpoint, name, content):
-    before = checkpoint_digest(str(checkpoint))
+    before = digests.checkpoint_digest(str(checkpoint))
     (checkpoint / "state/d/0af").write_text("atad")
-    assert checkpoint_digest(str(checkpoint)) == before
+    assert digests.checkpoint_digest(str(checkpoint)) == before
     (checkpoint / name).write_text(content)
-    assert checkpoint_digest(str(checkpoint)) != before
+    assert digests.checkpoint_digest(str(checkpoint)) != before
 
 
 def test_a_checkpoint_that_is_not_there_has_no_digest(tmp_path):
-    assert checkpoint_digest(str(tmp_path / "none")) == UNKNOWN
+    assert digests.checkpoint_digest(str(tmp_path / "none")) == UNKNOWN
 
 
 def test_a_pipe_is_not_waited_for(make_run, make_record):
@@ -117,9 +110,9 @@ def test_a_pipe_is_not_waited_for(make_run, make_record):
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(OSError, match="Neither a file nor a folder"):
-        file_digest(str(path))
+        digests.file_digest(str(path))
     with pytest.raises(UserError, match=f"{path}.*Neither a file nor a folder"):
-        point_digests(run.root, [path.parents[1].name])
+        digests.point_digests(run.root, [path.parents[1].name])
 
 
 def test_the_digest_of_a_folder_has_its_files_in_the_order_of_the_parts_of_their_names(tmp_path):
@@ -129,7 +122,7 @@ def test_the_digest_of_a_folder_has_its_files_in_the_order_of_the_parts_of_their
         (tmp_path / name).write_text(name)
     lines = (f"{name} sha256:{hashlib.sha256(name.encode()).hexdigest()}\n" for name in names)
     whole = hashlib.sha256("".join(lines).encode()).hexdigest()
-    assert bytes_digest(str(tmp_path)) == f"sha256:{whole}"
+    assert digests.bytes_digest(str(tmp_path)) == f"sha256:{whole}"
 
 
 @pytest.mark.parametrize("place", ["/proc", "/proc/self", "/sys", "/", "link"])
@@ -137,21 +130,21 @@ def test_what_the_kernel_makes_up_is_no_checkpoint(tmp_path, monkeypatch, place)
     monkeypatch.chdir(tmp_path)
     Path("link").symlink_to("/proc")
     begun = time.process_time()
-    assert checkpoint_digest(place) == UNKNOWN
-    assert bytes_digest(place) == UNKNOWN
+    assert digests.checkpoint_digest(place) == UNKNOWN
+    assert digests.bytes_digest(place) == UNKNOWN
     assert time.process_time() - begun < 60
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
 def test_a_folder_with_a_pipe_or_a_device_is_no_checkpoint(tmp_path, make):
     (tmp_path / "_METADATA").write_text("{}")
-    assert checkpoint_digest(str(tmp_path)) != UNKNOWN
+    assert digests.checkpoint_digest(str(tmp_path)) != UNKNOWN
     make(tmp_path / "array")
-    assert checkpoint_digest(str(tmp_path)) == UNKNOWN
-    assert bytes_digest(str(tmp_path)) == UNKNOWN
+    assert digests.checkpoint_digest(str(tmp_path)) == UNKNOWN
+    assert digests.bytes_digest(str(tmp_path)) == UNKNOWN
 
 
 def test_a_run_directory_may_have_the_name_of_a_pattern(make_run, make_record):
     record = make_record()
     run = make_run([record], folder="results[1]")
-    assert point_digests(run.root, [record.point_id]).keys() == {record.point_id}
+    assert digests.point_digests(run.root, [record.point_id]).keys() == {record.point_id}

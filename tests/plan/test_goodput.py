@@ -9,23 +9,12 @@ from typer.testing import CliRunner
 from orbax_bench_core.cli.main import app
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits import write
-from orbax_bench_core.plan import StorageOptions, plan_checkpoint, speeds_of_run
-from orbax_bench_core.plan.goodput import (
-    CheckpointFacts,
-    Job,
-    LocalTier,
-    goodput_document,
-    job_of,
-    log_of,
-    plan_goodput,
-    read_log,
-    seconds_of,
-)
+from orbax_bench_core.plan import StorageOptions, goodput, plan_checkpoint, speeds_of_run
 from orbax_bench_core.records import RunDirectory
 from tests.support.limits import made_up
 
 LOG = Path(__file__).parents[2] / "examples" / "job_log.jsonl"
-ASYNC = Job(
+ASYNC = goodput.Job(
     mtbf_s=14400,
     blocking_s=2,
     background_s=120,
@@ -55,7 +44,7 @@ GIVEN = {"mtbf_s": 14400, "blocking_s": 2, "background_s": 120, "slowdown": 0.1,
 )
 def test_goodput_is_that_of_an_event_simulation(case, simulated, error):
     d, background, slowdown, recovery, mtbf, tau = case
-    job = Job(
+    job = goodput.Job(
         mtbf_s=mtbf,
         blocking_s=d,
         background_s=background,
@@ -63,7 +52,7 @@ def test_goodput_is_that_of_an_event_simulation(case, simulated, error):
         save_s=d + background,
         recovery_s=recovery,
     )
-    found = plan_goodput(job, interval_s=tau).strategies[-1]
+    found = goodput.plan_goodput(job, interval_s=tau).strategies[-1]
     assert found.goodput == pytest.approx(simulated, abs=error + 0.002)
 
 
@@ -79,30 +68,30 @@ def test_two_tiers_are_those_of_an_event_simulation_or_better(
     mtbf, share, recoveries, costs, simulated
 ):
     """The simulations had Young's intervals, and these are the best ones."""
-    job = Job(
+    job = goodput.Job(
         mtbf_s=mtbf,
         blocking_s=costs[1],
         background_s=costs[2],
         slowdown=0.1 if costs[2] else 0,
         save_s=costs[1] + costs[2],
         recovery_s=recoveries[1],
-        local=LocalTier(blocking_s=costs[0], recovery_s=recoveries[0], share=share),
+        local=goodput.LocalTier(blocking_s=costs[0], recovery_s=recoveries[0], share=share),
     )
-    found = plan_goodput(job).strategies[-1]
+    found = goodput.plan_goodput(job).strategies[-1]
     assert -0.004 < found.goodput - simulated < 0.01
 
 
 def test_the_best_interval_is_better_than_those_around_it():
-    at = [plan_goodput(ASYNC, interval_s=tau).strategies for tau in (300, 600, 900, 1800)]
+    at = [goodput.plan_goodput(ASYNC, interval_s=tau).strategies for tau in (300, 600, 900, 1800)]
     assert all(found[1].goodput > found[-1].goodput for found in at)
     assert at[0][1].interval_s == pytest.approx(624, rel=0.02)
-    assert plan_goodput(ASYNC).young_s == pytest.approx(634.9, abs=0.1)
+    assert goodput.plan_goodput(ASYNC).young_s == pytest.approx(634.9, abs=0.1)
 
 
 def test_ways_stand_side_by_side_with_what_they_waste():
-    local = LocalTier(blocking_s=1, recovery_s=60, share=0.9)
+    local = goodput.LocalTier(blocking_s=1, recovery_s=60, share=0.9)
     job = dataclasses.replace(ASYNC, local=local)
-    plan = plan_goodput(job, interval_s=900)
+    plan = goodput.plan_goodput(job, interval_s=900)
     table = plan.table().set_index(["strategy", "is_best"])
     assert list(table.index) == [
         ("sync", True),
@@ -120,14 +109,14 @@ def test_ways_stand_side_by_side_with_what_they_waste():
 
 
 def test_saves_that_take_longer_than_the_interval_wait_for_each_other():
-    plan = plan_goodput(ASYNC, interval_s=10)
+    plan = goodput.plan_goodput(ASYNC, interval_s=10)
     assert plan.strategies[-1].interval_s == 120 * 0.9
     assert plan.strategies[-1].goodput == plan.strategies[2].goodput
 
 
 def test_a_log_of_the_package_is_read():
     # As its recorder 0.2.3 wrote it: two stalls of 3 s, a failure after step 11, back at step 10.
-    log = read_log(str(LOG))
+    log = goodput.read_log(str(LOG))
     assert (log.name, log.steps, log.step_s) == ("job", 20, 2)
     assert (log.stalls, log.blocking_s, log.interval_s) == (2, 3, 13)
     assert (log.failures, log.recovery_s, log.lost_steps) == (1, 20, 2)
@@ -139,19 +128,19 @@ def test_a_log_without_events_has_its_stalls_in_its_steps():
     for step in range(100):
         entries.append({"job_name": "j", "step_count": step, "step_start_time": now})
         now += 1 + 9 * (step % 20 == 19)
-    log = log_of(entries)
+    log = goodput.log_of(entries)
     assert (log.step_s, log.stalls, log.blocking_s, log.interval_s) == (1, 4, 9, 29)
     assert (log.failures, log.mtbf_s) == (0, None)
     assert "are taken for stalls" in log.notes[0]
 
 
 def test_a_job_is_put_together_from_what_is_given_its_log_and_its_checkpoint():
-    log = read_log(str(LOG))
-    facts = CheckpointFacts(num_bytes=10, devices=256, hosts=64, save_s=62.0)
-    job = job_of({"slowdown": 0.2}, log, facts)
+    log = goodput.read_log(str(LOG))
+    facts = goodput.CheckpointFacts(num_bytes=10, devices=256, hosts=64, save_s=62.0)
+    job = goodput.job_of({"slowdown": 0.2}, log, facts)
     assert (job.devices, job.background_s) == (256, 59)
     assert job.mtbf_s == log.mtbf_s
-    assert job_of(GIVEN | {"mtbf_s": None, "host_mtbf_s": 640}, None, facts).mtbf_s == 10
+    assert goodput.job_of(GIVEN | {"mtbf_s": None, "host_mtbf_s": 640}, None, facts).mtbf_s == 10
 
 
 @pytest.mark.parametrize(
@@ -171,14 +160,16 @@ def test_a_job_is_put_together_from_what_is_given_its_log_and_its_checkpoint():
 )
 def test_what_is_missing_or_wrong_of_a_job_is_named(change, message):
     with pytest.raises(UserError) as error:
-        job_of({**GIVEN, **change})
+        goodput.job_of({**GIVEN, **change})
     assert message in str(error.value)
 
 
 def test_what_neither_log_nor_checkpoint_has_must_be_given():
-    log = log_of([{"job_name": "j", "step_count": 0, "step_start_time": 0.0}])
+    log = goodput.log_of([{"job_name": "j", "step_count": 0, "step_start_time": 0.0}])
     with pytest.raises(UserError) as error:
-        job_of({}, log, CheckpointFacts(num_bytes=1, devices=8, hosts=1, save_s=None))
+        goodput.job_of(
+            {}, log, goodput.CheckpointFacts(num_bytes=1, devices=8, hosts=1, save_s=None)
+        )
     assert str(error.value).startswith(
         "the log and the checkpoint do not say it: give --mtbf, --save-blocking"
     )
@@ -202,21 +193,21 @@ def test_what_neither_log_nor_checkpoint_has_must_be_given():
 def test_a_file_that_is_no_log_is_explained(tmp_path, text, message):
     (tmp_path / "log").write_text(text)
     with pytest.raises(UserError) as error:
-        read_log(str(tmp_path / "log"))
+        goodput.read_log(str(tmp_path / "log"))
     assert message in str(error.value)
 
 
 def test_durations_have_units():
     durations = {"90": 90, "1.5h": 5400, "15 min": 900, "20ms": 0.02, "2d": 172800}
-    found = {text: seconds_of(text, "--mtbf") for text in durations}
+    found = {text: goodput.seconds_of(text, "--mtbf") for text in durations}
     assert found == pytest.approx(durations)
     with pytest.raises(UserError, match="--mtbf: expected a duration such as 90s"):
-        seconds_of("often", "--mtbf")
+        goodput.seconds_of("often", "--mtbf")
 
 
 def test_the_document_says_which_way_is_best():
-    log = read_log(str(LOG))
-    document = goodput_document(plan_goodput(ASYNC), log)
+    log = goodput.read_log(str(LOG))
+    document = goodput.goodput_document(goodput.plan_goodput(ASYNC), log)
     assert "Save in the background, every" in str(document.elements[1])
 
 

@@ -13,9 +13,8 @@ from orbax_bench_core.records import (
     store_flags,
     troubles_of,
 )
-from orbax_bench_core.records.disturbances import flags_of
 from orbax_bench_core.records.record import Attempt
-from orbax_bench_core.records.samples import samples_table
+from orbax_bench_core.records.samples import flags_of, samples_table
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 

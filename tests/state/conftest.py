@@ -1,7 +1,5 @@
 """Meshes over the simulated devices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import jax

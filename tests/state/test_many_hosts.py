@@ -1,7 +1,5 @@
 """Pathways, by the interfaces of its client library and of Orbax: its backend is not here."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Checkpoints in an object store, by an emulated Cloud Storage."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

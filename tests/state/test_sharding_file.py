@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +5,7 @@ from typing import Any
 import jax
 import pytest
 
-from orbax_bench_core.state import sharding_file
+from orbax_bench_core.state import loading
 from orbax_bench_core.state.tree import StateError
 
 
@@ -34,14 +32,14 @@ def test_a_name_of_another_place_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "sharding.json"
     file.write_text(json.dumps({"../w": _entry()}))
     with pytest.raises(StateError, match=r"'\.\./w' is not the name of an array"):
-        sharding_file.read_sharding_file(str(file))
+        loading.read_sharding_file(str(file))
 
 
 def _target(tmp_path: Path, **changes: Any) -> jax.ShapeDtypeStruct:
     file = tmp_path / "sharding.json"
     file.write_text(json.dumps({"p.w": _entry(**changes)}))
-    entries = sharding_file.read_sharding_file(str(file))
-    return sharding_file.sharding_targets(entries, {"p.w": (8, 6)}, jax.devices())["p.w"]
+    entries = loading.read_sharding_file(str(file))
+    return loading.sharding_targets(entries, {"p.w": (8, 6)}, jax.devices())["p.w"]
 
 
 def test_an_entry_gives_shape_dtype_and_sharding(tmp_path: Path) -> None:
@@ -85,9 +83,9 @@ def test_content_of_another_form_is_refused(tmp_path: Path, content: str, messag
     file = tmp_path / "sharding.json"
     file.write_text(content)
     with pytest.raises(StateError, match=message):
-        sharding_file.read_sharding_file(str(file))
+        loading.read_sharding_file(str(file))
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="does not exist"):
-        sharding_file.read_sharding_file(str(tmp_path / "none.json"))
+        loading.read_sharding_file(str(tmp_path / "none.json"))

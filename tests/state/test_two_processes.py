@@ -1,7 +1,5 @@
 """The same code in two JAX processes of four devices each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

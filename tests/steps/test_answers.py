@@ -7,14 +7,7 @@ import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import file_digest, trace
-from orbax_bench_core.steps.pipeline import (
-    aggregate,
-    best,
-    plan_save,
-    recovery,
-    soak,
-    study_async,
-)
+from orbax_bench_core.steps import pipeline
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.figures import undrawn  # noqa: F401 - fixture
 
@@ -44,7 +37,7 @@ def sweep(make_run, make_point, make_record):
 
 def test_best_returns_the_point_that_it_recommends(sweep, files):
     run, fastest = sweep
-    found = best(run, **files)
+    found = pipeline.best(run, **files)
     assert found.value == [fastest]
     (case,) = json.loads(Path(files["answer"]).read_text())["cases"]
     assert case["recommendation"]["point_id"] == fastest
@@ -54,17 +47,17 @@ def test_best_returns_the_point_that_it_recommends(sweep, files):
 
 
 def test_best_returns_nothing_where_nothing_is_known_to_keep_a_bound(sweep):
-    assert best(sweep[0], peak_memory_bytes=1).value == [""]
+    assert pipeline.best(sweep[0], peak_memory_bytes=1).value == [""]
 
 
 def test_a_plan_returns_what_will_fail(files):
     spec = {"use_ocdbt": False, "save_concurrent_gb": 1e-6}
-    found = plan_save("llama-8b@0.01", options=json.dumps(spec), **files)
+    found = pipeline.plan_save("llama-8b@0.01", options=json.dumps(spec), **files)
     assert len(found.value) == 1
     (plan,) = json.loads(Path(files["answer"]).read_text())
     assert plan["failures"] == found.value
     assert "Plan" in Path(files["summary"]).read_text()
-    assert not plan_save("llama-8b@0.01").value
+    assert not pipeline.plan_save("llama-8b@0.01").value
 
 
 @pytest.mark.parametrize(
@@ -78,21 +71,21 @@ def test_a_plan_returns_what_will_fail(files):
 )
 def test_options_of_a_plan_that_are_wrong_are_told(options, said):
     with pytest.raises(UserError, match=said):
-        plan_save("llama-8b@0.01", options=options)
+        pipeline.plan_save("llama-8b@0.01", options=options)
 
 
 def test_a_file_that_cannot_be_written_is_a_message():
     with pytest.raises(UserError, match="answer: cannot write /proc/none/answer"):
-        plan_save("llama-8b@0.01", answer="/proc/none/answer")
+        pipeline.plan_save("llama-8b@0.01", answer="/proc/none/answer")
 
 
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (lambda out: soak(SUITE, out), "give --saves N or --hours T"),
-        (lambda out: soak(SUITE, out, saves=10), "gives no verdict"),
-        (lambda out: recovery(SUITE, out, add_start=-1.0), "0 or more"),
-        (lambda out: recovery(SUITE, out), "take the benchmark training_job"),
+        (lambda out: pipeline.soak(SUITE, out), "give --saves N or --hours T"),
+        (lambda out: pipeline.soak(SUITE, out, saves=10), "gives no verdict"),
+        (lambda out: pipeline.recovery(SUITE, out, add_start=-1.0), "0 or more"),
+        (lambda out: pipeline.recovery(SUITE, out), "take the benchmark training_job"),
     ],
 )
 def test_what_cannot_be_measured_is_told_before(step, said, tmp_path):
@@ -106,18 +99,18 @@ pytestmark = pytest.mark.slow
 
 def test_the_report_links_to_a_study_that_was_written_after_it(make_sizes):
     run = make_sizes()
-    aggregate(str(run.root))
+    pipeline.aggregate(str(run.root))
     assert "async_study.html" not in (run.root / "report.html").read_text()
     for _ in range(2):  # a step that was told to end is started again
-        study_async(str(run.root))
+        pipeline.study_async(str(run.root))
         assert (run.root / "report.html").read_text().count('href="async_study.html"') == 1
 
 
 def test_what_the_study_was_made_from_stays_as_it_was_reported(make_sizes):
     run = make_sizes()
-    reported = aggregate(str(run.root)).named
-    study = study_async(str(run.root)).named["study"].metadata["digest"]
-    after = aggregate(str(run.root)).named
+    reported = pipeline.aggregate(str(run.root)).named
+    study = pipeline.study_async(str(run.root)).named["study"].metadata["digest"]
+    after = pipeline.aggregate(str(run.root)).named
     for name in ("samples", "tensorboard"):
         assert after[name].metadata["digest"] == reported[name].metadata["digest"]
     found = trace(str(run.root / "async_study.json"))

@@ -4,23 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.steps.pipeline import (
-    NotPassed,
-    aggregate,
-    compare_baseline,
-    enforce_verdict,
-    finish,
-)
+from orbax_bench_core.steps import pipeline
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 from tests.support.verdicts import make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
 
 
 def test_what_is_complete_is_not_written_again(make_run, make_record):
     run = make_run([make_record(times={"save": 0.5})])
-    aggregate(str(run.root))
+    pipeline.aggregate(str(run.root))
     page = Path(run.root, "report.html")
     before = page.stat().st_mtime_ns
-    done = finish(str(run.root), status="SUCCEEDED")
+    done = pipeline.finish(str(run.root), status="SUCCEEDED")
     assert (done.value, done.named["report"].place) == ("PASS", str(page))
     assert page.stat().st_mtime_ns == before
     assert "every point is complete" in Path(run.root, "ending.md").read_text()
@@ -29,9 +23,9 @@ def test_what_is_complete_is_not_written_again(make_run, make_record):
 def test_the_run_of_another_is_left_as_it_is_and_this_one_has_failed(make_run, make_record):
     run = make_run([make_record(times={"save": 0.5})])
     run.claim("monday", go_on=True)
-    assert finish(str(run.root), engine_run="monday").value == "PASS"
+    assert pipeline.finish(str(run.root), engine_run="monday").value == "PASS"
     before = {path: path.read_bytes() for path in Path(run.root).rglob("*") if path.is_file()}
-    done = finish(str(run.root), engine_run="tuesday", status="FAILED")
+    done = pipeline.finish(str(run.root), engine_run="tuesday", status="FAILED")
     assert done.value == "FAILED"
     assert "the directory holds the run 'monday'" in Path(done.named["ending"].place).read_text()
     assert {path: path.read_bytes() for path in before} == before
@@ -39,7 +33,7 @@ def test_the_run_of_another_is_left_as_it_is_and_this_one_has_failed(make_run, m
 
 def test_records_that_no_report_has_seen_are_reported(make_run, make_record):
     run = make_run([make_record(times={"save": 0.5})])
-    assert finish(str(run.root)).value == "PASS"
+    assert pipeline.finish(str(run.root)).value == "PASS"
     assert "save" in Path(run.root, "report.md").read_text()
 
 
@@ -47,24 +41,24 @@ def test_a_run_that_the_service_calls_failed_is_failed_also_where_nothing_is_lac
     make_run, make_record
 ):
     run = make_run([make_record(times={"save": 0.5})])
-    assert finish(str(run.root), status="FAILED").value == "FAILED"
+    assert pipeline.finish(str(run.root), status="FAILED").value == "FAILED"
     assert "the service says FAILED" in Path(run.root, "ending.md").read_text()
 
 
 @pytest.mark.parametrize(("ratio", "state"), [(1.0, "PASS"), (2.0, "REGRESSION")])
 def test_arms_that_nobody_judged_are_judged(make_paired_run, ratio, state):
     run = make_paired_run(0, ratio)
-    assert finish(str(run.root)).value == state
+    assert pipeline.finish(str(run.root)).value == state
     assert Path(run.root, "verdicts.html").exists()
 
 
 def test_a_verdict_that_is_there_is_told_and_not_given_again(make_paired_run):
     run = make_paired_run(0)
-    aggregate(str(run.root))
-    word = compare_baseline(str(run.root)).value
+    pipeline.aggregate(str(run.root))
+    word = pipeline.compare_baseline(str(run.root)).value
     page = Path(run.root, "verdicts.html")
     before = page.stat().st_mtime_ns
-    assert finish(str(run.root), status="SUCCEEDED").value == word
+    assert pipeline.finish(str(run.root), status="SUCCEEDED").value == word
     assert page.stat().st_mtime_ns == before
 
 
@@ -84,8 +78,8 @@ def test_the_message_names_what_decided(
     report = make_report(make_verdicts("p", *operations, endpoint=endpoint, reason=reason))
     path = tmp_path / "verdicts.json"
     path.write_text(report.model_dump_json())
-    with pytest.raises(NotPassed, match=said):
-        enforce_verdict("REGRESSION", verdicts=str(path), allow_inconclusive=True)
+    with pytest.raises(pipeline.NotPassed, match=said):
+        pipeline.enforce_verdict("REGRESSION", verdicts=str(path), allow_inconclusive=True)
 
 
 def test_an_arm_that_lacks_an_operation_is_never_good_enough(
@@ -95,5 +89,5 @@ def test_an_arm_that_lacks_an_operation_is_never_good_enough(
     report = make_report(make_verdicts("p", operation, endpoint="missing", reason="no load"))
     path = tmp_path / "verdicts.json"
     path.write_text(report.model_dump_json())
-    with pytest.raises(NotPassed, match="no load"):
-        enforce_verdict("INCONCLUSIVE", verdicts=str(path), allow_inconclusive=True)
+    with pytest.raises(pipeline.NotPassed, match="no load"):
+        pipeline.enforce_verdict("INCONCLUSIVE", verdicts=str(path), allow_inconclusive=True)

@@ -4,16 +4,9 @@ import json
 
 import pytest
 
+from orbax_bench_core import steps
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.execute import Event, LocalHost, Progress, RunSettings, Session, Watcher
-from orbax_bench_core.steps import (
-    PairJudged,
-    PointFailed,
-    compare_arms,
-    measure_points,
-    plan,
-    run_batch,
-)
 from orbax_bench_core.steps.point import measure_batch
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
@@ -82,7 +75,7 @@ def rejoin(session, **how):
 @pytest.mark.slow
 def test_a_run_needs_no_command_line_and_prints_nothing(begin, capfd):
     session = begin(save_s=[0.02, 0.03])
-    measure_points(session, limits=False, lock=False)
+    steps.measure_points(session, limits=False, lock=False)
     ended = [event for event in session.watch.of(Progress) if event.repeat is not None]
     assert [event.repeat.status for event in ended] == ["passed"] * 4
     assert (session.watch.events[0], session.watch.events[-1]) == ("entered", "left")
@@ -108,16 +101,16 @@ def test_a_point_that_fails_is_data_unless_the_step_is_strict(begin):
     assert outcome.failures == {
         point_id: f"{session.entries[0].name} {point_id}: raised on purpose"
     }
-    with pytest.raises(PointFailed, match="raised on purpose"):
+    with pytest.raises(steps.PointFailed, match="raised on purpose"):
         measure_batch(session, limits=False, strict=True, lock=False)
 
 
 @pytest.mark.slow
 def test_a_watcher_is_told_of_every_look_and_the_verdict_of_a_whole_run_is_kept(begin):
     session = begin(ARMS)
-    verdicts = compare_arms(session, lock=False)
+    verdicts = steps.compare_arms(session, lock=False)
     assert verdicts.word == "REGRESSION"
-    assert [event.verdict for event in session.watch.of(PairJudged)] == list(verdicts.points)
+    assert [event.verdict for event in session.watch.of(steps.PairJudged)] == list(verdicts.points)
     assert (session.directory.root / "verdicts.json").exists()
 
 
@@ -128,15 +121,15 @@ def test_a_step_leaves_the_verdict_of_the_run_to_others(begin):
     outcome = measure_batch(session, lock=False)
     [records] = outcome.records.values()
     assert {record.arm for record in records} == {"baseline", "candidate"}
-    [judged] = session.watch.of(PairJudged)
+    [judged] = session.watch.of(steps.PairJudged)
     assert judged.verdict.point_id == session.entries[0].id
     assert not (session.directory.root / "verdicts.json").exists()
 
 
 @pytest.mark.slow
 def test_a_planned_point_is_run_with_lines_for_the_log_of_its_step(suite, tmp_path, capfd):
-    [point] = plan(suite(), str(tmp_path / "out"))
-    info, records = run_batch(
+    [point] = steps.plan(suite(), str(tmp_path / "out"))
+    info, records = steps.run_batch(
         [point], str(tmp_path / "out"), settings=SETTINGS, limits=False, lock=False
     )
     assert (info.suite_name, [len(found) for found in records.values()]) == ("scripted", [2])
@@ -147,8 +140,8 @@ def test_a_planned_point_is_run_with_lines_for_the_log_of_its_step(suite, tmp_pa
 
 @pytest.mark.slow
 def test_the_log_of_a_step_says_what_each_look_found(suite, tmp_path, capfd):
-    [pair] = plan(suite(ARMS), str(tmp_path / "out"))
-    run_batch([pair], str(tmp_path / "out"), settings=SETTINGS, lock=False)
+    [pair] = steps.plan(suite(ARMS), str(tmp_path / "out"))
+    steps.run_batch([pair], str(tmp_path / "out"), settings=SETTINGS, lock=False)
     [line] = capfd.readouterr().out.splitlines()
     assert " after 5 blocks: REGRESSION, decided by the typical time: save [" in line
     assert "no first attempt failed, of 10 per arm" in line
@@ -156,8 +149,8 @@ def test_the_log_of_a_step_says_what_each_look_found(suite, tmp_path, capfd):
 
 @pytest.mark.slow
 def test_the_points_of_a_batch_share_a_worker(suite, tmp_path):
-    [batch] = plan(suite(save_s=[0.02, 0.03]), str(tmp_path / "out"))
-    _, records = run_batch(
+    [batch] = steps.plan(suite(save_s=[0.02, 0.03]), str(tmp_path / "out"))
+    _, records = steps.run_batch(
         batch.split(), str(tmp_path / "out"), settings=SETTINGS, limits=False, lock=False
     )
     assert [[record.status for record in found] for found in records.values()] == [

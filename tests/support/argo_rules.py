@@ -6,15 +6,13 @@ package (`backend/src/v2/compiler/argocompiler`), what fails in a driver or a la
 Workflows: `workflow/validate/validate.go`, `util/sorting`, `workflow/packer`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import graphlib
 import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import yaml
 
@@ -113,7 +111,7 @@ class Workflow:
     found: list[str] = dataclasses.field(default_factory=list)
 
     @classmethod
-    def of(cls, package: str) -> Workflow:
+    def of(cls, package: str) -> Self:
         """Translates a package as Kubeflow's compiler to Argo does."""
         spec, *others = yaml.load_all(package, Loader=yaml.CSafeLoader)
         kubernetes = others[0]["platforms"]["kubernetes"] if others else {}

@@ -3,8 +3,6 @@
 They are on this machine, or each in a network namespace of a lab.
 """
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Callable, Mapping, Sequence

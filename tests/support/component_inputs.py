@@ -1,7 +1,5 @@
 """Inputs that components take, with `PLACE` for a folder of runs: a plain and a paired one."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from tests.golden import made

@@ -1,7 +1,5 @@
 """Programs of Debian's archive that nightly tests install where they are missing."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

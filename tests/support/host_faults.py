@@ -4,8 +4,6 @@ Every fault is a function of `FAULTS`. It strikes at a moment that the number of
 and raises `NotHeld` where something else was seen than should be.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

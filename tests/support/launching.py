@@ -1,7 +1,5 @@
 """`orbax-bench launch`, as a person calls it, and what its hosts leave."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -6,8 +6,6 @@ files are shared, so that one can look and kill from outside; the network of the
 not touched. It needs root.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

@@ -4,8 +4,6 @@
 and exits with 1 when it is one or more.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import itertools

@@ -2,30 +2,24 @@
 
 import dataclasses
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.measure import Metrics
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(BenchmarkOptions):
+class Options(authoring.BenchmarkOptions):
     """Options that mean what their author says."""
 
     use_ocdbt: bool = False
     other: int = 1
 
 
-@benchmark_options(Options)
-class OwnOptions(BenchmarksGenerator):
+@authoring.benchmark_options(Options)
+class OwnOptions(authoring.BenchmarksGenerator):
     """Measures nothing to speak of."""
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: authoring.TestContext) -> authoring.TestResult:
         metrics = Metrics()
         with metrics.measure("work"):
             pass
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)

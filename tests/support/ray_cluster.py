@@ -1,7 +1,5 @@
 """Ray cluster on the hosts of a lab: real daemons, with Ray in a folder of its own."""
 
-from __future__ import annotations
-
 import functools
 import shutil
 import signal

@@ -3,8 +3,6 @@
 `python -m tests.support.real_saves` makes a large matrix of them; its last line says what was seen.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import itertools

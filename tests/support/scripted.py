@@ -3,19 +3,13 @@
 import dataclasses
 from typing import Any
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 
 NAME = "tests.support.scripted.Scripted"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ScriptedOptions(BenchmarkOptions):
+class ScriptedOptions(authoring.BenchmarkOptions):
     """What a worker is to do with a repeat.
 
     Attributes:
@@ -69,9 +63,9 @@ class ScriptedOptions(BenchmarkOptions):
     lasts_s: float = 0.0
 
 
-@benchmark_options(ScriptedOptions)
-class Scripted(BenchmarksGenerator):
+@authoring.benchmark_options(ScriptedOptions)
+class Scripted(authoring.BenchmarksGenerator):
     """Stands for the script in a suite; only the fake worker can follow it."""
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: authoring.TestContext) -> authoring.TestResult:
         raise NotImplementedError("tests/support/fake_worker.py follows the script")

@@ -1,7 +1,5 @@
 """Slurm cluster on this machine: real daemons, on one node or on the hosts of a lab."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

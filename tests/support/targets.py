@@ -1,7 +1,5 @@
 """The `make` target that a test belongs to by its marker, and the programs that it may start."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -8,12 +8,7 @@ import zlib
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts import (
-    OperationVerdict,
-    PointVerdict,
-    Unmatched,
-    VerdictReport,
-)
+from orbax_bench_core.analysis import verdicts
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.gate import SeriesHealth, Verdict
 
@@ -60,7 +55,7 @@ def build_operation(
             for block in range(blocks)
         ),
     }
-    return OperationVerdict(**built | fields)
+    return verdicts.OperationVerdict(**built | fields)
 
 
 def build_point(name="save_restore[use_ocdbt=true]", *operations, **fields):
@@ -70,7 +65,7 @@ def build_point(name="save_restore[use_ocdbt=true]", *operations, **fields):
     worst = next((w for w in ("REGRESSION", "INCONCLUSIVE") if w in said), "PASS")
     built = {"point_id": f"{zlib.crc32(name.encode()):08x}", "word": worst, "mode": "paired"}
     built["blocks"] = len(operations[0].block_log_ratios)
-    return PointVerdict(point=name, operations=operations, **built | fields)
+    return verdicts.PointVerdict(point=name, operations=operations, **built | fields)
 
 
 def build_report(*points, **fields):
@@ -86,7 +81,7 @@ def build_report(*points, **fields):
         "gate": GateConfig(),
         "judged_at": datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC),
     }
-    return VerdictReport(points=points, **built | fields)
+    return verdicts.VerdictReport(points=points, **built | fields)
 
 
 @pytest.fixture(scope="session")
@@ -128,8 +123,10 @@ def build_eventful():
             mode="unpaired",
         ),
         unmatched=(
-            Unmatched(side="baseline", point="gone[x] 1234", differs=("options.a: 1 | 4",)),
-            Unmatched(side="candidate", point="new <b> 5678"),
+            verdicts.Unmatched(
+                side="baseline", point="gone[x] 1234", differs=("options.a: 1 | 4",)
+            ),
+            verdicts.Unmatched(side="candidate", point="new <b> 5678"),
         ),
         notes=("jax is 0.10.1 | [old] in the baseline",),
     )

@@ -1,25 +1,17 @@
 """Both lives of a drilled repeat, and the local disk between them."""
 
-from orbax_bench_core.authoring import (
-    BenchmarkOptions,
-    BenchmarksGenerator,
-    Drill,
-    Killed,
-    TestContext,
-    TestResult,
-    benchmark_options,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.measure import Metrics
 from orbax_bench_core.state import StateCache
 from orbax_bench_core.worker import Task, WorkerSetup
 from orbax_bench_core.worker.repeat import run_repeat
 
 
-@benchmark_options(BenchmarkOptions)
-class OnLocalDisk(BenchmarksGenerator):
+@authoring.benchmark_options(authoring.BenchmarkOptions)
+class OnLocalDisk(authoring.BenchmarksGenerator):
     """Keeps a file on the local disk; its first life notices the kill of another process."""
 
-    def test_fn(self, context: TestContext) -> TestResult:
+    def test_fn(self, context: authoring.TestContext) -> authoring.TestResult:
         kept = context.local_path / "kept"
         found = sorted(path.name for path in kept.parent.glob("*"))
         if context.drill.killed is None:
@@ -29,7 +21,7 @@ class OnLocalDisk(BenchmarksGenerator):
         metrics = Metrics()
         with metrics.measure("restore", ["time"]):
             assert found == ["kept"]
-        return TestResult(metrics=metrics)
+        return authoring.TestResult(metrics=metrics)
 
 
 def live(folder, drill, make_point):
@@ -56,13 +48,13 @@ def live(folder, drill, make_point):
 
 
 def test_the_life_after_a_kill_finds_the_local_disk_and_leaves_none(tmp_path, make_point):
-    assert live(tmp_path, Drill(), make_point).error.message == "a peer is gone; found []"
-    killed = Killed(steps=1, notice_s=0.1, start_s=0.1)
-    record = live(tmp_path, Drill(killed=killed), make_point)
+    assert live(tmp_path, authoring.Drill(), make_point).error.message == "a peer is gone; found []"
+    killed = authoring.Killed(steps=1, notice_s=0.1, start_s=0.1)
+    record = live(tmp_path, authoring.Drill(killed=killed), make_point)
     assert (record.status, record.error) == ("passed", None)
     assert not list((tmp_path / "local").rglob("kept"))
 
 
 def test_a_drill_that_was_stopped_leaves_nothing_for_the_next(tmp_path, make_point):
-    live(tmp_path, Drill(), make_point)
-    assert live(tmp_path, Drill(), make_point).error.message == "a peer is gone; found []"
+    live(tmp_path, authoring.Drill(), make_point)
+    assert live(tmp_path, authoring.Drill(), make_point).error.message == "a peer is gone; found []"

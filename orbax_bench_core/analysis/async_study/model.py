@@ -1,7 +1,5 @@
 """Model of `async_study.json`."""
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 from orbax_bench_core.exit_codes import Ending
@@ -45,7 +43,7 @@ class Ratio(ResultModel):
     high: float | None  # upper end of it
 
     @property
-    def complement(self) -> Ratio:
+    def complement(self) -> "Ratio":
         """One less this ratio: the share that is saved, from the share that is left."""
         return Ratio(
             value=1 - self.value,

@@ -274,7 +274,12 @@ def _size(
     """Returns the comparison of one checkpoint; None, with a note, where there is none."""
     every = [repeats for points in kinds.values() for repeats in points]
     first = every[0][0].series
-    notes += _failures(every)
+    notes += [
+        f"{end.point}: {end.failed + end.skipped} of {end.failed + end.skipped + end.passed} "
+        f"repeats failed or were skipped and are left out: {end.reason}"
+        for end in _endings(every)
+        if end.failed or end.skipped
+    ]
     times: dict[bool, dict[str, list[float]]] = {}
     for background, points in kinds.items():
         if not points:
@@ -325,16 +330,6 @@ def _kind(points: Sequence[list[Repeat]], times: Mapping[str, Sequence[float]]) 
         blocked=seconds_of(times[BLOCKED]),
         total=seconds_of(times[TOTAL]),
     )
-
-
-def _failures(points: Iterable[list[Repeat]]) -> list[str]:
-    """Returns a note on each point with repeats that are left out."""
-    return [
-        f"{end.point}: {end.failed + end.skipped} of {end.failed + end.skipped + end.passed} "
-        f"repeats failed or were skipped and are left out: {end.reason}"
-        for end in _endings(points)
-        if end.failed or end.skipped
-    ]
 
 
 def _endings(points: Iterable[list[Repeat]]) -> list[PointStatus]:

@@ -3,10 +3,10 @@
 from orbax_bench_core.analysis.best.build import best as best
 from orbax_bench_core.analysis.best.build import best_of as best_of
 from orbax_bench_core.analysis.best.build import read_best as read_best
-from orbax_bench_core.analysis.best.confidence import NEAR as NEAR
-from orbax_bench_core.analysis.best.confidence import separation as separation
+from orbax_bench_core.analysis.best.factorial import NEAR as NEAR
 from orbax_bench_core.analysis.best.factorial import FactorialLayout as FactorialLayout
 from orbax_bench_core.analysis.best.factorial import analyse as analyse
+from orbax_bench_core.analysis.best.factorial import separation as separation
 from orbax_bench_core.analysis.best.model import Best as Best
 from orbax_bench_core.analysis.best.observations import Observer as Observer
 from orbax_bench_core.analysis.best.observations import parse_goal as parse_goal

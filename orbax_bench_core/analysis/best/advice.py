@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from orbax_bench_core.analysis.best import model, orbax_code
-from orbax_bench_core.analysis.best.confidence import separation
-from orbax_bench_core.analysis.best.factorial import Factorial
+from orbax_bench_core.analysis.best.factorial import Factorial, separation
 from orbax_bench_core.analysis.best.observations import MEASURES, Observed
 from orbax_bench_core.analysis.best.ranking import complete_rounds, rank, ratio_of
 from orbax_bench_core.analysis.best.words import evidence, option

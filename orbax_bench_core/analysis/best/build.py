@@ -7,7 +7,7 @@ from typing import Any
 
 from orbax_bench_core.analysis.best import model
 from orbax_bench_core.analysis.best.advice import Choice, not_measured, recommend, remarks
-from orbax_bench_core.analysis.best.confidence import effects_of, factorial_of
+from orbax_bench_core.analysis.best.factorial import effects_of, factorial_of
 from orbax_bench_core.analysis.best.observations import (
     FRONT,
     MEASURES,

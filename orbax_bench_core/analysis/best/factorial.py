@@ -1,24 +1,34 @@
-"""Factorial analysis of a sweep: main effects, pairs, and a fit of all points by both.
+"""Factorial analysis of a sweep: main effects, pairs, a fit of all points, and confidence in one.
 
 Estimates are made round by round, by least squares on log values, and averaged over the rounds;
 their intervals are those of t over the rounds, so that a round in which the machine was in another
 state counts once. This is the analysis of a randomized block design
 with rounds as blocks (Box, Hunter and Hunter, "Statistics for Experimenters", 2005, chapters 4, 5).
+
+How surely a point is near the fastest is the sum of the chances of single points, which stands for
+their joint chance and is never less (Chen et al., "Simulation budget allocation", Discrete Event
+Dynamic Systems 10 (2000) 251).
 """
 
-from __future__ import annotations
-
+import bisect
 import dataclasses
 import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
-from orbax_bench_core.analysis.best.model import OptionContrast
-from orbax_bench_core.analysis.best.ranking import LEVEL, Floats
+from orbax_bench_core.analysis.best.model import (
+    Confidence,
+    Effects,
+    FittedPlace,
+    Goal,
+    OptionContrast,
+)
+from orbax_bench_core.analysis.best.observations import Observed, Values, acts_on, choices
+from orbax_bench_core.analysis.best.ranking import LEVEL, Floats, complete_rounds
 from orbax_bench_core.analysis.intervals import t_interval
 from orbax_bench_core.gate import holm_levels
 
@@ -118,7 +128,7 @@ class _Design:
     places: Mapping[tuple[int, ...], slice]
 
     @classmethod
-    def of(cls, layout: FactorialLayout, *, pairs: bool) -> _Design:
+    def of(cls, layout: FactorialLayout, *, pairs: bool) -> Self:
         codes = [_code(len(levels)) for levels in layout.levels.values()]
         rows = np.array(layout.rows).reshape(len(layout.rows), len(codes))
         blocks: dict[tuple[int, ...], Floats] = {(): np.ones((len(rows), 1))}
@@ -243,3 +253,131 @@ def _fit(design: _Design, logs: Floats) -> tuple[FactorialFit | None, str]:
     squared = own[:, None] + own[None, :] - hat - hat.T
     spread = np.asarray(np.sqrt(np.maximum(squared, 0.0)), dtype=np.float64)
     return FactorialFit(means=hat @ logs.mean(axis=0), spread=spread, lack_of_fit=lack), ""
+
+
+NEAR: Final = math.log(1.05)
+"""Points within 5 % of the fastest are as good as it: the indifference zone, on the log scale."""
+
+MOST_ROUNDS: Final = 100_000
+"""More rounds than these are not counted."""
+
+
+def separation(
+    behind: Floats, chosen: int, logs: Floats, *, spread: Floats | None = None
+) -> Confidence:
+    """Returns how surely the chosen point is within 5 % of the fastest.
+
+    The chance that point k is over 5 % faster is that of a normal deviate above
+    (d_k + log 1.05) / (noise * spread_k / sqrt(rounds)), where d_k is how far its mean lies behind
+    the chosen one. The risk is the sum over all points, which is at least the joint chance.
+
+    Args:
+        behind: d of each point, on the log scale; negative where it looks faster.
+        chosen: Place of the chosen point.
+        logs: Log values, shape (rounds, points).
+        spread: Standard deviation of each d for noise 1 in one round; None for that of a
+            difference of two means, sqrt(2).
+    """
+    rounds, points = logs.shape
+    if rounds < 2 or points < 2:
+        return Confidence(risk=None, rounds=rounds, missing=None, noise=None)
+    # The residuals of rounds plus points, without what a round or a point adds.
+    rest = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
+    df = (rounds - 1) * (points - 1)
+    noise = float(np.sqrt((rest**2).sum() / df))
+    others = np.arange(points) != chosen
+    wide = np.full(points, math.sqrt(2.0)) if spread is None else spread
+    ahead, unit = (behind + NEAR)[others], (noise * wide)[others]
+
+    def risk(after: float) -> float:
+        from scipy.special import stdtr
+
+        with np.errstate(divide="ignore"):
+            return float(stdtr(df, -ahead / np.maximum(unit / math.sqrt(after), 1e-300)).sum())
+
+    candidates = range(rounds, MOST_ROUNDS)
+    place = bisect.bisect_left(candidates, True, key=lambda after: risk(after) <= LEVEL)
+    return Confidence(
+        risk=min(1.0, risk(rounds)),
+        rounds=rounds,
+        missing=candidates[place] - rounds if place < len(candidates) else None,
+        noise=noise,
+    )
+
+
+_MOST_POINTS: Final = 5000
+"""A case with more points than these is not fitted: nobody reads it, and it would take minutes."""
+
+
+def factorial_of(
+    points: Sequence[Observed], values: Values, varied: Mapping[str, tuple[Any, ...]]
+) -> tuple[Factorial, tuple[int, ...]]:
+    """Returns the factorial analysis of measured points, and the rounds that all of them have."""
+    logs, rounds = complete_rounds(values, [point.point.id for point in points])
+    if len(points) > _MOST_POINTS:
+        said = f"with more than {_MOST_POINTS} points effects are not computed"
+        return Factorial(unknown=(said,), fit_unknown=said), rounds
+    rows = tuple(
+        tuple(levels.index(choices(point.point).get(name)) for name, levels in varied.items())
+        for point in points
+    )
+    # Of options that failed everywhere with one value, only the values that are left count.
+    layout = _present(FactorialLayout(levels=dict(varied), rows=rows))
+    return analyse(layout, logs), rounds
+
+
+def _present(layout: FactorialLayout) -> FactorialLayout:
+    """Returns a layout without values that no point has, and without options that do not vary."""
+    names = list(layout.levels)
+    used = [sorted({row[place] for row in layout.rows}) for place in range(len(names))]
+    kept = [place for place in range(len(names)) if len(used[place]) > 1]
+    return FactorialLayout(
+        levels={
+            names[place]: tuple(layout.levels[names[place]][level] for level in used[place])
+            for place in kept
+        },
+        rows=tuple(tuple(used[place].index(row[place]) for place in kept) for row in layout.rows),
+    )
+
+
+def effects_of(
+    goal: Goal,
+    factorial: Factorial,
+    rounds: Sequence[int],
+    points: Sequence[Observed],
+    *,
+    whole: bool,
+) -> Effects:
+    """Returns effects and fit of a factorial analysis."""
+    fit = factorial.fit
+    fitted: list[FittedPlace] = []
+    why = factorial.fit_unknown
+    if fit is not None:
+        pairs = zip((point.point.id for point in points), fit.means, strict=True)
+        fitted = [
+            FittedPlace(point_id=id_, value=math.exp(mean))
+            for id_, mean in sorted(pairs, key=lambda pair: float(pair[1]))
+        ]
+        if not fit.holds:
+            why = (
+                "more than main effects and pairs is at work (lack of fit, "
+                f"p = {fit.lack_of_fit:.2g}): the means count"
+            )
+        elif not whole:
+            why = "not every point was measured in every round: the means count"
+    return Effects(
+        goal=goal,
+        rounds=len(rounds),
+        # What an option shows that cannot act on the goal is chance.
+        main=tuple(each for each in factorial.effects if acts_on(each.options[0], goal)),
+        interactions=tuple(
+            each
+            for each in factorial.interactions
+            if all(acts_on(name, goal) for name in each.options)
+        ),
+        unknown=factorial.unknown,
+        fitted=tuple(fitted),
+        lack_of_fit=None if fit is None else fit.lack_of_fit,
+        used=fit is not None and not why,
+        why=why,
+    )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from orbax_bench_core.analysis.best import model
-from orbax_bench_core.analysis.best.confidence import MOST_ROUNDS
+from orbax_bench_core.analysis.best.factorial import MOST_ROUNDS
 from orbax_bench_core.analysis.best.observations import acts_on
 from orbax_bench_core.document import count, digits, num_bytes, percent, seconds
 from orbax_bench_core.errors import listed

@@ -270,7 +270,14 @@ def question(
             also = [each for each in now if each in was]
             extra = [word for each in also for word in ("--with", each)]
             return shlex.join([*head, "--package", package, "--good", good, "--bad", bad, *extra])
-    return _comparison(suite, folder, was, now)
+    made = [
+        {"name": "before", "requirements": list(was)},
+        {"name": "after", "requirements": list(now)},
+    ]
+    arms = {"baseline": {"environment": "before"}, "candidate": {"environment": "after"}}
+    overrides = (f"environments={json.dumps(made)}", f"arms={json.dumps(arms)}")
+    words = [word for override in overrides for word in ("--override", override)]
+    return shlex.join(["orbax-bench", "ab", suite, "-o", folder, *words])
 
 
 def _requirements(run: PastRun, environment: EnvironmentConfig | None) -> Sequence[str]:
@@ -293,14 +300,3 @@ def _older(good: str, bad: str) -> bool:
     from packaging.version import Version
 
     return Version(good) < Version(bad)
-
-
-def _comparison(suite: str, folder: str, was: Sequence[str], now: Sequence[str]) -> str:
-    environments = [
-        {"name": "before", "requirements": list(was)},
-        {"name": "after", "requirements": list(now)},
-    ]
-    arms = {"baseline": {"environment": "before"}, "candidate": {"environment": "after"}}
-    overrides = (f"environments={json.dumps(environments)}", f"arms={json.dumps(arms)}")
-    words = [word for override in overrides for word in ("--override", override)]
-    return shlex.join(["orbax-bench", "ab", suite, "-o", folder, *words])

@@ -10,13 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from orbax_bench_core.analysis.noise.passport import (
-    Component,
-    Noise,
-    Passport,
-    point_ids,
-    size_class,
-)
+from orbax_bench_core.analysis.noise import passport
 from orbax_bench_core.gate import NORMAL_MAD
 from orbax_bench_core.provenance import surroundings
 from orbax_bench_core.records import PairedTimes, Record, repeats_of, seconds_per_repeat
@@ -27,7 +21,7 @@ _FAR: Final = 3.0
 """Robust standard deviations at which residuals are cut off: a stall belongs to no worker."""
 
 
-def between_workers(values: Any) -> Component | None:
+def between_workers(values: Any) -> passport.Component | None:
     """Returns how much workers differ beyond what their operations do.
 
     An analysis of variance of y = wave + worker + round within the wave + rest: the estimate is
@@ -56,7 +50,7 @@ def between_workers(values: Any) -> Component | None:
     ms_between = rounds * float(((worker - wave) ** 2).sum()) / between
     ms_within = float(((table - worker - turn + wave) ** 2).sum()) / within
     low, high = _williams(ms_between, ms_within, (between, within), rounds)
-    return Component(
+    return passport.Component(
         estimate=math.sqrt(max(ms_between - ms_within, 0.0) / rounds),
         low=low,
         high=high,
@@ -108,7 +102,7 @@ class _Found:
     n: int = 0
 
 
-def from_records(records: Iterable[Record]) -> Passport:
+def from_records(records: Iterable[Record]) -> passport.Passport:
     """Returns how noisy operations were, by operation, size class, storage and machine.
 
     Noise is what operations that follow each other differ by: within a block those of the same arm,
@@ -133,17 +127,17 @@ def from_records(records: Iterable[Record]) -> Passport:
         num_bytes = baseline_point(first.point).checkpoint.num_bytes or 0
         if first.state is not None:
             num_bytes = first.state.num_bytes
-        place = around["storage"], around["CPU"], around["device"], size_class(num_bytes)
+        place = around["storage"], around["CPU"], around["device"], passport.size_class(num_bytes)
         repeat_s = _repeat_s(starts[run_id], measured)
         for operation, (sigma, n) in _sigmas(measured).items():
             entry = found.setdefault((*place, operation), _Found())
             entry.sigmas.append(sigma)
             entry.repeat_s.append(repeat_s)
-            entry.points |= point_ids(first.point)
+            entry.points |= passport.point_ids(first.point)
             entry.n += n
             _add_workers(entry, operation, measured)
     noise = [
-        Noise(
+        passport.Noise(
             operation=operation,
             storage=storage,
             cpu=cpu,
@@ -161,7 +155,7 @@ def from_records(records: Iterable[Record]) -> Passport:
             found.items(), key=lambda item: item[0]
         )
     ]
-    return Passport(made_at=datetime.datetime.now(datetime.UTC), noise=tuple(noise))
+    return passport.Passport(made_at=datetime.datetime.now(datetime.UTC), noise=tuple(noise))
 
 
 def _add_workers(entry: _Found, operation: str, records: Sequence[Record]) -> None:
@@ -200,7 +194,7 @@ def _same_length(runs: Sequence[Sequence[float]]) -> Any:
     return table if np.isfinite(table).all() else table[:0]
 
 
-def _largest(tables: Iterable[Any]) -> Component | None:
+def _largest(tables: Iterable[Any]) -> passport.Component | None:
     """Returns the component of the waves that are alike in shape and have most workers."""
     alike: dict[tuple[int, ...], list[Any]] = {}
     for table in tables:

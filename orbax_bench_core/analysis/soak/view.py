@@ -6,8 +6,16 @@ import functools
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core import document as doc
-from orbax_bench_core.analysis.soak.model import Growth, Level, Slope, Soak, SoakSeries, SoakWord
-from orbax_bench_core.analysis.soak.soak import DROPPED, FEWEST
+from orbax_bench_core.analysis.soak.soak import (
+    DROPPED,
+    FEWEST,
+    Growth,
+    Level,
+    Slope,
+    Soak,
+    SoakSeries,
+    SoakWord,
+)
 from orbax_bench_core.document import figures
 
 if TYPE_CHECKING:
@@ -222,19 +230,15 @@ def _series(series: SoakSeries, limit_mib: float) -> list[doc.Element]:
             )
         )
     if series.growths:
-        table = _table(series)
+        columns = (
+            doc.Column(name, "number" if name in NUMBERS else "fixed", whole=name != HEADINGS[0])
+            for name in HEADINGS
+        )
+        rows = []
+        for growth in series.growths:
+            *numbers, dash = growth_row(growth)
+            word = doc.Span(dash, "dim") if growth.word is None else doc.Span.judged(growth.word)
+            rows.append(doc.Row((*numbers, word), dim=growth.limit is None))
+        table = doc.Table(tuple(columns), tuple(rows))
         elements.append(doc.ByWidth(_WIDE, (table,), (table.only(JUDGED),)))
     return elements
-
-
-def _table(series: SoakSeries) -> doc.Table:
-    columns = (
-        doc.Column(name, "number" if name in NUMBERS else "fixed", whole=name != HEADINGS[0])
-        for name in HEADINGS
-    )
-    rows = []
-    for growth in series.growths:
-        *numbers, dash = growth_row(growth)
-        word = doc.Span(dash, "dim") if growth.word is None else doc.Span.judged(growth.word)
-        rows.append(doc.Row((*numbers, word), dim=growth.limit is None))
-    return doc.Table(tuple(columns), tuple(rows))

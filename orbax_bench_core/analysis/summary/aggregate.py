@@ -14,15 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Final
 
 from orbax_bench_core import measure, records
+from orbax_bench_core.analysis.summary import model
 from orbax_bench_core.analysis.summary.effects import strongest_effects
 from orbax_bench_core.analysis.summary.hosts import HostFinder, stragglers_of
-from orbax_bench_core.analysis.summary.model import (
-    Failure,
-    MetricSummary,
-    OperationSummary,
-    PointStatus,
-    RunSummary,
-)
 from orbax_bench_core.config import ARMS, Conditions
 from orbax_bench_core.errors import presentable
 from orbax_bench_core.gate import cut
@@ -102,11 +96,13 @@ NOTHING_MEASURED: Final = (
 )
 
 
-def summarize(repeats: Iterable[records.Repeat], table: SummaryTable | None = None) -> RunSummary:
+def summarize(
+    repeats: Iterable[records.Repeat], table: SummaryTable | None = None
+) -> model.RunSummary:
     """Aggregates the repeats of a run that count."""
-    metrics: list[MetricSummary] = []
-    operations: list[OperationSummary] = []
-    points: list[PointStatus] = []
+    metrics: list[model.MetricSummary] = []
+    operations: list[model.OperationSummary] = []
+    points: list[model.PointStatus] = []
     hosts = HostFinder()
     overlaps = records.OverlapFinder()
     for series, found in itertools.groupby(repeats, key=lambda repeat: repeat.series):
@@ -127,7 +123,9 @@ def summarize(repeats: Iterable[records.Repeat], table: SummaryTable | None = No
     points = [
         dataclasses.replace(point, not_alone=not_alone.get(point.point_id, 0)) for point in points
     ]
-    return RunSummary(metrics=metrics, operations=operations, points=points, hosts=hosts.found())
+    return model.RunSummary(
+        metrics=metrics, operations=operations, points=points, hosts=hosts.found()
+    )
 
 
 class _Point:
@@ -144,25 +142,22 @@ class _Point:
         self._gib: dict[str, list[float]] = {}
         self._orbax_gib: dict[str, list[float]] = {}
         for repeat in self._counted:
-            self._add(repeat)
+            hosts = list(repeat.records.values())
+            for record in hosts:
+                for sample in record.samples:
+                    key = sample.operation, sample.metric
+                    self._values.setdefault(key, []).append(sample.value)
+                    self._units[key] = sample.unit
+            for (operation, _), value in repeat.seconds().items():
+                self._slowest.setdefault(operation, []).append(value)
+            # Every host states the bytes of all: they are counted once.
+            for sample in hosts[0].samples:
+                if sample.metric == measure.BYTES:
+                    self._gib.setdefault(sample.operation, []).append(sample.value / _GIB)
+                elif sample.metric in _ORBAX_TOTALS:
+                    self._orbax_gib.setdefault(sample.operation, []).append(sample.value)
 
-    def _add(self, repeat: records.Repeat) -> None:
-        hosts = list(repeat.records.values())
-        for record in hosts:
-            for sample in record.samples:
-                key = sample.operation, sample.metric
-                self._values.setdefault(key, []).append(sample.value)
-                self._units[key] = sample.unit
-        for (operation, _), value in repeat.seconds().items():
-            self._slowest.setdefault(operation, []).append(value)
-        # Every host states the bytes of all: they are counted once.
-        for sample in hosts[0].samples:
-            if sample.metric == measure.BYTES:
-                self._gib.setdefault(sample.operation, []).append(sample.value / _GIB)
-            elif sample.metric in _ORBAX_TOTALS:
-                self._orbax_gib.setdefault(sample.operation, []).append(sample.value)
-
-    def metrics(self, table: SummaryTable | None) -> list[MetricSummary]:
+    def metrics(self, table: SummaryTable | None) -> list[model.MetricSummary]:
         """Returns every metric, over all repeats and hosts; with a table only what reports show."""
         found = [self._summary(key, values) for key, values in self._values.items()]
         if table is None:
@@ -170,12 +165,12 @@ class _Point:
         table.write(found)
         return [metric for metric in found if metric.metric in SHOWN]
 
-    def operations(self) -> list[OperationSummary]:
+    def operations(self) -> list[model.OperationSummary]:
         """Returns every operation, by its slowest hosts."""
         stragglers = stragglers_of(list(repeat.records.values()) for repeat in self._counted)
         store, conditions = records.store_flags(self._counted), self._series.point.conditions
         return [
-            OperationSummary(
+            model.OperationSummary(
                 time=self._summary((operation, measure.TIME), seconds),
                 throughput=self._throughput(operation, seconds),
                 straggler=stragglers.get(operation),
@@ -186,7 +181,7 @@ class _Point:
             for operation, seconds in self._slowest.items()
         ]
 
-    def status(self) -> PointStatus:
+    def status(self) -> model.PointStatus:
         """Returns how the repeats ended."""
         point = self._series.point
         ended = collections.Counter(repeat.status for repeat in self._repeats)
@@ -201,7 +196,7 @@ class _Point:
         retried = [repeat.first_reason for repeat in self._counted if repeat.first_failed]
         blocks = collections.Counter(repeat.block for repeat in self._counted)
         states = [next(iter(repeat.records.values())).state for repeat in self._counted]
-        return PointStatus(
+        return model.PointStatus(
             point_id=self._series.id,
             point=self._series.name,
             reason=next(filter(None, reasons), ""),
@@ -214,7 +209,7 @@ class _Point:
             ),
             flag=flag if self._counted else None,
             failures=tuple(
-                Failure(error=found[0][1], repeats=tuple(index for index, _ in found))
+                model.Failure(error=found[0][1], repeats=tuple(index for index, _ in found))
                 for found in failures.values()
             ),
             measured=measured,
@@ -238,9 +233,9 @@ class _Point:
             return None
         return sum(gib) / sum(seconds)
 
-    def _summary(self, key: tuple[str, str], found: list[float]) -> MetricSummary:
+    def _summary(self, key: tuple[str, str], found: list[float]) -> model.MetricSummary:
         values = sorted(found)
-        return MetricSummary(
+        return model.MetricSummary(
             point_id=self._series.id,
             point=self._series.name,
             operation=key[0],
@@ -291,12 +286,12 @@ class SummaryTable:
     def __init__(self, file: IO[bytes]) -> None:
         """Begins the table in `file`, which stays open."""
         self._text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
-        fields = [field.name for field in dataclasses.fields(MetricSummary)]
+        fields = [field.name for field in dataclasses.fields(model.MetricSummary)]
         self._values = operator.attrgetter(*fields)
         self._writer = csv.writer(self._text, lineterminator="\n")
         self._writer.writerow(fields)
 
-    def write(self, metrics: Iterable[MetricSummary]) -> None:
+    def write(self, metrics: Iterable[model.MetricSummary]) -> None:
         """Adds lines."""
         # `asdict` would copy every value, which takes longer than all else of a large table.
         self._writer.writerows(map(_safe, map(self._values, metrics)))

@@ -175,7 +175,14 @@ def stage_elements(
             continue
         # Parts of an operation say a second time what the whole says.
         part = any(operation.startswith(f"{other}_") for other in rows)
-        table = _stage_table(operation, staged, tones)
+        longest = max(
+            max(row.operation.time.median, sum(stages.values())) for row, stages in staged
+        )
+        scale = doc.Scale(0.0, longest or 1.0, log=False)
+        columns = (doc.Column("point"), doc.Column("median", "number"), doc.Column("longest stage"))
+        bars = tuple(_stage_row(row, stages, tones, scale) for row, stages in staged)
+        group = doc.Group(label=doc.Span(operation), rows=bars, axis=scale.axis(doc.seconds))
+        table = doc.Table(columns, groups=(group,), plots="stages", sorts=True)
         elements.append(
             doc.Details(doc.Span(operation), (_legend(staged, tones), table), open=not part)
         )
@@ -187,19 +194,6 @@ def _legend(
 ) -> doc.Legend:
     names = dict.fromkeys(name for _, stages in staged for name in stages)
     return doc.Legend((*((tones.get(name, "dim"), name) for name in names), ("dim", _REST)))
-
-
-def _stage_table(
-    operation: str,
-    staged: Sequence[tuple[ChartRow, Mapping[str, float]]],
-    tones: Mapping[str, doc.Tone],
-) -> doc.Table:
-    longest = max(max(row.operation.time.median, sum(stages.values())) for row, stages in staged)
-    scale = doc.Scale(0.0, longest or 1.0, log=False)
-    columns = (doc.Column("point"), doc.Column("median", "number"), doc.Column("longest stage"))
-    rows = tuple(_stage_row(row, stages, tones, scale) for row, stages in staged)
-    group = doc.Group(label=doc.Span(operation), rows=rows, axis=scale.axis(doc.seconds))
-    return doc.Table(columns, groups=(group,), plots="stages", sorts=True)
 
 
 def _stage_row(

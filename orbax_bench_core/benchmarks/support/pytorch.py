@@ -9,12 +9,7 @@ import os
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import (
-    Sweepable,
-    TestContext,
-    UnmetNeed,
-    optional_module,
-)
+from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.support.needs import require_tree
 from orbax_bench_core.benchmarks.support.options import (
     CollectorOptions,
@@ -43,9 +38,9 @@ class TorchOptions(CollectorOptions):
         metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
     """
 
-    sync_files: Sweepable[bool] = True
-    join_local_shards: Sweepable[bool] = False
-    metric_tracemalloc_enabled: Sweepable[bool] = False
+    sync_files: authoring.Sweepable[bool] = True
+    join_local_shards: authoring.Sweepable[bool] = False
+    metric_tracemalloc_enabled: authoring.Sweepable[bool] = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +55,10 @@ class TorchData:
 
     @classmethod
     def of(
-        cls, context: TestContext[TorchOptions], benchmark: str, reference: str | None = None
+        cls,
+        context: authoring.TestContext[TorchOptions],
+        benchmark: str,
+        reference: str | None = None,
     ) -> TorchData:
         """Finds out what a repeat saves, and makes it ready."""
         import jax
@@ -88,7 +86,7 @@ class TorchData:
         """Frees what was saved, where what is loaded would not fit beside it."""
         delete_if_scarce(self.tree)
 
-    def verify(self, context: TestContext, tensors: dict[str, Any]) -> None:
+    def verify(self, context: authoring.TestContext, tensors: dict[str, Any]) -> None:
         """Checks what was loaded; call it outside any measured block."""
         if context.verifier is not None:
             context.verify(self.layout.to_jax(tensors), self.expected, against="saved")
@@ -102,12 +100,12 @@ def _reference_tree(directory: str) -> Any:
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    safetensors = optional_module("safetensors", "torch", "reference_checkpoint_path")
+    safetensors = authoring.optional_module("safetensors", "torch", "reference_checkpoint_path")
     folder = absolute(directory)
     try:
         read_arrays(folder)
     except ValueError as error:
-        raise UnmetNeed(f"reference_checkpoint_path: {error}") from None
+        raise authoring.UnmetNeed(f"reference_checkpoint_path: {error}") from None
     first = {device.process_index: device for device in reversed(jax.devices())}
     world = len(first)
     mesh = Mesh(np.array([first[rank] for rank in range(world)], dtype=object), ("rank",))
@@ -141,7 +139,7 @@ def _import_torch(benchmark: str) -> ModuleType:
         import torch.distributed.checkpoint
         import torch.distributed.tensor
     except ImportError as error:
-        raise UnmetNeed(
+        raise authoring.UnmetNeed(
             f"{benchmark} needs PyTorch 2.7 or later: pip install 'orbax-bench[torch]' ({error})"
         ) from None
     found: ModuleType = torch
@@ -157,12 +155,12 @@ def device_of_rank(benchmark: str) -> torch.device:
     if platform == "cpu":
         return torch.device("cpu")
     if platform != "gpu":
-        raise UnmetNeed(
+        raise authoring.UnmetNeed(
             f"{benchmark} needs CPUs or GPUs: JAX runs on {platform} here, which PyTorch "
             "cannot use; set JAX_PLATFORMS=cpu"
         )
     if not torch.cuda.is_available():
-        raise UnmetNeed(
+        raise authoring.UnmetNeed(
             f"{benchmark} needs a PyTorch with CUDA where JAX runs on GPUs; here is "
             f"{torch.__version__}, which finds none"
         )

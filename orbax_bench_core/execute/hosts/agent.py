@@ -193,12 +193,15 @@ class Agent:
                     worker = self._workers.get(message["worker"])
                     self._later(wire, message, worker.stacks if worker else None)
                 case "send" if message["worker"] in self._workers:
-                    self._send(self._workers[message["worker"]], message["line"])
+                    with contextlib.suppress(WorkerDied):  # its end is on the way
+                        self._workers[message["worker"]].send(message["line"])
                 case "kill" if message["worker"] in self._workers:
                     kill = self._workers[message["worker"]].kill
                     threading.Thread(target=kill, name="kill", daemon=True).start()
-                case "die":
-                    self._die()
+                case "die":  # as a failure of its machine does: without a word to anybody
+                    for worker in list(self._workers.values()):
+                        worker.kill()
+                    os.kill(os.getpid(), signal.SIGKILL)
                 case "dismiss" if message["worker"] in self._workers:
                     self._workers[message["worker"]].dismiss()
 
@@ -268,11 +271,6 @@ class Agent:
         signs = {id_: dataclasses.asdict(worker.signs())}
         _tell(wire, event="end", worker=id_, why=str(death), tail=death.tail, signs=signs)
 
-    @staticmethod
-    def _send(worker: LocalWorker, line: str) -> None:
-        with contextlib.suppress(WorkerDied):  # its end is on the way
-            worker.send(line)
-
     def _beat(self, wire: Wire) -> None:
         while True:
             time.sleep(self._contact.beat_s)
@@ -291,12 +289,6 @@ class Agent:
     def _answer(wire: Wire, message: Message, answer: Callable[[], object] | None) -> None:
         found = None if answer is None else answer()
         _tell(wire, event="answer", question=message["question"], answer=found)
-
-    def _die(self) -> None:
-        """Ends this host as a failure of its machine does: without a word to anybody."""
-        for worker in list(self._workers.values()):
-            worker.kill()
-        os.kill(os.getpid(), signal.SIGKILL)
 
     def _kill_all(self) -> None:
         """Ends all that was started here: nobody is left who could use it."""

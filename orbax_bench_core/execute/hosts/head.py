@@ -166,7 +166,13 @@ class ClusterHosts:
     def _await_back(self, hosts: Sequence[int]) -> None:
         """Waits until there is contact with some hosts and they have what workers there need."""
         while True:
-            self._await_contact(hosts)
+            why = "; ".join(self._reception.losses(hosts))
+            if not self._reception.wait(hosts, self._host_wait_s, "to come back"):
+                missing = self._reception.names(self._reception.missing(hosts))
+                raise HostsMissing(
+                    f"{why}; {missing} did not come back within {self._host_wait_s:g} s; start the "
+                    "same command on every host again"
+                )
             present = [self._others[host] for host in hosts]
             _at_once([functools.partial(self._equip, host) for host in present])
             if not self._reception.missing(hosts):
@@ -184,15 +190,6 @@ class ClusterHosts:
 
     def _machine(self, host: int) -> str:
         return self._others[host].machine if host else machine_id()
-
-    def _await_contact(self, hosts: Sequence[int]) -> None:
-        why = "; ".join(self._reception.losses(hosts))
-        if not self._reception.wait(hosts, self._host_wait_s, "to come back"):
-            missing = self._reception.names(self._reception.missing(hosts))
-            raise HostsMissing(
-                f"{why}; {missing} did not come back within {self._host_wait_s:g} s; start the "
-                "same command on every host again"
-            )
 
 
 Host = LocalHost | ClusterHosts

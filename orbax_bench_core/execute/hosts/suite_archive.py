@@ -1,7 +1,5 @@
 """Archive of a suite and what it names, for hosts that have no copy of their own."""
 
-from __future__ import annotations
-
 import ast
 import atexit
 import contextlib

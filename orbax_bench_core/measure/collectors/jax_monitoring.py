@@ -70,7 +70,20 @@ class JaxMonitoring:
         global _open  # noqa: PLW0603  # as in start
         with _lock:
             _open = tuple(log for log in _open if log is not self._log)
-        return _summarize(self._log)
+        fired: defaultdict[tuple[events.Kind, str], list[float]] = defaultdict(list)
+        for kind, event, value in self._log:
+            if events.is_metric(kind, event):
+                fired[kind, event].append(float(value))
+        found: list[Reading] = []
+        for (kind, event), values in fired.items():
+            metric = events.metric_of(kind, event)
+            total = values[-1] if metric.aggregate == "last" else sum(values)
+            found.append(Reading(metric.name, total, metric.unit))
+            if len(values) > 1 and kind != "occurrence":
+                found.append(Reading(f"{metric.name}_count", float(len(values)), "count"))
+                found.append(Reading(f"{metric.name}_max", max(values), metric.unit))
+                found.append(Reading(f"{metric.name}_last", values[-1], metric.unit))
+        return found + _cache_hit_rate(found)
 
 
 def _listen() -> None:
@@ -102,23 +115,6 @@ def _on_event(event: str, **labels: str | int) -> None:
     _hear(event, labels)
     for log in _open:
         log.append(("occurrence", event, 1))
-
-
-def _summarize(log: _Log) -> list[Reading]:
-    fired: defaultdict[tuple[events.Kind, str], list[float]] = defaultdict(list)
-    for kind, event, value in log:
-        if events.is_metric(kind, event):
-            fired[kind, event].append(float(value))
-    found: list[Reading] = []
-    for (kind, event), values in fired.items():
-        metric = events.metric_of(kind, event)
-        total = values[-1] if metric.aggregate == "last" else sum(values)
-        found.append(Reading(metric.name, total, metric.unit))
-        if len(values) > 1 and kind != "occurrence":
-            found.append(Reading(f"{metric.name}_count", float(len(values)), "count"))
-            found.append(Reading(f"{metric.name}_max", max(values), metric.unit))
-            found.append(Reading(f"{metric.name}_last", values[-1], metric.unit))
-    return found + _cache_hit_rate(found)
 
 
 def _cache_hit_rate(found: list[Reading]) -> list[Reading]:

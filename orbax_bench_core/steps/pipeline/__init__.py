@@ -13,11 +13,11 @@ from orbax_bench_core.steps.pipeline.answers import plan_save as plan_save
 from orbax_bench_core.steps.pipeline.answers import recovery as recovery
 from orbax_bench_core.steps.pipeline.answers import soak as soak
 from orbax_bench_core.steps.pipeline.answers import study_async as study_async
-from orbax_bench_core.steps.pipeline.comparison import compare_baseline as compare_baseline
-from orbax_bench_core.steps.pipeline.comparison import enforce_verdict as enforce_verdict
-from orbax_bench_core.steps.pipeline.comparison import publish_baseline as publish_baseline
 from orbax_bench_core.steps.pipeline.finishing import aggregate as aggregate
+from orbax_bench_core.steps.pipeline.finishing import compare_baseline as compare_baseline
+from orbax_bench_core.steps.pipeline.finishing import enforce_verdict as enforce_verdict
 from orbax_bench_core.steps.pipeline.finishing import finish as finish
+from orbax_bench_core.steps.pipeline.finishing import publish_baseline as publish_baseline
 from orbax_bench_core.steps.pipeline.finishing import run_folder as run_folder
 from orbax_bench_core.steps.pipeline.measurement import generate_checkpoint as generate_checkpoint
 from orbax_bench_core.steps.pipeline.measurement import plan_sweep as plan_sweep

@@ -21,13 +21,11 @@ from orbax_bench_core.inspection import inspection_document
 from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, file_digest
 from orbax_bench_core.plan import Speeds, StorageOptions, plan_source, plans_document, speeds_of_run
 from orbax_bench_core.records import RunDirectory, RunFile
-from orbax_bench_core.steps.conclusions import publish_async_study
 from orbax_bench_core.steps.experiments import perform
 from orbax_bench_core.steps.pipeline import outputs
 from orbax_bench_core.steps.point import say
-from orbax_bench_core.steps.recovering import Drills
-from orbax_bench_core.steps.reporting import publish
-from orbax_bench_core.steps.soaking import SoakGoal, Soaking
+from orbax_bench_core.steps.reporting import publish, publish_async_study
+from orbax_bench_core.steps.soaking import Drills, SoakGoal, Soaking
 
 _GIB: Final = 2**30
 

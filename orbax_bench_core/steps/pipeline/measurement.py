@@ -3,17 +3,11 @@
 import functools
 from collections.abc import Callable, Sequence
 
+from orbax_bench_core import lineage
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HOST_WAIT_S, RunSettings
 from orbax_bench_core.launchers import expected_devices
 from orbax_bench_core.leases import batch_name
-from orbax_bench_core.lineage import (
-    artifact_metadata,
-    checkpoint_metadata,
-    config_digest,
-    file_digest,
-    name_batch,
-)
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput, tried_again
 from orbax_bench_core.steps.planning import ensure_checkpoint, plan, points_in
@@ -68,7 +62,9 @@ def plan_sweep(
     )
     run = RunDirectory(output_directory)
     place = str(run.root / "run.json")
-    metadata = artifact_metadata("suite", run, digest=config_digest(run), path=place)
+    metadata = lineage.artifact_metadata(
+        "suite", run, digest=lineage.config_digest(run), path=place
+    )
     return Outputs(value=steps, named={"planned": StepOutput(metadata=metadata, place=place)})
 
 
@@ -87,7 +83,7 @@ def generate_checkpoint(suite: str, *, fixture: str = "") -> Outputs[str | None]
         UserError: It is missing and cannot be made.
     """
     path = ensure_checkpoint(suite, fixture)
-    metadata = checkpoint_metadata(path, suite)
+    metadata = lineage.checkpoint_metadata(path, suite)
     return Outputs(value=path, named={"checkpoint": StepOutput(metadata=metadata, place=path)})
 
 
@@ -162,8 +158,10 @@ def run_sweep_point(
     failed = outcome.failures
     status = "failed" if failed else "passed"
     run, ids = RunDirectory(output_directory), list(outcome.records)
-    place = str(run.root / name_batch(run, batch_name(ids), ids, status))
-    of_batch = artifact_metadata("records", run, digest=file_digest(place), path=place)
+    place = str(run.root / lineage.name_batch(run, batch_name(ids), ids, status))
+    of_batch = lineage.artifact_metadata(
+        "records", run, digest=lineage.file_digest(place), path=place
+    )
     written = StepOutput(
         metadata=of_batch | {"status": status, "points": str(len(ids))}, place=place, copied=True
     )

@@ -1,7 +1,5 @@
 """Every step of a pipeline: another try, its outputs, and its end in a container."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import datetime
@@ -15,7 +13,7 @@ import time
 import types
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Generic, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, Self, TypeVar
 
 import pydantic
 from etils import epath
@@ -118,7 +116,7 @@ class StepOutput:
     @classmethod
     def of_run(
         cls, run: RunDirectory, name: str, kind: str, *, more: Mapping[str, str] | None = None
-    ) -> StepOutput:
+    ) -> Self:
         """Returns the output that is a file of a run directory."""
         metadata = output_metadata(run, name, kind) | dict(more or {})
         return cls(metadata=metadata, place=str(run.root / name), copied=True)
@@ -144,7 +142,11 @@ class Outputs(Generic[Value]):
             if not output.copied:
                 point_at(artifact, output.place)
             elif output.place != artifact.path:
-                _copy(output.place, artifact.path)
+                with (
+                    epath.Path(output.place).open("rb") as source,
+                    Path(artifact.path).open("wb") as target,
+                ):
+                    shutil.copyfileobj(source, target)
         return self.value
 
 
@@ -191,11 +193,6 @@ def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, StepOutpu
         ("report", f"{name}.html", f"{name}-report"),
     )
     return {output: StepOutput.of_run(run, path, kind, more=more) for output, path, kind in kinds}
-
-
-def _copy(place: str, path: str) -> None:
-    with epath.Path(place).open("rb") as source, Path(path).open("wb") as target:
-        shutil.copyfileobj(source, target)
 
 
 class NotPassed(Exception):

@@ -5,16 +5,8 @@ import datetime
 import numpy as np
 import pytest
 
+from orbax_bench_core.analysis.history import changes
 from orbax_bench_core.analysis.history.build import RAW, history
-from orbax_bench_core.analysis.history.changes import (
-    FEWEST,
-    LEAST,
-    MOST,
-    SEASON,
-    flags,
-    largest_cut,
-    threshold,
-)
 from orbax_bench_core.analysis.history.model import PastRun
 from orbax_bench_core.analysis.history.words import question
 from orbax_bench_core.baselines import Registry, capture_run, find_runs
@@ -198,7 +190,7 @@ NOISE = np.random.default_rng(7).normal(size=200)
 
 
 def found(values, level=0.05):
-    return [flag.cut for flag in flags(list(values), lambda cut, night: level)]
+    return [flag.cut for flag in changes.flags(list(values), lambda cut, night: level)]
 
 
 def test_a_step_is_found_where_it_is():
@@ -206,7 +198,7 @@ def test_a_step_is_found_where_it_is():
 
 
 def test_a_step_is_flagged_within_a_few_nights():
-    (flag,) = flags([*NOISE[:30], *(8 + NOISE[30:60])], lambda cut, night: 0.05)
+    (flag,) = changes.flags([*NOISE[:30], *(8 + NOISE[30:60])], lambda cut, night: 0.05)
     assert flag.night <= 36
     assert flag.statistic > flag.threshold
 
@@ -225,16 +217,16 @@ def test_a_series_that_does_not_change_at_all_has_no_change():
     assert found([1.0] * 50) == []
 
 
-@pytest.mark.parametrize("length", [0, 1, FEWEST - 1])
+@pytest.mark.parametrize("length", [0, 1, changes.FEWEST - 1])
 def test_short_series_have_none(length):
-    assert largest_cut([0.0] * (length // 2) + [100.0] * (length - length // 2)) == (0, 0.0)
+    assert changes.largest_cut([0.0] * (length // 2) + [100.0] * (length - length // 2)) == (0, 0.0)
 
 
 @pytest.mark.parametrize("night", range(10, 90, 8))
 def test_what_was_flagged_stays_flagged_whatever_comes_later(night):
     series = [*NOISE[:20], *(8 + NOISE[20:40]), *(2 + NOISE[40:90])]
     then, later = (
-        [(f.cut, f.night) for f in flags(part, _five)] for part in (series[:night], series)
+        [(f.cut, f.night) for f in changes.flags(part, _five)] for part in (series[:night], series)
     )
     assert later[: len(then)] == then
 
@@ -245,14 +237,14 @@ def _five(cut, night):
 
 def test_where_it_cannot_be_confirmed_a_flag_needs_more():
     values = [*NOISE[:20], *(3 + NOISE[20:30])]
-    assert len(flags(values, lambda cut, night: 0.05)) == 1
-    assert flags(values, lambda cut, night: 0.0001) == []
+    assert len(changes.flags(values, lambda cut, night: 0.05)) == 1
+    assert changes.flags(values, lambda cut, night: 0.0001) == []
 
 
-@pytest.mark.parametrize("nights", [SEASON, SEASON + 1])
+@pytest.mark.parametrize("nights", [changes.SEASON, changes.SEASON + 1])
 def test_thresholds_rise_as_the_level_falls_below_the_table_too(nights):
-    levels = [MOST, 0.07, 0.05, 0.03, 0.01, LEAST, 0.0003, 1e-5]
-    limits = [threshold(level, nights) for level in levels]
+    levels = [changes.MOST, 0.07, 0.05, 0.03, 0.01, changes.LEAST, 0.0003, 1e-5]
+    limits = [changes.threshold(level, nights) for level in levels]
     assert limits == sorted(set(limits))
 
 

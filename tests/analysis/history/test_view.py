@@ -7,8 +7,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.history import view
 from orbax_bench_core.analysis.history.model import PastRun, PastSeries
-from orbax_bench_core.analysis.history.trend import trend_plot
-from orbax_bench_core.analysis.history.view import history_document
+from orbax_bench_core.analysis.history.view import history_document, trend_plot
 from orbax_bench_core.analysis.history.words import release_and_code
 from orbax_bench_core.document import print_document, to_html
 from tests.conftest import NOON

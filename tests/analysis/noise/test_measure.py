@@ -7,17 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.analysis.noise.calibration import (
-    AaTest,
-    aa_elements,
-    aa_tests,
-)
-from orbax_bench_core.analysis.noise.measure import (
-    between_workers,
-    expected_bound,
-    from_records,
-    waves_of_lives,
-)
+from orbax_bench_core.analysis.noise import calibration, measure
 from orbax_bench_core.baselines import find_runs
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.document import Document, print_document
@@ -44,7 +34,7 @@ def workers(rng, tau, sigma=0.05, waves=12, count=4, rounds=2, wild=False):
 
 
 def test_an_offset_of_workers_is_found_with_its_size(rng):
-    found = between_workers(workers(rng, 0.1, waves=60))
+    found = measure.between_workers(workers(rng, 0.1, waves=60))
     assert found.low < 0.1 < found.high
     assert found.estimate == pytest.approx(0.1, rel=0.15)
     assert found.p_value < 1e-6
@@ -52,38 +42,38 @@ def test_an_offset_of_workers_is_found_with_its_size(rng):
 
 
 def test_workers_that_are_the_same_have_a_lower_end_of_zero(rng):
-    found = between_workers(workers(rng, 0.0, waves=40))
+    found = measure.between_workers(workers(rng, 0.0, waves=40))
     assert found.low == 0.0
     assert 0 < found.high < 0.05
 
 
 def test_a_drift_of_the_machine_is_no_difference_of_workers(rng):
     table = workers(rng, 0.0, waves=40) + np.linspace(0, 2, 40)[:, None, None]
-    assert between_workers(table).high < 0.05
+    assert measure.between_workers(table).high < 0.05
 
 
 def test_stalls_belong_to_no_worker(rng):
-    assert between_workers(workers(rng, 0.0, waves=40, wild=True)).estimate < 0.04
+    assert measure.between_workers(workers(rng, 0.0, waves=40, wild=True)).estimate < 0.04
 
 
 @pytest.mark.parametrize("shape", [(5, 1, 4), (5, 4, 1), (0, 4, 2)])
 def test_too_few_workers_or_rounds_say_nothing(shape):
-    assert between_workers(np.zeros(shape)) is None
+    assert measure.between_workers(np.zeros(shape)) is None
 
 
 def test_times_that_are_all_the_same_do_not_differ():
-    found = between_workers(np.ones((3, 4, 2)))
+    found = measure.between_workers(np.ones((3, 4, 2)))
     assert (found.estimate, found.low, found.high, found.p_value) == (0, 0, 0, 1)
 
 
 def test_workers_that_differ_less_than_chance_would_have_it_are_no_proof_of_no_offset(rng):
     rounds = np.array([[-0.1, 0.1], [0.1, -0.1], [-0.1, 0.1], [0.1, -0.1]])
     times = np.stack([rounds, rounds[::-1]]) + 1e-6 * rng.standard_normal((2, 4, 2))
-    assert between_workers(times).high > 0.05
+    assert measure.between_workers(times).high > 0.05
 
 
 def test_more_workers_lower_the_bound_to_expect():
-    bounds = [expected_bound(0.05, waves, 4, 2) for waves in (4, 10, 40)]
+    bounds = [measure.expected_bound(0.05, waves, 4, 2) for waves in (4, 10, 40)]
     assert bounds == sorted(bounds, reverse=True)
 
 
@@ -91,7 +81,7 @@ def test_more_workers_lower_the_bound_to_expect():
 @pytest.mark.parametrize("tau", [0.0, 0.02, 0.05])
 @pytest.mark.parametrize("waves", [4, 15])
 def test_intervals_hold_the_truth_as_often_as_they_say(rng, tau, waves):
-    found = [between_workers(workers(rng, tau, waves=waves)) for _ in range(400)]
+    found = [measure.between_workers(workers(rng, tau, waves=waves)) for _ in range(400)]
     assert sum(each.low <= tau <= each.high for each in found) >= 0.93 * 400
     if not tau:
         assert sum(each.low > 0 for each in found) <= 0.045 * 400
@@ -99,30 +89,30 @@ def test_intervals_hold_the_truth_as_often_as_they_say(rng, tau, waves):
 
 @pytest.mark.parametrize("pair", [True, False])
 def test_noise_is_found_again(noisy_records, pair):
-    (noise,) = from_records(noisy_records(0.1, pair=pair)).noise
+    (noise,) = measure.from_records(noisy_records(0.1, pair=pair)).noise
     assert noise.sigma == pytest.approx(0.1, rel=0.15)
     assert (noise.operation, noise.storage, noise.cpu, noise.n) == ("save", "ext4", "EPYC", 400)
 
 
 @pytest.mark.parametrize("pair", [True, False])
 def test_a_drift_is_no_noise(noisy_records, pair):
-    (noise,) = from_records(noisy_records(0.02, pair=pair, drift=3.0)).noise
+    (noise,) = measure.from_records(noisy_records(0.02, pair=pair, drift=3.0)).noise
     assert noise.sigma == pytest.approx(0.02, rel=0.25)
 
 
 def test_a_difference_between_the_arms_is_no_noise(noisy_records):
-    (noise,) = from_records(noisy_records(0.02, ratio=5.0)).noise
+    (noise,) = measure.from_records(noisy_records(0.02, ratio=5.0)).noise
     assert noise.sigma == pytest.approx(0.02, rel=0.25)
 
 
 def test_a_repeat_takes_until_the_next_one_begins(noisy_records):
-    (noise,) = from_records(noisy_records(0.1, n=40)).noise
+    (noise,) = measure.from_records(noisy_records(0.1, n=40)).noise
     assert noise.repeat_s == 3.0
 
 
 def test_the_noise_of_several_runs_is_the_middle_one(noisy_records):
     runs = [noisy_records(sigma, run=run) for run, sigma in enumerate((0.01, 0.05, 0.9))]
-    (noise,) = from_records(record for run in runs for record in run).noise
+    (noise,) = measure.from_records(record for run in runs for record in run).noise
     assert noise.sigma == pytest.approx(0.05, rel=0.15)
     assert (noise.series, noise.n) == (3, 1200)
 
@@ -138,7 +128,7 @@ def test_the_noise_of_several_runs_is_the_middle_one(noisy_records):
 )
 def test_storage_machine_and_size_are_told_apart(noisy_records, field, other):
     records = [*noisy_records(0.1, n=40), *noisy_records(0.1, run=1, n=40, **other)]
-    assert len({getattr(noise, field) for noise in from_records(records).noise}) == 2
+    assert len({getattr(noise, field) for noise in measure.from_records(records).noise}) == 2
 
 
 def test_sizes_within_a_factor_of_four_are_one_class(noisy_records):
@@ -147,12 +137,12 @@ def test_sizes_within_a_factor_of_four_are_one_class(noisy_records):
         for run, size in enumerate((64 * MIB, 200 * MIB, 256 * MIB - 1))
         for record in noisy_records(0.1, run=run, n=40, size=size)
     ]
-    (noise,) = from_records(records).noise
+    (noise,) = measure.from_records(records).noise
     assert noise.size == 64 * MIB
 
 
 def test_too_few_operations_say_nothing(noisy_records):
-    assert from_records(noisy_records(0.1, n=3, pair=False)).noise == ()
+    assert measure.from_records(noisy_records(0.1, n=3, pair=False)).noise == ()
 
 
 def test_failed_repeats_and_warmups_are_no_noise(noisy_records, make_record):
@@ -161,7 +151,7 @@ def test_failed_repeats_and_warmups_are_no_noise(noisy_records, make_record):
         make_record(good[0].point, 1000 + index, times={"save": 100.0}, run_id="run0", **fields)
         for index, fields in enumerate([{"warmup": True}, {"status": "failed"}])
     ]
-    assert from_records([*good, *bad]).noise[0].n == len(good)
+    assert measure.from_records([*good, *bad]).noise[0].n == len(good)
 
 
 def test_workers_that_had_both_options_give_their_interaction(make_point, make_record):
@@ -178,25 +168,25 @@ def test_workers_that_had_both_options_give_their_interaction(make_point, make_r
             records.append(
                 make_record(pair, repeat, times=times, run_id=f"run{run}", arm=arm, block=block)
             )
-    (noise,) = from_records(records).noise
+    (noise,) = measure.from_records(records).noise
     assert noise.interaction.low < 0.1 < noise.interaction.high
     assert (noise.interaction.workers, noise.tau) == (12, None)
 
 
 def test_one_run_says_nothing_of_workers(noisy_records):
-    (noise,) = from_records(noisy_records(0.1, ratio=2.0)).noise
+    (noise,) = measure.from_records(noisy_records(0.1, ratio=2.0)).noise
     assert (noise.tau, noise.interaction) == (None, None)
 
 
 def test_lives_of_arms_that_are_the_same_are_one_wave():
     times, labels = np.ones((5, 4, 2)), np.tile([True, False, True, False], (5, 1))
-    assert waves_of_lives(times, labels, same=True).shape == (5, 4, 2)
+    assert measure.waves_of_lives(times, labels, same=True).shape == (5, 4, 2)
 
 
 def test_lives_of_arms_that_differ_are_a_wave_for_each():
     labels = np.array([[True, False, False, True]])
     times = np.exp(np.array([[[9.0, 9.1], [1.0, 1.1], [2.0, 2.1], [8.0, 8.1]]]))
-    waves = waves_of_lives(times, labels, same=False)
+    waves = measure.waves_of_lives(times, labels, same=False)
     expected = [[[1.0, 1.1], [2.0, 2.1]], [[9.0, 9.1], [8.0, 8.1]]]
     assert waves == pytest.approx(np.array(expected))
 
@@ -204,7 +194,7 @@ def test_lives_of_arms_that_differ_are_a_wave_for_each():
 def test_a_life_that_failed_leaves_its_wave_out():
     times = np.ones((2, 4, 2))
     times[0, 1, 1] = math.inf
-    assert waves_of_lives(times, np.zeros((2, 4), dtype=bool), same=True).shape == (1, 4, 2)
+    assert measure.waves_of_lives(times, np.zeros((2, 4), dtype=bool), same=True).shape == (1, 4, 2)
 
 
 @pytest.fixture
@@ -213,7 +203,7 @@ def tests_of():
 
     def make(run):
         (found,) = find_runs([str(run.root)])
-        return aa_tests(found, found.read())
+        return calibration.aa_tests(found, found.read())
 
     return make
 
@@ -274,7 +264,7 @@ def said():
 
 
 def aa(word="PASS", alpha=0.01):
-    return AaTest(
+    return calibration.AaTest(
         run_id="run",
         place="/aa/[red]",
         point="p[a=1]",
@@ -287,17 +277,17 @@ def aa(word="PASS", alpha=0.01):
 
 
 def test_a_rate_as_promised_is_told(said):
-    text = said(*aa_elements([aa()] * 99 + [aa("REGRESSION")]))
+    text = said(*calibration.aa_elements([aa()] * 99 + [aa("REGRESSION")]))
     assert "1 of 100 A/A tests (1.0%) said REGRESSION where 1.0% may: nothing speaks" in text
     assert "REGRESSION in run run, p[a=1]: /aa/[red]" in text
     assert "99 PASS, 1 REGRESSION; at most 20 operations per arm" in text
 
 
 def test_too_many_false_alarms_are_told(said):
-    assert "that is too many" in said(*aa_elements([aa("REGRESSION")] * 5))
+    assert "that is too many" in said(*calibration.aa_elements([aa("REGRESSION")] * 5))
 
 
 def test_runs_with_other_levels_are_counted_apart(said):
-    text = said(*aa_elements([aa(alpha=0.05), aa(alpha=0.01)]))
+    text = said(*calibration.aa_elements([aa(alpha=0.05), aa(alpha=0.01)]))
     assert "where 1.0% may" in text
     assert "where 5.0% may" in text

@@ -6,8 +6,8 @@ import pytest
 
 from orbax_bench_core.analysis.noise import Passport, find, forecast, load, save
 from orbax_bench_core.analysis.noise.forecasts import expected, process_noise
-from orbax_bench_core.analysis.noise.measure import Component, from_records
-from orbax_bench_core.analysis.noise.passport import Noise, default_path, size_class
+from orbax_bench_core.analysis.noise.measure import from_records
+from orbax_bench_core.analysis.noise.passport import Component, Noise, default_path, size_class
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.provenance import host_provenance, storage_provenance

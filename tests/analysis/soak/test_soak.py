@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
-from orbax_bench_core.analysis.soak.model import Slope
-from orbax_bench_core.analysis.soak.soak import saves_to_decide, slope_of, word_of
+from orbax_bench_core.analysis.soak.soak import Slope, saves_to_decide, slope_of, word_of
 from orbax_bench_core.analysis.soak.view import memory_figure
 from orbax_bench_core.document import print_document, to_html, to_markdown
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample

@@ -2,14 +2,9 @@
 
 import pytest
 
+from orbax_bench_core.analysis.summary import tables
 from orbax_bench_core.analysis.summary.aggregate import summarize
 from orbax_bench_core.analysis.summary.charts import short_names, varying
-from orbax_bench_core.analysis.summary.tables import (
-    NO_EXTRA,
-    ExtraColumns,
-    operation_cells,
-    point_tables,
-)
 from orbax_bench_core.measure import TIME, Sample, tail_of_steps
 from orbax_bench_core.records import Series, repeats_of
 
@@ -23,7 +18,7 @@ def save(make_record):
 def extra(save):
     [operation] = save.operations
     key = (operation.time.point_id, "save")
-    return ExtraColumns(
+    return tables.ExtraColumns(
         headings=("limit", "of limit"),
         cells={key: ("write + fsync", "50 %")},
         notes={key: "It dominates."},
@@ -32,14 +27,14 @@ def extra(save):
 
 
 def test_a_note_on_an_operation_is_a_remark(save, extra):
-    [table] = point_tables(save, extra)
+    [table] = tables.point_tables(save, extra)
     assert [remark.text for remark in table.remarks] == ["save: It dominates."]
 
 
 def test_a_fast_operation_has_no_exponent(make_record):
     record = make_record(times={"save": 1.0}, sizes={"save": 1300 * 2**30})
     (operation,) = summarize(repeats_of([record])).operations
-    assert operation_cells(operation)[-1] == "1300"
+    assert tables.operation_cells(operation)[-1] == "1300"
 
 
 def test_the_slowest_steps_of_a_training_stand_below_its_time(make_record):
@@ -47,7 +42,7 @@ def test_the_slowest_steps_of_a_training_stand_below_its_time(make_record):
     samples = [Sample("train", 0, TIME, 0.2, "s")]
     samples += [Sample("train", 0, one.metric, one.value, one.unit) for one in found]
     summary = summarize(repeats_of([make_record(samples=tuple(samples))]))
-    (table,) = point_tables(summary, NO_EXTRA)
+    (table,) = tables.point_tables(summary, tables.NO_EXTRA)
     (said,) = [remark.text for remark in table.remarks]
     assert said == (
         "train: of 10 steps, the median took 10 ms, the 99th percentile 101 ms, the longest "

@@ -6,12 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from orbax_bench_core.analysis.verdicts import (
-    VerdictReport,
-    headline,
-    verdicts_document,
-    write_verdicts,
-)
+from orbax_bench_core.analysis import verdicts
 from orbax_bench_core.analysis.verdicts.words import finding
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.document import print_document, to_html, to_markdown
@@ -93,7 +88,7 @@ def passed(make_operation, make_verdicts, make_report):
 
 def views(report):
     """What a report says in every view, whatever was wrapped."""
-    document, found = verdicts_document(report), {}
+    document, found = verdicts.verdicts_document(report), {}
     for width in (80, 140):
         file = io.StringIO()
         print_document(document, Console(file=file, width=width, force_terminal=True))
@@ -106,7 +101,7 @@ def test_a_headline_names_the_largest_share(make_operation, make_verdicts, make_
     few = make_operation(verdict={"stalls": stalls(operations=10, bound=0.26)})
     many = make_operation(verdict={"stalls": stalls(operations=60, bound=0.049)})
     report = make_report(make_verdicts("p", many), make_verdicts("q", few))
-    assert "Stalls of up to 26 % of operations cannot be excluded." in headline(report)
+    assert "Stalls of up to 26 % of operations cannot be excluded." in verdicts.headline(report)
 
 
 def test_every_view_tells_of_nothing_to_compare_and_of_a_point_without_operations(
@@ -128,8 +123,8 @@ def test_a_file_of_version_1_was_not_looked_at(passed, undrawn):
     for operation in point["operations"]:
         for name in ("stalls", "endpoint", "time_word", "lives", "faster", "detectable_80"):
             operation["verdict"].pop(name)
-    found = VerdictReport.model_validate_json(json.dumps(content))
-    assert "Stalls and failed attempts were not looked at." in headline(found)
+    found = verdicts.VerdictReport.model_validate_json(json.dumps(content))
+    assert "Stalls and failed attempts were not looked at." in verdicts.headline(found)
     for name, text in views(found).items():
         assert "stalls were not looked at" in text, name
         assert "failed attempts were not looked at" in text, name
@@ -153,13 +148,13 @@ def test_every_view_names_what_decided(make_verdicts, make_report, undrawn, fiel
 def test_a_headline_tells_a_regression_by_failures(make_verdicts, make_report):
     reason = "8 of 20 first attempts of the candidate failed, and 0 of the baseline"
     point = make_verdicts("p", reason=reason, endpoint="failures", word="REGRESSION")
-    said = headline(make_report(point, word="REGRESSION"))
+    said = verdicts.headline(make_report(point, word="REGRESSION"))
     assert said == f"Attempts fail in p: {reason}."
 
 
 def test_a_headline_tells_a_regression_by_stalls(stalling, make_verdicts, make_report):
     report = make_report(make_verdicts("p", stalling, endpoint="stalls"))
-    assert headline(report) == (
+    assert verdicts.headline(report) == (
         "save stalls in p: 6 of 60 operations of the candidate stalled, and 0 of the baseline."
     )
 
@@ -173,7 +168,7 @@ def test_a_missing_operation_is_named_with_its_arm_and_repeats(
     )
     point = make_verdicts("p", load, reason=f"load: {reason}", endpoint="missing")
     report = make_report(point)
-    assert f"load: {reason}." in headline(report)
+    assert f"load: {reason}." in verdicts.headline(report)
     for name, text in views(report).items():
         assert reason in text, name
 
@@ -186,7 +181,7 @@ def test_nothing_breaks_at_80_columns(stalling, make_operation, make_verdicts, m
     )
     file = io.StringIO()
     console = Console(file=file, width=80, force_terminal=True, color_system=None)
-    print_document(verdicts_document(report), console)
+    print_document(verdicts.verdicts_document(report), console)
     lines = file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     headings = [line for line in lines if line[:1] in "✗✓"]
@@ -208,7 +203,7 @@ def test_the_rules_name_floor_stalls_and_lives(make_verdicts, make_report, undra
 def test_the_rules_say_what_decides_of_a_class_of_its_own(make_verdicts, make_report, own):
     gate = GateConfig(primary=("upload",)) if own else GateConfig()
     document = to_markdown(
-        verdicts_document(make_report(make_verdicts("p"), gate=gate)), figures=None
+        verdicts.verdicts_document(make_report(make_verdicts("p"), gate=gate)), figures=None
     )
     assert ("the first 3 that it measures" in document) != own
 
@@ -224,7 +219,7 @@ def study(make_report, make_verdicts, make_operation):
 
 
 def test_the_headline_is_a_sentence_beside_what_was_published(study):
-    said = headline(study)
+    said = verdicts.headline(study)
     assert said.startswith(
         "Orbax saves in 2.1x the time of PyTorch DCP [1.8–2.4]; Orbax loads in 1x the time of "
         "PyTorch DCP [0.85–1.3]. Published"
@@ -234,8 +229,8 @@ def test_the_headline_is_a_sentence_beside_what_was_published(study):
 
 def test_no_output_calls_it_a_regression(study):
     file = io.StringIO()
-    print_document(verdicts_document(study), Console(file=file, width=120))
-    document = verdicts_document(study)
+    print_document(verdicts.verdicts_document(study), Console(file=file, width=120))
+    document = verdicts.verdicts_document(study)
     for text in (file.getvalue(), to_markdown(document), junit_xml(study).decode()):
         assert "REGRESSION" not in text.partition("The rules that were applied")[0]
     assert "COMPARED" in file.getvalue()
@@ -246,7 +241,7 @@ def test_no_output_calls_it_a_regression(study):
 
 def test_it_ends_well_and_a_pipeline_goes_on(study, tmp_path):
     assert exit_code(study.outcome) == 0
-    write_verdicts(RunDirectory(str(tmp_path)), study)
+    verdicts.write_verdicts(RunDirectory(str(tmp_path)), study)
     enforce_verdict("REGRESSION", verdicts=str(tmp_path / "verdicts.json"))
 
 

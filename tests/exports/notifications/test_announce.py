@@ -246,7 +246,7 @@ def test_the_state_on_cloud_storage_is_replaced_by_its_generation(told, webhook,
 
 def test_of_two_writers_on_cloud_storage_one_announces(told, webhook, bucket, monkeypatch):
     told("PASS", folder="gs://bucket/nightly")
-    read = notifications.read_if_there
+    read = notifications.files.read_if_there
     first = []
 
     def read_as_another_writes(path):
@@ -256,7 +256,7 @@ def test_of_two_writers_on_cloud_storage_one_announces(told, webhook, bucket, mo
             told("REGRESSION", first=1, folder="gs://bucket/nightly")
         return content
 
-    monkeypatch.setattr(notifications, "read_if_there", read_as_another_writes)
+    monkeypatch.setattr(notifications.files, "read_if_there", read_as_another_writes)
     told("REGRESSION", first=2, folder="gs://bucket/nightly")
     assert webhook.states == ["PASS", "REGRESSION"]
 

@@ -1,7 +1,5 @@
 """Inputs of every door, drawn from valid ones."""
 
-from __future__ import annotations
-
 import functools
 import json
 from typing import Any, Final

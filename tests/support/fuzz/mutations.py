@@ -1,7 +1,5 @@
 """Mutations of valid data and text, as strategies of hypothesis."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Trial of fuzzing: 500 inputs, the same for the same number of the trial."""
 
-from __future__ import annotations
-
 import argparse
 import collections
 import dataclasses
