@@ -30,7 +30,7 @@ from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.enforce_verdict import enforce_verdict
 from orbax_bench_components.finish import finish
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
-from orbax_bench_components.image import IMAGE
+from orbax_bench_components.image import IMAGE, RELEASED
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_components.readme import component_readme, index_readme
@@ -60,7 +60,8 @@ def derived_files() -> Iterator[tuple[Path, str]]:
     """Yields every derived file with the content that it should have."""
     for component in COMPONENTS:
         folder = Path(__file__).parent / component.name.replace("-", "_")
-        yield folder / "component.yaml", compiled(component)
+        named = compiled(component).replace(f"image: {IMAGE}\n", f"image: {RELEASED}\n")
+        yield folder / "component.yaml", named
         yield folder / "README.md", component_readme(component)
     yield Path(__file__).parent / "README.md", index_readme(COMPONENTS)
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import docstring_parser
 
+from orbax_bench_components.image import RELEASED
+
 
 def component_readme(component: Any) -> str:
     """Returns a component's README: what it does, inputs, outputs and an example."""
@@ -78,10 +80,12 @@ The first line prints the digest of what it has pushed; `HOST/PROJECT/orbax-benc
 its place is what nobody can replace. `dist/components/NAME/component.yaml` is for those who have
 nothing else. An image that only this machine has, or `latest`, is refused there.
 
-The `component.yaml` files beside the sources name `orbax-bench:0.1.0`, the tag that `python
-images/build.py` gives on this machine: they are for the local runners, and to see what changes. A
-cluster can pull no such image; set one on each task (`task.set_container_image(...)`), or take the
-files of `dist/components`. Pipelines of ours take it as the setting `image`.
+The `component.yaml` files beside the sources name `{released}`,
+where kubeflow/pipelines-components publishes the images of its components. It is not published yet:
+take the files of `dist/components`, or set an image on each task (`task.set_container_image(...)`).
+Pipelines of ours take it as the setting `image`. Without that, their steps and `component.py` name
+`orbax-bench:0.1.0`, the tag that `python images/build.py` gives on this machine, for the local
+runners; for Vertex AI that is refused, for a cluster it is a warning.
 
 ## Rules that they keep
 
@@ -90,15 +94,15 @@ Those of the validators of kubeflow/pipelines-components, as of 23 July 2026, ar
 which the components lie in a category, with a file OWNERS ([a template](OWNERS.template)) and
 `ORBAX_BENCH_IMAGE` set to an image of their registry:
 
-- **Metadata** and their age, base images, compile check, yamllint of `metadata.yaml`, and
-  markdownlint pass.
+- **Metadata** and their age, base images, compile check, yamllint of `metadata.yaml` (a test too),
+  and markdownlint pass.
 - **Import guard**: `component.py` passes. Tests beside it need `orbax_bench_core` and
   `orbax_bench_components` in their `import_exceptions.yaml`.
 - **Ruff**: their rules pass; their `make format` takes lines of 120 characters and orders imports.
 - **READMEs and entries of the package** are written there, by `make readme` and `make
   sync-packages`.
-- **`component.yaml`** stays here: they keep none, and yamllint refuses the indentation that kfp
-  writes.
+- **`component.yaml`** stays here: their `.gitignore` (line 265) names it, and no folder there has
+  one, so that yamllint, which would refuse the indentation that kfp writes, never reads one.
 
 Components that answer a question ({made}) are made from a table in `answers.py`, which imports the
 steps: for those a file of their own would be needed.
@@ -114,4 +118,5 @@ def index_readme(components: Iterable[Any]) -> str:
         rows.append(f"| [{component.name}]({name}/README.md) | {docs.short_description} |")
         if not (Path(__file__).parent / name / "component.py").exists():
             made.append(component.name)
-    return _INDEX.replace("{rows}", "\n".join(rows)).replace("{made}", ", ".join(made))
+    index = _INDEX.replace("{rows}", "\n".join(rows)).replace("{made}", ", ".join(made))
+    return index.replace("{released}", RELEASED)

@@ -5,6 +5,7 @@ and `compile_check`; metadata and READMEs are in `test_components`.
 """
 
 import ast
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -17,7 +18,7 @@ import yaml
 pytest.importorskip("kfp")
 
 from orbax_bench_components import compile as compiling
-from orbax_bench_components.image import IMAGE
+from orbax_bench_components.image import IMAGE, RELEASED
 
 FOLDER = Path(compiling.__file__).parent
 DEFINED = sorted(FOLDER.glob("*/component.py"))
@@ -25,7 +26,13 @@ ALLOWED = {"kfp", "pytest"}
 """Modules that are no part of Python and may be imported at top level."""
 IMAGES = (re.compile(r"^ghcr\.io/kubeflow/.*$"), re.compile(r"^python:\d+\.\d+.*$"))
 """What their list of base images allows."""
-THEIRS = "ghcr.io/kubeflow/pipelines-components-orbax-bench:v0.1.0"
+YAMLLINT = """
+extends: default
+rules:
+  line-length: {max: 120, level: warning}
+  truthy: {level: warning}
+"""
+"""Their `.yamllint.yml`, which exempts truthy values of workflows too; there are none here."""
 
 
 def imported(node):
@@ -76,12 +83,12 @@ def test_a_component_is_loaded_by_its_path_as_their_compile_check_does(file, tmp
         "print(component.component_spec.implementation.container.image)\n"
         "print(*{'orbax_bench_core', 'orbax_bench_components', 'jax'} & sys.modules.keys())\n"
     )
-    environment = os.environ | {"ORBAX_BENCH_IMAGE": THEIRS}
+    environment = os.environ | {"ORBAX_BENCH_IMAGE": RELEASED}
     command = [sys.executable, "-c", code, str(tmp_path / "component.yaml")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     image, ours = done.stdout.splitlines()
-    assert image == THEIRS
+    assert image == RELEASED
     assert any(pattern.match(image) for pattern in IMAGES)
     assert ours == ""
 
@@ -89,6 +96,20 @@ def test_a_component_is_loaded_by_its_path_as_their_compile_check_does(file, tmp
 @pytest.mark.parametrize("component", compiling.COMPONENTS, ids=lambda component: component.name)
 def test_every_component_names_the_same_image(component):
     assert component.component_spec.implementation.container.image == IMAGE
+
+
+def images_in(file):
+    executors = yaml.safe_load(file.read_text())["deploymentSpec"]["executors"]
+    return [each["container"]["image"] for each in executors.values()]
+
+
+@pytest.mark.parametrize(
+    "file", sorted(FOLDER.glob("*/component.yaml")), ids=lambda file: file.parent.name
+)
+def test_a_committed_component_names_a_released_image_of_a_registry(file):
+    assert images_in(file) == [RELEASED]
+    version = importlib.metadata.version("orbax-bench")
+    assert re.fullmatch(rf"\w+(\.\w+)+/[\w/-]+:v{re.escape(version)}", RELEASED)
 
 
 def test_folders_are_named_as_their_components():
@@ -104,7 +125,7 @@ def written(tmp_path, image):
 
 
 @pytest.mark.parametrize(
-    "image", ["europe-docker.pkg.dev/p/bench/orbax-bench@sha256:" + "0" * 64, THEIRS]
+    "image", ["europe-docker.pkg.dev/p/bench/orbax-bench@sha256:" + "0" * 64, RELEASED]
 )
 def test_components_for_others_name_an_image_that_they_can_pull(tmp_path, image):
     done = written(tmp_path, image)
@@ -112,8 +133,7 @@ def test_components_for_others_name_an_image_that_they_can_pull(tmp_path, image)
     files = list((tmp_path / "out").glob("*/component.yaml"))
     assert len(files) == len(compiling.COMPONENTS)
     for file in files:
-        executors = yaml.safe_load(file.read_text())["deploymentSpec"]["executors"]
-        assert [each["container"]["image"] for each in executors.values()] == [image]
+        assert images_in(file) == [image]
 
 
 @pytest.mark.parametrize("image", ["orbax-bench:0.1.0", "ghcr.io/me/orbax-bench:latest", "a/b"])
@@ -122,6 +142,24 @@ def test_an_image_that_others_cannot_pull_is_refused(tmp_path, image):
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: ORBAX_BENCH_IMAGE: {image!r} is no image that others")
     assert not (tmp_path / "out").exists()
+
+
+def linted(files, tmp_path):
+    rules = tmp_path / "yamllint.yml"
+    rules.write_text(YAMLLINT)
+    command = [sys.executable, "-m", "yamllint", "-c", rules, *files]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_yamllint_finds_nothing_in_what_they_keep(tmp_path):
+    """All but `component.yaml`, which their `.gitignore` names; kfp indents it in its own way."""
+    kept = {*FOLDER.rglob("*.yaml"), *FOLDER.rglob("*.yml")} - {*FOLDER.glob("*/component.yaml")}
+    assert {file.parent for file in kept} == {file.parent for file in FOLDER.glob("*/__init__.py")}
+    done = linted(sorted(kept), tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("---\na:\n- b\nc:\n  - d\n")
+    assert "wrong indentation" in linted([wrong], tmp_path).stdout
 
 
 def test_lines_of_readmes_are_as_their_linter_wants():
