@@ -28,6 +28,19 @@ def test_the_page_lies_in_the_folder_of_the_runs(site, make_nightly, tmp_path):
     assert "day001" in page_of(tmp_path)
 
 
+@pytest.mark.slow
+def test_what_is_kept_of_400_nights_stays_below_a_megabyte(site, make_nightly, tmp_path):
+    """The page of all of them, and what it remembers of each."""
+    nights = 400
+    for run in make_nightly([1.0 + 0.3 * (night > 300) for night in range(nights)], blocks=1):
+        (run.root / "metrics.json").write_text("{}")  # of a run that has reported
+    assert site(".", "--most", nights).code == 0
+    kept = [path for path in tmp_path.iterdir() if path.is_file()]
+    assert {path.name for path in kept} >= {"index.html", "site.json", "site-cards.json.gz"}
+    assert sum(path.stat().st_size for path in kept) < 1_000_000
+    assert page_of(tmp_path).count("day") >= nights
+
+
 def test_the_page_can_lie_elsewhere(site, make_nightly, tmp_path):
     make_nightly([1.0], blocks=1)
     assert site(".", "-o", "public").code == 0
