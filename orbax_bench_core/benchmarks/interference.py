@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core import authoring, measure
-from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
+from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions, measure_save
 from orbax_bench_core.benchmarks.support import needs, saving
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
 from orbax_bench_core.measure import TIME, Metrics, Reading, tail_of_steps
@@ -102,7 +102,7 @@ def _train_and_save(
         before = trainer.submit(steps, "steps_before", options.steps_before).result()
         training.restart()  # what is saved must equal what it is verified against
         beside = _Beside(trainer, steps_during)
-        saving.measure_save(metrics, context, path, training.state, meanwhile=beside)
+        measure_save(metrics, context, path, training.state, meanwhile=beside)
         during = beside.times()
         after = trainer.submit(steps, "steps_after", options.steps_after).result()
     _summarize(metrics, before, during, after)

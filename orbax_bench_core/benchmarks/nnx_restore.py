@@ -4,8 +4,7 @@ import dataclasses
 from typing import Any
 
 from orbax_bench_core import authoring
-from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
-from orbax_bench_core.benchmarks.support.saving import measure_save
+from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions, measure_save
 from orbax_bench_core.measure import Metrics
 
 

@@ -6,11 +6,10 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core import authoring
-from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
+from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions, measure_save
 from orbax_bench_core.benchmarks.support import existing, replicas
 from orbax_bench_core.benchmarks.support.needs import require_mesh
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
-from orbax_bench_core.benchmarks.support.saving import measure_save
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:

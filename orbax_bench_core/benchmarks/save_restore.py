@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import subprocess
@@ -14,9 +15,10 @@ from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
     ReplicaFolderOptions,
     await_all_hosts,
+    delete_if_scarce,
     gib_to_bytes,
 )
-from orbax_bench_core.benchmarks.support.saving import measure_round_trip
+from orbax_bench_core.benchmarks.support.saving import await_result, load_target, measure_parts
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -70,6 +72,50 @@ class SaveRestoreOptions(ReplicaFolderOptions, MeasuringOptions):
             write_concurrent_bytes=gib_to_bytes(self.save_concurrent_gb),
             read_concurrent_bytes=gib_to_bytes(self.restore_concurrent_gb),
         )
+
+
+def measure_save(
+    metrics: Metrics,
+    context: authoring.TestContext[SaveRestoreOptions],
+    path: epath.Path,
+    tree: Any,
+    *,
+    meanwhile: contextlib.AbstractContextManager[object] | None = None,
+) -> None:
+    """Saves once with Orbax, and measures it as `measure_parts` does."""
+    import jax
+
+    from orbax_bench_core.state import orbax_api, tree_bytes
+
+    options = context.options
+    jax.block_until_ready(tree)
+    save = orbax_api.save_async if options.async_enabled else orbax_api.save
+    measure_parts(
+        metrics,
+        context,
+        path,
+        lambda: save(path, tree),
+        await_result if options.async_enabled else None,
+        num_bytes=tree_bytes(tree),
+        collectors=options.collectors,
+        meanwhile=meanwhile,
+    )
+
+
+def measure_round_trip(
+    metrics: Metrics, context: authoring.TestContext[SaveRestoreOptions], tree: Any
+) -> Any:
+    """Saves once as `measure_save` does, measures one `load`, and returns what was loaded."""
+    import jax
+
+    from orbax_bench_core.state import orbax_api, tree_bytes
+
+    path, num_bytes, target = context.path / "ckpt", tree_bytes(tree), load_target(tree)
+    measure_save(metrics, context, path, tree)
+    delete_if_scarce(tree)
+    context.prepare_load("load", path)
+    with metrics.measure("load", context.options.collectors, num_bytes=num_bytes):
+        return jax.block_until_ready(orbax_api.load(path, target))
 
 
 @authoring.benchmark_options(SaveRestoreOptions)

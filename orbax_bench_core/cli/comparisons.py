@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orbax_bench_core.cli import arguments
-from orbax_bench_core.cli.hosts import MeasureFlags, measure_by, measure_suite, takes_measure_flags
+from orbax_bench_core.cli.hosts import measure_by, measure_suite
 
 if TYPE_CHECKING:
     from orbax_bench_core.cli.measurement import Measuring
     from orbax_bench_core.config import LoadedSuite
 
 
-@takes_measure_flags(without=("as_json",))
+@arguments.takes_measure_flags(without=("as_json",))
 def ab(
     suite: arguments.SuiteFile,
     output_directory: arguments.OutputDirectory,
@@ -56,7 +56,7 @@ def ab(
     ] = False,
     passport: arguments.PassportFile = None,
     *,
-    flags: MeasureFlags,
+    flags: arguments.MeasureFlags,
 ) -> None:
     """Compare two arms of a suite and give a verdict.
 
@@ -88,7 +88,7 @@ def ab(
     )
 
 
-@takes_measure_flags(
+@arguments.takes_measure_flags(
     without=("local_directory", "override", "notify", "junit", "verbose", "log_format", "as_json")
 )
 def bisect(
@@ -120,7 +120,7 @@ def bisect(
     ] = False,
     passport: arguments.PassportFile = None,
     *,
-    flags: MeasureFlags,
+    flags: arguments.MeasureFlags,
 ) -> None:
     """Find the release that made something slower.
 
@@ -159,7 +159,7 @@ def bisect(
     measure_by(measure, suite, output_directory, flags, tells=False)
 
 
-@takes_measure_flags(without=("local_directory", "as_json"))
+@arguments.takes_measure_flags(without=("local_directory", "as_json"))
 def upgrade(
     old: Annotated[
         str | None,
@@ -194,7 +194,7 @@ def upgrade(
     allow_inconclusive: arguments.AllowInconclusive = False,
     passport: arguments.PassportFile = None,
     *,
-    flags: MeasureFlags,
+    flags: arguments.MeasureFlags,
 ) -> None:
     """Give a verdict on a release of Orbax, against another one.
 

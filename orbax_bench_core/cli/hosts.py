@@ -1,115 +1,22 @@
-"""Commands that measure: the flags that they share, and the hosts on which they do."""
+"""Commands that measure, and the hosts on which they do."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import inspect
 import os
-import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from orbax_bench_core.cli import arguments
+from orbax_bench_core.cli.arguments import MeasureFlags
 
 if TYPE_CHECKING:
     from orbax_bench_core.cli.measurement import Measuring
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import Cluster, RunSettings
     from orbax_bench_core.steps import Experiment
-
-NoCluster = Annotated[
-    bool,
-    typer.Option(
-        "--no-cluster",
-        "--no_cluster",
-        help="Measure on this host alone, whatever the variables of a launcher say.",
-    ),
-]
-HostWait = Annotated[
-    float,
-    typer.Option(
-        "--host-wait",
-        "--host_wait",
-        min=0,
-        metavar="SECONDS",
-        help="How long a lost host may take to come back before the run ends as incomplete.",
-    ),
-]
-PortRangeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--port-range",
-        "--port_range",
-        metavar="FIRST-LAST",
-        help="Ports of host 0 for coordinating groups of workers, if a firewall allows only "
-        "some; otherwise any free port.",
-    ),
-]
-KEEP_DATA: Final = (
-    "Keep the checkpoint of each repeat. Otherwise it is deleted after its repeat, as a "
-    "training job deletes old ones; saves take longer if it is kept."
-)
-KeepData = Annotated[bool, typer.Option("--keep-data", "--keep_data", help=KEEP_DATA)]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MeasureFlags:
-    """Flags of a command that measures, in the order of its help; each takes some of them."""
-
-    local_directory: arguments.LocalDirectory = None
-    override: arguments.Override = None
-    devices: arguments.Devices = None
-    keep_data: KeepData = False
-    no_lock: arguments.NoLock = False
-    no_cluster: NoCluster = False
-    host_wait: HostWait = 120
-    port_range: PortRangeOption = None
-    notify: arguments.Notify = None
-    junit: arguments.JUnit = None
-    verbose: arguments.Verbose = False
-    quiet: arguments.Quiet = False
-    log_format: arguments.LogFormatOption = "text"
-    as_json: arguments.AsJson = False
-
-
-def takes_measure_flags(
-    *, without: Sequence[str] = ()
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command, in the place of its parameter `flags`, all of `MeasureFlags` but some."""
-    kinds = typing.get_type_hints(MeasureFlags, include_extras=True)
-    shared = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=kinds[field.name],
-        )
-        for field in dataclasses.fields(MeasureFlags)
-        if field.name not in without
-    ]
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(command)
-        def parsed(**given: Any) -> None:
-            flags = {one.name: given.pop(one.name) for one in shared}
-            command(**given, flags=MeasureFlags(**flags))
-
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        parameters = [
-            one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for given in own
-            for one in (shared if given.name == "flags" else [given])
-        ]
-        del parsed.__wrapped__
-        parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        parsed.__annotations__ = {one.name: one.annotation for one in parameters}
-        return parsed
-
-    return decorate
 
 
 def place_in_cluster(*, no_cluster: bool) -> Cluster | None:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 import typer
 
 from orbax_bench_core import execute
-from orbax_bench_core.cli.hosts import MeasureFlags
+from orbax_bench_core.cli.arguments import MeasureFlags
 from orbax_bench_core.cli.terminal import new_console, show, show_answer
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError, command
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from orbax_bench_core.analysis.verdicts import PointVerdict
-    from orbax_bench_core.cli.hosts import MeasureFlags
     from orbax_bench_core.document import Document
 
 STOPS: Final = (

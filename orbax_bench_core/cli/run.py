@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import Metrics, OutputDirectory, SuiteFile
-from orbax_bench_core.cli.hosts import KEEP_DATA, MeasureFlags, measure_suite, takes_measure_flags
+from orbax_bench_core.cli import arguments
+from orbax_bench_core.cli.hosts import measure_suite
 
 
-@takes_measure_flags(without=("keep_data", "junit", "as_json"))
+@arguments.takes_measure_flags(without=("keep_data", "junit", "as_json"))
 def run(
-    suite: SuiteFile,
-    output_directory: OutputDirectory,
+    suite: arguments.SuiteFile,
+    output_directory: arguments.OutputDirectory,
     enable_hlo_dump: Annotated[
         bool,
         typer.Option(
@@ -23,7 +23,7 @@ def run(
         typer.Option(
             "--keep-data/--remove-repeated-dir",
             "--keep_data/--remove_repeated_dir",
-            help=KEEP_DATA,
+            help=arguments.KEEP_DATA,
         ),
     ] = False,
     baseline_path: Annotated[
@@ -42,7 +42,7 @@ def run(
             help="Store this run as a baseline here, one file per point.",
         ),
     ] = None,
-    metrics: Metrics = "changed",
+    metrics: arguments.Metrics = "changed",
     no_limits: Annotated[
         bool,
         typer.Option(
@@ -60,7 +60,7 @@ def run(
         ),
     ] = False,
     *,
-    flags: MeasureFlags,
+    flags: arguments.MeasureFlags,
 ) -> None:
     """Run a suite and show what it found.
 

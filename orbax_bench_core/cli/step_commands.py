@@ -18,7 +18,6 @@ import typer
 from etils import epath
 
 from orbax_bench_core.cli import arguments
-from orbax_bench_core.cli.hosts import HostWait, NoCluster
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import read_at_most
@@ -34,7 +33,7 @@ _METAVARS: Final = {"expect": "PLATFORM[:KIND][:COUNT]", "tpu": "TYPE:TOPOLOGY"}
 _NEGATED: Final = ("lock", "measure_limits")
 """Parameters whose options say no."""
 _OWN: Final[Mapping[str, Any]] = {
-    "host_wait_s": HostWait,
+    "host_wait_s": arguments.HostWait,
     "lock": arguments.NoLock,
     "measure_limits": Annotated[
         bool, typer.Option("--no-limits", help="Do not measure what the machine can do.")
@@ -230,7 +229,7 @@ _add(
     pipeline.run_sweep_point,
     "It exits with 1 if hosts did not finish.",
     prepare=_on_this_host,
-    no_cluster=NoCluster,
+    no_cluster=arguments.NoCluster,
 )
 _add(pipeline.aggregate, "It exits with 1 if anything is missing.", fails=bool)
 _add(

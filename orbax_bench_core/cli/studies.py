@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import output_option
-from orbax_bench_core.cli.hosts import MeasureFlags, measure_by, measure_suite, takes_measure_flags
+from orbax_bench_core.cli.arguments import MeasureFlags, output_option, takes_measure_flags
+from orbax_bench_core.cli.hosts import measure_by, measure_suite
 from orbax_bench_core.cli.terminal import print_plain, results_console
 from orbax_bench_core.exit_codes import exit_code
 

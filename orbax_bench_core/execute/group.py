@@ -9,10 +9,10 @@ import queue
 import re
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orbax_bench_core.authoring import Killed
 from orbax_bench_core.execute.hosts import Host, HostLost, Inbox, WorkerDied, WorkerHandle, stop_all
@@ -22,8 +22,8 @@ from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import Done, Measured, Ready, Task, Unrecorded, WorkerSetup, event_of
 
-if TYPE_CHECKING:
-    from orbax_bench_core.execute.drill import Kill
+Kill = Callable[[Sequence[WorkerHandle], Inbox, float], Killed | dict[int, Done]]
+"""Kills a group that trains, and returns how it ended or, where it was not killed, who is done."""
 
 
 class WorkerGroup:
@@ -72,7 +72,7 @@ class WorkerGroup:
     def perform_and_kill(
         self, tasks: Sequence[Task], kill: Kill, timeout_s: float
     ) -> Killed | dict[int, Done]:
-        """Has training begun, each host its own task, and kills it at a step; see `Kill`."""
+        """Has training begun, each host its own task, and kills it at a step."""
         self._send(tasks)
         return kill(self._workers, self._inbox, timeout_s)
 

@@ -311,10 +311,8 @@ class _Check:
         yield self._config(depth, inputs.get(manifest.CONFIG, UNKNOWN))
 
     def _checkpoint(self, name: str, recorded: str) -> Finding:
-        path, noted = (
-            name.removeprefix(manifest.CHECKPOINT),
-            self._manifest.all_bytes.get(name, UNKNOWN),
-        )
+        path = name.removeprefix(manifest.CHECKPOINT)
+        noted = self._manifest.all_bytes.get(name, UNKNOWN)
         digest = digests.checkpoint_digest(path)
         finding = Finding.checked(
             "checkpoint",

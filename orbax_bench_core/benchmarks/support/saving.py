@@ -7,58 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.authoring import VerificationError
-from orbax_bench_core.benchmarks.support.options import delete_if_scarce
 
 if TYPE_CHECKING:
     from etils import epath
 
     from orbax_bench_core.authoring import TestContext
-    from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
     from orbax_bench_core.measure import Metrics
-
-
-def measure_save(
-    metrics: Metrics,
-    context: TestContext[SaveRestoreOptions],
-    path: epath.Path,
-    tree: Any,
-    *,
-    meanwhile: contextlib.AbstractContextManager[object] | None = None,
-) -> None:
-    """Saves once with Orbax, and measures it as `measure_parts` does."""
-    import jax
-
-    from orbax_bench_core.state import orbax_api, tree_bytes
-
-    options = context.options
-    jax.block_until_ready(tree)
-    save = orbax_api.save_async if options.async_enabled else orbax_api.save
-    measure_parts(
-        metrics,
-        context,
-        path,
-        lambda: save(path, tree),
-        await_result if options.async_enabled else None,
-        num_bytes=tree_bytes(tree),
-        collectors=options.collectors,
-        meanwhile=meanwhile,
-    )
-
-
-def measure_round_trip(
-    metrics: Metrics, context: TestContext[SaveRestoreOptions], tree: Any
-) -> Any:
-    """Saves once as `measure_save` does, measures one `load`, and returns what was loaded."""
-    import jax
-
-    from orbax_bench_core.state import orbax_api, tree_bytes
-
-    path, num_bytes, target = context.path / "ckpt", tree_bytes(tree), load_target(tree)
-    measure_save(metrics, context, path, tree)
-    delete_if_scarce(tree)
-    context.prepare_load("load", path)
-    with metrics.measure("load", context.options.collectors, num_bytes=num_bytes):
-        return jax.block_until_ready(orbax_api.load(path, target))
 
 
 def measure_parts(
