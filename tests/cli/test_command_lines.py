@@ -4,9 +4,11 @@ A DAG, a manifest or a launcher starts it in a pod or on a host, minutes later; 
 """
 
 import importlib
+import re
 import sys
 import types
 import typing
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -109,6 +111,15 @@ def test_file(path):
     assert found
     for words in found:
         parse(words)
+
+
+def test_lines_of_cron_in_the_docs():
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "tutorials").glob("*.md")]
+    lines = re.findall(
+        r"^\d+ \d+ \S+ \* \*.*orbax-bench.*$", "\n".join(map(Path.read_text, pages)), re.M
+    )
+    started = [parse(words) for line in lines for words in command_lines(line.partition("#")[0])]
+    assert {each.rpartition(" ")[2] for each in started} == {"watch", "night", "ab", "prune"}
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -281,6 +281,9 @@ def test_hosts_with_tpus_may_lock_memory_as_the_guide_of_gke_says(made):
     assert shell[:2] == ["/bin/sh", "-c"]
     assert shell[2].startswith("ulimit -l 68719476736 ||")
     assert command[:2] == ["orbax-bench", "run"]
+    # GKE's device plugin gives `/dev/vfio` to whoever asks for TPUs; no path of the node is needed.
+    assert container_of(found)["resources"]["limits"]["google.com/tpu"]
+    assert not [volume for volume in pod(found).get("volumes", ()) if "hostPath" in volume]
 
 
 @pytest.mark.parametrize(

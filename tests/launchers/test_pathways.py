@@ -57,6 +57,19 @@ def test_the_process_finds_the_proxy_and_looks_for_no_other_hosts(made):
     assert detect_cluster(plain | tpu) is None
 
 
+def test_the_process_has_no_tpus_and_asks_for_no_rights(made):
+    """Its workers have them, in pods that the controller of Pathways makes."""
+    found = manifest(made())
+    template = found["spec"]["controller"]["template"]["spec"]
+    assert "securityContext" not in template | container(found)
+    assert container(found)["command"][0] == "orbax-bench", "no shell that raises a limit"
+    assert "vfio" not in str(found) and "google.com/tpu" not in str(found)
+    given = manifest(made("privileged=true", "run_as_user=10001"))
+    assert container(given)["securityContext"] == {"privileged": True}
+    rights = given["spec"]["controller"]["template"]["spec"]["securityContext"]
+    assert rights == {"runAsUser": 10001}
+
+
 def test_every_setting_is_valid_where_it_belongs(made):
     found = manifest(
         made(

@@ -11,6 +11,7 @@ from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
 from orbax_bench_pipelines.targets import Placement, Target
 from tests.pipelines import strict
 from tests.pipelines.strict import documents, read
+from tests.support.processes import ROOT
 
 TWO_SLICES = {"tpu": ["v5e:2x4", "v6e:2x4"]}
 
@@ -170,6 +171,21 @@ def test_the_last_step_runs_whatever_becomes_of_the_others(pipeline, package, re
         for name, task in others.items()
         if "triggerPolicy" in task and "strategy" in task["triggerPolicy"]
     ] == []
+
+
+@pytest.mark.parametrize("package", ["gke", "vertex"])
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
+def test_no_step_asks_for_a_cache(pipeline, package, released):
+    steps = steps_of(read(released[f"{pipeline.name}-{package}.yaml"])[0])
+    assert any("run-sweep-point" in name for name in steps)
+    asked = [name for name, task in steps.items() if task.get("cachingOptions")]
+    assert asked == [], "kfp writes what is switched off as nothing"
+
+
+def test_the_docs_name_what_a_cluster_gets_of_retries_and_of_points_at_once():
+    page = (ROOT / "docs" / "pipelines.md").read_text()
+    assert "`parallelismLimit`" in page
+    assert "`set_retry`" in (ROOT / "docs" / "pipelines" / "kubeflow.md").read_text()
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
