@@ -21,7 +21,7 @@ COMMANDS: Final[dict[str, str]] = {
     "run": "run.run",
     "ab": "comparisons.ab",
     "best": "past_runs.best",
-    "launch": "launch.launch",
+    "launch": "run.launch",
     "compare": "past_runs.compare",
     "bisect": "comparisons.bisect",
     "upgrade": "comparisons.upgrade",

@@ -1,11 +1,14 @@
-"""`orbax-bench run`: run a suite on this machine, or on all hosts of a cluster."""
+"""Commands that run a suite: `run` here or on the hosts of a cluster, `launch` starts these."""
 
-from typing import Annotated
+import itertools
+import sys
+from typing import Annotated, Final, Literal
 
 import typer
 
 from orbax_bench_core.cli import arguments
 from orbax_bench_core.cli.hosts import measure_suite
+from orbax_bench_core.exit_codes import Exit
 
 
 @arguments.takes_measure_flags(without=("keep_data", "junit", "as_json"))
@@ -89,3 +92,121 @@ def run(
         hlo_dump=enable_hlo_dump,
         new_limits=new_limits,
     )
+
+
+EXPERIMENTAL: Final = {
+    "vertex": "Vertex AI custom job",
+    "xpk": "XPK cluster",
+    "tpu-vm": "TPU VM",
+    "pathways": "Pathways cluster",
+}
+"""Places whose launchers were never run on a real one, and what that is."""
+
+
+Measures = Literal["run", "ab", "async-study", "bisect", "calibrate", "recovery", "soak"]
+"""Commands that measure on several hosts."""
+
+
+def launch(
+    suite: arguments.SuiteFile,
+    output_directory: Annotated[
+        str,
+        arguments.output_option(
+            "The run directory, which every host must reach: gs:// or a shared folder."
+        ),
+    ],
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="Where the hosts are: processes of this machine, ray, jobset, "
+            f"{', '.join(EXPERIMENTAL)}. The last {len(EXPERIMENTAL)} are experimental: never run "
+            "on a real one.",
+        ),
+    ],
+    hosts: Annotated[
+        int | None, typer.Option(min=1, help="How many hosts; a TPU slice implies it.")
+    ] = None,
+    tpu: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE:TOPOLOGY", help="The TPU slice to run on, such as v5e:4x8."),
+    ] = None,
+    slices: Annotated[int, typer.Option(min=1, help="How many such slices.")] = 1,
+    image: Annotated[
+        str | None, typer.Option(help="Container image by digest, where hosts are containers.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the job; by default that of the suite.")
+    ] = None,
+    command: Annotated[Measures, typer.Option(help="What every host runs.")] = "run",
+    override: arguments.Override = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the place, such as queue=tpus; repeatable. An unknown key gives "
+            "a list of all keys.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print everything that would be done, and do nothing.")
+    ] = False,
+    more: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- FLAGS]", help="Flags of the command, after two dashes."),
+    ] = None,
+) -> None:
+    """Start a run on every host of a place, and follow it to its end.
+
+    A launcher only starts the same command N times; process 0 runs the suite on all hosts. The same
+    line again continues a stopped run.
+
+    Exit codes: those of the command, 2 if the place refuses the request, 130 interrupted.
+    """
+    from orbax_bench_core.cli.command_table import CommandTable
+    from orbax_bench_core.config import load_suite
+    from orbax_bench_core.launchers import make_launcher, named_processes, place_named, suite_name
+
+    place_named(on)
+    loaded = load_suite(suite, override or ())
+    words = _words(command, suite, output_directory, override or [], more or [])
+    launcher = make_launcher(
+        on,
+        settings or (),
+        named_processes(loaded.suite),
+        hosts=hosts,
+        tpu=tpu,
+        slices=slices,
+        name=suite_name(suite, output_directory) if name is None else name,
+        command=words,
+        output_directory=output_directory,
+        image=image,
+    )
+    # Every host would refuse what its command does not take, minutes later.
+    CommandTable()[command].make_context(f"orbax-bench {command}", list(words[2:]))
+    if dry_run:
+        print(launcher.shown())
+        return
+    try:
+        sys.exit(launcher.start())
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
+
+
+def _words(
+    command: Measures, suite: str, directory: str, override: list[str], more: list[str]
+) -> tuple[str, ...]:
+    """Returns the command that every host runs, in which no secret may stand."""
+    from orbax_bench_core.errors import UserError
+
+    given = [after for word, after in itertools.pairwise([*more, ""]) if word == "--notify"]
+    given += [word.partition("=")[2] for word in more if word.startswith("--notify=")]
+    if not all(address.startswith("@") for address in given):
+        raise UserError(
+            "--notify: its address is a secret, and the place shows and keeps the command of "
+            "every host: set ORBAX_BENCH_NOTIFY where process 0 runs, or give --notify @FILE"
+        )
+    overrides = [word for each in override for word in ("--override", each)]
+    named = ("--suite", suite) if command == "calibrate" else (suite,)
+    return ("orbax-bench", command, *named, "-o", directory, *overrides, *more)

@@ -10,12 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from orbax_bench_core.environments.supported import (
-    OLDEST_ORBAX,
-    RULES,
-    WORKER_REQUIREMENTS,
-    EnvironmentFailed,
-)
+from orbax_bench_core.environments import supported
 from orbax_bench_core.environments.uv import run_uv
 
 LOCK = "requirements.lock"
@@ -35,7 +30,7 @@ def worker_requirements() -> list[str]:
     """Returns what the worker needs; its JAX has the accelerators that the one here has."""
     extras = [extra for name, extra in _ACCELERATORS.items() if own_version(name) is not None]
     jax = f"jax[{','.join(extras)}]" if extras else "jax"
-    return [jax if name == "jax" else name for name in WORKER_REQUIREMENTS]
+    return [jax if name == "jax" else name for name in supported.WORKER_REQUIREMENTS]
 
 
 @functools.cache
@@ -82,8 +77,10 @@ def resolve(home: Path, requirements: Sequence[str], folder: Path) -> None:
     if needs:
         try:
             _compile(home, [*wanted, *needs, f"orbax-checkpoint=={orbax}"], folder)
-        except EnvironmentFailed as failure:
-            raise EnvironmentFailed(f"{failure}; {works_with(orbax)}", failure.output) from None
+        except supported.EnvironmentFailed as failure:
+            raise supported.EnvironmentFailed(
+                f"{failure}; {works_with(orbax)}", failure.output
+            ) from None
 
 
 def _compile(home: Path, wanted: Sequence[str], folder: Path) -> None:
@@ -102,10 +99,10 @@ def refuse_release(orbax: str) -> None:
     """Refuses a release of Orbax without the v1 API: nothing in it can be measured."""
     from packaging.version import Version
 
-    if Version(orbax) < Version(OLDEST_ORBAX):
-        raise EnvironmentFailed(
+    if Version(orbax) < Version(supported.OLDEST_ORBAX):
+        raise supported.EnvironmentFailed(
             f"orbax-checkpoint {orbax} has no v1 API, which is what is measured; "
-            f"{OLDEST_ORBAX} is the oldest release that has it"
+            f"{supported.OLDEST_ORBAX} is the oldest release that has it"
         )
 
 
@@ -115,7 +112,9 @@ def requirements_of(orbax: str) -> tuple[str, ...]:
 
     version = Version(orbax)
     return tuple(
-        rule.needs for rule in RULES if Version(rule.first) <= version <= Version(rule.last)
+        rule.needs
+        for rule in supported.RULES
+        if Version(rule.first) <= version <= Version(rule.last)
     )
 
 

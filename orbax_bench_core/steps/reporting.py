@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
-from orbax_bench_core import limits, records
+import pydantic
+
+from orbax_bench_core import files, limits, records
 from orbax_bench_core.analysis.best import Best, Observer, best_of, best_section, read_best
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
@@ -27,9 +30,8 @@ from orbax_bench_core.analysis.verdicts import (
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
-from orbax_bench_core.files import AnyPath, ResultModel, atomic_file, refuse_links, write_atomically
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
-from orbax_bench_core.steps.retries import read_retries
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.sweep import Pair, SweepEntry
 
 if TYPE_CHECKING:
@@ -109,8 +111,8 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
     answer = _answers(run, _publish_best(run, best_of(info, observer)))
     noted, beside = _with_retries(info, directory), _beside(directory, info)
     document = summary_document(noted, summary, first, extra, answer, beside)
-    write_atomically(root / "report.md", to_markdown(document).encode())
-    write_atomically(root / "report.html", to_html(document).encode())
+    files.write_atomically(root / "report.md", to_markdown(document).encode())
+    files.write_atomically(root / "report.html", to_html(document).encode())
     manifest.note_report()
     return summary
 
@@ -142,8 +144,8 @@ def _publish_tables(
             yield from point.by_arm
 
     with (
-        atomic_file(root / "summary.csv", durable=False) as file,
-        atomic_file(root / SAMPLES, durable=False) as samples_file,
+        files.atomic_file(root / "summary.csv", durable=False) as file,
+        files.atomic_file(root / SAMPLES, durable=False) as samples_file,
         records.SamplesFile(samples_file) as samples,
     ):
         table = SummaryTable(file)
@@ -151,7 +153,7 @@ def _publish_tables(
         table.end()
     event_files.end()
     summary = dataclasses.replace(summary, left_out=run.directory.strays)
-    write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
+    files.write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
     return summary, lacking
 
 
@@ -159,7 +161,7 @@ def _publish_best(run: records.Run, best: Best) -> Best:
     """Writes `best.json` where there is anything to choose, and returns what was found."""
     path = run.directory.root / records.RunFile.BEST
     if best.cases:
-        write_atomically(path, best.model_dump_json(indent=1).encode())
+        files.write_atomically(path, best.model_dump_json(indent=1).encode())
     else:
         path.unlink(missing_ok=True)
     return best
@@ -250,11 +252,11 @@ def is_finished(point: records.PointRecords, info: records.RunInfo) -> bool:
     return sum(repeat.finished for repeat in measured) >= info.num_repeats
 
 
-def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> AnyPath:
+def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> files.AnyPath:
     """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`."""
     write_verdicts(run, verdicts)
     page = _write_pages(run.root, "verdicts", verdicts_document(verdicts))
-    write_atomically(run.root / "junit.xml", junit_xml(verdicts))
+    files.write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     if run.exists() and run.read_info().status != "complete":  # as a report of it has found
@@ -293,35 +295,81 @@ def publish_recovery(
     return found
 
 
-def publish_search(root: AnyPath, search: ReleaseSearch) -> AnyPath:
+def publish_search(root: files.AnyPath, search: ReleaseSearch) -> files.AnyPath:
     """Writes `bisect.json`, `bisect.html` and `bisect.md` with its plots."""
     from orbax_bench_core.analysis.releases import answer, search_document
 
     content = {**search.model_dump(mode="json"), "answer": answer(search)}
-    write_atomically(root / "bisect.json", json.dumps(content, indent=1).encode())
+    files.write_atomically(root / "bisect.json", json.dumps(content, indent=1).encode())
     return _write_pages(root, "bisect", search_document(search))
 
 
 def _conclude(
     directory: records.RunDirectory,
     file: str,
-    found: ResultModel,
+    found: files.ResultModel,
     document: Document,
     *,
     plots: bool = True,
 ) -> None:
     """Writes a conclusion as data and as pages, and notes what it was made from."""
-    write_atomically(directory.root / file, found.model_dump_json(indent=1).encode())
+    files.write_atomically(directory.root / file, found.model_dump_json(indent=1).encode())
     _write_pages(directory.root, file.removesuffix(".json"), document, plots=plots)
     ManifestWriter(directory).note_conclusion(file)
 
 
-def _write_pages(root: AnyPath, name: str, document: Document, *, plots: bool = True) -> AnyPath:
+def _write_pages(
+    root: files.AnyPath, name: str, document: Document, *, plots: bool = True
+) -> files.AnyPath:
     """Writes `<name>.html` and `<name>.md`, whose plots lie in the folder `<name>`."""
     if plots:
-        refuse_links(root / name, root)
+        files.refuse_links(root / name, root)
         write_figures(document, root / name)
     markdown, page = root / f"{name}.md", root / f"{name}.html"
-    write_atomically(markdown, to_markdown(document, figures=name if plots else None).encode())
-    write_atomically(page, to_html(document).encode())
+    files.write_atomically(
+        markdown, to_markdown(document, figures=name if plots else None).encode()
+    )
+    files.write_atomically(page, to_html(document).encode())
     return page
+
+
+_FOLDER: Final = "retries"
+
+
+class StepRetries(files.ResultModel):
+    """A step that was tried again, for reasons that pass by themselves."""
+
+    version: Literal[1] = 1  # version of this layout
+    step: str
+    at: datetime.datetime  # when its last try began, UTC
+    reasons: tuple[str, ...]  # why each try but the last one ended
+    succeeded: bool  # whether the last one ended well
+
+    @property
+    def words(self) -> str:
+        """What happened, in a sentence."""
+        times = len(self.reasons)
+        how = "and went on" if self.succeeded else "in vain"
+        return (
+            f"{self.step} was tried again {'once' if times == 1 else f'{times} times'} {how}, "
+            f"last at {self.at:%Y-%m-%d %H:%M} UTC: {'; '.join(dict.fromkeys(self.reasons))}"
+        )
+
+
+def note_retries(run: RunDirectory, retries: StepRetries) -> None:
+    """Writes which step was tried again, in a file of its own."""
+    data = retries.model_dump_json(indent=1).encode()
+    files.write_atomically(
+        run.root / _FOLDER / f"{retries.step}-{files.digest(data)[:12]}.json", data
+    )
+
+
+def read_retries(run: RunDirectory) -> list[StepRetries]:
+    """Returns the steps that were tried again, in the order of time."""
+    found = []
+    for path in files.matching(run.root, f"{_FOLDER}/*.json"):
+        try:
+            found.append(StepRetries.model_validate_json(files.read_at_most(path)))
+        except (OSError, ImportError, UserError, pydantic.ValidationError):
+            continue  # a report says what it can
+    return sorted(found, key=lambda one: one.at)

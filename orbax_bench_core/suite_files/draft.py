@@ -8,15 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Final
 
-from orbax_bench_core import plan
-from orbax_bench_core.config import (
-    MODELS,
-    CheckpointConfig,
-    LoadedSuite,
-    MeshConfig,
-    expanded,
-    parse_suite,
-)
+from orbax_bench_core import config, plan
 from orbax_bench_core.document import num_bytes
 from orbax_bench_core.errors import UserError, command, did_you_mean
 from orbax_bench_core.suite_files.schema import modeline
@@ -59,10 +51,9 @@ class Subject:
             raise UserError("--scale is that of a preset: give --preset as well")
         if self.scale is not None and not 0 < self.scale <= 1:
             raise UserError(f"--scale: more than 0 and at most 1, got {self.scale:g}")
-        if self.preset is not None and self.preset not in MODELS:
-            raise UserError(
-                f"--preset: there is no preset {self.preset!r}; {did_you_mean(self.preset, MODELS)}"
-            )
+        if self.preset is not None and self.preset not in config.MODELS:
+            hint = did_you_mean(self.preset, config.MODELS)
+            raise UserError(f"--preset: there is no preset {self.preset!r}; {hint}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,7 +72,7 @@ def draft_suite(
     devices: Devices,
     mesh: str | None = None,
     with_schema: bool = True,
-) -> LoadedSuite:
+) -> config.LoadedSuite:
     """Drafts a suite, checked as any other."""
     place = None if mesh is None else plan.read_mesh(mesh, 1)
     if subject.nnx is not None:
@@ -101,7 +92,7 @@ def draft_suite(
         "",
         *_BENCHMARK[question],
     ]
-    return parse_suite("\n".join(lines) + "\n", file)
+    return config.parse_suite("\n".join(lines) + "\n", file)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,15 +111,17 @@ def _usual(devices: Devices) -> plan.PlanMesh:
 def _of_preset(name: str, scale: float | None, mesh: plan.PlanMesh) -> _Part:
     def size(factor: float) -> int:
         sizes = dict(zip(mesh.axes, mesh.sizes, strict=True))
-        source = CheckpointConfig(model=name, scale=factor, optimizer="adamw")
-        found = expanded(source, MeshConfig(mesh_axes=mesh.axes, ici_parallelism=sizes)).num_bytes
+        source = config.CheckpointConfig(model=name, scale=factor, optimizer="adamw")
+        found = config.expanded(
+            source, config.MeshConfig(mesh_axes=mesh.axes, ici_parallelism=sizes)
+        ).num_bytes
         assert found is not None
         return found
 
     if scale is None:
         scale = next((factor for factor in _SCALES if size(factor) <= _MOST_BYTES), _SCALES[-1])
     at_scale, full = num_bytes(size(scale)), num_bytes(size(1.0))
-    others = ", ".join(model for model in MODELS if model != name)
+    others = ", ".join(model for model in config.MODELS if model != name)
     lines = (
         f"# The tree of the model, with made-up values: {at_scale} here, {full} at scale 1.",
         "checkpoint_config:",
@@ -186,7 +179,7 @@ def _mesh_for(tree: plan.PlannedTree, devices: Devices) -> plan.PlanMesh | None:
 
 
 def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
-    source = CheckpointConfig(path=path)
+    source = config.CheckpointConfig(path=path)
     tree = plan.tree_of_config(source, None)
     assert source.path is not None
     arrays = f"{len(tree.arrays)} arrays, {num_bytes(tree.num_bytes)}"

@@ -20,17 +20,8 @@ import pydantic
 from orbax_bench_core import config
 from orbax_bench_core.config import ArraySpec, CheckpointConfig, MeshConfig, Suite, leaves
 from orbax_bench_core.errors import Problem
-from orbax_bench_core.sweep import catalog
+from orbax_bench_core.sweep import catalog, pair
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
-from orbax_bench_core.sweep.pair import (
-    ArmError,
-    Pair,
-    SweepEntry,
-    SweepPoint,
-    baseline_point,
-    paired,
-    sides,
-)
 
 
 def expand(loaded: config.LoadedSuite, *, imports: bool = True) -> Expansion:
@@ -113,7 +104,7 @@ def suite_folder(suite_file: str) -> Path | None:
 class SkippedPoint(pydantic.BaseModel):
     """A combination that is not run, and why."""
 
-    point: SweepEntry
+    point: pair.SweepEntry
     reason: str
 
 
@@ -130,26 +121,26 @@ class Expansion(pydantic.BaseModel):
             it, so that it is kept nowhere.
     """
 
-    points: tuple[SweepEntry, ...]
+    points: tuple[pair.SweepEntry, ...]
     skipped: tuple[SkippedPoint, ...] = ()
     notes: tuple[str, ...] = ()
     files: dict[str, str] = pydantic.Field(default={}, exclude=True)
 
     @property
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[pair.Pair, ...]:
         """The pairs among the points."""
-        return tuple(entry for entry in self.points if isinstance(entry, Pair))
+        return tuple(entry for entry in self.points if isinstance(entry, pair.Pair))
 
     @property
-    def plain(self) -> tuple[SweepPoint, ...]:
+    def plain(self) -> tuple[pair.SweepPoint, ...]:
         """The points that are no pairs."""
-        return tuple(entry for entry in self.points if isinstance(entry, SweepPoint))
+        return tuple(entry for entry in self.points if isinstance(entry, pair.SweepPoint))
 
 
 def expand_here(loaded: config.LoadedSuite) -> Expansion:
     """Expands a suite in this process, importing every benchmark class that it names."""
     loaded = dataclasses.replace(loaded, suite=with_distinct_names(loaded.suite))
-    points: dict[str, SweepEntry] = {}
+    points: dict[str, pair.SweepEntry] = {}
     skipped: dict[str, SkippedPoint] = {}
     notes, conflicts = list(loaded.notes), _Conflicts()
     problems: list[Problem] = []
@@ -169,7 +160,7 @@ def expand_here(loaded: config.LoadedSuite) -> Expansion:
         except OptionError as error:
             key = (error.key,) if error.key else ()
             problems.append(loaded.source.problem(str(error), (*where, "options", *key)))
-        except ArmError as error:
+        except pair.ArmError as error:
             problems.append(loaded.source.problem(str(error), error.where))
     if problems:
         raise config.SuiteError(*problems)
@@ -177,7 +168,7 @@ def expand_here(loaded: config.LoadedSuite) -> Expansion:
         reasons = [*notes, *dict.fromkeys(skip.reason for skip in skipped.values())]
         said = "; ".join(reasons or ["no combination is left"])
         raise config.SuiteError(Problem(f"the sweep is empty: {said}", file=loaded.source.file))
-    names = {point.benchmark for entry in points.values() for point in sides(entry).values()}
+    names = {point.benchmark for entry in points.values() for point in pair.sides(entry).values()}
     labels = _Labels([*points.values(), *(skip.point for skip in skipped.values())])
     for id_, point in points.items():  # one by one, so that there are never two of each in memory
         points[id_] = point.with_label(labels.of(point))
@@ -194,7 +185,7 @@ def expand_here(loaded: config.LoadedSuite) -> Expansion:
 
 def _entry_points(
     loaded: config.LoadedSuite, entry: config.BenchmarkEntry, notes: list[str]
-) -> Iterator[SweepEntry]:
+) -> Iterator[pair.SweepEntry]:
     name = catalog.benchmark_of(entry.generator)
     suite, benchmark = loaded.suite, catalog.load_class(name)
     generator = catalog.options_class(benchmark)
@@ -210,7 +201,7 @@ def _entry_points(
     environments = suite.environments if suite.arms is None else ()
     _check_number(loaded, options_axes, environments)
     surroundings = [
-        SweepPoint(
+        pair.SweepPoint(
             benchmark=name,
             id_name=catalog.id_name_of(benchmark),
             options={},
@@ -241,7 +232,7 @@ def _entry_points(
         for point in surroundings:
             # A copy: points share what they have in common, which labels look at once.
             made = point.model_copy(update=own)
-            yield made if suite.arms is None else paired(made, suite)
+            yield made if suite.arms is None else pair.paired(made, suite)
     if dropped:
         notes.append(
             f"{catalog.short_name(name)}: {dropped} combination(s) of options dropped, because "
@@ -279,9 +270,9 @@ class _Conflicts:
         self._found: dict[tuple[int, int], str] = {}
         self._kept: list[object] = []  # ids tell objects apart as long as these live
 
-    def of(self, entry: SweepEntry) -> str:
+    def of(self, entry: pair.SweepEntry) -> str:
         """Returns why an entry cannot be measured; empty when it can."""
-        for point in sides(entry).values():
+        for point in pair.sides(entry).values():
             key = (id(point.checkpoint), id(point.mesh))
             if key not in self._found:
                 self._kept += [point.checkpoint, point.mesh]
@@ -300,31 +291,31 @@ _SURROUNDINGS: Final = ("mesh", "checkpoint", "storage", "environment", "process
 class _Labels:
     """Labels of the entries of a suite: the options that vary between the points of a benchmark."""
 
-    def __init__(self, entries: Sequence[SweepEntry]) -> None:
+    def __init__(self, entries: Sequence[pair.SweepEntry]) -> None:
         """Looks at all entries. They share parts, which have to live as long as this does."""
         self._values: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
         self._taken: dict[str, str] = {}
         self._known: dict[tuple[int, ...], tuple[str, ...]] = {}
         seen: set[tuple[str, int]] = set()
         for entry in entries:
-            for point in sides(entry).values():
+            for point in pair.sides(entry).values():
                 self._values["", "host_memory"].add(point.conditions.host_memory)
                 if (point.benchmark, id(point.options)) not in seen:
                     seen.add((point.benchmark, id(point.options)))
                     for name, value in point.options.items():
                         self._values[point.benchmark, name].add(json.dumps(value))
 
-    def of(self, entry: SweepEntry) -> str:
+    def of(self, entry: pair.SweepEntry) -> str:
         """Returns the values that tell an entry from others, or else part of its id as well."""
         label = self._values_of(entry)
-        name = f"{catalog.short_name(baseline_point(entry).benchmark)}[{label}"
+        name = f"{catalog.short_name(pair.baseline_point(entry).benchmark)}[{label}"
         if self._taken.setdefault(name, entry.id) == entry.id:
             return label
         return ",".join(filter(None, (label, f"id={entry.id[:6]}")))
 
-    def _values_of(self, entry: SweepEntry) -> str:
+    def _values_of(self, entry: pair.SweepEntry) -> str:
         """Returns the values that tell an entry from others, except those that an arm overrides."""
-        point, *others = sides(entry).values()
+        point, *others = pair.sides(entry).values()
         other = others[0] if others else point
         found: list[str] = []
         for names, parts in (
@@ -337,7 +328,7 @@ class _Labels:
             found += self._known[key]
         return ",".join(found)
 
-    def _option_parts(self, point: SweepPoint, other: SweepPoint) -> Iterator[str]:
+    def _option_parts(self, point: pair.SweepPoint, other: pair.SweepPoint) -> Iterator[str]:
         values = self._values
         for name, value in point.options.items():
             # What an entry leaves at its default does not tell it from others: they say what they
@@ -351,7 +342,7 @@ class _Labels:
             if name not in point.options and varies:
                 yield f"{name}={_short(value)}"
 
-    def _other_parts(self, point: SweepPoint, other: SweepPoint) -> Iterator[str]:
+    def _other_parts(self, point: pair.SweepPoint, other: pair.SweepPoint) -> Iterator[str]:
         if point.mesh is not None and other.mesh == point.mesh:
             yield f"mesh={point.mesh.label}"
         if not point.checkpoint.is_empty:

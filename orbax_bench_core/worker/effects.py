@@ -13,14 +13,7 @@ from orbax_bench_core.files import AnyPath
 from orbax_bench_core.measure import Heard, Sample, hearing_events
 from orbax_bench_core.records import OptionEffect
 from orbax_bench_core.sweep import is_builtin
-from orbax_bench_core.worker.proofs import (
-    LINES,
-    PROOFS,
-    UNKNOWN,
-    OptionEvidence,
-    prove,
-    unproved,
-)
+from orbax_bench_core.worker import proofs
 from orbax_bench_core.worker.runtime import importing
 
 if TYPE_CHECKING:
@@ -70,7 +63,7 @@ class EffectListener(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Keeps the lines that tell settings, and lets on what was let on before."""
-        if isinstance(record.msg, str) and any(part in record.msg for part in LINES):
+        if isinstance(record.msg, str) and any(part in record.msg for part in proofs.LINES):
             self._lines[record.getMessage()] = None
         return record.levelno >= self._level
 
@@ -97,7 +90,7 @@ class EffectListener(logging.Filter):
         traces: AnyPath,
     ) -> tuple[OptionEffect, ...]:
         """Returns what is proven of each option that files, samples, events or the log can tell."""
-        evidence = OptionEvidence(
+        evidence = proofs.OptionEvidence(
             options=point.options,
             directory=directory,
             traces=traces,
@@ -110,7 +103,7 @@ class EffectListener(logging.Filter):
         return tuple(
             _effect(point.benchmark if own else "", option, asked, evidence)
             for option, asked in point.options.items()
-            if (own and option in PROOFS and option not in _OF_THE_HARNESS)
+            if (own and option in proofs.PROOFS and option not in _OF_THE_HARNESS)
             or (option in point.given and (own or option not in _OF_THE_HARNESS))
         )
 
@@ -123,7 +116,13 @@ def require_effects(effects: Iterable[OptionEffect], given: Iterable[str]) -> No
             raise OptionWithoutEffect(effect)
 
 
-def _effect(benchmark: str, option: str, asked: Any, evidence: OptionEvidence) -> OptionEffect:
+def _effect(
+    benchmark: str, option: str, asked: Any, evidence: proofs.OptionEvidence
+) -> OptionEffect:
     """Says what is proven of an option; of a class of somebody's own only its author knows it."""
-    found = prove(benchmark, option, asked, evidence) if benchmark else unproved(UNKNOWN)
+    found = (
+        proofs.prove(benchmark, option, asked, evidence)
+        if benchmark
+        else proofs.unproved(proofs.UNKNOWN)
+    )
     return OptionEffect(option=option, asked=asked, state=found.state, proof=found.proof)

@@ -15,7 +15,7 @@ import pytest
 import typer
 import yaml
 
-from orbax_bench_core.cli.launch import Measures
+from orbax_bench_core.cli.run import Measures
 from orbax_bench_core.cli.step_commands import app as steps
 from orbax_bench_core.launchers import PLACES, Launch, parse_slice, place_settings
 from tests.support.command_lines import command_lines, parse

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.cli.launch import EXPERIMENTAL
+from orbax_bench_core.cli.run import EXPERIMENTAL
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import PLACES, named_processes, parse_slice, require_whole_slices

@@ -20,13 +20,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from orbax_bench_core.analysis.best.model import (
-    Confidence,
-    Effects,
-    FittedPlace,
-    Goal,
-    OptionContrast,
-)
+from orbax_bench_core.analysis.best import model
 from orbax_bench_core.analysis.best.observations import Observed, Values, acts_on, choices
 from orbax_bench_core.analysis.best.ranking import LEVEL, Floats, complete_rounds
 from orbax_bench_core.analysis.intervals import t_interval
@@ -76,8 +70,8 @@ class Factorial:
     """Factorial analysis of a layout: effects, interactions, and the fit of both."""
 
     # main effects, option by option; of an option that cannot be told from others none
-    effects: tuple[OptionContrast, ...] = ()
-    interactions: tuple[OptionContrast, ...] = ()  # contrasts of all pairs of options
+    effects: tuple[model.OptionContrast, ...] = ()
+    interactions: tuple[model.OptionContrast, ...] = ()  # contrasts of all pairs of options
     unknown: tuple[str, ...] = ()  # why effects are missing, a sentence each
     fit: FactorialFit | None = None  # the fit of all points; None where there is none
     fit_unknown: str = ""  # why there is none; empty where there is one
@@ -169,7 +163,7 @@ def _told(layout: FactorialLayout, design: _Design) -> set[str]:
 
 def _effects(
     layout: FactorialLayout, design: _Design, logs: Floats, told: set[str] | None = None
-) -> tuple[OptionContrast, ...]:
+) -> tuple[model.OptionContrast, ...]:
     by_round = design.inverse @ logs.T
     found = []
     for place, (option, levels) in enumerate(layout.levels.items()):
@@ -185,7 +179,7 @@ def _effects(
 
 def _interactions(
     layout: FactorialLayout, design: _Design, logs: Floats
-) -> tuple[OptionContrast, ...]:
+) -> tuple[model.OptionContrast, ...]:
     by_round = design.inverse @ logs.T
     names, levels = list(layout.levels), list(layout.levels.values())
     found = []
@@ -211,11 +205,11 @@ def _contrast(
     values: tuple[Any, ...],
     against: tuple[Any, ...],
     estimates: Floats,
-) -> tuple[OptionContrast, float]:
+) -> tuple[model.OptionContrast, float]:
     """Returns a contrast, and the two-sided p-value that it is 1."""
     mean, half, p = t_interval([float(value) for value in estimates], LEVEL)
     same = half == 0 and abs(mean) < 1e-12  # nothing varies: there is no effect
-    contrast = OptionContrast(
+    contrast = model.OptionContrast(
         options=options,
         values=values,
         against=against,
@@ -227,7 +221,9 @@ def _contrast(
     return contrast, 1.0 if same else 2 * min(p, 1 - p)
 
 
-def _marked(found: Sequence[tuple[OptionContrast, float]]) -> tuple[OptionContrast, ...]:
+def _marked(
+    found: Sequence[tuple[model.OptionContrast, float]],
+) -> tuple[model.OptionContrast, ...]:
     """Returns contrasts of one kind, those marked that Holm's procedure over all rejects."""
     levels = holm_levels({index: p for index, (_, p) in enumerate(found)}, len(found), LEVEL)
     return tuple(
@@ -264,7 +260,7 @@ MOST_ROUNDS: Final = 100_000
 
 def separation(
     behind: Floats, chosen: int, logs: Floats, *, spread: Floats | None = None
-) -> Confidence:
+) -> model.Confidence:
     """Returns how surely the chosen point is within 5 % of the fastest.
 
     The chance that point k is over 5 % faster is that of a normal deviate above
@@ -280,7 +276,7 @@ def separation(
     """
     rounds, points = logs.shape
     if rounds < 2 or points < 2:
-        return Confidence(risk=None, rounds=rounds, missing=None, noise=None)
+        return model.Confidence(risk=None, rounds=rounds, missing=None, noise=None)
     # The residuals of rounds plus points, without what a round or a point adds.
     rest = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
     df = (rounds - 1) * (points - 1)
@@ -297,7 +293,7 @@ def separation(
 
     candidates = range(rounds, MOST_ROUNDS)
     place = bisect.bisect_left(candidates, True, key=lambda after: risk(after) <= LEVEL)
-    return Confidence(
+    return model.Confidence(
         risk=min(1.0, risk(rounds)),
         rounds=rounds,
         missing=candidates[place] - rounds if place < len(candidates) else None,
@@ -341,21 +337,21 @@ def _present(layout: FactorialLayout) -> FactorialLayout:
 
 
 def effects_of(
-    goal: Goal,
+    goal: model.Goal,
     factorial: Factorial,
     rounds: Sequence[int],
     points: Sequence[Observed],
     *,
     whole: bool,
-) -> Effects:
+) -> model.Effects:
     """Returns effects and fit of a factorial analysis."""
     fit = factorial.fit
-    fitted: list[FittedPlace] = []
+    fitted: list[model.FittedPlace] = []
     why = factorial.fit_unknown
     if fit is not None:
         pairs = zip((point.point.id for point in points), fit.means, strict=True)
         fitted = [
-            FittedPlace(point_id=id_, value=math.exp(mean))
+            model.FittedPlace(point_id=id_, value=math.exp(mean))
             for id_, mean in sorted(pairs, key=lambda pair: float(pair[1]))
         ]
         if not fit.holds:
@@ -365,7 +361,7 @@ def effects_of(
             )
         elif not whole:
             why = "not every point was measured in every round: the means count"
-    return Effects(
+    return model.Effects(
         goal=goal,
         rounds=len(rounds),
         # What an option shows that cannot act on the goal is chance.

@@ -31,8 +31,7 @@ from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.pipeline.outputs import NotPassed, Outputs, StepOutput, tried_again
 from orbax_bench_core.steps.point import SAID
-from orbax_bench_core.steps.reporting import publish, publish_verdicts, unfinished
-from orbax_bench_core.steps.retries import read_retries
+from orbax_bench_core.steps.reporting import publish, publish_verdicts, read_retries, unfinished
 from orbax_bench_core.sweep import Pair, expand
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from orbax_bench_core.lineage import artifact_metadata, file_digest, output_meta
 from orbax_bench_core.owners import closed_to_others
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.point import ENDED, SAID, PointFailed
-from orbax_bench_core.steps.retries import StepRetries, note_retries
+from orbax_bench_core.steps.reporting import StepRetries, note_retries
 
 Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
