@@ -32,10 +32,6 @@ def faster_without(options):
     return 1.0 + 0.3 * options["use_ocdbt"] + options["use_compression"]
 
 
-def test_the_fastest_is_recommended(sweep):
-    assert chosen(sweep(TWO, faster_without)) == {"use_ocdbt": False, "use_compression": False}
-
-
 def test_bytes_decide_among_ties(sweep, stored):
     folder = sweep(
         TWO,

@@ -95,11 +95,6 @@ def test_the_rounds_that_are_missing_bring_the_risk_down():
     assert separation(behind, 0, many).risk < 0.06
 
 
-def test_a_single_round_leaves_everything_unknown():
-    found = separation(np.zeros(3), 0, logs([0.0] * 3, 1))
-    assert (found.risk, found.missing) == (None, None)
-
-
 def test_weights_add_up_to_one():
     assert parse_goal("blocking=3, load=1").weights == {"blocking": 0.75, "load": 0.25}
 
@@ -135,8 +130,3 @@ def test_a_goal_that_nobody_measured_is_refused_with_those_that_there_are(sweep)
     folder = sweep({"use_ocdbt": (True, False)}, lambda _: 1.0, rounds=2)
     with pytest.raises(UserError, match=r"no repeat has measured 'lod'.*load"):
         best(folder, goal="lod")
-
-
-def test_without_a_goal_it_is_save(sweep):
-    folder = sweep({"use_ocdbt": (True, False)}, lambda _: 1.0, rounds=2)
-    assert best(folder).goal.text == "save"
