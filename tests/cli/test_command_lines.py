@@ -11,6 +11,7 @@ import typing
 from pathlib import Path
 from unittest import mock
 
+import jinja2
 import pytest
 import typer
 import yaml
@@ -101,6 +102,22 @@ def test_airflow(groups, name):
         "publish-baseline",
         "finish",
     }
+
+
+def test_airflow_plans_no_more_tasks_than_it_maps(groups, monkeypatch):
+    settings = {("core", "max_map_length"): 7}
+    conf = types.SimpleNamespace(getint=lambda *key, fallback: settings.get(key, fallback))
+    monkeypatch.setattr(sys.modules["orbax_bench_airflow.groups"], "conf", conf)
+    groups.sweep("gs://b/suite.yaml", "gs://b/run", place=groups.Local())
+    [plan] = [words for words in Task.kept if words[0] == "plan-sweep"]
+    assert plan[plan.index("--most-steps") + 1] == "7"
+
+
+def test_a_run_of_airflow_has_a_folder_of_its_own(groups):
+    ids = [f"{how}__2026-03-02T03:00:00+00:00" for how in ("scheduled", "manual")]
+    names = {jinja2.Template(groups.RUN).render(run_id=each) for each in ids}
+    assert len(names) == 2
+    assert all(re.fullmatch(r"\w[\w.-]*", name) for name in names)
 
 
 @pytest.mark.parametrize("path", FILES)
