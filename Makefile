@@ -123,11 +123,11 @@ floor newest: setup
 counts: torch
 	$(BIN)/python -m perf.counts $(COUNTS)
 
-# Fourteen nights by the wrapper for cron, with fake workers and a clock that is moved; then two of a
-# real Airflow, one that passes and one whose last task dies.
+# Fourteen nights by the wrapper for cron, with fake workers and a clock that is moved; then nights of
+# a real Airflow, whose scheduler and timeouts are its own.
 nights: setup
 	$(BIN)/python -m pytest -q -m nightly tests/cli/test_night.py tests/airflow/test_dags.py \
-	  -k 'test_night or told_of_by_the_dag or measures_a_sweep'
+	  -k 'test_night or told_of_by_the_dag'
 
 # Commands that are killed, frozen and robbed of their disk at drawn moments, in an hour or two: it
 # goes on where it was stopped. `make chaos CHAOS="--kills 100 --seed 7"` draws others.

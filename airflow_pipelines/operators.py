@@ -67,11 +67,16 @@ class StepOperator(BaseOperator):
             errors="replace",
         ) as self._process:
             assert self._process.stdout is not None
-            while line_or_part := self._process.stdout.readline(_LONGEST_LINE):
-                line = line_or_part.rstrip()
-                shown = line[:_LONGEST_SHOWN]
-                self.log.info(shown)
-                last.append(shown)
+            try:
+                while line_or_part := self._process.stdout.readline(_LONGEST_LINE):
+                    line = line_or_part.rstrip()
+                    shown = line[:_LONGEST_SHOWN]
+                    self.log.info(shown)
+                    last.append(shown)
+            except BaseException:
+                # At the end of `with` the step is waited for, and one that hangs does not end.
+                self.on_kill()
+                raise
         check(self._process.returncode, self.arguments[0], "\n".join(last))
         result = returned(line, self.arguments[0])
         note_on_outlets(context, result)

@@ -83,7 +83,8 @@ class TellFailure:
         """Tells of the failure, unless the task has done so."""
         if self._has_told(context):
             return
-        reason = str(context.get("reason") or "it failed")
+        reason = context.get("reason") or "it failed"
+        reason = f"the run {context.get('run_id')} of Airflow failed ({reason})"
         try:
             words = [_filled(word, context) for word in (*self.words, "--status", reason)]
             told = bool(self.command) and self._finished(words)
@@ -121,8 +122,8 @@ class TellFailure:
             print(f"orbax-bench: {self.finish} told nobody, and {_NOTIFY} is not set here")
             return
         said = (
-            f"the run {context.get('run_id')} of Airflow failed ({reason}), and its last task "
-            f"{self.finish} could not report: its log says why, or why it never started"
+            f"{reason}, and its last task {self.finish} could not report: its log says why, or "
+            "why it never started"
         )
         news = News(
             suite=self.suite,

@@ -1,18 +1,25 @@
 """Task groups in a real Airflow, which has an environment of its own."""
 
 import contextlib
+import functools
 import json
 import os
 import re
+import secrets
 import shutil
+import signal
+import socket
 import sqlite3
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 from tests.support.command_lines import parse
+from tests.support.nights import drill
+from tests.support.processes import LONGEST_S, run_cli, wait_until
 from tests.support.webhook import webhook  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.nightly
@@ -20,10 +27,10 @@ pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).parents[2]
 AIRFLOW = ("apache-airflow>=3.3,<3.4", "apache-airflow-providers-cncf-kubernetes")
 SUITE = """
-suite_name: faults
+suite_name: nightly
 num_repeats: 2
 execution: {{retries: 0, warmups: 0}}
-gate: {{looks: [10], margin: 0.1}}
+gate: {{looks: [10], margin: 0.1, seed: 1}}
 checkpoint_config: {{spec: {{a: {{dtype: float32, shape: [8]}}}}}}
 benchmarks: [{{generator: tests.support.scripted.Scripted, options: {options}}}]
 {arms}
@@ -64,6 +71,62 @@ class Airflow:
         found = self.rows(query, dag)
         return {(id_.partition(".")[2], index): state for id_, index, state in found}, done
 
+    @contextlib.contextmanager
+    def serving(self, folder, **variables):
+        """Starts Airflow's own processes; gives what runs a DAG, and returns how that ended."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        url = f"http://localhost:{port}"
+        variables |= {
+            "AIRFLOW__CORE__DAGS_FOLDER": str(folder),
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+            "AIRFLOW__CORE__PARALLELISM": "2",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+            "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
+        }
+        query = "select state from dag_run where run_id = ? and state in ('success', 'failed')"
+
+        def ask(path, body=None, method="GET", **headers):
+            asked = urllib.request.Request(f"{url}/{path}", body, headers, method=method)
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                return json.load(answer)
+
+        def run(dag):
+            token = ask("auth/token")["access_token"]
+            headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+            wait_until(lambda: self.rows("select 1 from dag where dag_id = ?", dag), said)
+            ask(f"api/v2/dags/{dag}", b'{"is_paused": false}', "PATCH", **headers)
+            body = b'{"logical_date": null}'
+            id_ = ask(f"api/v2/dags/{dag}/dagRuns", body, "POST", **headers)["dag_run_id"]
+            wait_until(lambda: self.rows(query, id_), said, LONGEST_S)
+            return self.rows(query, id_)[0][0]
+
+        def is_up():
+            with contextlib.suppress(OSError):
+                return ask("api/v2/monitor/health")
+
+        def said():
+            return "\n".join(path.read_text()[-3000:] for path in self.home.glob("*.log"))
+
+        with contextlib.ExitStack() as stack:
+            for program, *more in (
+                ("api-server", "--workers", "1", "--port", port),
+                ("dag-processor",),
+                ("scheduler", "--skip-serve-logs"),
+            ):
+                process = subprocess.Popen(
+                    [self.bin / "airflow", program, *more],
+                    env=self.variables(**variables),
+                    stdout=stack.enter_context((self.home / f"{program}.log").open("w")),
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                stack.enter_context(process)
+                stack.callback(os.killpg, process.pid, signal.SIGKILL)
+            wait_until(is_up, said, LONGEST_S)
+            yield run
+
 
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory):
@@ -103,6 +166,7 @@ def faults(tmp_path):
         f"""case "$*" in *finish*{tmp_path}/unfinished*) kill -9 $$;; esac\n"""
         f"""case "$*" in *run-sweep-point*{tmp_path}/lost*)\n"""
         f"""grep '^ "' "{planned}" | tail -1 | grep -q "$last" && kill -9 $$;; esac\n"""
+        f'[ -f "{tmp_path}/machine" ] && export MACHINE="$(cat "{tmp_path}/machine")"\n'
         f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m tests.support.fake_cli "$@"\n'
     )
     bench.chmod(0o755)
@@ -200,6 +264,45 @@ def test_a_regression_fails_at_once_and_its_verdict_is_an_event(airflow, faults)
     assert airflow.rows(
         "select uri, event.extra from asset_event event join asset on asset.id = event.asset_id"
     ) == [("verdict", '{"returned": "REGRESSION"}')]
+
+
+SLOWER = "arms: {candidate: {options: {sleeps_s: 0.02}}}"
+HANGS = "{act: hang, act_at: '3'}"
+NIGHTS = (
+    ({}, "PASS"),
+    (None, "FAILED"),  # the machine is gone, and is replaced
+    ({"machine": "machine-2"}, "PASS"),
+    ({"machine": "machine-2", "dag": "bounded_steps", "options": HANGS}, "FAILED"),
+    ({"machine": "machine-2", "arms": SLOWER}, "REGRESSION"),
+    ({"machine": "machine-2", "arms": SLOWER}, None),
+    ({"machine": "machine-2", "dag": "bounded_run", "options": HANGS}, "FAILED"),
+    ({"machine": "machine-2"}, "PASS"),
+)
+
+
+@pytest.mark.extended
+def test_nights_by_airflow_tell_what_people_want_to_hear(airflow, faults, webhook, capsys):
+    """Nights that hang, are missed and are slower; `make nights` shows the notifications."""
+    address = {"ORBAX_BENCH_NOTIFY": webhook.url}
+
+    def make(dag="nightly", machine="machine-1", options="{}", arms="arms: {}"):
+        (faults / "nightly.yaml").write_text(SUITE.format(options=options, arms=arms))
+        (faults / "machine").write_text(machine)
+        state = run(dag)
+        assert state == ("success" if (dag, arms) == ("nightly", "arms: {}") else "failed")
+        if dag == "bounded_run":  # its DAG tells, after the run has ended
+            wait_until(lambda: webhook.posted)
+            assert "of Airflow failed (timed_out)" in str(webhook.posted[0][1]["lines"])
+
+    watch = functools.partial(run_cli, **address)
+    dags, given = ROOT / "tests/airflow/dags", {"FAULTS": str(faults), "HEARTBEAT_S": "1"}
+    with airflow.serving(dags, **given, **address) as run:
+        told = drill(NIGHTS, make, watch, faults / "nights", webhook, capsys)
+    assert told == [expected for _, expected in NIGHTS]
+    measured = "logs/dag_id=bounded_steps/run_id=*/task_id=regression.measure/map_index=0/*.log"
+    [log] = airflow.home.glob(measured)
+    heartbeat = r"orbax-bench: \d of at most \d+ operations, at most [^ ]+ \w+ left"
+    assert re.search(heartbeat, log.read_text())
 
 
 def test_exit_codes_say_whether_trying_again_can_help(airflow):

@@ -3,7 +3,9 @@
 import importlib
 import json
 import shlex
+import signal
 import sys
+import time
 import types
 
 import pytest
@@ -76,6 +78,24 @@ def test_a_failure_says_no_more_than_people_read(run):
     assert max(map(len, LOGGED)) == 2000
 
 
+class TimedOut(BaseException):
+    """Stands for what Airflow raises in a task that takes longer than it may."""
+
+
+def test_a_step_that_hangs_is_ended_when_its_task_has_timed_out(run):
+    def time_out(*_):
+        raise TimedOut
+
+    began, before = time.monotonic(), signal.signal(signal.SIGALRM, time_out)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(TimedOut):
+            run("import time; time.sleep(60)")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - began < 30
+
+
 @pytest.fixture
 def callback(run, webhook):
     """Returns what a DAG calls when a run of it has failed, with a command that is not there."""
@@ -109,7 +129,7 @@ def test_a_run_of_which_the_last_task_told_nobody_is_told_by_the_dag(callback, w
     [(_, message)] = webhook.posted
     assert (message["state"], message["suite"]) == ("FAILED", "/suites/nightly.yaml")
     assert message["run_directory"] == "/runs/monday"
-    assert "the run monday of Airflow failed" in message["lines"][0]
+    assert f"the run monday of Airflow failed ({context['reason']})" in message["lines"][0]
 
 
 def test_a_run_that_failed_by_another_task_was_told_by_the_last_one(callback, webhook):

@@ -1,7 +1,5 @@
 """`orbax-bench night`, and fourteen nights of it: what people are told, and nothing else."""
 
-import datetime
-import json
 import os
 import signal
 import sys
@@ -12,6 +10,7 @@ import types
 import pytest
 
 from orbax_bench_core.cli import watch as nights
+from tests.support.nights import drill, move_clock
 from tests.support.processes import ROOT
 from tests.support.webhook import webhook  # noqa: F401 - a fixture
 
@@ -19,14 +18,13 @@ SUITE = """
 suite_name: nightly
 num_repeats: 2
 execution: {{retries: 0, warmups: 0}}
-gate: {{looks: [10], margin: 0.1}}
+gate: {{looks: [10], margin: 0.1, seed: 1}}
 checkpoint_config: {{spec: {{a: {{dtype: float32, shape: [8]}}}}}}
 benchmarks: [{{generator: tests.support.scripted.Scripted, options: {options}}}]
 arms: {{candidate: {{options: {{{candidate}}}}}}}
 """
 CHILD = """
-import os, platform, runpy, signal, socket, sys
-platform.node = socket.gethostname = lambda: os.environ.get("NIGHT_HOST", "machine-1")
+import os, runpy, signal, sys
 if os.environ.get("NIGHT_DIES"):
     os.kill(os.getpid(), signal.SIGKILL)
 sys.argv = ["orbax-bench", *sys.argv[1:]]
@@ -45,9 +43,8 @@ def one_night(orbax_bench, tmp_path, monkeypatch, webhook):
     def make(options="{}", candidate="load_s: 0.02", flags=(), text=None, **variables):
         suite = tmp_path / "suite.yaml"
         suite.write_text(text or SUITE.format(options=options, candidate=candidate))
-        for name in ("NIGHT_DIES", "NIGHT_HOST"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in variables.items():
+        monkeypatch.delenv("NIGHT_DIES", raising=False)
+        for name, value in {"MACHINE": "machine-1", **variables}.items():
             monkeypatch.setenv(name, value)
         below = str(tmp_path / "runs")
         return orbax_bench("night", str(suite), "--below", below, "--wait", "1s", *flags)
@@ -142,20 +139,7 @@ def test_the_folder_of_a_night_is_a_name(one_night):
     assert (done.code, done.err.count("error: --folder takes a name")) == (2, 1)
 
 
-def move_clock(folder, hours):
-    """Lets time pass, by having all that happened be longer ago."""
-    past = datetime.timedelta(hours=hours)
-    keys = ("created_at", "begun", "claimed_at", "at", "began_at", "last_at")
-    found = [*folder.glob("*/run.json"), *folder.glob("notified-*"), *folder.glob("*/heartbeats/*")]
-    for file in found:
-        content = json.loads(file.read_text())
-        for key in keys:
-            if key in content:
-                content[key] = (datetime.datetime.fromisoformat(content[key]) - past).isoformat()
-        file.write_text(json.dumps(content))
-
-
-SLOWER = "load_s: 0.02, save_s: 0.03"
+SLOWER = "sleeps_s: 0.02"  # beside the 0.02 s that are reported
 NIGHTS = (
     ({}, "PASS"),  # nobody knew of it
     ({}, None),
@@ -167,10 +151,10 @@ NIGHTS = (
     ({"options": "{act: hang}", "flags": ("--limit", "30s")}, "FAILED"),
     ({}, "PASS"),
     (None, "FAILED"),  # the machine is gone, and is replaced
-    ({"NIGHT_HOST": "machine-2"}, "PASS"),
-    ({"NIGHT_HOST": "machine-2", "candidate": SLOWER}, "REGRESSION"),
-    ({"NIGHT_HOST": "machine-2", "candidate": SLOWER}, None),
-    ({"NIGHT_HOST": "machine-2"}, "PASS"),
+    ({"MACHINE": "machine-2"}, "PASS"),
+    ({"MACHINE": "machine-2", "candidate": SLOWER}, "REGRESSION"),
+    ({"MACHINE": "machine-2", "candidate": SLOWER}, None),
+    ({"MACHINE": "machine-2"}, "PASS"),
 )
 
 
@@ -180,21 +164,5 @@ def test_fourteen_nights_tell_what_people_want_to_hear(
     one_night, orbax_bench, webhook, tmp_path, capsys
 ):
     """Nights that die, hang, are missed and are slower; `make nights` shows the notifications."""
-    told = []
-    for number, (night, _) in enumerate(NIGHTS, start=1):
-        webhook.posted.clear()
-        if night is not None:
-            one_night(**night)
-        (tmp_path / "runs").mkdir(exist_ok=True)
-        move_clock(tmp_path / "runs", 6)
-        orbax_bench("watch", tmp_path / "runs", "--within", "20h", "--suite", "nightly")
-        move_clock(tmp_path / "runs", 18)
-        said = [message["text"] for _, message in webhook.posted]
-        with capsys.disabled():
-            print(f"\nnight {number:>2}: {'; '.join(said) or '-'}", end="")
-        told.append((number, webhook.states))
-    wanted = [
-        (number, [] if expected is None else [expected])
-        for number, (_, expected) in enumerate(NIGHTS, start=1)
-    ]
-    assert told == wanted, os.linesep.join(map(str, told))
+    told = drill(NIGHTS, one_night, orbax_bench, tmp_path / "runs", webhook, capsys)
+    assert told == [expected for _, expected in NIGHTS]

@@ -8,6 +8,7 @@ import sys
 from orbax_bench_core import document, execute
 from orbax_bench_core.cli.main import main
 from orbax_bench_core.leases import PACE
+from orbax_bench_core.records import Heartbeat
 from tests.support.fake_worker import MODULE
 
 
@@ -27,4 +28,5 @@ if __name__ == "__main__":
     execute.RunSettings = functools.partial(execute.RunSettings, host=fake)
     hurry = float(os.environ.get("LEASE_HURRY", "1"))
     PACE.beat_s, PACE.stale_s, PACE.poll_s = 3 / hurry, 60 / hurry, 0.5 / hurry
+    Heartbeat.PERIOD_S = float(os.environ.get("HEARTBEAT_S", Heartbeat.PERIOD_S))
     main()

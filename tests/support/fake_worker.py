@@ -10,9 +10,11 @@ import errno
 import faulthandler
 import itertools
 import os
+import platform
 import queue
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -45,6 +47,9 @@ from tests.support.scripted import ScriptedOptions
 MODULE = "tests.support.fake_worker"
 NOISE = 0.002
 """Standard deviation of the seconds that are reported, as a share of them."""
+
+if "MACHINE" in os.environ:  # this process says that it runs on another one
+    platform.node = socket.gethostname = lambda: os.environ["MACHINE"]
 
 OUTLIVES = "OUTLIVE_PARENT" in os.environ
 """Whether an orphan goes on, as where the kernel cannot end it and no pipe tells it anything."""
@@ -264,6 +269,10 @@ class FakeWorker:
             seconds *= 4
         noise = random.Random(f"{task.point.id}:{task.repeat}:{task.arm}:{operation}:{task.host}")
         value = seconds * (1 + noise.gauss(0, NOISE))
+        if operation == "save" and script.sleeps_s:
+            began = time.perf_counter()
+            time.sleep(script.sleeps_s)
+            value += time.perf_counter() - began
         samples = [Sample(operation, 0, TIME, value, "s")]
         if self._setup.soak:
             rss = 100 + script.keeps_mib * self._tasks

@@ -33,6 +33,8 @@ class ScriptedOptions(authoring.BenchmarkOptions):
         fails_from: The first repeat that fails with `OSError`.
         save_s: Seconds that are reported for `save`.
         load_s: Seconds that are reported for `load`.
+        sleeps_s: Seconds for which `save` really sleeps; what that takes by the clock is reported
+            beside `save_s`.
         keeps_mib: MiB that a process reports to keep of every save, in a soak.
         save_interval_steps: Steps between the saves of training that a drill kills.
         kill: What the drill kills, as `training_job` has it.
@@ -54,6 +56,7 @@ class ScriptedOptions(authoring.BenchmarkOptions):
     fails_from: int = 1_000_000
     save_s: float | list[float] = 0.02
     load_s: float = 0.02
+    sleeps_s: float = 0.0
     keeps_mib: float = 0.0
     save_interval_steps: int = 5
     kill: str | dict[str, Any] = "last"

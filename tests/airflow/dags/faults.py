@@ -46,3 +46,14 @@ with DAG("slower", **KNOWN):
     regression(
         str(HERE / "slower.yaml"), str(HERE / "slower"), place=BENCH, verdict=Asset("verdict")
     )
+
+LONGEST = datetime.timedelta(seconds=30)
+for name, bounds in (
+    ("nightly", {}),
+    ("bounded_steps", {"default_args": {"execution_timeout": LONGEST}}),
+    ("bounded_run", {"dagrun_timeout": 1.5 * LONGEST}),
+):
+    with DAG(name, **KNOWN | bounds):
+        regression(
+            *(str(HERE / "nightly.yaml"), str(HERE / "nights" / RUN)), place=BENCH, retries=0
+        )
