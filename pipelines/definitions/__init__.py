@@ -1,14 +1,14 @@
 """The pipelines by name; kfp is imported when one is built."""
 
 from orbax_bench_core.errors import UserError, did_you_mean
-from orbax_bench_pipelines.definitions.async_study import ASYNC_STUDY
-from orbax_bench_pipelines.definitions.comparisons import (
+from orbax_bench_pipelines.definitions.pipeline import Finished, Pipeline
+from orbax_bench_pipelines.definitions.pipelines import (
+    ASYNC_STUDY,
     CALIBRATION,
     FRAMEWORK_COMPARISON,
     REGRESSION,
+    SWEEP,
 )
-from orbax_bench_pipelines.definitions.pipeline import Finished, Pipeline
-from orbax_bench_pipelines.definitions.sweep import SWEEP
 
 __all__ = ["PIPELINES", "Finished", "Pipeline", "find_pipeline"]
 

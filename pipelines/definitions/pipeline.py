@@ -4,13 +4,12 @@
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from rich.console import Console
 
 from orbax_bench_pipelines.definitions.steps import Steps, add_steps
 from orbax_bench_pipelines.targets import Placement
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 class Parameter(NamedTuple):
@@ -90,7 +89,7 @@ class Pipeline:
     suite: str = "The suite file, word for word."
     own: tuple[Parameter, ...] = ()
     add: Callable[[Steps], None]
-    conclude: Callable[[Finished, "Console"], int]
+    conclude: Callable[[Finished, Console], int]
     measuring: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     arms: str | None = None
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)

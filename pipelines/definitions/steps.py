@@ -31,23 +31,19 @@ class Steps:
     samples: Any = None
     lacking: Any = None
 
-    def add(self, component: Any, **inputs: Any) -> Any:
-        """Adds a step, placed, with the id of the run, so that no cache answers it."""
-        return self.placement.place(_step(component, inputs))
+    def add(self, component: str, **inputs: Any) -> Any:
+        """Adds a step, placed."""
+        return self.placement.place(_step(component, **inputs))
 
     def measure(self, checkpoint: Any, *, arms: Any, **measuring: Any) -> None:
         """Adds the steps that plan a suite, measure its points and put the records together."""
         from kfp import dsl
 
-        from orbax_bench_components.aggregate import aggregate
-        from orbax_bench_components.plan_sweep import plan_sweep
-        from orbax_bench_components.run_sweep_point import run_sweep_point
-
         placement, shape = self.placement, self.shape
         hosts = placement.settings.hosts_of(shape)
         processes = {} if hosts == 1 else {"processes": hosts}
         plan = self.add(
-            plan_sweep,
+            "plan-sweep",
             suite=self.given["suite"],
             output_directory=self.directory,
             arms=arms,
@@ -58,17 +54,18 @@ class Steps:
         name = "points" if shape is None else f"points-{shape.name}"
         steps, at_once = plan.outputs["Output"], placement.parallelism
         with dsl.ParallelFor(steps, name=name, parallelism=at_once) as batch:
-            given = {
-                "point": batch,
-                "output_directory": self.directory,
-                "checkpoint": checkpoint,
+            step = _step(
+                "run-sweep-point",
+                point=batch,
+                output_directory=self.directory,
+                checkpoint=checkpoint,
                 **measuring,
                 **placement.launching(shape),
-            }
-            measured = placement.measure_on(shape, _step(run_sweep_point, given))
+            )
+            measured = placement.measure_on(shape, step)
         # Nothing is collected: that has no room for many.
         together = self.add(
-            aggregate, output_directory=self.directory, planned=plan.outputs["planned"]
+            "aggregate", output_directory=self.directory, planned=plan.outputs["planned"]
         ).after(measured)
         self.samples, self.lacking = together.outputs["samples"], together.outputs["Output"]
 
@@ -78,27 +75,27 @@ class Steps:
         A baseline becomes an artifact that the step takes, so that a metadata store leads from it
         to the verdict.
         """
-        from orbax_bench_components.compare_baseline import compare_baseline
-        from orbax_bench_pipelines.definitions.own import bring_baseline
-
         given = {}
         if baseline != "":
-            given["stored"] = self.add(bring_baseline, baseline=baseline).outputs["stored"]
+            given["stored"] = self.add("bring-baseline", baseline=baseline).outputs["stored"]
         return self.add(
-            compare_baseline, output_directory=self.directory, samples=self.samples, **given
+            "compare-baseline", output_directory=self.directory, samples=self.samples, **given
         )
 
     def enforce(self, **found: Any) -> Any:
         """Adds the step that fails where anything is lacking, and returns it."""
-        from orbax_bench_components.enforce_verdict import enforce_verdict
-
-        return self.add(enforce_verdict, lacking=self.lacking, **found)
+        return self.add("enforce-verdict", lacking=self.lacking, **found)
 
 
-def _step(component: Any, inputs: Mapping[str, Any]) -> Any:
+def _step(component: str, **inputs: Any) -> Any:
+    """Returns a step with the id of the run, so that no cache answers it."""
     from kfp import dsl
 
-    return component(pipeline_run=dsl.PIPELINE_JOB_ID_PLACEHOLDER, **inputs)
+    from orbax_bench_components.compile import COMPONENTS
+    from orbax_bench_pipelines.definitions.own import bring_baseline
+
+    found = next(each for each in (*COMPONENTS, bring_baseline) if each.name == component)
+    return found(pipeline_run=dsl.PIPELINE_JOB_ID_PLACEHOLDER, **inputs)
 
 
 def add_steps(pipeline: "Pipeline", placement: Placement, given: Mapping[str, Any]) -> None:
@@ -113,19 +110,15 @@ def add_steps(pipeline: "Pipeline", placement: Placement, given: Mapping[str, An
     """
     from kfp import dsl
 
-    from orbax_bench_components.finish import finish
-
     slices = [shape.name for shape in placement.slices if shape and len(placement.slices) > 1]
     ended = placement.place(
         _step(
-            finish,
-            {
-                "output_directory": given["output_directory"],
-                "suite": given["suite"],
-                "folder_per_run": placement.folder_per_run,
-                "slices": slices,
-                "go_on": given["go_on"],
-            },
+            "finish",
+            output_directory=given["output_directory"],
+            suite=given["suite"],
+            folder_per_run=placement.folder_per_run,
+            slices=slices,
+            go_on=given["go_on"],
         )
     )
     with dsl.ExitHandler(ended, name="run"):
@@ -133,14 +126,11 @@ def add_steps(pipeline: "Pipeline", placement: Placement, given: Mapping[str, An
 
 
 def _add_slices(pipeline: "Pipeline", placement: Placement, given: Mapping[str, Any]) -> None:
-    from orbax_bench_components.choose_folder import choose_folder
-    from orbax_bench_components.generate_checkpoint import generate_checkpoint
-
     def folder(below: Any, **how: Any) -> Any:
-        return placement.place(_step(choose_folder, {"output_directory": below, **how})).output
+        return placement.place(_step("choose-folder", output_directory=below, **how)).output
 
     made = placement.place(
-        _step(generate_checkpoint, {"suite": given["suite"], "fixture": given["fixture"]})
+        _step("generate-checkpoint", suite=given["suite"], fixture=given["fixture"])
     )
     directory = given["output_directory"]
     if placement.folder_per_run:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import write_verdicts
 from orbax_bench_pipelines.cli.running import conclude
-from orbax_bench_pipelines.definitions import sweep
+from orbax_bench_pipelines.definitions import pipelines
 from orbax_bench_pipelines.definitions.pipeline import Finished
 from tests.support.verdicts import build_operation, build_point, build_report
 
@@ -58,4 +58,4 @@ def test_a_sweep_beside_a_baseline_fails_by_more_than_runs_differ_by(
     slower = build_operation("save", "REGRESSION", 5.8, verdict={"beyond_runs": beyond_runs})
     write_verdicts(run, build_report(build_point("p", slower, mode="unpaired")))
     finished = Finished(str(run.root), {"baseline": "elsewhere"}, None)
-    assert sweep.conclude(finished, Console(file=io.StringIO())) == code
+    assert pipelines.conclude_sweep(finished, Console(file=io.StringIO())) == code

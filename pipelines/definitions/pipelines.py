@@ -1,7 +1,20 @@
-"""The pipelines that compare both arms of a suite: regression, frameworks, calibration."""
+"""The pipelines: what each adds to its measurement, and what it shows at its end."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+import pydantic
+from rich.console import Console
+
+from orbax_bench_core.analysis.async_study import AsyncStudy, study_document
+from orbax_bench_core.analysis.noise import calibration_of
+from orbax_bench_core.analysis.summary import notes_document, summarize, terminal_document
+from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts, verdicts_document
+from orbax_bench_core.document import print_document
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.exit_codes import Exit, exit_code
+from orbax_bench_core.files import read_at_most
+from orbax_bench_core.records import RunDirectory, RunFile, load_run
+from orbax_bench_core.steps import limits_of
 from orbax_bench_pipelines.definitions.pipeline import (
     KEEP_DATA,
     LOCK,
@@ -11,13 +24,22 @@ from orbax_bench_pipelines.definitions.pipeline import (
 )
 from orbax_bench_pipelines.definitions.steps import Steps
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from orbax_bench_core.analysis.verdicts import VerdictReport
-
-
 _PUBLISHING: Final = ("promote", "revision", "force", "allow_inconclusive")
+
+
+def add_to_sweep(steps: Steps) -> None:
+    """Adds a comparison, where there is a baseline, and fails where points are lacking.
+
+    A comparison fails by a regression of more than runs that were measured apart differ by.
+    """
+    from kfp import dsl
+
+    baseline = steps.given["baseline"]
+    with dsl.If(baseline != "", name="has-baseline"):
+        compared = steps.judge(baseline).outputs
+        steps.enforce(verdict=compared["Output"], verdicts=compared["verdicts"])
+    with dsl.Else(name="has-no-baseline"):
+        steps.enforce()
 
 
 def add_regression(steps: Steps) -> None:
@@ -41,8 +63,6 @@ def _keep_if_passed(steps: Steps, compared: Any) -> None:
     """
     from kfp import dsl
 
-    from orbax_bench_components.publish_baseline import publish_baseline
-
     enforced = steps.enforce(
         verdict=compared.outputs["Output"],
         verdicts=compared.outputs["verdicts"],
@@ -51,7 +71,7 @@ def _keep_if_passed(steps: Steps, compared: Any) -> None:
     registry = steps.given["registry"]
     with dsl.If(registry != "", name="has-registry"):
         published = steps.add(
-            publish_baseline,
+            "publish-baseline",
             output_directory=steps.directory,
             registry=registry,
             samples=steps.samples,
@@ -67,13 +87,17 @@ def add_comparison(steps: Steps) -> None:
     steps.enforce()
 
 
+def add_study(steps: Steps) -> None:
+    """Adds the study."""
+    steps.add("study-async", output_directory=steps.directory, samples=steps.samples)
+    steps.enforce()
+
+
 def add_calibration(steps: Steps) -> None:
     """Adds the verdict, and how often and how widely identical arms were told apart."""
-    from orbax_bench_components.calibrate import calibrate
-
     steps.judge()
     steps.add(
-        calibrate,
+        "calibrate",
         runs=[steps.directory, steps.given["earlier"]],
         save=steps.given["passport"],
         samples=steps.samples,
@@ -81,33 +105,52 @@ def add_calibration(steps: Steps) -> None:
     steps.enforce()
 
 
-def conclude_regression(finished: Finished, console: "Console") -> int:
-    """Shows the verdicts of a run, and returns the exit code."""
-    from orbax_bench_core.exit_codes import Exit, exit_code
+def conclude_sweep(finished: Finished, console: Console) -> int:
+    """Shows a sweep, and its comparison with a baseline, and returns the exit code."""
+    run = load_run(finished.directory)
+    summary, info = summarize(run.repeats()), run.info
+    print_document(notes_document(info), console)
+    extra = limits_of(run.directory, info, summary)
+    print_document(terminal_document(info, summary, extra), console)
+    found = [summary.outcome]
+    if finished.arguments["baseline"] and (run.directory.root / RunFile.VERDICTS).exists():
+        verdicts = read_verdicts(run)
+        print_document(verdicts_document(verdicts), console)
+        found.append(verdicts.outcome)
+    return exit_code(*found)
 
+
+def conclude_regression(finished: Finished, console: Console) -> int:
+    """Shows the verdicts of a run, and returns the exit code."""
     verdicts = _shown(finished, console)
     if verdicts is None:
         return Exit.FAILED
     return exit_code(verdicts.outcome, allow_inconclusive=finished.arguments["allow_inconclusive"])
 
 
-def conclude_comparison(finished: Finished, console: "Console") -> int:
+def conclude_comparison(finished: Finished, console: Console) -> int:
     """Shows how many times as long the candidate takes; only what could not be measured fails."""
-    from orbax_bench_core.exit_codes import exit_code
-
     verdicts = _shown(finished, console)
     failed = verdicts is None or any(point.unmeasured for point in verdicts.points)
     return exit_code(incomplete=failed)
 
 
-def conclude_calibration(finished: Finished, console: "Console") -> int:
+def conclude_study(finished: Finished, console: Console) -> int:
+    """Shows what each size saves; repeats that failed, or no study at all, are a failure."""
+    try:
+        text = read_at_most(RunDirectory(finished.directory).root / RunFile.STUDY)
+        study = AsyncStudy.model_validate_json(text)
+    except (OSError, pydantic.ValidationError):
+        return Exit.FAILED
+    print_document(study_document(study), console)
+    return exit_code(study.outcome)
+
+
+def conclude_calibration(finished: Finished, console: Console) -> int:
     """Shows how often identical arms were told apart and how noisy they are.
 
     A false alarm is what is counted here, so it fails nothing.
     """
-    from orbax_bench_core.analysis.noise import calibration_of
-    from orbax_bench_core.exit_codes import Exit
-
     if finished.failure is not None:
         return Exit.FAILED
     earlier = finished.arguments["earlier"]
@@ -115,13 +158,8 @@ def conclude_calibration(finished: Finished, console: "Console") -> int:
     return 0
 
 
-def _shown(finished: Finished, console: "Console") -> "VerdictReport | None":
+def _shown(finished: Finished, console: Console) -> VerdictReport | None:
     """Shows the verdicts of a run; None where there are none, and its steps have said why."""
-    from orbax_bench_core.analysis.verdicts import read_verdicts, verdicts_document
-    from orbax_bench_core.document import print_document
-    from orbax_bench_core.errors import UserError
-    from orbax_bench_core.records import RunDirectory
-
     try:
         verdicts = read_verdicts(RunDirectory(finished.directory))
     except UserError:
@@ -129,6 +167,29 @@ def _shown(finished: Finished, console: "Console") -> "VerdictReport | None":
     print_document(verdicts_document(verdicts), console)
     return verdicts
 
+
+SWEEP = Pipeline(
+    name="sweep",
+    summary="Measures every point of a suite and reports on all of them.",
+    own=(
+        Parameter(
+            "baseline", "", "A stored baseline or a run directory to compare with; empty for none."
+        ),
+        KEEP_DATA,
+        Parameter(
+            "enable_hlo_dump", False, "Whether XLA writes its HLO protos into the run directory."
+        ),
+        Parameter(
+            "measure_limits",
+            True,
+            "Whether to measure the limits of machine and storage, once per run.",
+        ),
+        LOCK,
+    ),
+    add=add_to_sweep,
+    conclude=conclude_sweep,
+    paths=("baseline",),
+)
 
 REGRESSION = Pipeline(
     name="regression",
@@ -201,6 +262,18 @@ FRAMEWORK_COMPARISON = Pipeline(
     conclude=conclude_comparison,
     measuring={"measure_limits": False},
     takes_arms=True,
+)
+
+ASYNC_STUDY = Pipeline(
+    name="async-study",
+    summary="Shows which share of the blocked time async saves avoid, by size of the model.",
+    suite="The suite file, word for word; it sweeps `async_enabled: [false, true]` over "
+    "checkpoints of several sizes.",
+    own=(KEEP_DATA,),
+    add=add_study,
+    conclude=conclude_study,
+    measuring={"measure_limits": False},
+    pairs_saves=True,
 )
 
 CALIBRATION = Pipeline(
