@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import docstring_parser
-
 from orbax_bench_components import compile as components
 from orbax_bench_pipelines.definitions import PIPELINES, Pipeline
 from orbax_bench_pipelines.targets import Package, Placement, Settings, read_settings, settings_page
@@ -60,19 +58,15 @@ def write_packages(folder: Path) -> None:
 
 def pipeline_page(pipeline: Pipeline) -> str:
     """Returns a pipeline's page: what it does, its steps as a chart, parameters, how to run it."""
-    built = pipeline.build(Placement())
-    docs = docstring_parser.parse(built.pipeline_func.__doc__ or "")
-    lines = [f"# {pipeline.name}", "", docs.short_description or "", ""]
-    if docs.long_description:
-        lines += [docs.long_description, ""]
-    lines += ["```mermaid", "flowchart LR", *_chart(built.pipeline_spec), "```", ""]
+    lines = [f"# {pipeline.name}", "", pipeline.summary, ""]
+    if pipeline.details:
+        lines += [pipeline.details, ""]
+    spec = pipeline.build(Placement()).pipeline_spec
+    lines += ["```mermaid", "flowchart LR", *_steps(spec, spec.root.dag, "  "), "```", ""]
     lines += ["| parameter | default | meaning |", "|---|---|---|"]
-    for parameter in docs.params:
-        name = parameter.arg_name
-        default = f"`{pipeline.parameters[name]!r}`" if name in pipeline.parameters else "required"
-        lines.append(
-            f"| `{name}` | {default} | {' '.join((parameter.description or '').split())} |"
-        )
+    for each in pipeline.signature:
+        default = f"`{each.default!r}`" if each.name in pipeline.parameters else "required"
+        lines.append(f"| `{each.name}` | {default} | {each.meaning} |")
     flag = "" if pipeline.name == "sweep" else f" --pipeline {pipeline.name}"
     lines += [
         "",
@@ -89,12 +83,8 @@ def pipeline_page(pipeline: Pipeline) -> str:
     return "\n".join(lines)
 
 
-def _chart(spec: Any) -> Iterator[str]:
-    """Yields the lines of a Mermaid chart: loops and conditions as boxes around their steps."""
-    yield from _steps(spec, spec.root.dag, "  ")
-
-
 def _steps(spec: Any, dag: Any, indent: str) -> Iterator[str]:
+    """Yields the lines of a Mermaid chart: loops and conditions as boxes around their steps."""
     for name, task in sorted(dag.tasks.items()):
         inner = spec.components[task.component_ref.name].dag
         if inner.tasks:

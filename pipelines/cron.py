@@ -30,26 +30,13 @@ _MARK = re.compile(r"(?<![A-Za-z])(L|LW)(?![A-Za-z])", re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True)
 class Cron:
-    """Times at which a schedule fires.
+    """Times at which a schedule fires."""
 
-    Attributes:
-        fields: Minute, hour, day of month, month, day of week.
-        zone: IANA name of the time zone.
-    """
-
-    fields: tuple[str, str, str, str, str]
-    zone: str
-
-    @property
-    def expression(self) -> str:
-        """The five fields."""
-        return " ".join(self.fields)
+    fields: tuple[str, ...]  # minute, hour, day of month, month, day of week
+    zone: str  # IANA name
 
     def sent(self, target: Target) -> str:
-        """Returns it as a service reads it.
-
-        Vertex AI reads `TZ=ZONE` and five fields, Kubeflow Pipelines six fields, seconds first.
-        """
+        """Returns it as a service reads it."""
         portable = " ".join(_portable(self))
         if target is Target.VERTEX:
             return f"TZ={self.zone} {portable}"
@@ -67,19 +54,18 @@ class Cron:
         from cronsim import CronSim
 
         now = datetime.datetime.now(zoneinfo.ZoneInfo(self.zone))
-        return list(itertools.islice(CronSim(self.expression, now), count))
+        return list(itertools.islice(CronSim(" ".join(self.fields), now), count))
 
 
 def parse_cron(text: str, zone: str | None = None) -> Cron:
     """Reads a cron expression of five fields; without a zone it is UTC."""
-    fields = text.split()
+    fields = tuple(text.split())
     if len(fields) != len(_FIELDS):
         raise UserError(
             f"bad cron {text!r}: expected five fields (minute hour day-of-month month "
             f"day-of-week), {_EXAMPLE}, got {len(fields)}"
         )
-    minute, hour, day, month, weekday = fields
-    cron = Cron((minute, hour, day, month, weekday), _known_zone(zone or "UTC"))
+    cron = Cron(fields, _known_zone(zone or "UTC"))
     _check_fields(cron, text)
     return cron
 
@@ -95,25 +81,25 @@ def _known_zone(name: str) -> str:
 
 
 def _check_fields(cron: Cron, text: str) -> None:
-    from cronsim import CronSim, CronSimError
+    from cronsim import CronSimError
+    from cronsim.cronsim import Field
 
-    start = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
-    for index, ((name, allowed), value) in enumerate(zip(_FIELDS, cron.fields, strict=True)):
-        alone = ["*"] * len(_FIELDS)
-        alone[index] = value
+    for field, (name, allowed), value in zip(list(Field)[1:], _FIELDS, cron.fields, strict=True):
         try:
             if not _PLAIN.fullmatch(value) or _MARK.search(value):
                 raise CronSimError
-            CronSim(" ".join(alone), start)
+            field.parse(value.upper())
         except CronSimError:
             raise UserError(
                 f"bad cron {text!r}: {name} {value!r}; expected {allowed}, with *, lists, ranges "
                 "or steps"
             ) from None
     try:
-        next(CronSim(cron.expression, start))
-    except (CronSimError, StopIteration):
-        raise UserError(f"bad cron {text!r}: no such day exists, so it never fires") from None
+        fires = bool(cron.upcoming(1))
+    except CronSimError:
+        fires = False
+    if not fires:
+        raise UserError(f"bad cron {text!r}: no such day exists, so it never fires")
 
 
 def _portable(cron: Cron) -> list[str]:

@@ -22,7 +22,7 @@ from orbax_bench_core.steps import Notifiers
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.definitions import Finished
 from orbax_bench_pipelines.target import SERVICES
-from orbax_bench_pipelines.targets import Job, SubmissionFailed, Target, as_text, service_for
+from orbax_bench_pipelines.targets import Job, SubmissionFailed, Target, service_for
 
 Say = Callable[[str], None]
 _ALL = 1 << 20
@@ -52,7 +52,7 @@ def refused_as_exit_code() -> Iterator[None]:
 def planned(job: Job) -> str:
     """Returns what a run of the job would send, or start here, as JSON."""
     if job.placement.target in SERVICES:
-        return as_text(service_for(job, dry=True).planned())
+        return service_for(job, dry=True).planned()
     here = {
         "target": job.placement.target,
         "pipeline": job.pipeline.name,
@@ -74,15 +74,10 @@ def run_job(job: Job, suite: str, console: Console, *, create: bool = False) -> 
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """Places where a run is told of, beside the console.
-
-    Attributes:
-        notifiers: The notifiers.
-        suite: Name of the suite.
-    """
+    """Places where a run is told of, beside the console."""
 
     notifiers: Notifiers = dataclasses.field(default_factory=Notifiers)
-    suite: str = ""
+    suite: str = ""  # its name
 
     def of(self, job: Job, place: str, folder: str, code: int) -> None:
         """Tells of one run directory: its verdicts, where they decide anything, or how it ended."""

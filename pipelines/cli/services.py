@@ -38,14 +38,14 @@ def submit(
     """
     from orbax_bench_pipelines.cli.preparing import prepare
     from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
-    from orbax_bench_pipelines.targets import as_text, service_for
+    from orbax_bench_pipelines.targets import service_for
 
     require_service(target)
     job, _ = prepare(suite, output_directory, pipeline, target, name, settings, changes)
     with refused_as_exit_code():
         service = service_for(job, dry=dry_run)
         if dry_run:
-            print(as_text(service.planned()))
+            print(service.planned())
             return
         print(f"Run: {service.submit(create=create)}")
     print(f"Run directory: {job.arguments['output_directory']}")
@@ -100,7 +100,7 @@ def schedule(
     from orbax_bench_pipelines.cli.preparing import prepare
     from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
     from orbax_bench_pipelines.cron import parse_cron
-    from orbax_bench_pipelines.targets import as_text, require_extras, service_for
+    from orbax_bench_pipelines.targets import require_extras, service_for
 
     require_service(target)
     require_extras(target)
@@ -120,7 +120,7 @@ def schedule(
     with refused_as_exit_code():
         service = service_for(job, dry=dry_run)
         if dry_run:
-            print(as_text(service.planned_schedule(when, max_concurrent)))
+            print(service.planned_schedule(when, max_concurrent))
             return
         print(service.schedule(when, max_concurrent, wait=wait, say=_say, create=create))
     print(f"Run directories: {job.arguments['output_directory']}/<time of the run>")

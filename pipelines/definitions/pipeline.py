@@ -13,17 +13,11 @@ from orbax_bench_pipelines.targets import Placement
 
 
 class Parameter(NamedTuple):
-    """A parameter of a pipeline.
-
-    Attributes:
-        name: Its name.
-        default: Its default, which says its type as well.
-        meaning: A sentence.
-    """
+    """A parameter of a pipeline."""
 
     name: str
-    default: Any
-    meaning: str
+    default: Any  # which says its type as well
+    meaning: str  # a sentence
 
 
 FIXTURE = Parameter(
@@ -47,17 +41,11 @@ _DIRECTORY = "The run directory, local or gs://, reachable from every step."
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
-    """A pipeline that has come to its end.
-
-    Attributes:
-        directory: Its output directory.
-        arguments: The parameters it ran with.
-        failure: Why it failed; None when every step succeeded.
-    """
+    """A pipeline that has come to its end."""
 
     directory: str
     arguments: Mapping[str, Any]
-    failure: str | None
+    failure: str | None  # why it failed; None when every step succeeded
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,48 +54,40 @@ class Pipeline:
 
     All of them plan a suite, make the checkpoint that it loads, measure its points in batches and
     put the records together; `add` adds what this one does with them.
-
-    Attributes:
-        name: Its name on the command line.
-        summary: One sentence.
-        details: Further sentences, by paragraph.
-        suite: What its suite is.
-        own: Its parameters besides `suite`, `output_directory` and those of every pipeline.
-        add: Adds the steps that follow the measurement, on one slice.
-        conclude: Shows what a run found, and returns the exit code of the command.
-        measuring: Inputs of run-sweep-point that are neither defaults nor parameters of this name.
-        arms: The arms of every run; None takes them from a parameter, if there is one.
-        defaults: Defaults of parameters in place of their own.
-        paths: Parameters that are paths, which every step must reach.
-        takes_arms: Whether it compares the `arms` of a suite.
-        pairs_saves: Whether it compares blocking saves with saves in the background.
     """
 
-    name: str
-    summary: str
-    details: str = ""
-    suite: str = "The suite file, word for word."
-    own: tuple[Parameter, ...] = ()
-    add: Callable[[Steps], None]
-    conclude: Callable[[Finished, Console], int]
+    name: str  # on the command line
+    summary: str  # one sentence
+    details: str = ""  # further sentences, by paragraph
+    suite: str = "The suite file, word for word."  # what its suite is
+    own: tuple[Parameter, ...] = ()  # besides those of every pipeline
+    add: Callable[[Steps], None]  # adds the steps that follow the measurement, on one slice
+    conclude: Callable[[Finished, Console], int]  # shows what a run found; returns the exit code
     measuring: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    arms: str | None = None
+    """Inputs of run-sweep-point that are neither defaults nor parameters of this name."""
+    arms: str | None = None  # of every run; None takes them from a parameter, if there is one
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    paths: tuple[str, ...] = ()
-    takes_arms: bool = False
-    pairs_saves: bool = False
+    """Defaults of parameters in place of their own."""
+    paths: tuple[str, ...] = ()  # parameters that are paths, which every step must reach
+    takes_arms: bool = False  # whether it compares the `arms` of a suite
+    pairs_saves: bool = False  # whether it compares blocking saves with saves in the background
+
+    @property
+    def signature(self) -> tuple[Parameter, ...]:
+        """Its parameters; the two that are required have no default."""
+        return (
+            Parameter("suite", inspect.Parameter.empty, self.suite),
+            Parameter("output_directory", inspect.Parameter.empty, _DIRECTORY),
+            *(
+                each._replace(default=self.defaults.get(each.name, each.default))
+                for each in (FIXTURE, POINTS_PER_STEP, *self.own, GO_ON)
+            ),
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What can be given by `--set` besides `suite` and `output_directory`, with defaults."""
-        return {parameter.name: parameter.default for parameter in self._optional}
-
-    @property
-    def _optional(self) -> tuple[Parameter, ...]:
-        return tuple(
-            each._replace(default=self.defaults.get(each.name, each.default))
-            for each in (FIXTURE, POINTS_PER_STEP, *self.own, GO_ON)
-        )
+        return {each.name: each.default for each in self.signature[2:]}
 
     def by_default(self, given: Mapping[str, Any]) -> "Pipeline":
         """Returns this pipeline with other defaults of its parameters."""
@@ -117,33 +97,23 @@ class Pipeline:
         """Returns the `@dsl.pipeline`, placed, whose parameters are those above."""
         from kfp import dsl
 
-        required = (
-            Parameter("suite", inspect.Parameter.empty, self.suite),
-            Parameter("output_directory", inspect.Parameter.empty, _DIRECTORY),
-        )
-        parameters = (*required, *self._optional)
-
         def add(*channels: Any) -> None:
-            given = dict(zip((each.name for each in parameters), channels, strict=True))
+            given = dict(zip((each.name for each in self.signature), channels, strict=True))
             add_steps(self, placement, given)
 
         add.__name__ = add.__qualname__ = self.name.replace("-", "_")
-        add.__doc__ = _docs(self.summary, self.details, parameters)
+        # kfp reads what a pipeline and its parameters mean from its docstring.
+        arguments = ["Args:", *(f"    {each.name}: {each.meaning}" for each in self.signature)]
+        add.__doc__ = "\n\n".join(filter(None, [self.summary, self.details, "\n".join(arguments)]))
         add.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [
                 inspect.Parameter(
                     each.name,
                     inspect.Parameter.POSITIONAL_OR_KEYWORD,
                     default=each.default,
-                    annotation=str if each in required else type(each.default),
+                    annotation=type(each.default) if each.name in self.parameters else str,
                 )
-                for each in parameters
+                for each in self.signature
             ]
         )
         return dsl.pipeline(name=f"orbax-bench-{self.name}")(add)
-
-
-def _docs(summary: str, details: str, parameters: tuple[Parameter, ...]) -> str:
-    """Returns the docstring that kfp reads what a pipeline and its parameters mean from."""
-    arguments = ["Args:", *(f"    {each.name}: {each.meaning}" for each in parameters)]
-    return "\n\n".join(filter(None, [summary, details, "\n".join(arguments)]))

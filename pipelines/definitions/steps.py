@@ -13,23 +13,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class Steps:
-    """The steps on one slice, one added after the other.
-
-    Attributes:
-        placement: Where they run.
-        shape: The slice to measure on; None for a machine without one.
-        directory: The run directory of this slice.
-        given: The parameters of the pipeline.
-        samples: What aggregate wrote, which later steps wait for.
-        lacking: What aggregate returned.
-    """
+    """The steps on one slice, one added after the other."""
 
     placement: Placement
-    shape: SliceShape | None
-    directory: Any
-    given: Mapping[str, Any]
-    samples: Any = None
-    lacking: Any = None
+    shape: SliceShape | None  # the slice to measure on; None for a machine without one
+    directory: Any  # the run directory of this slice
+    given: Mapping[str, Any]  # the parameters of the pipeline
+    samples: Any = None  # what aggregate wrote, which later steps wait for
+    lacking: Any = None  # what aggregate returned
 
     def add(self, component: str, **inputs: Any) -> Any:
         """Adds a step, placed."""
@@ -110,7 +101,11 @@ def add_steps(pipeline: "Pipeline", placement: Placement, given: Mapping[str, An
     """
     from kfp import dsl
 
-    slices = [shape.name for shape in placement.slices if shape and len(placement.slices) > 1]
+    slices = [
+        shape.name
+        for shape in placement.settings.machines
+        if shape and len(placement.settings.machines) > 1
+    ]
     ended = placement.place(
         _step(
             "finish",
@@ -138,9 +133,9 @@ def _add_slices(pipeline: "Pipeline", placement: Placement, given: Mapping[str, 
     inputs = ("keep_data", "enable_hlo_dump", "measure_limits", "lock")
     measuring = {name: given[name] for name in inputs if name in given}
     arms = given.get("arms", "") if pipeline.arms is None else pipeline.arms
-    for shape in placement.slices:
+    for shape in placement.settings.machines:
         own = directory
-        if shape is not None and len(placement.slices) > 1:
+        if shape is not None and len(placement.settings.machines) > 1:
             own = folder(directory, slice_name=shape.name)
         steps = Steps(placement, shape, own, given)
         steps.measure(made.outputs["checkpoint"], arms=arms, **{**pipeline.measuring, **measuring})

@@ -14,11 +14,10 @@ from orbax_bench_pipelines.targets.checks import (
     check_settings,
     require_extras,
 )
-from orbax_bench_pipelines.targets.documentation import settings_page
+from orbax_bench_pipelines.targets.honoured import settings_page
 from orbax_bench_pipelines.targets.job import (
     Job,
     SubmissionFailed,
-    as_text,
     job_name,
     schedules_of,
     service_for,
@@ -40,7 +39,6 @@ __all__ = [
     "SliceShape",
     "SubmissionFailed",
     "Target",
-    "as_text",
     "at_submission",
     "check_connection",
     "check_directory",

@@ -21,7 +21,7 @@ from orbax_bench_core.launchers import (
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.honoured import dropped
 from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launcher_settings
-from orbax_bench_pipelines.targets.values import MEASURING, StepSettings, num_bytes, num_cpus
+from orbax_bench_pipelines.targets.values import MEASURING, StepSettings
 
 _NEEDS = {
     Target.LOCAL: {"kfp": "kfp"},
@@ -69,16 +69,15 @@ _EXAMPLES = {"project": "my-project", "location": "us-central1"}
 _VERTEX_CPUS = 96
 _VERTEX_BYTES = 624e9
 """Memory of the largest machine of Vertex AI Pipelines, which has that many CPUs."""
-_NOT_OF_HOSTS = (
-    *("secrets", "pull_secrets", "shared_memory", "scratch", "node_affinity", "priority"),
-)
-"""Settings of a pod that Kubeflow or our launcher hands on to no other pod."""
-_INSTEAD = {
+_NOT_OF_HOSTS: Final = {
     "secrets": "; give their service account access to what they would open",
     "pull_secrets": "; give them to their service account",
-    "priority": "; their own is launcher_settings.priority_class=NAME",
+    "shared_memory": "",
+    "scratch": "",
     "node_affinity": "; give node_selectors",
+    "priority": "; their own is launcher_settings.priority_class=NAME",
 }
+"""Settings of a pod that Kubeflow or our launcher hands on to no other, and what to do instead."""
 _OF_JOBS: Final = {
     "spot": "spot machines",
     "reservation": "reservation",
@@ -168,6 +167,8 @@ def _gpus(gpus: Gpus, target: Target) -> Iterable[Problem]:
 
 
 def _vertex_machines(settings: Settings) -> Iterable[Problem]:
+    from kubernetes.utils.quantity import parse_quantity
+
     launched = any(launcher_of(Target.VERTEX, settings, shape) for shape in settings.machines)
     for name, what in _OF_JOBS.items():
         if getattr(settings, name) and not launched:
@@ -181,12 +182,12 @@ def _vertex_machines(settings: Settings) -> Iterable[Problem]:
     asked = {"": StepSettings(cpu=settings.cpu, memory=settings.memory), **settings.steps}
     for step, own in asked.items():
         above = f"steps.{step}." if step else ""
-        if own.cpu is not None and num_cpus(own.cpu) > _VERTEX_CPUS:
+        if own.cpu is not None and parse_quantity(own.cpu) > _VERTEX_CPUS:
             yield Problem(
                 f"a step of Vertex AI has at most {_VERTEX_CPUS} CPUs, got {own.cpu}",
                 key=f"{above}cpu",
             )
-        if own.memory is not None and num_bytes(own.memory) > _VERTEX_BYTES:
+        if own.memory is not None and parse_quantity(own.memory) > _VERTEX_BYTES:
             yield Problem(
                 f"a step of Vertex AI has at most 624 GB of memory, got {own.memory}",
                 key=f"{above}memory",
@@ -229,16 +230,15 @@ def _check_launch(shape: SliceShape | None, settings: Settings, target: Target) 
         check_connection(settings, target)
         _ = None if shape is None else shape.vertex_machine_spec
     problems = [
-        _problem(name, f"the hosts of {whose} do not get it{_INSTEAD.get(name, '')}")
-        for name in _NOT_OF_HOSTS
+        _problem(name, f"the hosts of {whose} do not get it{instead}")
+        for name, instead in _NOT_OF_HOSTS.items()
         if launcher == "jobset" and getattr(settings, name) not in (None, ())
     ]
     if problems:
         raise UserError(*problems)
     if len(settings.pvc) > 1:
         raise UserError(_problem("pvc", f"the hosts of {whose} mount one claim only"))
-    pairs = [f"{key}={value}" for key, value in launcher_settings(launcher, settings).items()]
-    place_settings(launcher, pairs)
+    place_settings(launcher, launcher_settings(launcher, settings))
 
 
 def check_launchers(settings: Settings, target: Target, directory: str) -> None:
@@ -247,7 +247,6 @@ def check_launchers(settings: Settings, target: Target, directory: str) -> None:
         launcher = launcher_of(target, settings, shape)
         if not launcher:
             continue
-        given = launcher_settings(launcher, settings)
         launch = Launch(
             name=_STEP_NAME,
             command=("orbax-bench", "step", "run-sweep-point", _POINT, "-o", directory),
@@ -256,8 +255,8 @@ def check_launchers(settings: Settings, target: Target, directory: str) -> None:
             image=settings.of_step(MEASURING).image,
             tpu=shape,
         )
-        pairs = [f"{key}={value}" for key, value in given.items()]
-        place_named(launcher).launcher(launch, place_settings(launcher, pairs))
+        chosen = place_settings(launcher, launcher_settings(launcher, settings))
+        place_named(launcher).launcher(launch, chosen)
 
 
 def check_connection(settings: Settings, target: Target) -> None:

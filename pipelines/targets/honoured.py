@@ -1,10 +1,11 @@
-"""Settings that each target honours, and why others do not."""
+"""Settings that each target honours, why others do not, and the tables of the page that says so."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.settings import Settings
+from orbax_bench_pipelines.targets.values import StepSettings
 
 _HERE: Final = {"parallelism", "environment", "retries", "backoff_s", "backoff_factor"}
 _SERVICE: Final = {
@@ -69,25 +70,68 @@ REASONS: Final[dict[tuple[Target, str], str]] = {
 """Reason of a target that cannot honour a setting, where there is more to say than that."""
 
 
-def takers(name: str) -> list[str]:
-    """Returns the targets that honour a field of `Settings`."""
-    return [target.value for target in Target if name in HONOURED[target]]
-
-
 def dropped(settings: Settings, target: Target) -> Iterator[tuple[str, str]]:
     """Yields each setting that a target would drop, and why, for messages."""
     for name in settings.given:
         if name not in HONOURED[target]:
-            reason = REASONS.get((target, name))
-            because = f": {reason}" if reason else ""
-            instead = " or ".join(takers(name))
-            said = f"the target {target.value} cannot honour it{because}; leave it out"
-            yield name, f"{said} or use --target {instead}"
+            takers = " or ".join(other.value for other in Target if name in HONOURED[other])
+            yield name, f"{_refusal(target, name)}; leave it out or use --target {takers}"
     if "steps" in HONOURED[target]:
         for step, own in settings.steps.items():
             for key in own.given:
                 if key not in OF_STEPS[target]:
-                    reason = REASONS.get((target, key))
-                    because = f": {reason}" if reason else ""
-                    said = f"{step}.{key}: the target {target.value} cannot honour it{because}"
-                    yield "steps", said
+                    yield "steps", f"{step}.{key}: {_refusal(target, key)}"
+
+
+def _refusal(target: Target, name: str) -> str:
+    reason = REASONS.get((target, name))
+    because = f": {reason}" if reason else ""
+    return f"the target {target.value} cannot honour it{because}"
+
+
+_OF_LAUNCHED: Final = ("spot", "reservation", "flex_start", "max_run_s", "launcher_settings")
+_CONDITIONS: Final = {
+    **{(Target.VERTEX, name): "without a launcher" for name in ("cpu", "memory")},
+    **{(Target.VERTEX, name): "with a launcher" for name in _OF_LAUNCHED},
+    **{
+        (Target.KFP, name): "with a launcher" for name in ("ephemeral_storage", "launcher_settings")
+    },
+    (Target.DOCKER, "steps"): "`image`, `retries`",
+    (Target.VERTEX, "steps"): "no `timeout_s`",
+}
+_WRITER: Final = "python -m orbax_bench_pipelines.compile"
+
+
+def settings_page(page: str) -> str:
+    """Returns the page with its tables written again, each between the comments with its name."""
+    targets = " | ".join(target.value for target in Target)
+    rule = "|---" * len(Target)
+    below = (
+        f"| `{name}` | {' | '.join('yes' * (name in OF_STEPS[target]) for target in Target)} |"
+        for name in StepSettings.model_fields
+    )
+    reasons = (
+        f"| {target.value} | `{name}` | {REASONS[target, name]} |"
+        for target in sorted(Target)
+        for name in Settings.model_fields
+        if (target, name) in REASONS
+    )
+    tables = {
+        "keys": [f"| key | {targets} | meaning |", f"|---{rule}|---|", *_rows()],
+        "keys of steps": [f"| key | {targets} |", f"|---{rule}|", *below],
+        "refusals": ["| target | key | reason |", "|---|---|---|", *reasons],
+    }
+    for name, lines in tables.items():
+        head, begin, rest = page.partition(f"<!-- {name}: {_WRITER} -->\n")
+        _, end, tail = rest.partition(f"\n<!-- end of {name} -->")
+        page = "".join([head, begin, "\n", *(f"{line}\n" for line in lines), end, tail])
+    return page
+
+
+def _rows() -> Iterator[str]:
+    for name, field in Settings.model_fields.items():
+        honoured = (
+            _CONDITIONS.get((target, name), "yes") if name in HONOURED[target] else ""
+            for target in Target
+        )
+        yield f"| `{name}` | {' | '.join(honoured)} | {field.description} |"

@@ -29,35 +29,13 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
-    """One request to a service.
-
-    Attributes:
-        method: HTTP method.
-        url: Where to.
-        body: What is sent, as JSON.
-    """
-
-    method: str
-    url: str
-    body: Any
-
-
-@dataclasses.dataclass(frozen=True)
 class Job:
-    """A pipeline that is about to be submitted.
-
-    Attributes:
-        pipeline: The pipeline.
-        placement: Where its steps run.
-        arguments: Its parameters.
-        name: Name for people, of the run or of the schedule.
-    """
+    """A pipeline that is about to be submitted."""
 
     pipeline: Pipeline
     placement: Placement
     arguments: Mapping[str, Any]
-    name: str
+    name: str  # for people, of the run or of the schedule
 
     @property
     def settings(self) -> Settings:
@@ -161,6 +139,6 @@ def job_name(*parts: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")[:100].strip("-")
 
 
-def as_text(requests: list[Request]) -> str:
-    """Returns requests as JSON, for people and for `jq`."""
-    return json.dumps([dataclasses.asdict(request) for request in requests], indent=2)
+def as_text(url: str, body: Any) -> str:
+    """Returns the request that creates something as JSON, for people and for `jq`."""
+    return json.dumps([{"method": "POST", "url": url, "body": body}], indent=2)

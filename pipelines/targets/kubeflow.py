@@ -21,9 +21,9 @@ from orbax_bench_pipelines.cron import Cron
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.job import (
     Job,
-    Request,
     SubmissionFailed,
     answered,
+    as_text,
     await_end,
     require_answer,
 )
@@ -36,7 +36,6 @@ ENDED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED", "ERROR")
 """States of a run that does not change any more."""
 _PAGE = 100
 _ENABLED = "ENABLED"
-_HEALTH = "apis/v2beta1/healthz"
 
 
 class KubeflowServer:
@@ -51,7 +50,7 @@ class KubeflowServer:
         """The endpoint, or the cluster of the kubeconfig, as `kfp.Client` finds it."""
         # The client asks again for minutes, and prints a traceback each time.
         if self.endpoint:
-            require_answer("Kubeflow Pipelines", f"{self.endpoint.rstrip('/')}/{_HEALTH}")
+            require_answer("Kubeflow Pipelines", f"{self.endpoint.rstrip('/')}{_API}/healthz")
         with contextlib.redirect_stdout(io.StringIO()), _unlogged():
             return answered(self._connected, self._place)
 
@@ -94,32 +93,15 @@ class KubeflowServer:
 
     def recurring_runs(self, name: str, experiment_id: str) -> list[Any]:
         """Returns the recurring runs of that name in an experiment, oldest first."""
-        pages = _pages(
-            lambda token: self.client.list_recurring_runs(
-                page_token=token,
-                page_size=_PAGE,
-                sort_by="created_at asc",
-                experiment_id=experiment_id,
-            )
-        )
-        return [
-            each
-            for page in pages
-            for each in page.recurring_runs or ()
-            if each.display_name == name
-        ]
+        ask = functools.partial(self.client.list_recurring_runs, sort_by="created_at asc")
+        found = _listed(ask, "recurring_runs", experiment_id)
+        return [each for each in found if each.display_name == name]
 
     def active_runs(self, recurring_run_id: str, experiment_id: str) -> list[str]:
         """Returns the ids of the runs that a recurring run has begun and that have not ended."""
-        pages = _pages(
-            lambda token: self.client.list_runs(
-                page_token=token, page_size=_PAGE, experiment_id=experiment_id
-            )
-        )
         return [
             str(run.run_id)
-            for page in pages
-            for run in page.runs or ()
+            for run in _listed(self.client.list_runs, "runs", experiment_id)
             if run.recurring_run_id == recurring_run_id and run.state not in ENDED
         ]
 
@@ -151,12 +133,12 @@ def _unlogged() -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def _pages(ask: Callable[[str], Any]) -> Iterator[Any]:
-    """Yields the pages of a list, each asked for with the token of the one before."""
+def _listed(ask: Callable[..., Any], what: str, experiment_id: str) -> Iterator[Any]:
+    """Yields all of a list, whose pages are each asked for with the token of the one before."""
     token = ""
     while True:
-        page = ask(token)
-        yield page
+        page = ask(page_token=token, page_size=_PAGE, experiment_id=experiment_id)
+        yield from getattr(page, what) or ()
         token = page.next_page_token
         if not token:
             return
@@ -171,7 +153,7 @@ class KubeflowSchedules:
         self._name = name
 
     def replace(
-        self, body: Callable[[str, bool], Any], *, wait: bool, say: Callable[[str], None]
+        self, body: Callable[..., Any], *, wait: bool, say: Callable[[str], None]
     ) -> list[str]:
         """Creates a recurring run in place of those of the same name.
 
@@ -194,7 +176,7 @@ class KubeflowSchedules:
                 await_end(functools.partial(self._active_of, old, experiment), say)
             with server.explained():
                 new = server.client.recurring_runs.recurring_run_service_create_recurring_run(
-                    recurring_run=body(experiment, paused)
+                    recurring_run=body(experiment, paused=paused)
                 )
         except BaseException:
             with server.explained():
@@ -263,49 +245,6 @@ def _going_on(active: list[str]) -> str:
     )
 
 
-def run_body(job: Job, experiment_id: str) -> kfp_server_api.V2beta1Run:
-    """Returns the body of the request that creates a run."""
-    return kfp_server_api.V2beta1Run(
-        display_name=job.name, experiment_id=experiment_id, **_shared(job)
-    )
-
-
-def recurring_run_body(
-    job: Job, experiment_id: str, cron: Cron, max_concurrent: int, *, paused: bool = False
-) -> kfp_server_api.V2beta1RecurringRun:
-    """Returns the body of the request that creates a recurring run.
-
-    Runs that were missed while the cluster was down are not caught up with.
-    """
-    mode = kfp_server_api.RecurringRunMode
-    trigger = kfp_server_api.V2beta1Trigger(
-        cron_schedule=kfp_server_api.V2beta1CronSchedule(cron=cron.sent(Target.KFP))
-    )
-    return kfp_server_api.V2beta1RecurringRun(
-        display_name=job.name,
-        experiment_id=experiment_id,
-        mode=mode.DISABLE if paused else mode.ENABLE,
-        trigger=trigger,
-        max_concurrency=str(max_concurrent),
-        no_catchup=True,
-        **_shared(job),
-    )
-
-
-def _shared(job: Job) -> dict[str, Any]:
-    documents = list(yaml.safe_load_all(job.package))
-    spec = documents[0]
-    if len(documents) > 1:
-        spec = {"pipeline_spec": documents[0], "platform_spec": documents[1]}
-    return {
-        "pipeline_spec": spec,
-        "runtime_config": kfp_server_api.V2beta1RuntimeConfig(
-            parameters=dict(job.arguments), pipeline_root=job.settings.pipeline_root
-        ),
-        "service_account": job.settings.service_account,
-    }
-
-
 class Kubeflow:
     """A Kubeflow Pipelines installation, which is connected to when something is sent."""
 
@@ -315,22 +254,22 @@ class Kubeflow:
         self._server = KubeflowServer(job.settings)
         self._run_id = ""
 
-    def planned(self) -> list[Request]:
+    def planned(self) -> str:
         """Returns what `submit` would send.
 
         The id of the experiment is the one thing that only the cluster knows.
         """
-        return [self._request("runs", run_body(self._job, self._unknown_experiment))]
+        return self._request("runs", self._run(self._unknown_experiment))
 
-    def planned_schedule(self, cron: Cron, max_concurrent: int) -> list[Request]:
+    def planned_schedule(self, cron: Cron, max_concurrent: int) -> str:
         """Returns what `schedule` would send to create the recurring run."""
-        body = recurring_run_body(self._job, self._unknown_experiment, cron, max_concurrent)
-        return [self._request("recurringruns", body)]
+        body = self._recurring_run(cron, max_concurrent, self._unknown_experiment)
+        return self._request("recurringruns", body)
 
     def submit(self, *, create: bool = False) -> str:  # noqa: ARG002 - nothing is created
         """Starts a run and returns its page in the UI, or its id where no endpoint is given."""
         with self._server.explained():
-            body = run_body(self._job, self._server.experiment_id())
+            body = self._run(self._server.experiment_id())
             self._run_id = str(self._server.client.runs.run_service_create_run(run=body).run_id)
         host = self._server.endpoint
         return f"{host.rstrip('/')}/#/runs/details/{self._run_id}" if host else self._run_id
@@ -345,10 +284,7 @@ class Kubeflow:
         create: bool = False,  # noqa: ARG002 - nothing is created
     ) -> str:
         """Creates a recurring run in place of those of the same name, ending no run of theirs."""
-
-        def body(experiment: str, paused: bool) -> Any:
-            return recurring_run_body(self._job, experiment, cron, max_concurrent, paused=paused)
-
+        body = functools.partial(self._recurring_run, cron, max_concurrent)
         schedules = KubeflowSchedules(self._server, self._job.name)
         return "\n".join(schedules.replace(body, wait=wait, say=say))
 
@@ -366,12 +302,48 @@ class Kubeflow:
                 return None if state == "SUCCEEDED" else f"{state.lower()}: {error}"
             time.sleep(poll_s)
 
+    def _run(self, experiment_id: str) -> kfp_server_api.V2beta1Run:
+        """Returns the body of the request that creates a run."""
+        return kfp_server_api.V2beta1Run(**self._shared(experiment_id))
+
+    def _recurring_run(
+        self, cron: Cron, max_concurrent: int, experiment_id: str, *, paused: bool = False
+    ) -> kfp_server_api.V2beta1RecurringRun:
+        """Returns the body of the request that creates a recurring run.
+
+        Runs that were missed while the cluster was down are not caught up with.
+        """
+        mode = kfp_server_api.RecurringRunMode
+        schedule = kfp_server_api.V2beta1CronSchedule(cron=cron.sent(Target.KFP))
+        return kfp_server_api.V2beta1RecurringRun(
+            mode=mode.DISABLE if paused else mode.ENABLE,
+            trigger=kfp_server_api.V2beta1Trigger(cron_schedule=schedule),
+            max_concurrency=str(max_concurrent),
+            no_catchup=True,
+            **self._shared(experiment_id),
+        )
+
+    def _shared(self, experiment_id: str) -> dict[str, Any]:
+        job = self._job
+        spec, *platform = yaml.safe_load_all(job.package)
+        if platform:
+            spec = {"pipeline_spec": spec, "platform_spec": platform[0]}
+        return {
+            "display_name": job.name,
+            "experiment_id": experiment_id,
+            "pipeline_spec": spec,
+            "runtime_config": kfp_server_api.V2beta1RuntimeConfig(
+                parameters=dict(job.arguments), pipeline_root=job.settings.pipeline_root
+            ),
+            "service_account": job.settings.service_account,
+        }
+
     @property
     def _unknown_experiment(self) -> str:
         name = self._server.experiment
         return f"<id of the experiment {name!r}, which is created when it is missing>"
 
-    def _request(self, kind: str, body: Any) -> Request:
+    def _request(self, kind: str, body: Any) -> str:
         host = (self._server.endpoint or "<address of ml-pipeline>").rstrip("/")
         plain = kfp_server_api.ApiClient().sanitize_for_serialization(body)
-        return Request("POST", f"{host}{_API}/{kind}", plain)
+        return as_text(f"{host}{_API}/{kind}", plain)

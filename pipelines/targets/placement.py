@@ -3,9 +3,17 @@
 import dataclasses
 from typing import Any, Final
 
-from orbax_bench_core.launchers import SliceShape, expectation, is_digest
-from orbax_bench_pipelines.target import Target
-from orbax_bench_pipelines.targets.pods import as_pod, onto_nodes
+from orbax_bench_core.launchers import (
+    GKE_GPU,
+    GKE_RESOURCE,
+    GPU_RESOURCE,
+    SliceShape,
+    expectation,
+    is_digest,
+    provisioning,
+)
+from orbax_bench_core.provenance import NODE
+from orbax_bench_pipelines.target import SERVICES, Target
 from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launcher_settings
 from orbax_bench_pipelines.targets.values import StepSettings
 
@@ -17,6 +25,9 @@ _BACKOFF_S: Final = 60
 _BACKOFF_FACTOR: Final = 2.0
 _NOT_AGAIN: Final = ("enforce-verdict",)
 """Steps whose failure is the answer, which is the same each time."""
+_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+_PRIORITY: Final = "kueue.x-k8s.io/priority-class"
+_SPOT: Final = "cloud.google.com/gke-spot"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,22 +36,13 @@ class Placement:
 
     A builder hands each step to `place` or, when it measures, to `measure_on`. Accelerators and
     node selectors cannot come from the items of a loop: every kind of slice is a loop of its own.
-
-    Attributes:
-        target: Where the pipeline runs.
-        settings: What was set.
-        folder_per_run: Whether each run writes to a folder of its own below the output directory,
-            as the runs of a schedule must: a second run would find the first one finished.
     """
 
     target: Target = Target.LOCAL
     settings: Settings = dataclasses.field(default_factory=Settings)
     folder_per_run: bool = False
-
-    @property
-    def slices(self) -> tuple[SliceShape | None, ...]:
-        """The kinds of slices to measure on; one None where steps take what machine they get."""
-        return self.settings.machines
+    """Whether each run writes to a folder of its own below the output directory, as the runs of a
+    schedule must: a second run would find the first one finished."""
 
     @property
     def parallelism(self) -> int | None:
@@ -51,25 +53,17 @@ class Placement:
         """
         if self.settings.parallelism is not None:
             return self.settings.parallelism or None
-        return 1 if self.target in (Target.KFP, Target.VERTEX) else None
-
-    def launcher(self, shape: SliceShape | None) -> str:
-        """Returns what starts the hosts of points; empty where the step measures itself.
-
-        A step is one machine, and Vertex AI gives it no TPUs.
-        """
-        return launcher_of(self.target, self.settings, shape)
+        return 1 if self.target in SERVICES else None
 
     def launching(self, shape: SliceShape | None) -> dict[str, Any]:
         """Returns the inputs of run-sweep-point that say where a point is measured, and on what."""
-        launcher = self.launcher(shape)
+        launcher = launcher_of(self.target, self.settings, shape)
         expected = self._expected(shape)
         expecting = {"expect": expected} if expected else {}
         if not launcher:
             return expecting
         given = launcher_settings(launcher, self.settings)
-        pairs = [f"{key}={value}" for key, value in given.items()]
-        started = {"launcher": launcher, "launcher_settings": pairs}
+        started = {"launcher": launcher, "launcher_settings": given}
         # Hosts of a slice are told by the launching step what to expect.
         if shape is None:
             return {**started, **expecting}
@@ -89,7 +83,7 @@ class Placement:
         if own.retries and task.component_spec.name not in _NOT_AGAIN:
             self._try_again(own.retries, task)
         if self.target is Target.KFP:
-            as_pod(self.settings, own, task)
+            _as_pod(self.settings, own, task)
         return task
 
     def measure_on(self, shape: SliceShape | None, task: Any) -> Any:
@@ -100,13 +94,13 @@ class Placement:
         self.place(task)
         settings = self.settings
         retries = settings.of_step(task.component_spec.name).retries
-        if retries is None and self.target in (Target.KFP, Target.VERTEX):
+        if retries is None and self.target in SERVICES:
             self._try_again(_RETRIES, task)
-        if self.launcher(shape):
+        if launcher_of(self.target, settings, shape):
             return task
         _give(task, settings)
         if self.target is Target.KFP:
-            onto_nodes(settings, shape, task)
+            _onto_nodes(settings, shape, task)
         elif settings.gpu is not None and settings.gpu.kind is not None:
             task.set_accelerator_type(settings.gpu.kind.vertex)
             task.set_accelerator_limit(settings.gpu.count)
@@ -143,3 +137,89 @@ def _give(task: Any, asked: Settings | StepSettings) -> None:
         task.set_cpu_limit(asked.cpu).set_cpu_request(asked.cpu)
     if asked.memory is not None:
         task.set_memory_limit(asked.memory).set_memory_request(asked.memory)
+
+
+def _as_pod(settings: Settings, own: StepSettings, task: Any) -> None:
+    """Gives the pod of a step what is set for every one."""
+    from kfp import kubernetes
+
+    for claim in settings.pvc:
+        kubernetes.mount_pvc(task, pvc_name=claim.name, mount_path=claim.path)
+    for secret in settings.secrets:
+        if secret.path is not None:
+            kubernetes.use_secret_as_volume(task, secret.name, mount_path=secret.path)
+        else:
+            kubernetes.use_secret_as_env(task, secret.name, {secret.key: secret.variable})
+    if settings.pull_secrets:
+        kubernetes.set_image_pull_secrets(task, list(settings.pull_secrets))
+    for key, value in settings.labels.items():
+        kubernetes.add_pod_label(task, key, value)
+    for key, value in settings.annotations.items():
+        kubernetes.add_pod_annotation(task, key, value)
+    if own.timeout_s is not None:
+        kubernetes.set_timeout(task, own.timeout_s)
+    context = settings.security_context
+    if context is not None:
+        user, group = context.run_as_user, context.run_as_group
+        kubernetes.set_security_context(task, run_as_user=user, run_as_group=group)
+
+
+def _onto_nodes(settings: Settings, shape: SliceShape | None, task: Any) -> None:
+    """Gives the pod of a step that measures its node, its queue and its volumes."""
+    from kfp import kubernetes
+
+    selectors = dict(settings.node_selectors)
+    tolerations = [each.model_dump(exclude_none=True) for each in settings.tolerations]
+    if shape is not None:
+        task.set_accelerator_type(GKE_RESOURCE).set_accelerator_limit(shape.chips)
+        selectors |= shape.node_selectors
+        tolerations.append({"key": GKE_RESOURCE, "operator": "Exists"})
+    gpus = settings.gpu
+    if gpus is not None:
+        task.set_accelerator_type(GPU_RESOURCE).set_accelerator_limit(gpus.count)
+        selectors |= {} if gpus.kind is None else {GKE_GPU: gpus.kind.gke}
+        tolerations.append({"key": GPU_RESOURCE, "operator": "Exists"})
+    if settings.spot:
+        selectors[_SPOT] = "true"
+        tolerations.append(
+            {"key": _SPOT, "operator": "Equal", "value": "true", "effect": "NoSchedule"}
+        )
+    capacity = provisioning(
+        settings.queue,
+        settings.max_run_s,
+        settings.reservation,
+        flex_start=bool(settings.flex_start),
+    )
+    tolerations += [
+        {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in capacity.taints
+    ]
+    for key, value in {**selectors, **capacity.node_selectors}.items():
+        kubernetes.add_node_selector(task, key, value)
+    for toleration in tolerations:
+        kubernetes.add_toleration(task, **toleration)
+    for key, name in {_QUEUE: settings.queue, _PRIORITY: settings.priority}.items():
+        if name is not None:
+            kubernetes.add_pod_label(task, key, name)
+    for key, value in capacity.annotations.items():
+        kubernetes.add_pod_annotation(task, key, value)
+    for affinity in settings.node_affinity:
+        expression = affinity.model_dump(exclude={"weight"}) | {"values": list(affinity.values)}
+        kubernetes.add_node_affinity(task, match_expressions=[expression], weight=affinity.weight)
+    if settings.shared_memory is not None:
+        kubernetes.empty_dir_mount(
+            task,
+            volume_name="shared-memory",
+            mount_path="/dev/shm",  # noqa: S108 - the place of shared memory, not a file
+            medium="Memory",
+            size_limit=settings.shared_memory,
+        )
+    for index, scratch in enumerate(settings.scratch):
+        kubernetes.add_ephemeral_volume(
+            task,
+            volume_name=f"scratch-{index}",
+            mount_path=scratch.path,
+            access_modes=["ReadWriteOnce"],
+            size=scratch.size,
+            storage_class_name=scratch.storage_class,
+        )
+    kubernetes.use_field_path_as_env(task, env_name=NODE, field_path="spec.nodeName")

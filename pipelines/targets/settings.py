@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import pydantic
@@ -31,28 +31,17 @@ from orbax_bench_pipelines.targets.values import (
     settings_of_step,
 )
 
-_OF_HOSTS: Final[Mapping[str, Mapping[str, str]]] = {
-    "jobset": {
-        name: name
-        for name in (
-            *("service_account", "queue", "spot", "ephemeral_storage"),
-            *("reservation", "flex_start", "max_run_s"),
-        )
-    },
-    "vertex": {
-        "project": "project",
-        "location": "location",
-        "service_account": "service_account",
-        "endpoint": "endpoint",
-        "network": "network",
-        "encryption_key": "encryption_key",
-        "reservation": "reservation",
-        "max_run_s": "timeout_s",
-    },
+_OF_HOSTS: Final[Mapping[str, Sequence[str]]] = {
+    "jobset": (
+        *("service_account", "queue", "spot", "ephemeral_storage", "reservation", "flex_start"),
+        *("max_run_s", "cpu", "memory", "environment"),
+    ),
+    "vertex": (
+        *("project", "location", "service_account", "endpoint", "network", "encryption_key"),
+        *("reservation", "labels", "environment"),
+    ),
 }
-"""Settings of steps that hold for the hosts of a launcher as well, by their names there."""
-_ACCELERATORS: Final = ("accelerator_count", "accelerator_type")
-"""Settings of the launcher `vertex` that say number and kind of GPUs."""
+"""Settings of steps that hold for the hosts of a launcher as well, and are called so there."""
 _OF_SUBMISSIONS: Final = (
     *("service_account", "pipeline_root", "experiment", "tensorboard", "network"),
     "encryption_key",
@@ -68,11 +57,6 @@ _MODELS: Final[Mapping[str, type[ConfigModel]]] = {
     "tolerations": Toleration,
 }
 """Keys below a key, where it has some itself."""
-_NO_TEXT: Final = (
-    *("parallelism", "gpu_hosts", "retries", "backoff_s", "backoff_factor", "timeout_s", "spot"),
-    *("flex_start", "max_run_s", "run_as_user", "run_as_group", "privileged", "capabilities"),
-)
-"""Keys whose values are numbers or truth values."""
 _NESTED: Final = 2
 """Length of the path to such a key at least."""
 
@@ -229,46 +213,36 @@ def launcher_of(target: Target, settings: Settings, shape: SliceShape | None) ->
     return "jobset" if target is Target.KFP and (several or allowed) else ""
 
 
-def launcher_settings(launcher: str, settings: Settings) -> dict[str, str]:
-    """Returns the settings of a launcher: those of steps that hold for hosts, and its own."""
+def launcher_settings(launcher: str, settings: Settings) -> list[str]:
+    """Returns settings of a launcher as `KEY=VALUE`: of steps that hold for hosts, and its own."""
+    shared: dict[str, Any] = {name: getattr(settings, name) for name in _OF_HOSTS[launcher]}
     gpus = settings.gpu
-    found = {
-        there: getattr(settings, name)
-        for name, there in _OF_HOSTS[launcher].items()
-        if getattr(settings, name) is not None
-    }
-    shared = {
-        name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in found.items()
-    }
     if launcher == "vertex":
-        asked: dict[str, Any] = {"labels": settings.labels, "environment": settings.environment}
-        shared |= {"strategy": "SPOT"} if settings.spot else {}
-        shared |= {"strategy": "FLEX_START"} if settings.flex_start else {}
+        shared["timeout_s"] = settings.max_run_s
+        shared["strategy"] = "SPOT" if settings.spot else None
+        shared["strategy"] = "FLEX_START" if settings.flex_start else shared["strategy"]
+        if gpus is not None:
+            shared["accelerator_count"] = gpus.count
+            shared["accelerator_type"] = gpus.kind and gpus.kind.vertex
     else:
         # Not by `dsl.TaskConfig`: kfp 2.17 loses what is set on the task of a component that was
         # loaded from its YAML, and reads node selectors by another name than the driver writes.
-        asked = {
-            "environment": settings.environment,
-            "node_selector": settings.node_selectors,
-            "tolerations": [
-                toleration.model_dump(exclude_none=True) for toleration in settings.tolerations
-            ],
-        }
-        sizes = {"cpu": settings.cpu, "memory": settings.memory}
-        shared |= {name: size for name, size in sizes.items() if size is not None}
-        context = settings.security_context
-        allowed = {} if context is None else context.model_dump(mode="json", exclude_defaults=True)
-        shared |= {name: json.dumps(value) for name, value in allowed.items()}
+        shared["node_selector"] = settings.node_selectors
+        tolerations = (each.model_dump(exclude_none=True) for each in settings.tolerations)
+        shared["tolerations"] = tuple(tolerations)
+        if settings.security_context is not None:
+            context = settings.security_context
+            shared |= context.model_dump(mode="json", exclude_defaults=True)
         if settings.pvc:
             shared["volume"] = f"{settings.pvc[0].name}:{settings.pvc[0].path}"
-    shared |= {name: json.dumps(given) for name, given in asked.items() if given}
-    if gpus is not None:
-        number, kind = ("gpus", "gpu") if launcher == "jobset" else _ACCELERATORS
-        shared[number] = str(gpus.count)
-        if gpus.kind is not None:
-            shared[kind] = gpus.kind.gke if launcher == "jobset" else gpus.kind.vertex
-    return {**shared, **settings.launcher_settings}
+        if gpus is not None:
+            shared["gpus"], shared["gpu"] = gpus.count, gpus.kind and gpus.kind.gke
+    given = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in shared.items()
+        if value not in _NOTHING
+    }
+    return [f"{name}={value}" for name, value in {**given, **settings.launcher_settings}.items()]
 
 
 def at_submission(settings: Settings, target: Target) -> list[str]:
@@ -282,7 +256,7 @@ def at_submission(settings: Settings, target: Target) -> list[str]:
 def read_changes(changes: Iterable[str], others: Iterable[str] = ()) -> dict[str, Any]:
     """Returns settings that are given as `KEY=VALUE` or `KEY.PATH=VALUE`, as a file has them.
 
-    A value is text, or YAML where it is a list, a mapping, a number or a truth value.
+    A value is text, or YAML where it is a list or a mapping.
     """
     found: dict[str, Any] = {}
     for change in changes:
@@ -300,8 +274,7 @@ def read_changes(changes: Iterable[str], others: Iterable[str] = ()) -> dict[str
             block = block.setdefault(name, {})
             if not isinstance(block, dict):
                 raise UserError(f"--set {path}: {key} is given as a whole as well")
-        whole = key == last and text[:1] in ("[", "{")
-        is_yaml = whole or (key in (last, "steps", "security_context") and last in _NO_TEXT)
+        is_yaml = key in (last, "security_context") and text[:1] in ("[", "{")
         block[last] = read_value(text, f"--set {path}") if is_yaml else text
     return found
 
@@ -314,6 +287,7 @@ def read_settings(file: str | None, changes: Mapping[str, Any]) -> Settings:
         lambda path: Problem(
             "", key=f"--set {'.'.join(part for part in path if isinstance(part, str))}"
         ),
+        strict=False,
     )
 
 
@@ -355,13 +329,16 @@ def _settings_of(file: str) -> dict[str, Any]:
     source = SuiteSource(read_text(file, "settings file"), file)
     if not isinstance(source.data, dict):
         raise UserError(source.problem("settings are a mapping of keys to values", ()))
-    _validated(source.data, lambda path: source.problem("", path))
+    _validated(source.data, lambda path: source.problem("", path), strict=True)
     return dict(source.data)
 
 
-def _validated(data: dict[str, Any], place: Callable[[tuple[str | int, ...]], Problem]) -> Settings:
+def _validated(
+    data: dict[str, Any], place: Callable[[tuple[str | int, ...]], Problem], *, strict: bool
+) -> Settings:
+    """Returns settings; those of `--set` are text, of which numbers and truth values are made."""
     try:
-        return Settings.model_validate(data)
+        return Settings.model_validate(data, strict=strict)
     except pydantic.ValidationError as error:
         problems = []
         for detail in error.errors():

@@ -21,9 +21,6 @@ _CPU = re.compile(r"\d+(\.\d+)?m?")
 _MEMORY = re.compile(r"\d+(\.\d+)?([EPTGMK]i?)?")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
-_UNITS: Final = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18} | {
-    f"{letter}i": 1024 ** (power + 1) for power, letter in enumerate("KMGTPE")
-}
 
 
 def _as_tuple(given: Any) -> Any:
@@ -76,19 +73,12 @@ class VolumeClaim(ConfigModel):
 
 
 class Secret(ConfigModel):
-    """A secret of Kubernetes, as a variable or as a folder of every step.
-
-    Attributes:
-        name: The secret.
-        key: Which of its keys is the variable; None for a folder.
-        variable: The variable.
-        path: Where the folder is mounted, with a file for each key; None for a variable.
-    """
+    """A secret of Kubernetes, as a variable or as a folder of every step."""
 
     name: Name
-    key: str | None = None
+    key: str | None = None  # which of its keys is the variable; None for a folder
     variable: Variable | None = None
-    path: MountPath | None = None
+    path: MountPath | None = None  # of the folder, with a file for each key; None for a variable
 
     @pydantic.model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -108,14 +98,7 @@ class Scratch(ConfigModel):
 
 
 class SecurityContext(ConfigModel):
-    """Who the processes of a step are, and what a container with TPUs may do beyond others.
-
-    Attributes:
-        run_as_user: Number of the user.
-        run_as_group: Number of the group.
-        privileged: Whether containers with TPUs are privileged.
-        capabilities: Capabilities that containers with TPUs are given.
-    """
+    """Who the processes of a step are, and what a container with TPUs may do beyond others."""
 
     run_as_user: pydantic.NonNegativeInt | None = None
     run_as_group: pydantic.NonNegativeInt | None = None
@@ -129,19 +112,12 @@ class SecurityContext(ConfigModel):
 
 
 class NodeAffinity(ConfigModel):
-    """A condition on the labels of the nodes that measure.
-
-    Attributes:
-        key: The label.
-        operator: How it is compared, as in Kubernetes.
-        values: With what.
-        weight: How much it is preferred, 1 to 100; None requires it.
-    """
+    """A condition on the labels of the nodes that measure, as in Kubernetes."""
 
     key: str
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = "In"
     values: Annotated[tuple[str, ...], pydantic.BeforeValidator(_as_tuple)] = ()
-    weight: int | None = pydantic.Field(default=None, ge=1, le=100)
+    weight: int | None = pydantic.Field(default=None, ge=1, le=100)  # None requires it
 
     @pydantic.model_validator(mode="after")
     def _with_values(self) -> Self:
@@ -206,15 +182,7 @@ Variables = Annotated[dict[str, str], pydantic.AfterValidator(_variables)]
 
 
 class StepSettings(ConfigModel):
-    """Settings for one step alone, in place of those for all.
-
-    Attributes:
-        image: What it runs in.
-        cpu: Its CPUs.
-        memory: Its memory.
-        retries: How often it is tried again.
-        timeout_s: Seconds that it may take.
-    """
+    """Settings for one step alone, in place of those for all."""
 
     image: Image | None = None
     cpu: Cpu | None = None
@@ -248,17 +216,6 @@ def step_names() -> list[str]:
     [folder] = orbax_bench_components.__path__
     found = (path.parent.name for path in Path(folder).glob("*/component.yaml"))
     return sorted(name.replace("_", "-") for name in found)
-
-
-def num_cpus(cpu: str) -> float:
-    """Returns the number of CPUs that a quantity of Kubernetes says."""
-    return float(cpu[:-1]) / 1000 if cpu.endswith("m") else float(cpu)
-
-
-def num_bytes(amount: str) -> float:
-    """Returns the bytes that a quantity of Kubernetes says."""
-    number = amount.rstrip("EPTGMKi")
-    return float(number) * float(_UNITS[amount[len(number) :]])
 
 
 def settings_of_step(steps: Mapping[str, StepSettings], name: str) -> StepSettings:

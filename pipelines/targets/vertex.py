@@ -25,9 +25,9 @@ from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.job import (
     ANSWER_S,
     Job,
-    Request,
     SubmissionFailed,
     answered,
+    as_text,
     await_end,
     require_answer,
 )
@@ -117,7 +117,10 @@ def require_bucket(settings: Settings, root: str, *, create: bool) -> str:
 
 @contextlib.contextmanager
 def creating_nothing() -> Iterator[None]:
-    """Has the client of Vertex AI create no bucket; whoever submits has looked for it."""
+    """Has the client of Vertex AI create no bucket; whoever submits has looked for it.
+
+    Of a bucket that is there it would ask who owns it, which needs rights of its own.
+    """
     name = "create_gcs_bucket_for_pipeline_artifacts_if_it_does_not_exist"
     theirs = getattr(gcs_utils, name)
     setattr(gcs_utils, name, lambda **_: None)
@@ -259,18 +262,15 @@ class Vertex:
                 encryption_spec_key_name=settings.encryption_key,
             )
 
-    def planned(self) -> list[Request]:
+    def planned(self) -> str:
         """Returns what `submit` would send to create the run."""
         body = self._pipeline_job._gca_resource  # noqa: SLF001 - what submit sends
         self._run_as(body)
-        query = f"pipelineJobId={self._pipeline_job.job_id}"
-        return [Request("POST", f"{self._url}/pipelineJobs?{query}", _plain(body))]
+        return self._request(f"pipelineJobs?pipelineJobId={self._pipeline_job.job_id}", body)
 
-    def planned_schedule(self, cron: Cron, max_concurrent: int) -> list[Request]:
+    def planned_schedule(self, cron: Cron, max_concurrent: int) -> str:
         """Returns what `schedule` would send where there is no schedule of that name yet."""
-        return [
-            Request("POST", f"{self._url}/schedules", _plain(self._schedule(cron, max_concurrent)))
-        ]
+        return self._request("schedules", self._schedule(cron, max_concurrent))
 
     def submit(self, *, create: bool = False) -> str:
         """Starts a run, associated with the experiment if one is given.
@@ -279,7 +279,7 @@ class Vertex:
         """
         settings = self._job.settings
         made = self._ready(create=create)
-        with explained(self._job.settings), creating_nothing():
+        with explained(settings), creating_nothing():
             if settings.tensorboard is not None:
                 experiment = aiplatform.Experiment.get_or_create(settings.experiment)
                 experiment.assign_backing_tensorboard(settings.tensorboard)
@@ -356,10 +356,11 @@ class Vertex:
         below = str(self._job.arguments["output_directory"]).rstrip("/")
         return self._job.settings.pipeline_root or f"{below}/{_ARTIFACTS}"
 
-    @property
-    def _url(self) -> str:
+    def _request(self, what: str, message: Any) -> str:
         settings = self._job.settings
-        return f"{host_of(settings)}/v1/projects/{settings.project}/locations/{settings.location}"
+        place = f"projects/{settings.project}/locations/{settings.location}"
+        body = json_format.MessageToDict(type(message).pb(message))
+        return as_text(f"{host_of(settings)}/v1/{place}/{what}", body)
 
     def _schedule(self, cron: Cron, max_concurrent: int) -> types.Schedule:
         """Returns the schedule that `PipelineJob.create_schedule` would create."""
@@ -383,8 +384,3 @@ class Vertex:
 
 def _word(state: types.PipelineState) -> str:
     return str(state.name).removeprefix("PIPELINE_STATE_").lower()
-
-
-def _plain(message: Any) -> Any:
-    """Returns a message of the API as JSON."""
-    return json_format.MessageToDict(type(message).pb(message))

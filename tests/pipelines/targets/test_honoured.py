@@ -5,7 +5,6 @@ import pytest
 from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets import Settings, Target, check_settings, read_settings
 from orbax_bench_pipelines.targets.honoured import HONOURED, REASONS
-from orbax_bench_pipelines.targets.values import num_bytes, num_cpus
 
 DIGEST = "a/b@sha256:" + "0" * 64
 SOME = {
@@ -81,6 +80,7 @@ def test_every_reason_is_one_of_a_setting_that_is_refused():
             "has machines with 8 h200-141gb, not h200",
         ),
         (Target.VERTEX, {"cpu": "128"}, "cpu: a step of Vertex AI has at most 96 CPUs, got 128"),
+        (Target.VERTEX, {"cpu": "96001m"}, "cpu: a step of Vertex AI has at most 96 CPUs, got 960"),
         (Target.VERTEX, {"memory": "1Ti"}, "memory: a step of Vertex AI has at most 624 GB"),
         (
             Target.VERTEX,
@@ -136,15 +136,3 @@ def test_what_is_not_handed_on_to_the_hosts_of_a_slice_is_refused(name, value, i
     said = refusal(Target.KFP, tpu=["v5e:4x8"], image=DIGEST, **{name: value})
     assert "the hosts of TPU v5e:4x8 do not get it" in said
     assert instead in said
-
-
-@pytest.mark.parametrize(("text", "cpus"), [("8", 8), ("500m", 0.5), ("0.5", 0.5), ("96000m", 96)])
-def test_cpus_are_read_as_kubernetes_writes_them(text, cpus):
-    assert num_cpus(text) == cpus
-
-
-@pytest.mark.parametrize(
-    ("text", "found"), [("64Gi", 64 * 2**30), ("1M", 1e6), ("512", 512), ("1.5Ti", 1.5 * 2**40)]
-)
-def test_bytes_are_read_as_kubernetes_writes_them(text, found):
-    assert num_bytes(text) == found
