@@ -22,7 +22,6 @@ _FIELDS = (
     ("month", "1-12 or JAN-DEC"),
     ("day of week", "0-7 or SUN-SAT, where 0 and 7 are Sunday"),
 )
-_EXAMPLE = "such as '0 3 * * *' for three o'clock every night"
 _PLAIN = re.compile(r"[0-9A-Za-z*,/-]+")
 _MARK = re.compile(r"(?<![A-Za-z])(L|LW)(?![A-Za-z])", re.IGNORECASE)
 """The last day of a month or week: some crons know it, the two services do not."""
@@ -63,7 +62,7 @@ def parse_cron(text: str, zone: str | None = None) -> Cron:
     if len(fields) != len(_FIELDS):
         raise UserError(
             f"bad cron {text!r}: expected five fields (minute hour day-of-month month "
-            f"day-of-week), {_EXAMPLE}, got {len(fields)}"
+            f"day-of-week), such as '0 3 * * *' for three o'clock every night, got {len(fields)}"
         )
     cron = Cron(fields, _known_zone(zone or "UTC"))
     _check_fields(cron, text)

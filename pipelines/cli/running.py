@@ -4,11 +4,9 @@ import contextlib
 import dataclasses
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import IO, Any
 
 import typer
 from rich.console import Console
@@ -24,10 +22,8 @@ from orbax_bench_pipelines.definitions import Finished
 from orbax_bench_pipelines.target import SERVICES
 from orbax_bench_pipelines.targets import Job, SubmissionFailed, Target, service_for
 
-Say = Callable[[str], None]
 _ALL = 1 << 20
 """More steps than any loop has."""
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def require_service(target: Target) -> None:
@@ -76,8 +72,8 @@ def run_job(job: Job, suite: str, console: Console, *, create: bool = False) -> 
 class Told:
     """Places where a run is told of, beside the console."""
 
-    notifiers: Notifiers = dataclasses.field(default_factory=Notifiers)
-    suite: str = ""  # its name
+    notifiers: Notifiers
+    suite: str  # its name
 
     def of(self, job: Job, place: str, folder: str, code: int) -> None:
         """Tells of one run directory: its verdicts, where they decide anything, or how it ended."""
@@ -98,9 +94,8 @@ class Told:
         own.verdicts(found.model_copy(update={"suite": suite}), code, place)
 
 
-def conclude(job: Job, failure: str | None, console: Console, told: Told | None = None) -> int:
+def conclude(job: Job, failure: str | None, console: Console, told: Told) -> int:
     """Shows what a run found, tells of it, and returns the exit code."""
-    told = told or Told()
     directory = job.arguments["output_directory"]
     folders = [str(shape.name) for shape in job.settings.tpu] if len(job.settings.tpu) > 1 else [""]
     codes = []
@@ -113,11 +108,14 @@ def conclude(job: Job, failure: str | None, console: Console, told: Told | None 
                 told.of(job, place, folder, Exit.FAILED)
             continue
         found = job.pipeline.conclude(Finished(place, job.arguments, failure), console)
-        codes.append(_with_losses(found, place, failure))
+        if failure is not None:  # a step that was lost may have left nothing
+            complete = RunDirectory(place).read_info().status == "complete"
+            found = worst([found, Exit.OK if complete else Exit.FAILED]) or Exit.FAILED
+        codes.append(found)
         told.of(job, place, folder, codes[-1])
         console.print(f"Run directory: {place}", markup=False, soft_wrap=True)
     if failure is not None:
-        console.print("[red]The pipeline failed:[/]", _COLOURS.sub("", failure), soft_wrap=True)
+        console.print("[red]The pipeline failed:[/]", failure, soft_wrap=True)
     return worst(codes)
 
 
@@ -129,25 +127,21 @@ def _reachable(directory: str) -> bool:
     return True
 
 
-def _with_losses(found: int, place: str, failure: str | None) -> int:
-    """Returns the exit code of a run: a failure where a step that was lost left nothing."""
-    if failure is None:
-        return found
-    complete = RunDirectory(place).read_info().status == "complete"
-    return worst([found, Exit.OK if complete else Exit.FAILED]) or Exit.FAILED
-
-
-def _here(job: Job, suite: str, say: Say) -> str | None:
-    from orbax_bench_pipelines.targets.local import PipelineFailed
+def _here(job: Job, suite: str, say: Callable[[str], None]) -> str | None:
+    from orbax_bench_pipelines.targets.docker import run_in_docker
+    from orbax_bench_pipelines.targets.local import PipelineFailed, run_locally
 
     directory = str(job.arguments["output_directory"])
     if "://" in directory and job.placement.target is Target.LOCAL:
         check_credentials(directory)  # each step would look for them by itself
     pipeline = job.pipeline.build(job.placement)
     file, failed = new_scratch_file("orbax-bench-steps"), False
+    os.environ["PYTHONPATH"] = benchmark_environment(suite)["PYTHONPATH"]
+    start = run_in_docker if job.placement.target is Target.DOCKER else run_locally
+    at_a_time = _ALL if job.settings.parallelism == 0 else job.settings.parallelism
     try:
         with file.open("w") as log:
-            _start(job, pipeline, suite, log, say)
+            start(pipeline, dict(job.arguments), log=log, say=say, at_a_time=at_a_time)
     except PipelineFailed as failure:
         failed = True
         return f"{failure}\nWhat its steps printed: {file}"
@@ -155,16 +149,3 @@ def _here(job: Job, suite: str, say: Say) -> str | None:
         if not failed:
             file.unlink(missing_ok=True)
     return None
-
-
-def _start(job: Job, pipeline: Any, suite: str, log: IO[str], say: Say) -> None:
-    os.environ["PYTHONPATH"] = benchmark_environment(suite)["PYTHONPATH"]
-    at_a_time = _ALL if job.settings.parallelism == 0 else job.settings.parallelism
-    if job.placement.target is Target.DOCKER:
-        from orbax_bench_pipelines.targets.docker import run_in_docker
-
-        run_in_docker(pipeline, dict(job.arguments), log=log, say=say, at_a_time=at_a_time)
-    else:
-        from orbax_bench_pipelines.targets.local import run_locally
-
-        run_locally(pipeline, dict(job.arguments), log=log, say=say, at_a_time=at_a_time)

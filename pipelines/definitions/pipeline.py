@@ -89,10 +89,6 @@ class Pipeline:
         """What can be given by `--set` besides `suite` and `output_directory`, with defaults."""
         return {each.name: each.default for each in self.signature[2:]}
 
-    def by_default(self, given: Mapping[str, Any]) -> "Pipeline":
-        """Returns this pipeline with other defaults of its parameters."""
-        return dataclasses.replace(self, defaults=given)
-
     def build(self, placement: Placement) -> Any:
         """Returns the `@dsl.pipeline`, placed, whose parameters are those above."""
         from kfp import dsl

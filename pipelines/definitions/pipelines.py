@@ -1,6 +1,6 @@
 """The pipelines: what each adds to its measurement, and what it shows at its end."""
 
-from typing import Any, Final
+from typing import Any
 
 import pydantic
 from rich.console import Console
@@ -23,8 +23,6 @@ from orbax_bench_pipelines.definitions.pipeline import (
     Pipeline,
 )
 from orbax_bench_pipelines.definitions.steps import Steps
-
-_PUBLISHING: Final = ("promote", "revision", "force", "allow_inconclusive")
 
 
 def add_to_sweep(steps: Steps) -> None:
@@ -69,6 +67,7 @@ def _keep_if_passed(steps: Steps, compared: Any) -> None:
         allow_inconclusive=steps.given["allow_inconclusive"],
     )
     registry = steps.given["registry"]
+    how = ("promote", "revision", "force", "allow_inconclusive")
     with dsl.If(registry != "", name="has-registry"):
         published = steps.add(
             "publish-baseline",
@@ -76,7 +75,7 @@ def _keep_if_passed(steps: Steps, compared: Any) -> None:
             registry=registry,
             samples=steps.samples,
             verdict=compared.outputs["Output"],
-            **{name: steps.given[name] for name in _PUBLISHING},
+            **{name: steps.given[name] for name in how},
         )
         published.after(enforced)
 

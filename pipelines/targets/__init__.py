@@ -4,53 +4,24 @@ The modules `local` and `docker` run a pipeline here; they are doors of their ow
 what only their target needs.
 """
 
-from orbax_bench_core.launchers import SliceShape
-from orbax_bench_pipelines.target import Package, Target
-from orbax_bench_pipelines.targets.checks import (
-    check_connection,
-    check_directory,
-    check_image,
-    check_launchers,
-    check_settings,
-    require_extras,
-)
-from orbax_bench_pipelines.targets.honoured import settings_page
-from orbax_bench_pipelines.targets.job import (
-    Job,
-    SubmissionFailed,
-    job_name,
-    schedules_of,
-    service_for,
-)
-from orbax_bench_pipelines.targets.placement import Placement
-from orbax_bench_pipelines.targets.settings import (
-    Settings,
-    at_submission,
-    read_changes,
-    read_settings,
-    read_text,
-)
-
-__all__ = [
-    "Job",
-    "Package",
-    "Placement",
-    "Settings",
-    "SliceShape",
-    "SubmissionFailed",
-    "Target",
-    "at_submission",
-    "check_connection",
-    "check_directory",
-    "check_image",
-    "check_launchers",
-    "check_settings",
-    "job_name",
-    "read_changes",
-    "read_settings",
-    "read_text",
-    "require_extras",
-    "schedules_of",
-    "service_for",
-    "settings_page",
-]
+from orbax_bench_core.launchers import SliceShape as SliceShape
+from orbax_bench_pipelines.target import Package as Package
+from orbax_bench_pipelines.target import Target as Target
+from orbax_bench_pipelines.targets.checks import check_connection as check_connection
+from orbax_bench_pipelines.targets.checks import check_directory as check_directory
+from orbax_bench_pipelines.targets.checks import check_image as check_image
+from orbax_bench_pipelines.targets.checks import check_launchers as check_launchers
+from orbax_bench_pipelines.targets.checks import check_settings as check_settings
+from orbax_bench_pipelines.targets.checks import require_extras as require_extras
+from orbax_bench_pipelines.targets.honoured import settings_page as settings_page
+from orbax_bench_pipelines.targets.job import Job as Job
+from orbax_bench_pipelines.targets.job import SubmissionFailed as SubmissionFailed
+from orbax_bench_pipelines.targets.job import job_name as job_name
+from orbax_bench_pipelines.targets.job import schedules_of as schedules_of
+from orbax_bench_pipelines.targets.job import service_for as service_for
+from orbax_bench_pipelines.targets.placement import Placement as Placement
+from orbax_bench_pipelines.targets.settings import Settings as Settings
+from orbax_bench_pipelines.targets.settings import at_submission as at_submission
+from orbax_bench_pipelines.targets.settings import read_changes as read_changes
+from orbax_bench_pipelines.targets.settings import read_settings as read_settings
+from orbax_bench_pipelines.targets.settings import read_text as read_text

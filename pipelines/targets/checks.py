@@ -18,7 +18,7 @@ from orbax_bench_core.launchers import (
     require_bounded,
     require_one_capacity,
 )
-from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.target import SERVICES, Target
 from orbax_bench_pipelines.targets.honoured import dropped
 from orbax_bench_pipelines.targets.settings import Settings, launcher_of, launcher_settings
 from orbax_bench_pipelines.targets.values import MEASURING, StepSettings
@@ -269,7 +269,7 @@ def check_connection(settings: Settings, target: Target) -> None:
 
 def check_directory(path: str, settings: Settings, target: Target, flag: str) -> None:
     """Refuses a path that the steps of a pipeline cannot share."""
-    if target in (Target.LOCAL, Target.DOCKER) or path.startswith("gs://"):
+    if target not in SERVICES or path.startswith("gs://"):
         return
     mounts = [claim.path for claim in settings.pvc]
     if any(path == mount or path.startswith(f"{mount}/") for mount in mounts):
@@ -324,7 +324,7 @@ def _vertex(settings: Settings) -> Iterable[Problem]:
 
 def check_image(image: str, target: Target) -> str | None:
     """Returns a warning about an image that only this machine may have, if it is one."""
-    if target in (Target.LOCAL, Target.DOCKER) or "/" in image:
+    if target not in SERVICES or "/" in image:
         return None
     if target is Target.VERTEX:
         raise UserError(_problem("image", f"Vertex AI cannot pull {image!r}; {_PUSH}"))

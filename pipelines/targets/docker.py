@@ -12,6 +12,8 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LOCK_FILE
 from orbax_bench_core.files import checked_path
 from orbax_bench_core.provenance import IMAGE, NODE
+from orbax_bench_pipelines.target import Target
+from orbax_bench_pipelines.targets.checks import require_extras
 from orbax_bench_pipelines.targets.local import PipelineFailed, run_with, steps_at_a_time
 
 _HANDED_ON = (
@@ -62,10 +64,8 @@ def run_in_docker(
         UserError: Docker cannot be reached, or an image can be neither found nor pulled.
         PipelineFailed: A step failed; the log says why.
     """
-    try:
-        import docker
-    except ImportError:
-        raise UserError("containers need docker: pip install 'orbax-bench[kfp]'") from None
+    require_extras(Target.DOCKER)
+    import docker
     from kfp import local
 
     rootless = _name_images(pipeline)

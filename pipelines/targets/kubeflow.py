@@ -35,7 +35,6 @@ DEFAULT_EXPERIMENT = "Default"
 ENDED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED", "ERROR")
 """States of a run that does not change any more."""
 _PAGE = 100
-_ENABLED = "ENABLED"
 
 
 class KubeflowServer:
@@ -52,20 +51,19 @@ class KubeflowServer:
         if self.endpoint:
             require_answer("Kubeflow Pipelines", f"{self.endpoint.rstrip('/')}{_API}/healthz")
         with contextlib.redirect_stdout(io.StringIO()), _unlogged():
-            return answered(self._connected, self._place)
+            connect = functools.partial(
+                kfp.Client,
+                host=self.endpoint,
+                namespace=self._settings.namespace or "kubeflow",
+                existing_token=os.environ.get(TOKEN_VARIABLE),
+            )
+            return answered(connect, self._place)
 
     @property
     def endpoint(self) -> str | None:
         """Its address with a scheme, https unless another is given, as in `kfp.Client`."""
         given = self._settings.endpoint
         return f"https://{given}" if given and "://" not in given else given
-
-    def _connected(self) -> Any:
-        return kfp.Client(
-            host=self.endpoint,
-            namespace=self._settings.namespace or "kubeflow",
-            existing_token=os.environ.get(TOKEN_VARIABLE),
-        )
 
     @property
     def _place(self) -> str:
@@ -236,7 +234,7 @@ class KubeflowSchedules:
 
 
 def _fires(recurring_run: kfp_server_api.V2beta1RecurringRun) -> bool:
-    return recurring_run.status in (None, _ENABLED)
+    return recurring_run.status in (None, "ENABLED")
 
 
 def _going_on(active: list[str]) -> str:

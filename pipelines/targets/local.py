@@ -28,7 +28,7 @@ _OWN_ERROR = re.compile(r"\s*orbax_bench_\w+(\.\w+)+: (?P<message>.+)")
 _GRACE_S = 5.0
 """Seconds that a step has to end when it was told to."""
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_COLOURS = re.compile(r"\x1b\[\d+m")
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRAM = "ephemeral_component.py"
 """What kfp's command of a step calls the file of its code, which is the word after that."""
 _KILLED_WITH_OWNER = (
@@ -94,16 +94,16 @@ def run_with(
     workspace = Path(pipeline_root, "workspace")
     workspace.mkdir(exist_ok=True)
     local.init(runner=runner, pipeline_root=pipeline_root, workspace_root=str(workspace))
-    with (
-        contextlib.redirect_stdout(printed),
-        contextlib.redirect_stderr(printed),
-        _print_restored(),
-    ):
+    real = builtins.print
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
             return pipeline(**arguments)
         except RuntimeError as error:
             reason = f": {printed.error}" if printed.error else ""
-            raise PipelineFailed(f"{_COLOURS.sub('', str(error))}{reason}") from None
+            raise PipelineFailed(_COLOURS.sub("", f"{error}{reason}")) from None
+        finally:
+            # kfp replaces it in several threads at once, and may leave a stand-in.
+            builtins.print = real
 
 
 @contextlib.contextmanager
@@ -221,16 +221,6 @@ def steps_at_a_time(count: int | None) -> Iterator[None]:
         yield
     finally:
         executor.__init__ = real
-
-
-@contextlib.contextmanager
-def _print_restored() -> Iterator[None]:
-    """Puts `print` back: kfp replaces it in several threads at once, and may leave a stand-in."""
-    real = builtins.print
-    try:
-        yield
-    finally:
-        builtins.print = real
 
 
 class _Tee(io.TextIOBase):

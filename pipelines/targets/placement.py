@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any, Final
 
+from orbax_bench_components.image import IMAGE
 from orbax_bench_core.launchers import (
     GKE_GPU,
     GKE_RESOURCE,
@@ -115,8 +116,6 @@ class Placement:
 
     def _run_in(self, image: str | None, task: Any) -> None:
         """Gives a step its image, and tells it by its digest, which nothing else does."""
-        from orbax_bench_components.image import IMAGE
-
         if image is not None:
             task.set_container_image(image)
         if is_digest(image or IMAGE):

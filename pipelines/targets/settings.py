@@ -13,6 +13,8 @@ from orbax_bench_core.files import checked_path, read_at_most
 from orbax_bench_core.launchers import Gpus, SliceShape, parse_gpus, parse_slice
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.values import (
+    MEASURING,
+    OTHERS,
     Bytes,
     Cpu,
     Image,
@@ -28,7 +30,6 @@ from orbax_bench_pipelines.targets.values import (
     VolumeClaim,
     listed,
     parsed_text,
-    settings_of_step,
 )
 
 _OF_HOSTS: Final[Mapping[str, Sequence[str]]] = {
@@ -38,7 +39,7 @@ _OF_HOSTS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "vertex": (
         *("project", "location", "service_account", "endpoint", "network", "encryption_key"),
-        *("reservation", "labels", "environment"),
+        *("reservation", "environment"),
     ),
 }
 """Settings of steps that hold for the hosts of a launcher as well, and are called so there."""
@@ -57,10 +58,6 @@ _MODELS: Final[Mapping[str, type[ConfigModel]]] = {
     "tolerations": Toleration,
 }
 """Keys below a key, where it has some itself."""
-_NESTED: Final = 2
-"""Length of the path to such a key at least."""
-
-
 _NOTHING: Final[tuple[object, ...]] = (None, (), {})
 
 
@@ -191,15 +188,12 @@ class Settings(ConfigModel):
         return list(dict.fromkeys(image for image in (self.image, *own) if image is not None))
 
     def of_step(self, name: str) -> StepSettings:
-        """Returns what holds for one step: its own settings before those of all steps."""
-        own = settings_of_step(self.steps, name)
-        return own.model_copy(
-            update={
-                key: getattr(self, key)
-                for key in ("image", "retries", "timeout_s")
-                if getattr(own, key) is None
-            }
-        )
+        """Returns what holds for one step: its own before what is set for others, and for all."""
+        of_all = {key: getattr(self, key) for key in ("image", "retries", "timeout_s")}
+        names = (name,) if name == MEASURING else (OTHERS, name)
+        for each in names:
+            of_all |= self.steps.get(each, StepSettings()).given
+        return StepSettings().model_copy(update=of_all)
 
 
 def launcher_of(target: Target, settings: Settings, shape: SliceShape | None) -> str:
@@ -218,7 +212,7 @@ def launcher_settings(launcher: str, settings: Settings) -> list[str]:
     shared: dict[str, Any] = {name: getattr(settings, name) for name in _OF_HOSTS[launcher]}
     gpus = settings.gpu
     if launcher == "vertex":
-        shared["timeout_s"] = settings.max_run_s
+        shared |= {"timeout_s": settings.max_run_s, "labels": settings.labels}
         shared["strategy"] = "SPOT" if settings.spot else None
         shared["strategy"] = "FLEX_START" if settings.flex_start else shared["strategy"]
         if gpus is not None:
@@ -350,7 +344,7 @@ def _validated(
 
 def _keys_at(path: tuple[str | int, ...]) -> list[str]:
     """Returns the keys that are allowed where an error is."""
-    if len(path) < _NESTED:
+    if len(path) <= 1:
         return list(Settings.model_fields)
     model: type[ConfigModel] = _MODELS.get(str(path[0]), Settings)
     return list(model.model_fields)

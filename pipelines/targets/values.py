@@ -1,8 +1,7 @@
 """Values of settings: what a key of a settings file may hold, and how it is written."""
 
 import re
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
@@ -23,10 +22,6 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 
 
-def _as_tuple(given: Any) -> Any:
-    return tuple(given) if isinstance(given, list) else given
-
-
 def _mount_path(given: str) -> str:
     path = given.rstrip("/")
     if not path.startswith("/"):
@@ -34,10 +29,31 @@ def _mount_path(given: str) -> str:
     return path
 
 
-def _variable(given: str) -> str:
-    if not _VARIABLE.fullmatch(given):
-        raise ValueError(f"{given!r} is not the name of a variable")
-    return given
+def listed(parse: Callable[[str], Any] | None = None) -> pydantic.BeforeValidator:
+    """Returns a validator for a list, or for one item of it; `parse` reads items that are text."""
+
+    def read(given: Any) -> Any:
+        items = given if isinstance(given, (list, tuple)) else [given]
+        return tuple(_read(parse, item) if isinstance(item, str) else item for item in items)
+
+    return pydantic.BeforeValidator(read)
+
+
+def parsed_text(parse: Callable[[str], Any]) -> pydantic.BeforeValidator:
+    """Returns a validator for one value that is text, or a number, which `parse` reads."""
+
+    def read(given: Any) -> Any:
+        is_text = isinstance(given, (str, int)) and not isinstance(given, bool)
+        return _read(parse, str(given)) if is_text else given
+
+    return pydantic.BeforeValidator(read)
+
+
+def _read(parse: Callable[[str], Any] | None, text: str) -> Any:
+    try:
+        return text if parse is None else parse(text)
+    except UserError as error:
+        raise ValueError(str(error)) from None
 
 
 def _matching(pattern: re.Pattern[str], expected: str) -> Callable[[Any], str]:
@@ -49,11 +65,12 @@ def _matching(pattern: re.Pattern[str], expected: str) -> Callable[[Any], str]:
     return check
 
 
+_variable = _matching(_VARIABLE, "the name of a variable")
 Cpu = Annotated[str, pydantic.BeforeValidator(_matching(_CPU, "CPUs, such as 8 or 500m"))]
 Bytes = Annotated[str, pydantic.BeforeValidator(_matching(_MEMORY, "bytes, such as 64Gi"))]
 Name = Annotated[str, pydantic.BeforeValidator(_matching(_NAME, "a name of Kubernetes"))]
 MountPath = Annotated[str, pydantic.AfterValidator(_mount_path)]
-Variable = Annotated[str, pydantic.AfterValidator(_variable)]
+Variable = Annotated[str, pydantic.BeforeValidator(_variable)]
 
 
 class Toleration(ConfigModel):
@@ -103,7 +120,7 @@ class SecurityContext(ConfigModel):
     run_as_user: pydantic.NonNegativeInt | None = None
     run_as_group: pydantic.NonNegativeInt | None = None
     privileged: bool = False
-    capabilities: Annotated[tuple[str, ...] | None, pydantic.BeforeValidator(_as_tuple)] = None
+    capabilities: Annotated[tuple[str, ...], listed()] = ()
 
     @property
     def of_hosts(self) -> bool:
@@ -116,7 +133,7 @@ class NodeAffinity(ConfigModel):
 
     key: str
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = "In"
-    values: Annotated[tuple[str, ...], pydantic.BeforeValidator(_as_tuple)] = ()
+    values: Annotated[tuple[str, ...], listed()] = ()
     weight: int | None = pydantic.Field(default=None, ge=1, le=100)  # None requires it
 
     @pydantic.model_validator(mode="after")
@@ -142,33 +159,6 @@ def image_reference(given: str) -> str:
     return given
 
 
-def listed(parse: Callable[[str], Any] | None = None) -> pydantic.BeforeValidator:
-    """Returns a validator for a list, or for one item of it; `parse` reads items that are text."""
-
-    def read(given: Any) -> Any:
-        items = given if isinstance(given, (list, tuple)) else [given]
-        return tuple(_read(parse, item) if isinstance(item, str) else item for item in items)
-
-    return pydantic.BeforeValidator(read)
-
-
-def parsed_text(parse: Callable[[str], Any]) -> pydantic.BeforeValidator:
-    """Returns a validator for one value that is text, or a number, which `parse` reads."""
-
-    def read(given: Any) -> Any:
-        is_text = isinstance(given, (str, int)) and not isinstance(given, bool)
-        return _read(parse, str(given)) if is_text else given
-
-    return pydantic.BeforeValidator(read)
-
-
-def _read(parse: Callable[[str], Any] | None, text: str) -> Any:
-    try:
-        return text if parse is None else parse(text)
-    except UserError as error:
-        raise ValueError(str(error)) from None
-
-
 def _variables(given: dict[str, str]) -> dict[str, str]:
     for name in given:
         if name.startswith("ORBAX_BENCH_"):
@@ -191,37 +181,21 @@ class StepSettings(ConfigModel):
     timeout_s: pydantic.PositiveInt | None = None
 
     @property
-    def given(self) -> list[str]:
-        """The names of the fields that are set."""
-        return [name for name in StepSettings.model_fields if getattr(self, name) is not None]
+    def given(self) -> dict[str, Any]:
+        """The fields that are set."""
+        return self.model_dump(exclude_none=True)
 
 
 def _known_steps(given: dict[str, StepSettings]) -> dict[str, StepSettings]:
-    known = [*step_names(), OTHERS]
+    from orbax_bench_components.compile import COMPONENTS
+
+    known = [*(component.name for component in COMPONENTS), OTHERS]
     for name in given:
         if name not in known:
             raise ValueError(f"there is no step {name!r}; {did_you_mean(name, known)}")
-    if MEASURING in given and {"cpu", "memory"} & set(given[MEASURING].given):
+    if MEASURING in given and {"cpu", "memory"} & given[MEASURING].given.keys():
         raise ValueError(f"CPUs and memory of {MEASURING} are the settings cpu and memory")
     return given
 
 
 Steps = Annotated[dict[str, StepSettings], pydantic.AfterValidator(_known_steps)]
-
-
-def step_names() -> list[str]:
-    """Returns the names of the steps, which are those of the components."""
-    import orbax_bench_components
-
-    [folder] = orbax_bench_components.__path__
-    found = (path.parent.name for path in Path(folder).glob("*/component.yaml"))
-    return sorted(name.replace("_", "-") for name in found)
-
-
-def settings_of_step(steps: Mapping[str, StepSettings], name: str) -> StepSettings:
-    """Returns what is set for a step: of its own, or else of all that do not measure."""
-    own = steps.get(name, StepSettings())
-    if name == MEASURING or OTHERS not in steps:
-        return own
-    shared = steps[OTHERS]
-    return shared.model_copy(update={key: getattr(own, key) for key in own.given})

@@ -191,7 +191,6 @@ class VertexSchedules:
 
     def pause(self) -> list[str]:
         """Has it fire no more; runs under way go on."""
-        require_reachable(self._settings)
         with explained(self._settings):
             schedule = self._required()
             if schedule.state is not types.Schedule.State.PAUSED:
@@ -202,7 +201,6 @@ class VertexSchedules:
 
     def resume(self) -> list[str]:
         """Has it fire again, at its next time; what it missed is not caught up with."""
-        require_reachable(self._settings)
         with explained(self._settings):
             schedule = self._required()
             if schedule.state is types.Schedule.State.PAUSED:
@@ -210,6 +208,7 @@ class VertexSchedules:
         return [f"resumed: {self._name} {schedule.resource_name}"]
 
     def _required(self) -> Any:
+        require_reachable(self._settings)
         found = self._existing()
         if found is None:
             raise UserError(f"there is no schedule {self._name!r} that is active or paused")

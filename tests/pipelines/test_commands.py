@@ -62,7 +62,7 @@ def test_help_imports_neither_kfp_nor_google(arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", ["definitions", "suites", "targets"])
+@pytest.mark.parametrize("room", ["definitions", "preparing", "targets"])
 def test_kfp_is_imported_when_a_pipeline_is_built(room):
     quietly(f"import orbax_bench_pipelines.{room}")
 

@@ -8,7 +8,7 @@ from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.sweep import expand
 from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
-from orbax_bench_pipelines.suites import check_baseline, compared
+from orbax_bench_pipelines.preparing import check_baseline, compared
 
 SUITE = """\
 suite_name: small

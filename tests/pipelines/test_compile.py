@@ -1,5 +1,6 @@
 """Compiled pipelines, read back with the protos of the services."""
 
+import dataclasses
 import json
 
 import pytest
@@ -243,7 +244,7 @@ def test_packages_for_gke_and_vertex_differ_by_settings_of_their_platforms_alone
 
 
 def test_a_package_has_the_points_per_step_that_it_was_compiled_with():
-    pipeline = find_pipeline("sweep").by_default({"points_per_step": 7})
+    pipeline = dataclasses.replace(find_pipeline("sweep"), defaults={"points_per_step": 7})
     [spec] = read(compiled(pipeline, Placement(Target.VERTEX)))
     given = spec["root"]["inputDefinitions"]["parameters"]["points_per_step"]
     assert given["defaultValue"] == 7.0

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import write_verdicts
-from orbax_bench_pipelines.cli.running import conclude
+from orbax_bench_core.steps import Notifiers
+from orbax_bench_pipelines.cli.running import Told, conclude
 from orbax_bench_pipelines.definitions import pipelines
 from orbax_bench_pipelines.definitions.pipeline import Finished
 from tests.support.verdicts import build_operation, build_point, build_report
@@ -26,7 +27,7 @@ def ended(make_record, make_run):
             arguments={"output_directory": str(directory.root)},
             settings=types.SimpleNamespace(tpu=()),
         )
-        return conclude(job, failure, Console(file=io.StringIO()))
+        return conclude(job, failure, Console(file=io.StringIO()), Told(Notifiers(), "s"))
 
     return run
 

@@ -3,7 +3,7 @@ import io
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_pipelines.suites import read_suite
+from orbax_bench_pipelines.preparing import read_suite
 from tests.pipelines import fakes
 from tests.pipelines.conftest import SUITE
 

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("kfp")
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_pipelines.suites import check_inputs, checked_steps
+from orbax_bench_pipelines.preparing import check_inputs, checked_steps
 from orbax_bench_pipelines.targets import Target
 
 

@@ -99,7 +99,7 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, line, said):
         ({"secrets": {"name": "s", "path": "s"}}, "--set secrets.path: expected a folder such as"),
         (
             {"secrets": {"name": "s", "key": "k", "variable": "1X"}},
-            "--set secrets.variable: '1X' is not the name of a variable",
+            "--set secrets.variable: expected the name of a variable, got '1X'",
         ),
         ({"scratch": {"path": "/p"}}, "--set scratch.size: this key is required"),
         ({"node_affinity": {"key": "zone"}}, "--set node_affinity: In and NotIn have values"),
@@ -107,7 +107,7 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, line, said):
             {"environment": {"ORBAX_BENCH_IMAGE": "x"}},
             "--set environment: ORBAX_BENCH_IMAGE is set by",
         ),
-        ({"environment": {"a-b": "x"}}, "--set environment: 'a-b' is not the name of a variable"),
+        ({"environment": {"a-b": "x"}}, "--set environment: expected the name of a variable"),
         (
             {"gpu": "h100"},
             "--set gpu: GPUs are KIND:COUNT, such as h100-80gb:8, or COUNT; got 'h100'",
