@@ -115,6 +115,8 @@ def explain(detail: Any, fields: Iterable[str]) -> str:
         words, bound, unit = _LENGTHS[kind]
         most = detail["ctx"][bound]
         return f"expected {words} {most} {unit}{'' if most == 1 else 's'}, got {_length(detail)}"
+    if kind.endswith("_parsing"):  # of text that may be a number or truth value, and is none
+        return f"expected {_KINDS[kind]}, got {shown(detail['input'])}"
     return mistyped(_KINDS.get(kind) or message.removeprefix("Input should be "), detail["input"])
 
 

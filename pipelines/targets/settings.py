@@ -250,7 +250,7 @@ def at_submission(settings: Settings, target: Target) -> list[str]:
 def read_changes(changes: Iterable[str], others: Iterable[str] = ()) -> dict[str, Any]:
     """Returns settings that are given as `KEY=VALUE` or `KEY.PATH=VALUE`, as a file has them.
 
-    A value is text, or YAML where it is a list or a mapping.
+    A value is text, or YAML where it is a list or a mapping, or null, which unsets a key.
     """
     found: dict[str, Any] = {}
     for change in changes:
@@ -268,7 +268,7 @@ def read_changes(changes: Iterable[str], others: Iterable[str] = ()) -> dict[str
             block = block.setdefault(name, {})
             if not isinstance(block, dict):
                 raise UserError(f"--set {path}: {key} is given as a whole as well")
-        is_yaml = key in (last, "security_context") and text[:1] in ("[", "{")
+        is_yaml = key in (last, "security_context") and (text == "null" or text[:1] in ("[", "{"))
         block[last] = read_value(text, f"--set {path}") if is_yaml else text
     return found
 

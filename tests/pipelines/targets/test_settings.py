@@ -28,6 +28,18 @@ def test_a_file_and_changes_say_the_same(tmp_path):
     assert read_settings(str(file), {}) == read_settings(None, read_changes(changes))
 
 
+def test_a_number_of_another_kind_is_refused_as_it_was_given():
+    with pytest.raises(UserError) as error:
+        read_settings(None, read_changes(["timeout_s=1.5"]))
+    assert str(error.value) == "--set timeout_s: expected a whole number, got '1.5'"
+
+
+def test_a_key_of_a_file_is_unset_by_null(tmp_path):
+    file = tmp_path / "settings.yaml"
+    file.write_text("retries: 3\nspot: true\n")
+    assert read_settings(str(file), read_changes(["retries=null", "spot=null"])).given == []
+
+
 def test_a_change_takes_the_place_of_one_key(tmp_path):
     file = tmp_path / "settings.yaml"
     file.write_text("image: a/b:1\ncpu: '8'\nlabels: {a: b, c: d}\n")
