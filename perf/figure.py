@@ -24,25 +24,15 @@ _WIDTH: Final = 150
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One figure with its target.
+    """One figure with its target."""
 
-    Attributes:
-        group: What kind of figure it is.
-        name: On what data.
-        value: What was found: a share, or a number.
-        error: Its Monte Carlo standard error.
-        target: What it must be, in words; empty when it is only shown.
-        met: Whether it is; None when it is only shown.
-        share: Whether the value is a share.
-    """
-
-    group: str
-    name: str
-    value: float
-    error: float = 0.0
-    target: str = ""
-    met: bool | None = None
-    share: bool = True
+    group: str  # what kind of figure it is
+    name: str  # on what data
+    value: float  # what was found: a share, or a number
+    error: float = 0.0  # its Monte Carlo standard error
+    target: str = ""  # what it must be, in words; empty when it is only shown
+    met: bool | None = None  # whether it is; None when it is only shown
+    share: bool = True  # whether the value is a share
 
 
 def shown(group: str, name: str, count: int, total: int) -> Figure:

@@ -9,23 +9,16 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One figure with its target.
+    """One figure with its target."""
 
-    Attributes:
-        name: What was measured.
-        unit: Unit of `ours` and `upstream`.
-        ours: One value per round.
-        upstream: One value per round, paired with `ours` by position; None when not measured.
-        target: What must not be exceeded; infinite where the figure is only shown.
-        limits: Whether the target limits the median of the ratios, or the median of our values.
-    """
-
-    name: str
-    unit: str
-    ours: tuple[float, ...]
+    name: str  # what was measured
+    unit: str  # unit of `ours` and `upstream`
+    ours: tuple[float, ...]  # one value per round
     upstream: tuple[float, ...] | None = None
-    target: float
+    """One value per round, paired with `ours` by position; None when not measured."""
+    target: float  # what must not be exceeded; infinite where the figure is only shown
     limits: Literal["ratio", "value"]
+    """Whether the target limits the median of the ratios, or the median of our values."""
 
     @property
     def ratios(self) -> tuple[float, ...] | None:
@@ -45,15 +38,10 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
-    """Results of two sides that were measured in turn.
+    """Results of two sides that were measured in turn."""
 
-    Attributes:
-        ours: One result per round.
-        upstream: As many of the other side; None when there is no other side.
-    """
-
-    ours: tuple[Any, ...]
-    upstream: tuple[Any, ...] | None
+    ours: tuple[Any, ...]  # one result per round
+    upstream: tuple[Any, ...] | None  # as many of the other side; None when there is no other side
 
     def figure(
         self,

@@ -18,15 +18,10 @@ print(os.path.join(os.path.dirname(os.path.dirname(core.__file__)), "run_benchma
 
 @dataclass(frozen=True, kw_only=True)
 class Upstream:
-    """The upstream framework.
+    """The upstream framework."""
 
-    Attributes:
-        python: Interpreter whose environment has it.
-        runner: Path of its `run_benchmarks.py`.
-    """
-
-    python: str
-    runner: str
+    python: str  # interpreter whose environment has it
+    runner: str  # path of its `run_benchmarks.py`
 
 
 def find_upstream(python: str) -> Upstream:
@@ -46,15 +41,10 @@ def say(line: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Setting of a measurement.
+    """Setting of a measurement."""
 
-    Attributes:
-        rounds: Pairs per figure, at least 1; the one that is discarded is not counted.
-        upstream: The other side; None when there is none.
-    """
-
-    rounds: int
-    upstream: Upstream | None = None
+    rounds: int  # pairs per figure, at least 1; the one that is discarded is not counted
+    upstream: Upstream | None = None  # the other side; None when there is none
 
     def pairs(
         self, name: str, ours: Callable[[], Any], theirs: Callable[[], Any] | None = None

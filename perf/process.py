@@ -35,20 +35,14 @@ class ProbeFailed(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """A child process that ended well.
+    """A child process that ended well."""
 
-    Attributes:
-        seconds: Wall time from its start until it was gone.
-        cpu_seconds: Time of the CPU that all its threads took, user and system.
-        peak_bytes: Its largest resident set, as the kernel counted it. A child starts as a copy of
-            this process, so this is never below this process's own; import nothing heavy here.
-        output: What it wrote to standard output; empty unless that was kept.
-    """
-
-    seconds: float
-    cpu_seconds: float
+    seconds: float  # wall time from its start until it was gone
+    cpu_seconds: float  # time of the CPU that all its threads took, user and system
     peak_bytes: int
-    output: str
+    """Its largest resident set, as the kernel counted it. A child starts as a copy of this
+    process, so this is never below this process's own; import nothing heavy here."""
+    output: str  # what it wrote to standard output; empty unless that was kept
 
 
 def run(

@@ -31,17 +31,11 @@ _TIME: Final = "0_basics/time_s"
 
 @dataclass(frozen=True, kw_only=True)
 class Tour:
-    """One run of the tour.
+    """One run of the tour."""
 
-    Attributes:
-        wall_s: Seconds from the start of the process to its end.
-        cpu_s: CPU seconds of all its processes that have ended.
-        operations_s: Seconds that its outermost operations took together, warm-ups included.
-    """
-
-    wall_s: float
-    cpu_s: float
-    operations_s: float
+    wall_s: float  # seconds from the start of the process to its end
+    cpu_s: float  # CPU seconds of all its processes that have ended
+    operations_s: float  # seconds that its outermost operations took together, warm-ups included
 
 
 def figures(setting: Setting) -> list[Figure]:

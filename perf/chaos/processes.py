@@ -15,15 +15,10 @@ _POLL_S = 0.05
 
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """A command of a trial that was started, alone in its group of processes.
-
-    Attributes:
-        process: Its process.
-        output: The file with all that it prints.
-    """
+    """A command of a trial that was started, alone in its group of processes."""
 
     process: subprocess.Popen[bytes]
-    output: Path
+    output: Path  # the file with all that it prints
 
     @property
     def said(self) -> str:

@@ -41,29 +41,17 @@ _RUN: Final = ("run", "suite.yaml", "-o", "place/out", "--no-limits")
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-    """A command and its suite.
-
-    Attributes:
-        name: Name.
-        suite: Text of the suite, `suite.yaml` in the folder of a trial.
-        words: The command and its flags; results go below `place`.
-        code: Exit code when nothing disturbs it.
-        before: Scenario whose results it reads; they lie in `place` when it begins.
-        hosts: On how many processes it runs at once, as hosts of one cluster.
-        wheels: Releases of a package of which there are wheels, by name only.
-        real: Whether its workers are real, with seconds that nobody knows in advance.
-        share: Out of 1,000 kills, how many are its own.
-    """
+    """A command and its suite."""
 
     name: str
-    suite: str
-    words: tuple[str, ...]
-    code: int = 0
-    before: str = ""
-    hosts: int = 1
-    wheels: tuple[str, ...] = ()
-    real: bool = False
-    share: int = 0
+    suite: str  # text of the suite, `suite.yaml` in the folder of a trial
+    words: tuple[str, ...]  # the command and its flags; results go below `place`
+    code: int = 0  # exit code when nothing disturbs it
+    before: str = ""  # scenario whose results it reads; they lie in `place` when it begins
+    hosts: int = 1  # on how many processes it runs at once, as hosts of one cluster
+    wheels: tuple[str, ...] = ()  # releases of a package of which there are wheels, by name only
+    real: bool = False  # whether its workers are real, with seconds that nobody knows in advance
+    share: int = 0  # out of 1,000 kills, how many are its own
 
 
 SCENARIOS: Final = {

@@ -9,24 +9,16 @@ from typing import Final
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Count:
-    """A claim about many trials.
+    """A claim about many trials."""
 
-    Attributes:
-        name: Name of the count, and of its state file.
-        claim: What holds in each trial.
-        trials: How many are made.
-        failures: How many of them may fail.
-        command: What makes one trial: exit code 0 when the claim holds, and its last line says what
-            was seen. `{trial}` stands for the number of the trial, from 0.
-        timeout_s: Seconds after which a trial has failed.
-    """
-
-    name: str
-    claim: str
-    trials: int
-    failures: int = 0
+    name: str  # name of the count, and of its state file
+    claim: str  # what holds in each trial
+    trials: int  # how many are made
+    failures: int = 0  # how many of them may fail
     command: tuple[str, ...]
-    timeout_s: float = 600.0
+    """What makes one trial: exit code 0 when the claim holds, and its last line says what was
+    seen. `{trial}` stands for the number of the trial, from 0."""
+    timeout_s: float = 600.0  # seconds after which a trial has failed
 
     def file(self, state: Path) -> Path:
         """Returns the file with its trials."""

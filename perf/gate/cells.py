@@ -19,41 +19,26 @@ _RULE: Final = GateRule()
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Comparisons of one kind.
+    """Comparisons of one kind."""
 
-    Attributes:
-        kind: What is counted; see `perf.gate.experiments`.
-        source: A made-up noise by name, or a series to replay.
-        series: How many comparisons.
-        design: Which operations share a process.
-        ratio: True ratio of candidate to baseline.
-        rule: The gate's rule.
-        candidate: Share of the candidate's operations that stall, or of its attempts that fail.
-        baseline: The same for the baseline.
-        factor: Times as long a stalled operation takes: a range.
-        sticky: Whether stalls come together.
-        sigma: Standard deviation of the log times, where that is not the source's own.
-        look: Index of the look at which something is counted.
-        power: Claimed share of slow-downs that are found.
-        after: Times as long an operation takes after one of the candidate in the same process.
-        primaries: Primary operations of a point, with the same times.
-    """
-
-    kind: Kind
-    source: str | Series = "iid"
-    series: int
-    design: Design = ONE_WORKER
-    ratio: float = 1.0
+    kind: Kind  # what is counted; see `perf.gate.experiments`
+    source: str | Series = "iid"  # a made-up noise by name, or a series to replay
+    series: int  # how many comparisons
+    design: Design = ONE_WORKER  # which operations share a process
+    ratio: float = 1.0  # true ratio of candidate to baseline
     rule: GateRule = _RULE
     candidate: float = 0.0
-    baseline: float = 0.0
-    factor: tuple[float, float] = (4.0, 4.0)
-    sticky: bool = False
+    """Share of the candidate's operations that stall, or of its attempts that fail."""
+    baseline: float = 0.0  # the same for the baseline
+    factor: tuple[float, float] = (4.0, 4.0)  # times as long a stalled operation takes: a range
+    sticky: bool = False  # whether stalls come together
     sigma: float | None = None
-    look: int = 0
-    power: float = 0.9
+    """Standard deviation of the log times, where that is not the source's own."""
+    look: int = 0  # index of the look at which something is counted
+    power: float = 0.9  # claimed share of slow-downs that are found
     after: float = 1.0
-    primaries: int = 1
+    """Times as long an operation takes after one of the candidate in the same process."""
+    primaries: int = 1  # primary operations of a point, with the same times
 
     @property
     def name(self) -> str:
@@ -85,19 +70,13 @@ Part = tuple[Cell, int]
 
 @dataclasses.dataclass(frozen=True)
 class Tally:
-    """Counts of a cell: how often each thing was seen, and the operations that it took.
+    """Counts of a cell: how often each thing was seen, and the operations that it took."""
 
-    Attributes:
-        series: Number of comparisons.
-        counts: How often each thing was seen.
-        operations: Operations per arm of all of them together.
-        squares: Sum of the squares of the operations.
-    """
-
-    series: int = 0
+    series: int = 0  # number of comparisons
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
-    operations: int = 0
-    squares: int = 0
+    """How often each thing was seen."""
+    operations: int = 0  # operations per arm of all of them together
+    squares: int = 0  # sum of the squares of the operations
 
     def __add__(self, other: "Tally") -> "Tally":
         names = dict.fromkeys([*self.counts, *other.counts])

@@ -18,28 +18,18 @@ OPERATIONS: Final = "operations"
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """Claim about a cell.
+    """Claim about a cell."""
 
-    Attributes:
-        group: What kind of figure it is.
-        cell: What is tried.
-        seen: What is counted there, or `operations` for their mean.
-        sense: How it compares with the limit.
-        limit: The target: a share, or operations.
-        slack: By how much it may be missed beside the Monte Carlo error; for `at least` and
-            `at most` one way, for `near` both.
-        name: On what data; empty for the name of the source.
-        also: Cells whose comparisons are counted together with it.
-    """
-
-    group: str
-    cell: Cell
-    seen: str
-    sense: Sense = "shown"
-    limit: float = 0.0
+    group: str  # what kind of figure it is
+    cell: Cell  # what is tried
+    seen: str  # what is counted there, or `operations` for their mean
+    sense: Sense = "shown"  # how it compares with the limit
+    limit: float = 0.0  # the target: a share, or operations
     slack: float = 0.0
-    name: str = ""
-    also: tuple[Cell, ...] = ()
+    """By how much it may be missed beside the Monte Carlo error; for `at least` and `at most`
+    one way, for `near` both."""
+    name: str = ""  # on what data; empty for the name of the source
+    also: tuple[Cell, ...] = ()  # cells whose comparisons are counted together with it
 
     def figure(self, tallies: Mapping[str, Tally]) -> Figure:
         """Returns what was found, beside the target."""

@@ -11,25 +11,18 @@ from orbax_bench_core.gate.blocks import SLOTS, Bools, Floats, Ints
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Design:
-    """Which operations share a worker process, and when each is measured.
+    """Which operations share a worker process, and when each is measured."""
 
-    Attributes:
-        name: What it is called in the tables.
-        per_life: Operations of one slot of a block.
-        offsets: What has an offset of its own: nothing, each arm, each slot, or the option in each
-            process.
-        per_process: Blocks that share a process of both arms; None where they do not.
-        in_turns: Whether a worker ends before the next one starts; otherwise the four of a block
-            are alive together and measure in rounds, forth and back.
-        tau: Standard deviation of the log of such an offset.
-    """
-
-    name: str
-    per_life: int = 1
+    name: str  # what it is called in the tables
+    per_life: int = 1  # operations of one slot of a block
     offsets: str = "nothing"
+    """What has an offset of its own: nothing, an arm, a slot, or the option in each process."""
     per_process: int | None = None
+    """Blocks that share a process of both arms; None where they do not."""
     in_turns: bool = False
-    tau: float = 0.0
+    """Whether a worker ends before the next one starts; otherwise the four of a block are alive
+    together and measure in rounds, forth and back."""
+    tau: float = 0.0  # standard deviation of the log of such an offset
 
     @property
     def title(self) -> str:

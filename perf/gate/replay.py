@@ -25,17 +25,11 @@ _PRECISION: Final = 1e-6
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Series:
-    """One series in the order of measurement.
+    """One series in the order of measurement."""
 
-    Attributes:
-        name: What it is called in the tables.
-        times: Seconds.
-        real: Whether it is as it was measured; otherwise it was stretched.
-    """
-
-    name: str
-    times: Floats
-    real: bool = True
+    name: str  # what it is called in the tables
+    times: Floats  # seconds
+    real: bool = True  # whether it is as it was measured; otherwise it was stretched
 
     @property
     def variation(self) -> float:

@@ -11,19 +11,12 @@ Source = str | Series
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sources:
-    """Sources of times that the gate is tried on.
+    """Sources of times that the gate is tried on."""
 
-    Attributes:
-        regimes: Made-up noise, by name.
-        real: Real series, replayed.
-        wild: Real series whose slow states were stretched to a CV of 50 %.
-        wilder: Real series all of whose noise was.
-    """
-
-    regimes: tuple[str, ...]
-    real: tuple[Series, ...]
-    wild: tuple[Series, ...]
-    wilder: tuple[Series, ...]
+    regimes: tuple[str, ...]  # made-up noise, by name
+    real: tuple[Series, ...]  # real series, replayed
+    wild: tuple[Series, ...]  # real series whose slow states were stretched to a CV of 50 %
+    wilder: tuple[Series, ...]  # real series all of whose noise was
 
     @classmethod
     def of(cls, real: Sequence[Series]) -> "Sources":
