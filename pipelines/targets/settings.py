@@ -12,25 +12,7 @@ from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.files import checked_path, read_at_most
 from orbax_bench_core.launchers import Gpus, SliceShape, parse_gpus, parse_slice
 from orbax_bench_pipelines.target import Target
-from orbax_bench_pipelines.targets.values import (
-    MEASURING,
-    OTHERS,
-    Bytes,
-    Cpu,
-    Image,
-    Name,
-    NodeAffinity,
-    Scratch,
-    Secret,
-    SecurityContext,
-    Steps,
-    StepSettings,
-    Toleration,
-    Variables,
-    VolumeClaim,
-    listed,
-    parsed_text,
-)
+from orbax_bench_pipelines.targets import values
 
 _OF_HOSTS: Final[Mapping[str, Sequence[str]]] = {
     "jobset": (
@@ -49,13 +31,13 @@ _OF_SUBMISSIONS: Final = (
 )
 """Settings of a submission that are no part of a package."""
 _MODELS: Final[Mapping[str, type[ConfigModel]]] = {
-    "node_affinity": NodeAffinity,
-    "pvc": VolumeClaim,
-    "scratch": Scratch,
-    "secrets": Secret,
-    "security_context": SecurityContext,
-    "steps": StepSettings,
-    "tolerations": Toleration,
+    "node_affinity": values.NodeAffinity,
+    "pvc": values.VolumeClaim,
+    "scratch": values.Scratch,
+    "secrets": values.Secret,
+    "security_context": values.SecurityContext,
+    "steps": values.StepSettings,
+    "tolerations": values.Toleration,
 }
 """Keys below a key, where it has some itself."""
 _NOTHING: Final[tuple[object, ...]] = (None, (), {})
@@ -75,8 +57,8 @@ class Settings(ConfigModel):
 
     model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
 
-    image: Image | None = _field("what every step runs in", None)
-    steps: Steps = _field(
+    image: values.Image | None = _field("what every step runs in", None)
+    steps: values.Steps = _field(
         "of one step, or of `others` than those that measure: `image`, `cpu`, `memory`, `retries`, "
         "`timeout_s`",
         {},
@@ -84,18 +66,18 @@ class Settings(ConfigModel):
     parallelism: pydantic.NonNegativeInt | None = _field(
         "steps that measure at a time, 0 for all; by default 1 on a service", None
     )
-    tpu: Annotated[tuple[SliceShape, ...], listed(parse_slice)] = _field(
+    tpu: Annotated[tuple[SliceShape, ...], values.listed(parse_slice)] = _field(
         "the slices to measure on", ()
     )
-    gpu: Annotated[Gpus | None, parsed_text(parse_gpus)] = _field(
+    gpu: Annotated[Gpus | None, values.parsed_text(parse_gpus)] = _field(
         "the GPUs of each step that measures, such as `h100-80gb:8`", None
     )
     gpu_hosts: pydantic.PositiveInt | None = _field(
         "machines with such GPUs that measure a point together, started by a launcher", None
     )
     launcher_settings: dict[str, str] = _field("of the launcher that starts hosts", {})
-    cpu: Cpu | None = _field("of the steps that measure", None)
-    memory: Bytes | None = _field("of the steps that measure", None)
+    cpu: values.Cpu | None = _field("of the steps that measure", None)
+    memory: values.Bytes | None = _field("of the steps that measure", None)
     retries: pydantic.NonNegativeInt | None = _field(
         "how often a step is tried again; by default those that measure 2 times, on a service", None
     )
@@ -106,29 +88,31 @@ class Settings(ConfigModel):
         "by how much they grow each time, 2 by default", None
     )
     timeout_s: pydantic.PositiveInt | None = _field("seconds that a step may take", None)
-    environment: Variables = _field("variables of every step", {})
-    secrets: Annotated[tuple[Secret, ...], listed()] = _field(
+    environment: values.Variables = _field("variables of every step", {})
+    secrets: Annotated[tuple[values.Secret, ...], values.listed()] = _field(
         "secrets of every step, as variable or folder", ()
     )
-    pull_secrets: Annotated[tuple[Name, ...], listed()] = _field(
+    pull_secrets: Annotated[tuple[values.Name, ...], values.listed()] = _field(
         "with which every step's image is pulled", ()
     )
-    pvc: Annotated[tuple[VolumeClaim, ...], listed()] = _field(
+    pvc: Annotated[tuple[values.VolumeClaim, ...], values.listed()] = _field(
         "a volume claim that every step mounts", ()
     )
-    shared_memory: Bytes | None = _field("size of `/dev/shm` in the steps that measure", None)
-    ephemeral_storage: Bytes | None = _field(
+    shared_memory: values.Bytes | None = _field(
+        "size of `/dev/shm` in the steps that measure", None
+    )
+    ephemeral_storage: values.Bytes | None = _field(
         "disk of the node for each host that a launcher starts", None
     )
-    scratch: Annotated[tuple[Scratch, ...], listed()] = _field(
+    scratch: Annotated[tuple[values.Scratch, ...], values.listed()] = _field(
         "a volume that lives as long as the pod of a step that measures", ()
     )
     node_selectors: dict[str, str] = _field("labels of the nodes that measure", {})
-    node_affinity: Annotated[tuple[NodeAffinity, ...], listed()] = _field(
+    node_affinity: Annotated[tuple[values.NodeAffinity, ...], values.listed()] = _field(
         "conditions on the labels of the nodes that measure",
         (),
     )
-    tolerations: Annotated[tuple[Toleration, ...], listed()] = _field(
+    tolerations: Annotated[tuple[values.Toleration, ...], values.listed()] = _field(
         "taints that the steps which measure tolerate", ()
     )
     spot: bool | None = _field("whether to measure on spot machines of Google Cloud", None)
@@ -143,9 +127,11 @@ class Settings(ConfigModel):
     max_run_s: pydantic.PositiveInt | None = _field(
         "seconds for which flex-start or Kueue gives machines", None
     )
-    queue: Name | None = _field("Kueue's local queue, which admits the steps that measure", None)
-    priority: Name | None = _field("Kueue's priority class in that queue", None)
-    security_context: SecurityContext | None = _field(
+    queue: values.Name | None = _field(
+        "Kueue's local queue, which admits the steps that measure", None
+    )
+    priority: values.Name | None = _field("Kueue's priority class in that queue", None)
+    security_context: values.SecurityContext | None = _field(
         "`run_as_user` and `run_as_group` of every step and host; `privileged` and `capabilities` "
         "of hosts with TPUs, which a launcher then starts for slices of one host too",
         None,
@@ -187,13 +173,13 @@ class Settings(ConfigModel):
         own = (step.image for step in self.steps.values())
         return list(dict.fromkeys(image for image in (self.image, *own) if image is not None))
 
-    def of_step(self, name: str) -> StepSettings:
+    def of_step(self, name: str) -> values.StepSettings:
         """Returns what holds for one step: its own before what is set for others, and for all."""
         of_all = {key: getattr(self, key) for key in ("image", "retries", "timeout_s")}
-        names = (name,) if name == MEASURING else (OTHERS, name)
+        names = (name,) if name == values.MEASURING else (values.OTHERS, name)
         for each in names:
-            of_all |= self.steps.get(each, StepSettings()).given
-        return StepSettings().model_copy(update=of_all)
+            of_all |= self.steps.get(each, values.StepSettings()).given
+        return values.StepSettings().model_copy(update=of_all)
 
 
 def launcher_of(target: Target, settings: Settings, shape: SliceShape | None) -> str:
