@@ -3,13 +3,15 @@
 import dataclasses
 import os
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orbax_bench_core.cli.arguments import JUnit, Notify, OutputDirectory, SuiteFile
-from orbax_bench_pipelines.cron import Cron, parse_cron
 from orbax_bench_pipelines.target import Package, Target
+
+if TYPE_CHECKING:
+    from orbax_bench_pipelines.cron import Cron
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -187,6 +189,7 @@ def schedule(
     """
     from orbax_bench_core.errors import Problem, UserError
     from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service
+    from orbax_bench_pipelines.cron import parse_cron
     from orbax_bench_pipelines.preparing import prepare
     from orbax_bench_pipelines.targets import require_extras, service_for
 
@@ -338,7 +341,7 @@ def _say(line: str) -> None:
     print(f"note: {line}", file=sys.stderr, flush=True)
 
 
-def _say_times(cron: Cron, given: str, target: Target) -> None:
+def _say_times(cron: "Cron", given: str, target: Target) -> None:
     """Says how the cron was converted, and when it fires next."""
     sent = cron.sent(target)
     reads = "six fields, seconds first" if target is Target.KFP else "five fields"
