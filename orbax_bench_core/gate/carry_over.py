@@ -28,11 +28,15 @@ LEVEL: Final = 0.01
 SUSPECTED: Final = 0.03
 """P-value up to which a word waits for the next look; the primary operations share it."""
 
-EXCLUDED: Final = 1.4
-"""A PASS has ruled out that an operation takes so many times as long after the candidate."""
+_EXCLUDED: Final = 1.4
+"""A PASS has ruled out that an operation takes so many times as long after the candidate, or so
+many as the margin allows where that is more."""
 
 _COVERED: Final = 0.98
 """Of the interval of the ratio: 1 % is beyond either end."""
+
+_ANYTHING: Final = math.log(1000)
+"""Reach of an interval of which nothing is known."""
 
 _DRAWS: Final = 1999
 _SEED: Final = 20_261_125
@@ -62,26 +66,31 @@ class CarryOver(NamedTuple):
         high = math.inf if verdict.high is None else verdict.high
         return high * max(1.0, self.high) ** 2 >= 1 + rule.margin
 
-    def left_open(self, chance: float) -> bool:
+    def left_open(self, chance: float, rule: GateRule) -> bool:
         """Returns whether there may be one, with that chance of error, or a large one."""
-        return self.p_value <= chance or self.high > EXCLUDED
+        return self.p_value <= chance or self.high > _excluded(rule)
 
-    def said(self, chance: float) -> str:
+    def said(self, chance: float, rule: GateRule) -> str:
         """Returns what keeps a word from being given, and what to do."""
         seen = (
             f"an operation takes {self.ratio:.3g}x as long after one of the candidate as after one "
             f"of the baseline (p = {self.p_value:.2g})"
         )
         if self.p_value > chance:
+            most = f"up to {self.high:.3g}x" if self.high < 10 else "many times"
             seen = (
-                f"an operation after one of the candidate may take up to {self.high:.3g}x as long "
-                f"as after one of the baseline, and {EXCLUDED:g}x has to be excluded"
+                f"an operation after one of the candidate may take {most} as long as after one of "
+                f"the baseline, and {_excluded(rule):g}x has to be excluded"
             )
         return (
             f"{seen}, so operations in turn do not show what a job pays that runs the candidate "
             "alone; measure with `lives: always` under `gate`, which gives each arm processes of "
             "its own"
         )
+
+
+def _excluded(rule: GateRule) -> float:
+    return max(_EXCLUDED, 1 + rule.margin)
 
 
 def carry_over(blocks: Blocks) -> CarryOver:
@@ -92,11 +101,12 @@ def carry_over(blocks: Blocks) -> CarryOver:
     logs = blocks.logs[:, :, 0] - log_ratio(blocks) * blocks.candidate
     rest = within_reach(logs - np.median(logs, axis=1, keepdims=True))
     per_process = blocks.per_process or len(blocks)
-    found = float(_Design.of(blocks.candidate[None], per_process).coefficients(rest)[0])
-    drawn = _drawn(len(blocks), per_process).coefficients(rest)
-    sizes = np.abs(drawn)
-    more = int(np.count_nonzero(sizes >= abs(found) * (1 - 1e-9)))
-    reach = float(np.quantile(sizes, _COVERED))
+    order = _Design.of(blocks.candidate[None], per_process)
+    drawn = _drawn(len(blocks), per_process)
+    found, unsure = float(order.coefficients(rest)[0]), float(order.spreads()[0])
+    sizes = np.abs(drawn.coefficients(rest)) / drawn.spreads()
+    more = int(np.count_nonzero(sizes * unsure >= abs(found) * (1 - 1e-9)))
+    reach = min(float(np.quantile(sizes, _COVERED)) * unsure, _ANYTHING)
     return CarryOver(
         ratio=math.exp(found),
         p_value=(1 + more) / (_DRAWS + 1),
@@ -108,7 +118,7 @@ def carry_over(blocks: Blocks) -> CarryOver:
 class _Design(NamedTuple):
     """The two factors of all operations, a row for each order of the arms."""
 
-    own: Floats  # arm of the operation, less its mean in the block, shape (orders, operations)
+    own: Floats  # arm of an operation, less its mean in the block, shape (orders, operations)
     before: Floats  # the same of the arm of the one before
 
     @classmethod
@@ -118,8 +128,14 @@ class _Design(NamedTuple):
         before: Floats = np.zeros(own.shape)
         before[:, :, 1:] = own[:, :, :-1]
         before[:, 1:, 0] = own[:, :-1, -1]
-        before[:, ::per_process, 0] = 0.0  # the first operation of a process has none before it
-        before -= before.mean(axis=2, keepdims=True)
+        # The first operation of a process has none before it, and tells nothing.
+        tells = np.ones(own.shape[1:])
+        tells[::per_process, 0] = 0.0
+        said = tells.sum(axis=1)[:, None]
+        own, before = (
+            tells * (factor - (factor * tells).sum(axis=2, keepdims=True) / said)
+            for factor in (own, before)
+        )
         return cls(own.reshape(len(own), -1), before.reshape(len(own), -1))
 
     def coefficients(self, values: Floats) -> Floats:
@@ -131,6 +147,15 @@ class _Design(NamedTuple):
         wanted = oo * (self.before @ seen) - ob * (self.own @ seen)
         told_apart = apart > _TOLD_APART
         return np.asarray(np.where(told_apart, wanted, 0.0) / np.where(told_apart, apart, 1.0))
+
+    def spreads(self) -> Floats:
+        """Returns the standard deviations of these coefficients, for values that have one of 1.
+
+        Where the arms alternate all the time nothing tells the two factors apart: it is large.
+        """
+        oo, bb = (np.einsum("ij,ij->i", each, each) for each in self)
+        ob = np.einsum("ij,ij->i", self.own, self.before)
+        return np.asarray(np.sqrt(oo / np.maximum(oo * bb - ob**2, _TOLD_APART)))
 
 
 @functools.lru_cache(maxsize=16)

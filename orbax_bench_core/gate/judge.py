@@ -175,7 +175,7 @@ def _carried(
         chance = SUSPECTED / len(judged)
         contradicted = {
             name: each.contradicts(verdicts[name], rules[name])
-            and (word != "PASS" or each.left_open(chance))
+            and (word != "PASS" or each.left_open(chance, rules[name]))
             for name, each in found.items()
             if verdicts[name].word == word
         }
@@ -185,7 +185,7 @@ def _carried(
         least = found[name].p_value
         if word == "PASS" and not stands and not within(least, chance):
             name = next(each for each in contradicted if contradicted[each])
-        said: dict[Doubt, str] = {"carry_over": f"{name}: {found[name].said(chance)}"}
+        said: dict[Doubt, str] = {"carry_over": f"{name}: {found[name].said(chance, rules[name])}"}
         if within(least, LEVEL * schedule.shares[look] / len(judged)):
             return ({} if stands else said), True
         if end is not None and look >= min(end, schedule.last):

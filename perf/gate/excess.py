@@ -4,6 +4,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
+from orbax_bench_core.config import GateRule
 from perf.gate.cells import Cell
 from perf.gate.claims import OPERATIONS, Claim
 from perf.gate.designs import LIVES, ONE_WORKER, with_tau
@@ -72,6 +73,27 @@ def stalls(series: int) -> list[Claim]:
             found.append(Claim(length, cell, OPERATIONS, "near", operations, 3, name=name))
             if cell.candidate > cell.baseline:
                 found.append(_bounded(group, cell, name))
+    return found
+
+
+_LIMITED: Final = (
+    ((0.0, 0.0), "at least", 0.99),
+    ((0.07, 0.07), "at least", 0.8),
+    ((0.17, 0.07), "at most", 0.15),  # at the limit: each of three looks may err by 5 %
+    ((0.1, 0.0), "at most", 0.1),
+)
+"""Shares of stalls in the candidate and the baseline, and how often that passes."""
+
+
+def limited_stalls(series: int) -> list[Claim]:
+    """The default limit on stalls: not in the way where both arms have as many."""
+    rule, found = GateRule().with_limits(cheap=True), []
+    for (candidate, baseline), sense, limit in _LIMITED:
+        cell = Cell(kind="stalls", series=series, rule=rule, candidate=candidate, baseline=baseline)
+        name = f"{100 * baseline:.2g} % against {100 * candidate:.2g} %"
+        found.append(
+            Claim("stalls, by the default limit: PASS", cell, "passes", sense, limit, name=name)
+        )
     return found
 
 

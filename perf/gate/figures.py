@@ -27,6 +27,7 @@ def claims(sources: Sources, series: int, *, quick: bool = False) -> list[Claim]
         *times.first_look(max(1, few // 4) if quick else half),
         *times.foil(series),
         *excess.stalls(series),
+        *excess.limited_stalls(few),
         *excess.failures(series),
         *excess.points(few),
         *statements.detectable(series, QUICK_SIGMAS if quick else SIGMAS),

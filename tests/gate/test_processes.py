@@ -68,8 +68,17 @@ def test_a_pass_excludes_a_large_after_effect_also_where_noise_hides_it():
     assert "PASS" not in [each.word for each in found]
     noisy = judged(*comparison(0, after=1.2, noise=0.4, blocks=30))
     assert noisy.word == "INCONCLUSIVE"
-    assert "may take up to 1.49x as long" in noisy.reason
+    assert "may take up to 1.51x as long" in noisy.reason
     assert "1.4x has to be excluded" in noisy.reason
+
+
+def test_arms_that_only_alternate_do_not_tell_an_after_effect_from_their_own():
+    labels = np.tile([True, False, True, False], (5, 1))
+    times = np.exp(0.01 * np.random.default_rng(1).standard_normal(labels.shape))
+    gate = GATE.model_copy(update={"max_stalls": None, "max_failures": None})
+    found = judged(times, labels, gate=gate)
+    assert (found.word, found.settled) == ("INCONCLUSIVE", False)
+    assert "may take many times as long" in found.reason
 
 
 @pytest.mark.parametrize("after", [0.9, 1.5])
