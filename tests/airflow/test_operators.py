@@ -90,10 +90,10 @@ def test_a_step_that_hangs_is_ended_when_its_task_has_timed_out(run):
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     try:
         with pytest.raises(TimedOut):
-            run("import time; time.sleep(60)")
+            run("import time; time.sleep(600)")
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60
 
 
 @pytest.fixture

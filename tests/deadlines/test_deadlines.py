@@ -1,7 +1,6 @@
 """What has to end in time."""
 
 import threading
-import time
 
 import pytest
 
@@ -15,8 +14,7 @@ def test_an_answer_in_time_is_returned_and_an_error_raised():
 
 
 def test_what_takes_longer_is_left_to_itself():
-    let_go, began = threading.Event(), time.monotonic()
+    let_go = threading.Event()
     with pytest.raises(Late):
         in_time(let_go.wait, 0.05)
     let_go.set()
-    assert time.monotonic() - began < 10

@@ -201,12 +201,12 @@ def test_a_token_service_that_says_nothing_ends_a_submission(
 def test_nor_does_it_keep_a_command_that_looks_into_a_bucket(
     suite, silent_tokens, webhook, command, more, code, said
 ):
-    # In a process of its own, for a thread waits on.
+    # In a process of its own, for a thread waits on: by itself for two minutes.
     environment = {**os.environ, "ORBAX_BENCH_NOTIFY": webhook.url}
     words = ("pipeline", *arguments(command, suite, CLOSED, *more))
     began = time.monotonic()
     done = run_cli(*words, environment=environment)
-    assert (done.returncode, time.monotonic() - began < 20) == (code, True)
+    assert (done.returncode, time.monotonic() - began < 60) == (code, True)
     assert webhook.states == ["FAILED"] * (command == "run")
     assert f"{said} has not answered within 8 s" in done.stderr
     assert "Traceback" not in done.stderr
