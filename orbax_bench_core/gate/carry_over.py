@@ -84,8 +84,8 @@ class CarryOver(NamedTuple):
             )
         return (
             f"{seen}, so operations in turn do not show what a job pays that runs the candidate "
-            "alone; measure with `lives: always` under `gate`, which gives each arm processes of "
-            "its own"
+            "alone; measure into a new directory with `--override gate.lives=always`, which gives "
+            "each arm processes of its own"
         )
 
 
