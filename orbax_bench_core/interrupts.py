@@ -1,12 +1,14 @@
-"""Interrupts: signals that end a command in an orderly way, and that no code on their way loses."""
+"""What ends a wait: signals, which no code on their way loses, and deadlines."""
 
+import concurrent.futures
 import contextlib
-import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
+
+Found = TypeVar("Found")
 
 _USUAL: Final = {
     signal.SIGINT: signal.default_int_handler,
@@ -74,24 +76,28 @@ def raise_if_told() -> None:
         raise Terminated(signal.Signals(_told[0]).name)
 
 
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Has interrupts wait until the end of the block, which is short.
+class Late(Exception):
+    """Something has not ended in time; it may go on, in a thread that nobody waits for."""
 
-    Pydantic builds a validator in code that makes an error of its own of whatever is raised inside,
-    and what asks for the validator may take that for an error of its input.
+
+def in_time(ask: Callable[[], Found], seconds: float) -> Found:
+    """Returns what something returns, or raises what it raises, within a time.
+
+    For what has no timeout of a socket: names without an address, servers that trickle.
+
+    Raises:
+        Late: It has not ended by then.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    heard: list[int] = []
-    before = {number: handler for number in _USUAL if callable(handler := signal.getsignal(number))}
-    for number in before:
-        signal.signal(number, lambda number, _frame: heard.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if heard:
-            os.kill(os.getpid(), heard[0])
+    answer: concurrent.futures.Future[Found] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:  # noqa: BLE001 - raised for the one who waits
+            answer.set_exception(error)
+
+    # A pool would wait for its threads when the command ends.
+    threading.Thread(target=run, daemon=True).start()
+    if not concurrent.futures.wait([answer], timeout=seconds).done:
+        raise Late
+    return answer.result()

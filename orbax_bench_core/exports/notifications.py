@@ -19,8 +19,8 @@ from typing import Any, Final, Literal
 import pydantic
 
 from orbax_bench_core import files
-from orbax_bench_core.deadlines import Late, in_time
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.interrupts import Late, in_time
 
 TIMEOUT_S: Final = 10.0
 """Longest wait for an answer, whatever the other side does in between."""

@@ -10,11 +10,11 @@ import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
-from orbax_bench_core.deadlines import Late, in_time
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, to_stderr
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import AnyPath, read_at_most, write_atomically
+from orbax_bench_core.interrupts import Late, in_time
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from orbax_bench_core.deadlines import Late, in_time
+from orbax_bench_core.interrupts import Late, in_time
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.placement import Placement
 from orbax_bench_pipelines.targets.settings import Settings

@@ -1,8 +1,9 @@
-"""Interrupts that wait, and interrupts that some code has lost."""
+"""Interrupts that some code has lost, and deadlines."""
 
 import contextlib
 import os
 import signal
+import threading
 
 import pytest
 
@@ -20,15 +21,6 @@ def lose():
     """Interrupts this process in code that takes no notice."""
     with contextlib.suppress(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_an_interrupt_comes_at_the_end_of_the_block():
-    done = []
-    with pytest.raises(KeyboardInterrupt), interrupts.uninterrupted():
-        os.kill(os.getpid(), signal.SIGINT)
-        done.append(True)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert done == [True]
 
 
 def test_what_goes_on_after_a_lost_interrupt_is_interrupted_when_it_asks():
@@ -56,3 +48,16 @@ def test_what_came_to_its_end_is_not_interrupted():
 def test_an_error_of_a_command_that_was_not_told_stays_what_it_is():
     with pytest.raises(TypeError), interrupts.interrupted_when_told():
         raise TypeError
+
+
+def test_an_answer_in_time_is_returned_and_an_error_raised():
+    assert interrupts.in_time(lambda: 7, 10) == 7
+    with pytest.raises(KeyError, match="mine"):
+        interrupts.in_time(lambda: {}["mine"], 10)
+
+
+def test_what_takes_longer_is_left_to_itself():
+    let_go = threading.Event()
+    with pytest.raises(interrupts.Late):
+        interrupts.in_time(let_go.wait, 0.05)
+    let_go.set()
