@@ -20,7 +20,7 @@ from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import SLOTS, Blocks, Bools, Floats, random_labels
 from orbax_bench_core.gate.noise import within_reach
 from orbax_bench_core.gate.rank_test import log_ratio
-from orbax_bench_core.gate.verdict import Verdict
+from orbax_bench_core.gate.verdict import Verdict, Word
 
 LEVEL: Final = 0.01
 """Of a point: its looks share it, and its primary operations."""
@@ -53,22 +53,23 @@ class CarryOver(NamedTuple):
     low: float  # lower end of the ratio, which is below it with a chance of 1 %
     high: float  # upper end, likewise
 
-    def contradicts(self, verdict: Verdict, rule: GateRule) -> bool:
+    def contradicts(self, word: Word, verdict: Verdict, rule: GateRule, chance: float) -> bool:
         """Returns whether a job that runs the candidate alone may pay other than the word says.
 
         It pays the ratio of the arms times this one. Where this is above 1, the ratio of the arms
-        as measured is too low by an unknown part of it, at most by all of it.
+        as measured is too low by an unknown part of it, at most by all of it. A PASS is spared
+        where no after-effect is suspected, with that chance of error, nor could be a large one.
         """
-        if verdict.word == "REGRESSION":
+        if word == "REGRESSION":
             if verdict.low is None or verdict.endpoint != "time":
                 return True
             return verdict.low * min(1.0, self.low) <= 1 + rule.tolerance
+        if word == "INCONCLUSIVE":
+            return max(self.high, 1 / self.low) ** 2 >= 1 + rule.margin
+        if self.p_value > chance and self.high <= _excluded(rule):
+            return False
         high = math.inf if verdict.high is None else verdict.high
         return high * max(1.0, self.high) ** 2 >= 1 + rule.margin
-
-    def left_open(self, chance: float, rule: GateRule) -> bool:
-        """Returns whether there may be one, with that chance of error, or a large one."""
-        return self.p_value <= chance or self.high > _excluded(rule)
 
     def said(self, chance: float, rule: GateRule) -> str:
         """Returns what keeps a word from being given, and what to do."""
@@ -98,8 +99,11 @@ def carry_over(blocks: Blocks) -> CarryOver:
 
     Not of lives, whose operations follow others of their own arm.
     """
-    logs = blocks.logs[:, :, 0] - log_ratio(blocks) * blocks.candidate
-    rest = within_reach(logs - np.median(logs, axis=1, keepdims=True))
+    logs = blocks.logs[:, :, 0]
+    rest = logs - log_ratio(blocks) * blocks.candidate
+    # Few operations may tell the two factors apart, and what is left of these then looks far off.
+    rest, logs = (each - np.median(each, axis=1, keepdims=True) for each in (rest, logs))
+    rest = within_reach(rest, logs)
     per_process = blocks.per_process or len(blocks)
     order = _Design.of(blocks.candidate[None], per_process)
     drawn = _drawn(len(blocks), per_process)

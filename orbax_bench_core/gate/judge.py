@@ -174,20 +174,19 @@ def _carried(
         found = {name: carry_over(blocks.first(count)) for name, blocks in judged.items()}
         chance = SUSPECTED / len(judged)
         contradicted = {
-            name: each.contradicts(verdicts[name], rules[name])
-            and (word != "PASS" or each.left_open(chance, rules[name]))
+            name: each.contradicts(word, verdicts[name], rules[name], chance)
             for name, each in found.items()
-            if verdicts[name].word == word
+            if word != "REGRESSION" or verdicts[name].word == word
         }
-        stands = word == "PASS" and not any(contradicted.values())
-        stands = stands or (word == "REGRESSION" and not all(contradicted.values()))
+        against = contradicted.values()
+        stands = not (all(against) if word == "REGRESSION" else any(against))
         name = min(found, key=lambda each: found[each].p_value)
         least = found[name].p_value
         if word == "PASS" and not stands and not within(least, chance):
             name = next(each for each in contradicted if contradicted[each])
         said: dict[Doubt, str] = {"carry_over": f"{name}: {found[name].said(chance, rules[name])}"}
-        if within(least, LEVEL * schedule.shares[look] / len(judged)):
-            return ({} if stands else said), True
+        if within(least, LEVEL * schedule.shares[look] / len(judged)) and not stands:
+            return said, True
         if end is not None and look >= min(end, schedule.last):
             if stands or not (word == "PASS" or within(least, chance)):
                 return {}, True

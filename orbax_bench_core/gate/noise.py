@@ -23,9 +23,12 @@ def robust_sigma(logs: Floats) -> float | None:
     return float(np.median(np.abs(logs - np.median(logs)))) / NORMAL_MAD
 
 
-def within_reach(values: Floats) -> Floats:
-    """Returns values about 0 of which none is farther off than 3.5 robust standard deviations."""
-    reach = _FAR * (robust_sigma(values.ravel()) or 0.0) or math.inf
+def within_reach(values: Floats, like: Floats | None = None) -> Floats:
+    """Returns values about 0 of which none is farther off than 3.5 robust standard deviations.
+
+    Of those of `like`, where it is given.
+    """
+    reach = _FAR * (robust_sigma((values if like is None else like).ravel()) or 0.0) or math.inf
     return np.clip(values, -reach, reach)
 
 

@@ -61,6 +61,9 @@ def test_no_word_where_the_next_operation_pays(after, ratio):
 def test_a_pass_stands_that_a_small_after_effect_cannot_change():
     found = judged(*comparison(1, after=1.005, noise=0.001))
     assert (found.word, found.settled, found.reason) == ("PASS", True, "")
+    early = judged(*comparison(1, after=1.005, noise=0.001, blocks=6))
+    assert "as long after" not in early.reason
+    assert early.next_look == 20
 
 
 def test_a_pass_excludes_a_large_after_effect_also_where_noise_hides_it():
