@@ -29,6 +29,11 @@ class _Line:
     verdict: PointVerdict | None = None
     ended: bool = False
 
+    def follow(self, design: PairDesign, gate: GateConfig) -> None:
+        """Goes on with another design, whose operations are counted anew."""
+        self.design, self.used, self.before = design, 0, 0
+        self.looks = (*design.looks(gate), design.last_look(gate))
+
     @property
     def most(self) -> int:
         """Operations per arm at the last look; that at stalls is made only where it is needed."""
@@ -55,7 +60,7 @@ class LiveVerdicts(ProgressView):
         *,
         verbose: bool = False,
     ) -> None:
-        shared = PairDesign()
+        self._gate, shared = gate, PairDesign()
         found = {point.id: (designs or {}).get(point.id, shared) for point in points}
         self._lines = {
             point.id: _Line(
@@ -80,6 +85,8 @@ class LiveVerdicts(ProgressView):
             verdict = event.verdict
             line = self._lines[verdict.point_id]
             line.verdict = verdict
+            if verdict.design is not None and verdict.design != line.design:
+                line.follow(verdict.design, self._gate)
             line.ended = verdict.failed or not needs_more(verdict)
             if line.ended or not self._console.is_terminal:
                 self._print(_whole(line))
@@ -159,7 +166,7 @@ def _used(design: PairDesign, repeat: int, *, ended: bool = False) -> int:
     # The repeats of a block of lives do not end in the order of their numbers, so that only its
     # blocks are counted.
     if design.lives:
-        return design.operations(repeat // design.block_size * design.block_size)
+        return design.ended(repeat // design.block_size * design.block_size)
     return design.operations(repeat + ended)
 
 

@@ -169,7 +169,7 @@ class GateConfig(GateRule):
         family: What `alpha` is shared among: the operations of one `point`, or of all points of
             the `suite`.
         lives: Whether every slot of a block is a worker process of its own: `auto` where the arms
-            cannot share one worker, or `always`.
+            cannot share one worker, or once an operation carries over to the next; or `always`.
         operations_per_life: Measured operations of each such process.
         blocks_per_process: Blocks that share one worker process where the arms can: what an option
             does differs from process to process, so a comparison sees several.

@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from orbax_bench_core.config import ExecutionConfig
+from orbax_bench_core.config import Arm, ExecutionConfig
 from orbax_bench_core.execute.runner import Runner, runner_of
 from orbax_bench_core.execute.session import Session
 from orbax_bench_core.records import NO_ENVIRONMENT, UNMET_NEED, ErrorInfo, Repeat, RunInfo
-from orbax_bench_core.sweep import Pair, Placement, SweepPoint, placement, sides
+from orbax_bench_core.sweep import Pair, PairDesign, Placement, SweepPoint, placement, sides
 
 
 def schedule(
@@ -121,8 +121,9 @@ def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> 
     return min(made)
 
 
-NextLook = Callable[[Pair, Sequence[float]], int | None]
-"""Judges a pair after each look: the operations per arm to go on to; None when it is settled.
+NextLook = Callable[[Pair, Sequence[float]], tuple[PairDesign, int] | None]
+"""Judges a pair after each look: its design from there on, and the operations per arm to go on to;
+None when it is settled.
 
 It is given the pair and the seconds that each start of workers took that had to take turns.
 """
@@ -140,7 +141,7 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
     first block.
     """
     info = session.info
-    designs = info.designs
+    designs = dict(info.designs)
     first = {pair.id: designs[pair.id].looks(info.gate)[0] for pair in session.pairs}
     unsettled = [(pair, range(designs[pair.id].blocks(first[pair.id]))) for pair in session.pairs]
     shared = _shared_failure(session)
@@ -156,16 +157,16 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
                     if pair.id not in waited:
                         continue  # nothing was comparable in an earlier turn
                     started = len(runner.starts)
-                    comparable = _run_blocks(runner, info, pair, blocks, shared)
+                    design = designs[pair.id]
+                    comparable = _run_blocks(runner, info, pair, design, blocks, shared)
                     waited[pair.id] += runner.starts[started:]
                     if comparable and blocks.stop < last[pair.id]:
                         continue
-                    look = next_look(pair, waited.pop(pair.id))
-                    coming = range(
-                        blocks.stop, 0 if look is None else designs[pair.id].blocks(look)
-                    )
-                    if comparable and coming:
-                        going_on.append((pair, coming))
+                    going = next_look(pair, waited.pop(pair.id))
+                    if comparable and going is not None:
+                        designs[pair.id], look = going
+                        start = max(blocks.stop, designs[pair.id].after)
+                        going_on.append((pair, range(start, designs[pair.id].blocks(look))))
             unsettled = going_on
 
 
@@ -190,12 +191,17 @@ def _shared_failure(session: Session) -> CommonFailureCheck | None:
 
 
 def _run_blocks(
-    runner: Runner, info: RunInfo, pair: Pair, blocks: range, shared: CommonFailureCheck | None
+    runner: Runner,
+    info: RunInfo,
+    pair: Pair,
+    design: PairDesign,
+    blocks: range,
+    shared: CommonFailureCheck | None,
 ) -> bool:
     """Returns whether there is something to compare; the first sign of the contrary ends them."""
     for block in blocks:
         repeats = []
-        for repeat in _measured(runner, info, pair, block):
+        for repeat in _measured(runner, pair, design, block, info.order(pair, block)):
             repeats.append(repeat)
             if shared is not None:
                 shared.look(repeat.series.point, repeat)
@@ -206,11 +212,12 @@ def _run_blocks(
     return True
 
 
-def _measured(runner: Runner, info: RunInfo, pair: Pair, block: int) -> Iterator[Repeat]:
+def _measured(
+    runner: Runner, pair: Pair, design: PairDesign, block: int, arms: Sequence[Arm]
+) -> Iterator[Repeat]:
     """Measures a block, whose operations share the workers of their arms or have one per slot."""
     # What an interruption left of a life is measured by a new worker, with warm-ups of its own: the
     # records of one life then name two workers, and the verdict counts such lives.
-    design, arms = info.designs[pair.id], info.order(pair, block)
     if not design.lives:
         for slot, arm in enumerate(arms):
             yield runner.finish(pair, design.repeat(block, slot), arm, block)

@@ -85,8 +85,7 @@ class CarryOver(NamedTuple):
             )
         return (
             f"{seen}, so operations in turn do not show what a job pays that runs the candidate "
-            "alone; measure into a new directory with `--override gate.lives=always`, which gives "
-            "each arm processes of its own"
+            "alone; with `gate.lives: always` each arm has processes of its own"
         )
 
 

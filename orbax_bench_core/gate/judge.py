@@ -41,6 +41,7 @@ class Judged(Decision):
     operations: dict[str, Verdict]  # one verdict per operation, in the order of the times
     primary: tuple[str, ...]  # the operations that decide
     failures: FailureVerdict  # what the failed attempts say
+    carries_over: bool = False  # whether an operation may pay for the one before it
 
 
 def judge(
@@ -144,7 +145,13 @@ def judge(
         doubts,
     )
     own = {each.name: getattr(decided, each.name) for each in dataclasses.fields(Decision)}
-    return Judged(**own, operations=found, primary=primary, failures=failures)
+    return Judged(
+        **own,
+        operations=found,
+        primary=primary,
+        failures=failures,
+        carries_over=bool(doubts) and decided.word == "INCONCLUSIVE",
+    )
 
 
 def _carried(

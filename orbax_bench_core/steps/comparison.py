@@ -17,14 +17,14 @@ from orbax_bench_core.analysis.verdicts import (
     version_differences,
     write_verdicts,
 )
-from orbax_bench_core.config import LoadedSuite, load_suite, parse_suite, with_keys
+from orbax_bench_core.config import GateConfig, LoadedSuite, load_suite, parse_suite, with_keys
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, Event, RunSettings, Say, Session, run_pairs, silent
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.experiments import Conclusion, Experiment, measuring, perform
 from orbax_bench_core.steps.reporting import publish_verdicts
-from orbax_bench_core.sweep import Pair
+from orbax_bench_core.sweep import Pair, PairDesign, lives_of
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.noise import Passport
@@ -45,7 +45,7 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
     notes: list[str] = []
     starts: dict[str, list[float]] = {pair.id: [] for pair in pairs}
 
-    def next_look(pair: Pair, seconds: Sequence[float]) -> int | None:
+    def next_look(pair: Pair, seconds: Sequence[float]) -> tuple[PairDesign, int] | None:
         starts[pair.id] += seconds
         measured = session.directory.read_point(pair)
         switching = _switching(starts[pair.id])
@@ -55,8 +55,12 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
         if session.whole:  # several steps would overwrite each other
             write_verdicts(session.directory, so_far)
         verdict = next(point for point in so_far.points if point.point_id == pair.id)
+        if found[pair.id].carries_over:
+            verdict = _with_lives(verdict, info.gate)
         session.watch(PairJudged(verdict=verdict))
-        return verdict.next_look if needs_more(verdict) else None
+        if verdict.design is None or verdict.next_look is None or not needs_more(verdict):
+            return None
+        return verdict.design, verdict.next_look
 
     with measuring(session, lock=lock) as watched:
         run_pairs(watched, next_look)
@@ -102,6 +106,19 @@ class Comparison(Experiment):
         self.show(verdicts_document(verdicts))
         self.show(f"Report: {page}")
         return Conclusion(outcomes=(verdicts.outcome,), verdicts=verdicts)
+
+
+def _with_lives(verdict: PointVerdict, gate: GateConfig) -> PointVerdict:
+    """Returns the verdict on a point that goes on with processes of its own for each arm."""
+    design = lives_of(gate, after=verdict.blocks)
+    return verdict.model_copy(
+        update={
+            "design": design,
+            "settled": False,
+            "next_look": design.looks(gate)[0],
+            "reason": f"{verdict.reason}; now each arm gets processes of its own",
+        }
+    )
 
 
 def usual_minutes(session: Session) -> tuple[float, float] | None:

@@ -16,6 +16,7 @@ from orbax_bench_core.sweep.design import ProcessNoiseOf as ProcessNoiseOf
 from orbax_bench_core.sweep.design import allocator_settings as allocator_settings
 from orbax_bench_core.sweep.design import design_of as design_of
 from orbax_bench_core.sweep.design import host_memory_of as host_memory_of
+from orbax_bench_core.sweep.design import lives_of as lives_of
 from orbax_bench_core.sweep.design import placement as placement
 from orbax_bench_core.sweep.expansion import Expansion as Expansion
 from orbax_bench_core.sweep.expansion import SkippedPoint as SkippedPoint

@@ -49,6 +49,8 @@ class PairDesign(pydantic.BaseModel):
         operations_per_life: Measured operations of each slot: 1 without lives.
         blocks_per_process: Blocks in a row that one worker of both arms measures; None where the
             arms share no worker, or one for the whole comparison.
+        after: Blocks before these lives, in which the arms shared workers and an operation carried
+            over to the next: they are not judged. 0 where there were none.
         left_open: Noise that the design does not randomise, as the upper 95 % bound of its standard
             deviation: the offset of a process that an arm has for good. None when nothing was
             measured, and for other workers.
@@ -59,6 +61,7 @@ class PairDesign(pydantic.BaseModel):
     workers: Workers = "shared"
     operations_per_life: pydantic.PositiveInt = 1
     blocks_per_process: pydantic.PositiveInt | None = None
+    after: pydantic.NonNegativeInt = 0
     left_open: float | None = None
 
     @pydantic.model_validator(mode="after")
@@ -102,8 +105,12 @@ class PairDesign(pydantic.BaseModel):
         return self.blocks_per_process is not None and block % self.blocks_per_process == 0
 
     def blocks(self, operations: int) -> int:
-        """Returns the blocks in which each arm has so many operations."""
-        return -(-operations // (PER_ARM * self.operations_per_life))
+        """Returns the blocks after which each arm has so many operations."""
+        return self.after - (-operations // (PER_ARM * self.operations_per_life))
+
+    def ended(self, repeat: int) -> int:
+        """Returns the operations per arm that are judged and stand before a repeat."""
+        return max(0, self.operations(repeat - self.after * self.block_size))
 
     def operations(self, repeats: int) -> int:
         """Returns the operations per arm in so many repeats."""
@@ -118,10 +125,15 @@ class PairDesign(pydantic.BaseModel):
         return gate.last_stall_look(self.operations_per_life)
 
 
+def lives_of(gate: GateConfig, after: int = 0) -> PairDesign:
+    """Returns the design of lives, from the block `after` on."""
+    return PairDesign(workers="lives", operations_per_life=gate.operations_per_life, after=after)
+
+
 def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = None) -> PairDesign:
     """Returns the design of a pair: lives wherever an offset of a process could be a difference."""
     known = passport or ProcessNoise()
-    lives = PairDesign(workers="lives", operations_per_life=gate.operations_per_life)
+    lives = lives_of(gate)
     if gate.lives == "always":
         return lives
     if placement(pair.baseline) == placement(pair.candidate):

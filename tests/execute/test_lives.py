@@ -8,9 +8,11 @@ import signal
 
 import pytest
 
+from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_pairs
 from orbax_bench_core.records import PairedTimes, RunDirectory
+from orbax_bench_core.sweep import BLOCK_SIZE
 from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import FAKE_CLI, ROOT, start_cli, wait_until
 from tests.support.scripted import NAME
@@ -254,3 +256,22 @@ def test_a_life_that_was_interrupted_goes_on_in_a_new_worker_and_is_counted(tmp_
     assert "continued in a new process" in output
     after = {record.repeat: record for record in run.read_point(pair).records if not record.warmup}
     assert {index: after[index] for index in kept} == kept
+
+
+def test_arms_get_lives_once_an_operation_pays_for_the_one_before_it(tmp_path):
+    suite = suite_of({"burden": 1.5}, options={"burden": 1.0}, gate={"lives": "auto"})
+    suite["execution"]["warmups"] = 1
+    file, out = tmp_path / "suite.yaml", tmp_path / "out"
+    file.write_text(json.dumps(suite))
+    for _ in range(2):  # the second time nothing is measured
+        process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 3, output
+        assert "blocks before them the arms shared workers" in output
+        (point,) = read_verdicts(RunDirectory(str(out))).points
+        (save,) = [found for found in point.operations if found.operation == "save"]
+        assert (save.verdict.word, point.design.workers) == ("REGRESSION", "lives")
+        assert save.verdict.low < 1.5 < save.verdict.high
+        assert point.blocks == 4
+        records = list(out.glob("records/*/repeat_*/host_0.json"))
+        assert len(records) == BLOCK_SIZE * (point.design.after + 2 * point.blocks)

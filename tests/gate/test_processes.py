@@ -55,7 +55,7 @@ def test_no_word_where_the_next_operation_pays(after, ratio):
         found = judged(*comparison(seed, ratio=ratio, after=after))
         assert (found.word, found.settled) == ("INCONCLUSIVE", True)
         assert "as long after one of the candidate" in found.reason
-        assert "--override gate.lives=always" in found.reason
+        assert "lives: always" in found.reason
 
 
 def test_a_pass_stands_that_a_small_after_effect_cannot_change():

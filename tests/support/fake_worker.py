@@ -74,6 +74,7 @@ class FakeWorker:
         self._setup = setup
         self._events = events
         self._tasks = 0
+        self._burden = 1.0
         self._run = RunDirectory(setup.root)
         self._info = self._run.read_info() if self._run.exists() else None
         pinned = os.environ.get("JAX_NUM_CPU_DEVICES")
@@ -145,7 +146,8 @@ class FakeWorker:
         if task.drill is not None:
             self._drill(task, task.drill.killed, script, data / "saved")
             return
-        self._measure("save", float(str(script.save_s)), task)
+        self._measure("save", float(str(script.save_s)) * self._burden, task)
+        self._burden = script.burden
         self._meet("saved", task)
         if script.act not in ("lag", "doze"):
             time.sleep(script.lasts_s)

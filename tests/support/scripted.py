@@ -33,6 +33,7 @@ class ScriptedOptions(authoring.BenchmarkOptions):
         fails_from: The first repeat that fails with `OSError`.
         save_s: Seconds that are reported for `save`.
         load_s: Seconds that are reported for `load`.
+        burden: Times as long the `save` of the repeat takes that comes next in the process.
         sleeps_s: Seconds for which `save` really sleeps; what that takes by the clock is reported
             beside `save_s`.
         keeps_mib: MiB that a process reports to keep of every save, in a soak.
@@ -56,6 +57,7 @@ class ScriptedOptions(authoring.BenchmarkOptions):
     fails_from: int = 1_000_000
     save_s: float | list[float] = 0.02
     load_s: float = 0.02
+    burden: float = 1.0
     sleeps_s: float = 0.0
     keeps_mib: float = 0.0
     save_interval_steps: int = 5

@@ -45,6 +45,9 @@ class Evidence:
     doubts: Mapping[Doubt, str]  # what speaks against that, each with its reason
     operations: tuple[OperationVerdict, ...]  # verdicts on its operations
     failed: bool  # whether there is nothing to compare
+    # whether arms that shared workers need workers of their own, for an operation may pay for the
+    # one before it
+    carries_over: bool = False
     build: Callable[..., PointVerdict]  # makes the verdict, of these and of what is decided
 
     def verdict(self, unknown_primary: str = "", *, exploratory: bool = False) -> PointVerdict:

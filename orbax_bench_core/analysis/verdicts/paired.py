@@ -32,7 +32,7 @@ from orbax_bench_core.records import (
     RunDirectory,
     RunInfo,
 )
-from orbax_bench_core.sweep import Pair, side, system_of
+from orbax_bench_core.sweep import Pair, PairDesign, lives_of, side, system_of
 
 
 def evidence_of(
@@ -45,7 +45,9 @@ def evidence_of(
     from orbax_bench_core.gate import judge
 
     repeats = list(repeats)
-    series, design = PairedTimes.of(repeats), info.designs[pair.id]
+    design = _design(info.designs[pair.id], repeats, info.gate)
+    repeats = [each for each in repeats if each.block is None or each.block >= design.after]
+    series = PairedTimes.of(repeats)
     scale = 1 / len(info.expansion.points) if info.gate.family == "suite" else 1.0
     judged = judge(
         series.times,
@@ -71,6 +73,7 @@ def evidence_of(
         doubts=doubts,
         operations=operations,
         failed=stopped,
+        carries_over=judged.carries_over and judged.settled and not stopped,
         build=functools.partial(
             PointVerdict,
             point_id=pair.id,
@@ -89,6 +92,13 @@ def evidence_of(
             storage=storage,
         ),
     )
+
+
+def _design(frozen: PairDesign, repeats: Sequence[Repeat], gate: GateConfig) -> PairDesign:
+    """Returns the design by which a pair was measured last."""
+    # Steps of a pipeline share `run.json`, so that records tell where arms got lives meanwhile.
+    lives = [each.block for each in repeats if each.life is not None and each.block is not None]
+    return frozen if frozen.lives or not lives else lives_of(gate, after=min(lives))
 
 
 def judge_point(pair: Pair, repeats: Iterable[Repeat], info: RunInfo) -> PointVerdict:

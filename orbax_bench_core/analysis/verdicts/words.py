@@ -384,7 +384,14 @@ def processes(point: PointVerdict) -> str:
         return "One worker process for both arms: the verdict is about this process."
     if point.design.workers == "one_per_arm":
         return f"One process per arm: an offset of a process counts as a difference{known}."
-    return f"{count(point.blocks * PER_ARM, 'life', 'lives')} per arm, each a process of its own."
+    before = ""
+    if after := point.design.after:
+        before = (
+            f" In the {count(after, 'block')} before them the arms shared workers, and an "
+            "operation may have paid for the one before it: these are not judged."
+        )
+    lives = count(point.blocks * PER_ARM, "life", "lives")
+    return f"{lives} per arm, each a process of its own.{before}"
 
 
 def continued(point: PointVerdict) -> str:
