@@ -67,7 +67,7 @@ class PairedTimes:
         import numpy as np
 
         measured = sorted(
-            (repeat for repeat in repeats if repeat.block is not None and not repeat.warmup),
+            (one for one in cls.used(repeats) if one.block is not None and not one.warmup),
             key=lambda repeat: repeat.index,
         )
         per_life = _per_life(measured)
@@ -92,6 +92,17 @@ class PairedTimes:
             lives=per_life is not None,
             continued=_continued(measured),
         )
+
+    @staticmethod
+    def used(repeats: Iterable[Repeat]) -> list[Repeat]:
+        """Returns what was measured of a pair by its last design.
+
+        Arms that share workers get lives once an operation carries over to the next.
+        """
+        found = list(repeats)
+        if not any(repeat.life is not None for repeat in found):
+            return found
+        return [repeat for repeat in found if repeat.block is None or repeat.life is not None]
 
     def of_arms(self, operation: str) -> dict[Arm, tuple[float, ...]]:
         """Returns the seconds of each arm that passed, in the order of the blocks and rounds."""

@@ -44,9 +44,8 @@ def evidence_of(
     """
     from orbax_bench_core.gate import judge
 
-    repeats = list(repeats)
+    repeats = PairedTimes.used(repeats)
     design = _design(info.designs[pair.id], repeats, info.gate)
-    repeats = [each for each in repeats if each.block is None or each.block >= design.after]
     series = PairedTimes.of(repeats)
     scale = 1 / len(info.expansion.points) if info.gate.family == "suite" else 1.0
     judged = judge(
