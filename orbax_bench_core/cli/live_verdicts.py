@@ -85,11 +85,11 @@ class LiveVerdicts(ProgressView):
             verdict = event.verdict
             line = self._lines[verdict.point_id]
             line.verdict = verdict
-            if verdict.design is not None and verdict.design != line.design:
-                line.follow(verdict.design, self._gate)
             line.ended = verdict.failed or not needs_more(verdict)
             if line.ended or not self._console.is_terminal:
                 self._print(_whole(line))
+            if verdict.design is not None and verdict.design != line.design:
+                line.follow(verdict.design, self._gate)
             self._counts()
         else:
             super().__call__(event)

@@ -85,7 +85,7 @@ class CarryOver(NamedTuple):
             )
         return (
             f"{seen}, so operations in turn do not show what a job pays that runs the candidate "
-            "alone; with `gate.lives: always` each arm has processes of its own"
+            "alone: that takes processes of their own for the arms (`gate.lives: always`)"
         )
 
 

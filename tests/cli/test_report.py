@@ -54,7 +54,7 @@ def test_a_disk_that_is_full_is_a_message_and_not_a_traceback(orbax_bench, run, 
     def write(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("orbax_bench_core.steps.reporting.write_atomically", write)
+    monkeypatch.setattr("orbax_bench_core.files.write_atomically", write)
     outcome = orbax_bench("report", run.root)
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err == (
