@@ -166,7 +166,8 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
                     if comparable and going is not None:
                         designs[pair.id], look = going
                         start = max(blocks.stop, designs[pair.id].after)
-                        going_on.append((pair, range(start, designs[pair.id].blocks(look))))
+                        if coming := range(start, designs[pair.id].blocks(look)):
+                            going_on.append((pair, coming))
             unsettled = going_on
 
 

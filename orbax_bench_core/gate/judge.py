@@ -173,6 +173,7 @@ def _carried(
         for name, blocks in series.items()
         if not blocks.lives and blocks.some_worked(True) and blocks.some_worked(False)
     }
+    rules = {name: _in_ratios(rules[name], blocks) for name, blocks in judged.items()}
     doubts: dict[Doubt, str] = {}
     for look in range(schedule.last + 1 if judged else 0):
         count = schedule.blocks(look)
@@ -199,6 +200,14 @@ def _carried(
                 return {}, True
             doubts = said
     return doubts, True
+
+
+def _in_ratios(rule: GateRule, blocks: Blocks) -> GateRule:
+    """Returns a rule whose tolerance and margin are at least the seconds that nobody minds."""
+    least = rule.min_effect_s / blocks.median()
+    return rule.model_copy(
+        update={"tolerance": max(rule.tolerance, least), "margin": max(rule.margin, least)}
+    )
 
 
 def primary_operations(operations: Iterable[str], config: GateConfig) -> tuple[str, ...]:

@@ -66,6 +66,11 @@ def test_a_pass_stands_that_a_small_after_effect_cannot_change():
     assert early.next_look == 20
 
 
+def test_an_after_effect_of_seconds_that_nobody_minds_is_none():
+    gate = GATE.model_copy(update={"min_effect_s": 5.0})
+    assert judged(*comparison(1, after=1.5), gate=gate).word == "PASS"
+
+
 def test_a_pass_excludes_a_large_after_effect_also_where_noise_hides_it():
     found = [judged(*comparison(seed, after=1.5, noise=0.4, blocks=30)) for seed in range(60)]
     assert "PASS" not in [each.word for each in found]
