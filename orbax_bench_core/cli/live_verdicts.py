@@ -137,6 +137,7 @@ def _whole(line: _Line) -> Text:
     assert verdict is not None
     # Times may be settled at a look before the last: what was measured is told by the blocks.
     judged = line.design.operations(verdict.blocks * line.design.block_size)
+    judged = max([judged, *(found.count for found in verdict.attempts.values())])
     word = Text(f"{words.MARKS[verdict.word]} {verdict.word}", style=words.STYLES[verdict.word])
     if verdict.is_study:
         word = Text(words.STUDY)

@@ -32,7 +32,7 @@ from orbax_bench_core.records import (
     RunDirectory,
     RunInfo,
 )
-from orbax_bench_core.sweep import Pair, PairDesign, lives_of, side, system_of
+from orbax_bench_core.sweep import Pair, PairDesign, side, system_of
 
 
 def evidence_of(
@@ -45,8 +45,8 @@ def evidence_of(
     from orbax_bench_core.gate import judge
 
     repeats = PairedTimes.used(repeats)
-    design = _design(info.designs[pair.id], repeats, info.gate)
     series = PairedTimes.of(repeats)
+    design = _design(info.designs[pair.id], repeats, series)
     scale = 1 / len(info.expansion.points) if info.gate.family == "suite" else 1.0
     judged = judge(
         series.times,
@@ -93,11 +93,16 @@ def evidence_of(
     )
 
 
-def _design(frozen: PairDesign, repeats: Sequence[Repeat], gate: GateConfig) -> PairDesign:
+def _design(frozen: PairDesign, repeats: Sequence[Repeat], series: PairedTimes) -> PairDesign:
     """Returns the design by which a pair was measured last."""
     # Steps of a pipeline share `run.json`, so that records tell where arms got lives meanwhile.
-    lives = [each.block for each in repeats if each.life is not None and each.block is not None]
-    return frozen if frozen.lives or not lives else lives_of(gate, after=min(lives))
+    if frozen.lives or not series.lives:
+        return frozen
+    return PairDesign(
+        workers="lives",
+        operations_per_life=series.failed.shape[2],
+        after=min(each.block for each in repeats if each.block is not None),
+    )
 
 
 def judge_point(pair: Pair, repeats: Iterable[Repeat], info: RunInfo) -> PointVerdict:
