@@ -24,12 +24,12 @@ help:
 	@echo "make nightly   what needs root, Docker or more minutes"
 	@echo "make counts    claims tried many times, in hours; goes on where it was stopped"
 	@echo "make nights    fourteen nights that die, hang and are slower, and what people are told of them"
-	@echo "make chaos     1,000 kills, and faults of disks, clocks and neighbours; it goes on likewise"
-	@echo "make compile   writes YAML of components and docs of pipelines anew"
+	@echo "make chaos     1,000 kills, and faults of disks, clocks and neighbours; it goes on where it was stopped"
+	@echo "make compile   writes YAML of components and docs of pipelines"
 	@echo "make floor     unit tests with the oldest versions allowed (make newest: with the newest)"
 	@echo "make torch     PyTorch, which make nightly installs too"
 	@echo "make docs      the docs site, into dist/site"
-	@echo "make lock      pins dependencies anew"
+	@echo "make lock      pins dependencies"
 	@echo "make clean     removes all that is made"
 
 setup: .venv/.ready

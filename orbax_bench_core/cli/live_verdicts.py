@@ -30,7 +30,7 @@ class _Line:
     ended: bool = False
 
     def follow(self, design: PairDesign, gate: GateConfig) -> None:
-        """Goes on with another design, whose operations are counted anew."""
+        """Goes on with another design, whose operations are counted from 0."""
         self.design, self.used, self.before = design, 0, 0
         self.looks = (*design.looks(gate), design.last_look(gate))
 

@@ -50,8 +50,8 @@ class CarryOver(NamedTuple):
 
     ratio: float
     p_value: float
-    low: float  # lower end of the ratio, which is below it with a chance of 1 %
-    high: float  # upper end, likewise
+    low: float  # lower end of the ratio, which is above the true one with a chance of 1 %
+    high: float  # upper end, which is below the true one with that chance
 
     def contradicts(self, word: Word, verdict: Verdict, rule: GateRule, chance: float) -> bool:
         """Returns whether a job that runs the candidate alone may pay other than the word says.

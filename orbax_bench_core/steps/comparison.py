@@ -116,7 +116,7 @@ def _with_lives(verdict: PointVerdict, gate: GateConfig) -> PointVerdict:
             "design": design,
             "settled": False,
             "next_look": design.looks(gate)[0],
-            "reason": f"{verdict.reason}. From here on they have them",
+            "reason": f"{verdict.reason}. The comparison goes on with these",
         }
     )
 
