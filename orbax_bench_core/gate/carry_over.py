@@ -38,11 +38,11 @@ _COVERED: Final = 0.98
 _ANYTHING: Final = math.log(1000)
 """Reach of an interval of which nothing is known."""
 
-_DRAWS: Final = 1999
+_DRAWS: Final = 9999
 _SEED: Final = 20_261_125
 
 _TOLD_APART: Final = 1e-9
-"""Determinant below which the two factors of an order are one, and nothing is said of either."""
+"""Square sum of a factor below which the order does not tell the two arms apart."""
 
 
 class CarryOver(NamedTuple):
@@ -104,10 +104,10 @@ def carry_over(blocks: Blocks) -> CarryOver:
     rest, logs = (each - np.median(each, axis=1, keepdims=True) for each in (rest, logs))
     rest = within_reach(rest, logs)
     per_process = blocks.per_process or len(blocks)
-    order = _Design.of(blocks.candidate[None], per_process)
+    order = _Factor.of(blocks.candidate[None], per_process)
     drawn = _drawn(len(blocks), per_process)
-    found, unsure = float(order.coefficients(rest)[0]), float(order.spreads()[0])
-    sizes = np.abs(drawn.coefficients(rest)) / drawn.spreads()
+    found, unsure = float(order.coefficients(rest)[0]), float(order.spreads[0])
+    sizes = np.abs(drawn.coefficients(rest)) / drawn.spreads
     more = int(np.count_nonzero(sizes * unsure >= abs(found) * (1 - 1e-9)))
     reach = min(float(np.quantile(sizes, _COVERED)) * unsure, _ANYTHING)
     return CarryOver(
@@ -118,15 +118,15 @@ def carry_over(blocks: Blocks) -> CarryOver:
     )
 
 
-class _Design(NamedTuple):
-    """The two factors of all operations, a row for each order of the arms."""
+class _Factor(NamedTuple):
+    """The arm of the operation before, less what the own arm explains, a row for each order."""
 
-    own: Floats  # arm of an operation, less its mean in the block, shape (orders, operations)
-    before: Floats  # the same of the arm of the one before
+    weights: Floats  # of each operation in the least-squares coefficient, (orders, operations)
+    spreads: Floats  # standard deviation of the coefficient, of values that have one of 1
 
     @classmethod
     def of(cls, orders: Bools, per_process: int) -> Self:
-        """Returns the factors of orders of shape (orders, blocks, slots)."""
+        """Returns the factor of orders of shape (orders, blocks, slots)."""
         own: Floats = np.asarray(orders - 0.5, dtype=np.float64)
         before: Floats = np.zeros(own.shape)
         before[:, :, 1:] = own[:, :, :-1]
@@ -136,34 +136,28 @@ class _Design(NamedTuple):
         tells[::per_process, 0] = 0.0
         said = tells.sum(axis=1)[:, None]
         own, before = (
-            tells * (factor - (factor * tells).sum(axis=2, keepdims=True) / said)
-            for factor in (own, before)
+            (tells * (each - (each * tells).sum(axis=2, keepdims=True) / said)).reshape(
+                len(own), -1
+            )
+            for each in (own, before)
         )
-        return cls(own.reshape(len(own), -1), before.reshape(len(own), -1))
+        explained = (own * before).sum(axis=1) / (own**2).sum(axis=1)
+        before -= explained[:, None] * own
+        # Where the arms alternate all the time nothing is left, and the deviation is large.
+        left = (before**2).sum(axis=1, keepdims=True)
+        told_apart = left > _TOLD_APART
+        weights = np.where(told_apart, before, 0.0) / np.maximum(left, _TOLD_APART)
+        return cls(weights, np.maximum(left[:, 0], _TOLD_APART) ** -0.5)
 
     def coefficients(self, values: Floats) -> Floats:
-        """Returns the least-squares coefficient of the arm before, beside the own arm, by order."""
+        """Returns the least-squares coefficient of the arm before, by order."""
         seen = (values - values.mean(axis=1, keepdims=True)).ravel()
-        oo, bb = (np.einsum("ij,ij->i", each, each) for each in self)
-        ob = np.einsum("ij,ij->i", self.own, self.before)
-        apart = oo * bb - ob**2
-        wanted = oo * (self.before @ seen) - ob * (self.own @ seen)
-        told_apart = apart > _TOLD_APART
-        return np.asarray(np.where(told_apart, wanted, 0.0) / np.where(told_apart, apart, 1.0))
-
-    def spreads(self) -> Floats:
-        """Returns the standard deviations of these coefficients, for values that have one of 1.
-
-        Where the arms alternate all the time nothing tells the two factors apart: it is large.
-        """
-        oo, bb = (np.einsum("ij,ij->i", each, each) for each in self)
-        ob = np.einsum("ij,ij->i", self.own, self.before)
-        return np.asarray(np.sqrt(oo / np.maximum(oo * bb - ob**2, _TOLD_APART)))
+        return np.asarray(self.weights @ seen)
 
 
-@functools.lru_cache(maxsize=16)
-def _drawn(blocks: int, per_process: int) -> _Design:
-    """Returns the factors of random orders of the arms."""
+@functools.lru_cache(maxsize=8)
+def _drawn(blocks: int, per_process: int) -> _Factor:
+    """Returns the factor of random orders of the arms."""
     rng = np.random.default_rng(_SEED)
     orders = random_labels(_DRAWS * blocks, rng).reshape(_DRAWS, blocks, SLOTS)
-    return _Design.of(orders, per_process)
+    return _Factor.of(orders, per_process)

@@ -133,7 +133,7 @@ def judge(
     ahead = [look for look in schedule.looks if look > attempts.operations]
     judged = {name: series[name] for name in primary if name in series}
     doubts, final = _carried(judged, found, rules, word, schedule, end)
-    settled = (settled and final) or not ahead
+    settled = ((settled or bool(doubts)) and final) or not ahead
     decided = decide(
         Decision(
             word=word,
@@ -165,8 +165,9 @@ def _carried(
     """Returns the doubt of a point whose operations depend on the arm of the one before them.
 
     And whether more blocks could not change that. Every look is looked at until the word was
-    settled, at index `end`, and on from there for as long as it may be so. There is no doubt of a
-    word that stands with what operations carry over: REGRESSION if it does for one operation.
+    settled, at index `end`, and on from there for as long as it may be so; what is certain at a
+    look ends the comparison there. There is no doubt of a word that stands with what operations
+    carry over: REGRESSION if it does for one operation.
     """
     judged = {
         name: blocks
@@ -175,7 +176,9 @@ def _carried(
     }
     rules = {name: _in_ratios(rules[name], blocks) for name, blocks in judged.items()}
     doubts: dict[Doubt, str] = {}
+    last = word
     for look in range(schedule.last + 1 if judged else 0):
+        word = last if end is not None and look >= end else "INCONCLUSIVE"
         count = schedule.blocks(look)
         if any(len(blocks) < count for blocks in judged.values()):
             return doubts, not doubts

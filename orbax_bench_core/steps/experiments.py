@@ -20,7 +20,7 @@ from orbax_bench_core.execute import Event, Progress, Say, Session, Watcher, sil
 from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.records import Heartbeat, RunDirectory
-from orbax_bench_core.sweep import SweepPoint, sides
+from orbax_bench_core.sweep import PairDesign, SweepPoint, lives_of, sides
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary import RunSummary
@@ -273,11 +273,11 @@ class Beating(Watcher):
         self._part = batch_name(ids) if session.step else _WHOLE
         self._say: Say = session.say if session.step else silent
         self._inner = inner
-        designs = [session.info.designs[pair.id] for pair in session.pairs]
-        gate = session.info.gate
-        self._most = bool(designs)
+        self._gate, designs = session.info.gate, session.info.designs
+        self._shared = {pair.id for pair in session.pairs if not designs[pair.id].lives}
+        self._most = bool(session.pairs)
         self._points = len(ids)
-        arms = sum(2 * design.last_look(gate) for design in designs)
+        arms = sum(2 * designs[pair.id].last_look(self._gate) for pair in session.pairs)
         self._repeats = 0 if session.settings.soak else len(session.wanted) + arms
         self._each = session.info.num_repeats
         self._done: dict[str, int] = dict.fromkeys(ids, 0)
@@ -303,10 +303,18 @@ class Beating(Watcher):
     def __call__(self, event: Event) -> None:
         """Counts repeats that have ended."""
         if isinstance(event, Progress) and event.repeat is not None and event.index is not None:
+            if event.life is not None and event.point.id in self._shared:
+                self._goes_on_with_lives(event.point.id)
             self._done[event.point.id] = self._done.get(event.point.id, 0) + 1
             self._measured += not event.reused
             self._last = datetime.datetime.now(datetime.UTC)
         self._inner(event)
+
+    def _goes_on_with_lives(self, pair: str) -> None:
+        """Counts the operations of lives that a pair has got after those of shared workers."""
+        self._shared.remove(pair)
+        before = 2 * PairDesign().last_look(self._gate)
+        self._repeats += self._done[pair] + 2 * lives_of(self._gate).last_look(self._gate) - before
 
     @property
     def beat(self) -> Heartbeat:

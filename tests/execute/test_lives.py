@@ -11,7 +11,7 @@ import pytest
 from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_pairs
-from orbax_bench_core.records import PairedTimes, RunDirectory
+from orbax_bench_core.records import Heartbeat, PairedTimes, RunDirectory
 from orbax_bench_core.sweep import BLOCK_SIZE
 from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import FAKE_CLI, ROOT, start_cli, wait_until
@@ -115,6 +115,14 @@ def failed(tmp_path_factory, paths):
     """One block whose candidate fails first, measured by the same command again."""
     script = {"act": "raise", "act_at": "0 2", "first_attempts": True}
     return Compared(tmp_path_factory.mktemp("failed"), suite_of(script)).run().run()
+
+
+def records_of(out):
+    run = RunDirectory(str(out))
+    if not (out / "run.json").exists():
+        return []
+    (pair,) = run.read_info().expansion.pairs
+    return run.read_point(pair).records
 
 
 def order_of_measurement(compared):
@@ -263,6 +271,12 @@ def test_arms_get_lives_once_an_operation_pays_for_the_one_before_it(tmp_path):
     suite["execution"]["warmups"] = 1
     file, out = tmp_path / "suite.yaml", tmp_path / "out"
     file.write_text(json.dumps(suite))
+    process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
+    wait_until(lambda: any(record.life is not None for record in records_of(out)))
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    (beat,) = Heartbeat.all_of(RunDirectory(str(out)))
     for _ in range(2):  # the second time nothing is measured
         process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
         output, _ = process.communicate(timeout=300)
@@ -273,5 +287,9 @@ def test_arms_get_lives_once_an_operation_pays_for_the_one_before_it(tmp_path):
         assert (save.verdict.word, point.design.workers) == ("REGRESSION", "lives")
         assert save.verdict.low < 1.5 < save.verdict.high
         assert point.blocks == 4
-        records = list(out.glob("records/*/repeat_*/host_0.json"))
-        assert len(records) == BLOCK_SIZE * (point.design.after + 2 * point.blocks)
+        before = BLOCK_SIZE * point.design.after
+        measured = [record for record in records_of(out) if not record.warmup]
+        assert len(measured) == before + BLOCK_SIZE * 2 * point.blocks
+        gate = RunDirectory(str(out)).read_info().gate
+        assert beat.repeats == before + 2 * point.design.last_look(gate)
+        assert any(record.life is None for record in measured)

@@ -71,6 +71,12 @@ def test_an_after_effect_of_seconds_that_nobody_minds_is_none():
     assert judged(*comparison(1, after=1.5), gate=gate).word == "PASS"
 
 
+def test_a_certain_after_effect_ends_a_comparison_before_its_times_are_settled():
+    found = [judged(*comparison(seed, after=1.5, blocks=10)) for seed in range(20)]
+    assert all("as long after one of the candidate" in each.reason for each in found)
+    assert sum(each.settled for each in found) >= 18
+
+
 def test_a_pass_excludes_a_large_after_effect_also_where_noise_hides_it():
     found = [judged(*comparison(seed, after=1.5, noise=0.4, blocks=30)) for seed in range(60)]
     assert "PASS" not in [each.word for each in found]
@@ -89,9 +95,9 @@ def test_arms_that_only_alternate_do_not_tell_an_after_effect_from_their_own():
     assert "may take many times as long" in found.reason
 
 
-@pytest.mark.parametrize("after", [0.9, 1.5])
-def test_a_regression_stands_that_the_next_operation_cannot_make_good(after):
-    found = [judged(*comparison(s, ratio=1.6, after=after, noise=0.02)) for s in range(10)]
+@pytest.mark.parametrize(("after", "ratio"), [(0.9, 1.6), (1.5, 5.0)])
+def test_a_regression_stands_that_the_next_operation_cannot_make_good(after, ratio):
+    found = [judged(*comparison(s, ratio=ratio, after=after, noise=0.02)) for s in range(10)]
     assert sum(each.word == "REGRESSION" for each in found) >= 8
 
 
