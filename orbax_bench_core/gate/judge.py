@@ -25,6 +25,7 @@ from orbax_bench_core.gate.failures import nothing_worked, settle_failures
 from orbax_bench_core.gate.location import settle
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.operation import cannot_judge, describe
+from orbax_bench_core.gate.processes import ProcessTest
 from orbax_bench_core.gate.rank_test import p_values
 from orbax_bench_core.gate.verdict import FailureVerdict, Verdict, Word
 
@@ -312,6 +313,8 @@ def _evidence(verdict: Verdict, blocks: Blocks, config: GateConfig, seed: int) -
     schedule = Schedule.of(config, blocks.per_life)
     used = blocks.first(schedule.blocks(verdict.look))
     p_value = p_values(used, 0.0, draws=config.draws, seed=seed)[1]
+    if used.per_process is not None:
+        p_value = max(p_value, ProcessTest.of(used).tails(0.0)[1])
     return p_value / schedule.shares[verdict.look]
 
 

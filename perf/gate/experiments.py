@@ -273,6 +273,8 @@ def _faster(blocks: Blocks, outcome: TimeTest, cell: Cell) -> bool:
         return False
     schedule = _schedule(cell)
     p_value = p_values(blocks.first(schedule.blocks(outcome.look)), 0.0)[1]
+    if outcome.processes is not None:
+        p_value = max(p_value, outcome.processes.tails(0.0)[1])
     return within(p_value, cell.rule.alpha * schedule.shares[outcome.look])
 
 

@@ -200,7 +200,11 @@ def foil(series: int) -> list[Claim]:
 def faster(sources: Sources, series: int) -> list[Claim]:
     """Identical arms are hardly ever called faster."""
     found = []
-    for design in (designs.ONE_WORKER, designs.with_tau(designs.LIVES, EXPECTED_TAU)):
+    for design in (
+        designs.ONE_WORKER,
+        designs.with_tau(designs.LIVES, EXPECTED_TAU),
+        designs.with_tau(designs.PROCESSES, max(INTERACTIONS)),
+    ):
         same = [time_cell(source, 1.0, series, design) for source in sources.measured]
         found += [_at("called faster", cell, "faster", "at most", LEVEL) for cell in same]
         found.append(_at("called faster", time_cell("iid", FASTER, series, design), "faster"))

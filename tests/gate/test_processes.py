@@ -43,6 +43,15 @@ def test_the_interval_covers_what_the_next_process_does():
     assert sum(each.low <= 1 <= each.high for each in found) >= 56
 
 
+def test_a_candidate_that_is_called_faster_is_so_in_the_next_process_too():
+    found = [judged(*comparison(seed, apart=0.07)).operations["save"] for seed in range(100)]
+    assert sum(each.faster for each in found) == 0
+    found = [judged(*comparison(seed, ratio=0.8, apart=0.04)) for seed in range(30)]
+    faster = [each.operations["save"] for each in found if each.operations["save"].faster]
+    assert len(faster) >= 24
+    assert all(each.high < 1 for each in faster)
+
+
 @pytest.mark.parametrize(("apart", "least"), [(0.04, 27), (0.07, 21)])
 def test_a_slow_down_of_a_fifth_is_found_all_the_same(apart, least):
     found = [judged(*comparison(seed, ratio=1.2, apart=apart)).word for seed in range(30)]
