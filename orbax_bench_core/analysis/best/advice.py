@@ -261,5 +261,11 @@ def not_measured(
             "an accelerator: these are CPU devices, on which staging from device to host costs "
             "nothing like there, and `blocking` says little of it"
         )
+    if all(len(each.workers) <= 1 for each in points):
+        found.append(
+            "other worker processes: each point was measured in one, and what an option does "
+            "differs from one to the next, by 4 to 7 % where that was measured; `orbax-bench ab` "
+            "uses several"
+        )
     found.append("other checkpoints, meshes, storage and numbers of hosts than those of this case")
     return tuple(found)

@@ -146,6 +146,7 @@ class Observed:
         verified: What its restored values were compared with, in every repeat that counts.
         versions: Version of Orbax; empty where it is unknown.
         platform: Platform of its devices; empty where it is unknown.
+        workers: Worker processes of its first host.
     """
 
     point: SweepPoint
@@ -157,6 +158,7 @@ class Observed:
     verified: list[Verified] = dataclasses.field(default_factory=list)
     version: str = ""
     platform: str = ""
+    workers: set[str] = dataclasses.field(default_factory=set)
 
     @property
     def rounds(self) -> frozenset[int]:
@@ -173,6 +175,7 @@ class Observed:
         if not repeat.counts:
             self.failed[repeat.index] = repeat.reason
             return
+        self.workers.add(repeat.records[min(repeat.records)].worker)
         for name, value in measures_of(repeat).items():
             if value > 0:
                 self.values.setdefault(name, {})[repeat.index] = value
