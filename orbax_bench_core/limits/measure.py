@@ -6,14 +6,13 @@ import itertools
 import mmap
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 import jax
 
-from orbax_bench_core.config import HostMemory
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
@@ -23,7 +22,6 @@ from orbax_bench_core.limits.scratch import (
     Workload,
     existing_directory,
     fitting_bytes,
-    free_disk_bytes,
     is_remote,
     make_workload,
     scratch,
@@ -31,6 +29,7 @@ from orbax_bench_core.limits.scratch import (
 from orbax_bench_core.measure import free_memory_bytes
 from orbax_bench_core.provenance import device_provenance, host_provenance
 from orbax_bench_core.state import available_bytes
+from orbax_bench_core.sweep import host_memory_of
 
 _LEFT_OUT: Final = "left out: nothing in this run is compared with it"
 
@@ -42,31 +41,29 @@ def measure_limits(
     parallelism: int | None = None,
     dtype: str = "float32",
     repeats: int = 3,
-    host_memory: HostMemory = "default",
     left_out: Sequence[ProbeName] = (),
 ) -> Limits:
     """Measures what this machine can do with some bytes at a path, with and without TensorStore."""
     directory = existing_directory(path)
-    free_disk = None if is_remote(directory) else free_disk_bytes(Path(directory))
+    free_disk = None if is_remote(directory) else shutil.disk_usage(directory).free
     free_memory = min(free_memory_bytes(), available_bytes() // jax.local_device_count())
     allowed, capped_by = fitting_bytes(num_bytes, free_disk=free_disk, free_memory=free_memory)
     surroundings = Surroundings(
-        host_memory=host_memory,
+        host_memory=host_memory_of(os.environ),
         load_average=os.getloadavg()[0],
         available_memory_bytes=free_memory,
         free_disk_bytes=free_disk,
         page_bytes=mmap.PAGESIZE,
     )
     taken_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
-    with scratch(directory) as folder:
-        workload = make_workload(
-            folder,
-            num_bytes=allowed,
-            parallelism=parallelism or jax.local_device_count(),
-            dtype=dtype,
-            repeats=repeats,
-        )
-        found = tuple(_measure_all(workload, left_out))
+    workload = make_workload(
+        directory,
+        num_bytes=allowed,
+        parallelism=parallelism or jax.local_device_count(),
+        dtype=dtype,
+        repeats=repeats,
+    )
+    found = tuple(_measure_all(workload, left_out))
     writes = [result for result in found if _is_write(PROBES[result.name])]
     if not any(result.seconds for result in writes):
         raise UserError(f"nothing can be written: {writes[-1].reason}")

@@ -145,11 +145,7 @@ def read_hosts(run: RunDirectory) -> HostLimits | None:
     return run.read_result(RunFile.HOST_LIMITS, HostLimits, remedy=_REMEDY)
 
 
-def write_hosts(run: RunDirectory, found: HostLimits) -> None:
-    """Keeps what each host of a run can do, in its directory."""
-    write_atomically(run.root / RunFile.HOST_LIMITS, found.model_dump_json(indent=1).encode())
-
-
-def write(run: RunDirectory, limits: Limits) -> None:
-    """Keeps what the machine and the storage of a run can do, in its directory."""
-    write_atomically(run.root / RunFile.LIMITS, limits.model_dump_json(indent=1).encode())
+def write(run: RunDirectory, found: Limits | HostLimits) -> None:
+    """Keeps what the machine and the storage of a run can do, or each host, in its directory."""
+    name = RunFile.LIMITS if isinstance(found, Limits) else RunFile.HOST_LIMITS
+    write_atomically(run.root / name, found.model_dump_json(indent=1).encode())

@@ -13,23 +13,23 @@ import contextlib
 import datetime
 import hashlib
 import json
+import math
 import os
 import signal
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import pydantic
 
-from orbax_bench_core.config import ArraySpec, ConfigModel, HostMemory, leaves
+from orbax_bench_core.config import ArraySpec, HostMemory, leaves
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Host, LocalHost, Output
 from orbax_bench_core.files import AnyPath, ResultModel, read_at_most, user_cache, write_atomically
 from orbax_bench_core.limits import model
 from orbax_bench_core.limits.model import Confirmation, Limits
+from orbax_bench_core.limits.probes import timed
 from orbax_bench_core.limits.scratch import existing_directory, is_remote, scratch
 from orbax_bench_core.limits.share import unasked
 from orbax_bench_core.provenance import host_provenance, storage_provenance
@@ -39,21 +39,9 @@ from orbax_bench_core.sweep import allocator_settings
 _HOST_MEMORY: HostMemory = "reused"
 _MODULE = "orbax_bench_core.limits"
 _TIMEOUT_S = 300.0
-_NONE: Mapping[str, str] = MappingProxyType({})
 
 _MOST_BYTES = 64 << 20
 """Speeds hardly change beyond this, and the time that it takes to measure them does."""
-
-
-class LimitsRequest(ConfigModel):
-    """Request to a process that measures limits: the arguments of `measure_limits`."""
-
-    path: str
-    num_bytes: int
-    parallelism: int | None
-    dtype: str
-    host_memory: HostMemory
-    left_out: Sequence[model.ProbeName] = ()
 
 
 def take_limits(
@@ -63,56 +51,49 @@ def take_limits(
     timeout_s: float = _TIMEOUT_S,
     *,
     dtype: str = "float32",
-) -> model.Limits:
+) -> Limits:
     """Measures the limits of machine and storage, in a process whose heap keeps its memory."""
     # Whoever calls this holds the measuring lock: nothing else may measure meanwhile.
-    asked: dict[str, Any] = {"num_bytes": num_bytes, "parallelism": parallelism, "dtype": dtype}
-    ((_, found),) = _take(LocalHost(), path, timeout_s, **asked)
+    asked = {"num_bytes": num_bytes, "parallelism": parallelism, "dtype": dtype}
+    ((_, found),) = _take(LocalHost(), path, timeout_s, {}, asked)
     if isinstance(found, UserError):
         raise found
     return found
 
 
 def _take(
-    host: Host,
-    path: str,
-    timeout_s: float,
-    *,
-    variables: Mapping[str, str] = _NONE,
-    **asked: Any,
-) -> Iterator[tuple[int, model.Limits | UserError]]:
+    host: Host, path: str, timeout_s: float, variables: Mapping[str, str], asked: Mapping[str, Any]
+) -> Iterator[tuple[int, Limits | UserError]]:
+    """Yields the limits of each host; `asked` has the arguments of `measure_limits`."""
     with scratch(existing_directory(path)) as folder:
         # The folder is this process's: it goes even if the one that measures is killed.
-        request = LimitsRequest(path=str(folder), host_memory=_HOST_MEMORY, **asked)
         outputs = host.run_module(
             _MODULE,
-            request.model_dump_json(),
+            # An agent replaces the path of the run directory by its own: nothing of it is escaped.
+            json.dumps({"path": str(folder), **asked}, ensure_ascii=False),
             variables={**allocator_settings(_HOST_MEMORY), **variables},
             timeout_s=timeout_s,
         )
         for output in outputs:
-            try:
-                found = _read(output, path, timeout_s)
-            except UserError as problem:
-                yield output.host, problem
+            found = _read(output, timeout_s)
+            if isinstance(found, str):
+                yield output.host, UserError(f"cannot measure the limits of {path}: {found}")
             else:
                 yield output.host, found.model_copy(update={"path": str(folder.parent)})
 
 
-def _read(output: Output, path: str, timeout_s: float) -> model.Limits:
-    problem = f"cannot measure the limits of {path}"
+def _read(output: Output, timeout_s: float) -> Limits | str:
+    """Returns the limits that a process has printed, or why there are none."""
     if output.code is None:
-        raise UserError(f"{problem}: not done after {timeout_s:g} seconds; use fewer bytes")
+        return f"not done after {timeout_s:g} seconds; use fewer bytes"
     if output.code < 0:
-        name = signal.Signals(-output.code).name
-        raise UserError(f"{problem}: the process was killed by {name}; use fewer bytes")
+        return f"the process was killed by {signal.Signals(-output.code).name}; use fewer bytes"
     if output.code > 0:
-        reason = output.err.strip().splitlines()[-1:]
-        raise UserError(f"{problem}: {''.join(reason)}")
+        return "".join(output.err.strip().splitlines()[-1:])
     try:
-        return model.Limits.model_validate_json(output.out.splitlines()[-1])
+        return Limits.model_validate_json(output.out.splitlines()[-1])
     except (IndexError, pydantic.ValidationError):
-        raise UserError(f"{problem}: the process printed no limits") from None
+        return "the process printed no limits"
 
 
 def ensure_limits(
@@ -126,11 +107,13 @@ def ensure_limits(
     a short check agrees. A failure is said and otherwise changes nothing.
     """
     try:
-        if model.read(run) is not None:
-            return
-    except UserError as damaged:
-        say(f"no limits: {damaged}")
-        return
+        if model.read(run) is None:
+            _ensure(run, say, host, again=again)
+    except (UserError, OSError) as failure:
+        say(f"no limits: {failure}")
+
+
+def _ensure(run: RunDirectory, say: Callable[[str], None], host: Host, *, again: bool) -> None:
     largest = max(Run(run).records(), key=_num_bytes, default=None)
     if largest is None or not _num_bytes(largest):
         return
@@ -139,56 +122,32 @@ def ensure_limits(
         "parallelism": largest.measured.num_devices,
         "dtype": _dtype(largest),
         "left_out": unasked(run.read_info().expansion.plain, str(run.root)),
-        "variables": {"JAX_PLATFORMS": "cpu"} if _is_of_a_slice(largest) else {},
     }
-    try:
-        cache = _cache(run, host, largest, asked)
-        known, why = (None, "") if cache is None or again else cache.read()
+    # No host can open its chips of a slice alone.
+    devices = largest.provenance.get("devices", {})
+    of_a_slice = devices.get("platform") == "tpu" and largest.num_hosts > 1
+    cache = None
+    if isinstance(host, LocalHost) and not of_a_slice and (folder := _folder()) is not None:
+        cache = LimitsCache(folder, str(run.root), **asked, devices=devices)
+        known, why = (None, "") if again else cache.read()
         if why:
             say(why)
         if known is not None:
             model.write(run, known)
             return
-        say("measuring the limits of this machine and storage (--no-limits skips this)")
-        found = dict(_take(host, str(run.root), _TIMEOUT_S, **asked))
-        _keep(run, found, say)
-        first = found.get(0)
-        if cache is not None and len(found) == 1 and isinstance(first, model.Limits):
-            cache.keep(first)
-    except (UserError, OSError) as failure:
-        say(f"no limits: {failure}")
-
-
-def _cache(
-    run: RunDirectory, host: Host, largest: Record, asked: Mapping[str, Any]
-) -> LimitsCache | None:
-    """Returns where limits of this machine are kept; None where several hosts measure."""
-    if not isinstance(host, LocalHost) or _is_of_a_slice(largest):
-        return None
-    devices = largest.provenance.get("devices", {})
-    return LimitsCache(
-        str(run.root), **asked, host_memory=_HOST_MEMORY, devices=devices, module=_MODULE
-    )
-
-
-def _keep(
-    run: RunDirectory, found: Mapping[int, model.Limits | UserError], say: Callable[[str], None]
-) -> None:
-    """Writes the limits of host 0 and, of a run of several hosts, those of all."""
-    hosts = {host: answer for host, answer in found.items() if isinstance(answer, model.Limits)}
-    missing = {host: str(answer) for host, answer in found.items() if isinstance(answer, UserError)}
-    for host, reason in missing.items():
-        say(f"no limits{f' of host {host}' if len(found) > 1 else ''}: {reason}")
+    say("measuring the limits of this machine and storage (--no-limits skips this)")
+    variables = {"JAX_PLATFORMS": "cpu"} if of_a_slice else {}
+    found = dict(_take(host, str(run.root), _TIMEOUT_S, variables, asked))
+    hosts = {index: one for index, one in found.items() if isinstance(one, Limits)}
+    missing = {index: str(one) for index, one in found.items() if isinstance(one, UserError)}
+    for index, reason in missing.items():
+        say(f"no limits{f' of host {index}' if len(found) > 1 else ''}: {reason}")
     if len(found) > 1:
-        model.write_hosts(run, model.HostLimits(hosts=hosts, missing=missing))
+        model.write(run, model.HostLimits(hosts=hosts, missing=missing))
     if 0 in hosts:
         model.write(run, hosts[0])
-
-
-def _is_of_a_slice(record: Record) -> bool:
-    """Returns whether TPUs of several hosts made a record, which no host can open alone."""
-    devices = record.provenance.get("devices", {})
-    return devices.get("platform") == "tpu" and record.num_hosts > 1
+        if cache is not None:
+            cache.keep(hosts[0])
 
 
 def _num_bytes(record: Record) -> int:
@@ -227,12 +186,6 @@ class Check(ResultModel):
     write_s: pydantic.PositiveFloat
     copy_s: pydantic.PositiveFloat
 
-    def best(self, other: Check) -> Check:
-        """Returns the lesser of both times of each."""
-        return Check(
-            write_s=min(self.write_s, other.write_s), copy_s=min(self.copy_s, other.copy_s)
-        )
-
     def apart(self, other: Check) -> float:
         """Returns the larger of the two ratios of times, taken the way in which it is above 1."""
         pairs = ((self.write_s, other.write_s), (self.copy_s, other.copy_s))
@@ -246,9 +199,9 @@ class _Kept(ResultModel):
 
 
 class LimitsCache:
-    """Kept limits of one machine with one storage, for one workload."""
+    """Kept limits of one machine with one storage, for one workload, in a folder."""
 
-    def __init__(self, path: str, **asked: Any) -> None:
+    def __init__(self, folder: Path, path: str, **asked: Any) -> None:
         self._directory = existing_directory(path)
         host = host_provenance()
         self._key = {
@@ -261,22 +214,16 @@ class LimitsCache:
             **asked,
         }
         text = json.dumps(self._key, sort_keys=True).encode()
-        folder = _folder()
-        name = f"{hashlib.sha256(text).hexdigest()[:_NAME_LENGTH]}.json"
-        self._file = None if folder is None else folder / name
+        self._file = folder / f"{hashlib.sha256(text).hexdigest()[:_NAME_LENGTH]}.json"
 
     def read(self) -> tuple[Limits | None, str]:
         """Returns the limits that are kept, if they still hold."""
-        if self._file is None:
-            return None, ""
         try:
             kept = _Kept.model_validate_json(read_at_most(self._file))
         except FileNotFoundError:
             return None, ""
         except (OSError, pydantic.ValidationError):
             return None, f"{self._file} with kept limits is damaged, or of another release"
-        if kept.key != self._key:
-            return None, ""
         now, since = datetime.datetime.now(datetime.UTC), kept.limits.taken_at
         when = f"{since:%Y-%m-%d %H:%M} UTC"
         if now - since > MOST_AGE:
@@ -298,8 +245,6 @@ class LimitsCache:
 
     def keep(self, limits: Limits) -> None:
         """Keeps limits that were just measured. A cache that cannot be written is left alone."""
-        if self._file is None:
-            return
         with contextlib.suppress(OSError):
             kept = _Kept(key=self._key, check=self._check(), limits=limits)
             write_atomically(self._file, kept.model_dump_json(indent=1).encode(), durable=False)
@@ -309,18 +254,15 @@ class LimitsCache:
         count = _REMOTE_BYTES if is_remote(self._directory) else _CHECKED_BYTES
         data = os.urandom(count)
         room = bytearray(count)
-        found: Check | None = None
+        write_s = copy_s = math.inf
         with scratch(self._directory) as folder:
             for index in range(_MOST_TRIES):
-                now = Check(
-                    write_s=_seconds(lambda: _write(folder, data)),
-                    copy_s=_seconds(lambda: room.__setitem__(slice(None), data)),
-                )
-                found = now if found is None else found.best(now)
+                write_s = min(write_s, timed([lambda: _write(folder, data)]))
+                copy_s = min(copy_s, timed([lambda: room.__setitem__(slice(None), data)]))
+                found = Check(write_s=write_s, copy_s=copy_s)
                 enough = index + 1 >= _TRIES
                 if before is not None and enough and found.apart(before) <= MOST_APART:
                     break
-        assert found is not None
         return found
 
 
@@ -335,12 +277,6 @@ def _folder() -> Path | None:
 def _device(directory: AnyPath) -> dict[str, Any]:
     """Returns which file system a local directory is on: mounts may lie over each other."""
     return {} if is_remote(directory) else {"device": Path(directory).stat().st_dev}
-
-
-def _seconds(operation: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    operation()
-    return time.perf_counter() - began
 
 
 def _write(folder: AnyPath, data: bytes) -> None:

@@ -86,11 +86,6 @@ def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) ->
     return allowed[cause], f"{_size(requested)} was asked for, but only {cause} may be used"
 
 
-def free_disk_bytes(directory: Path) -> int:
-    """Returns the free bytes of the file system that holds a local directory."""
-    return shutil.disk_usage(directory).free
-
-
 def _size(num_bytes: int) -> str:
     return f"{num_bytes / 2**20:.0f} MiB"
 

@@ -16,7 +16,7 @@ from orbax_bench_core.limits.probes import PROBES
 from orbax_bench_core.measure import BYTES, PAGE_FAULTS
 from orbax_bench_core.sweep import SweepPoint
 
-LIMIT_HEADINGS: Final = ("limit", "of limit", "vs TensorStore")
+_HEADINGS: Final = ("limit", "of limit", "vs TensorStore")
 PROBE_HEADINGS: Final = ("probe", "GiB/s", "spread", "bounds")
 
 _LEGEND: Final = (
@@ -45,17 +45,12 @@ class LimitShare:
 class OperationLimits:
     """Limits of one operation, and how near it comes to them."""
 
-    # the operation against all that the machine must do for it, the tightest first
-    shares: tuple[LimitShare, ...]
+    # of all that the machine must do for the operation, what takes longest
+    bound: LimitShare
     # the operation's time over that of raw TensorStore, a ratio; None when that was not measured,
     # or with another `host_memory` than the operation
     overhead: float | None
     first_touch: str  # a sentence where fresh memory dominates a load; empty elsewhere
-
-    @property
-    def bound(self) -> LimitShare:
-        """The limit that the operation can least do without: the one that takes longest."""
-        return self.shares[0]
 
 
 def operation_limits(
@@ -73,27 +68,20 @@ def operation_limits(
         num_bytes = medians.get((*key, BYTES))
         if key[0] not in by_id or num_bytes is None:
             continue
-        compared = compare_with_limits(
-            operation.time,
-            by_id[key[0]],
-            limits,
-            num_bytes=num_bytes,
-            page_faults=medians.get((*key, PAGE_FAULTS)),
-        )
+        faults = medians.get((*key, PAGE_FAULTS))
+        compared = _compared(operation.time, by_id[key[0]], limits, num_bytes, faults)
         if compared is not None:
             found[key] = compared
     return found
 
 
-def compare_with_limits(
+def _compared(
     time: MetricSummary,
     point: SweepPoint,
     limits: Limits,
-    *,
     num_bytes: float,
     page_faults: float | None,
 ) -> OperationLimits | None:
-    """Compares one operation with the limits of its storage."""
     kind = _kind(time.operation)
     if kind is None or not time.median:
         return None
@@ -115,7 +103,7 @@ def compare_with_limits(
     # With another allocator the two differ by more than Orbax.
     same_memory = point.conditions.host_memory == limits.surroundings.host_memory
     return OperationLimits(
-        shares=tuple(sorted(shares, key=lambda share: -share.limit_s)),
+        bound=max(shares, key=lambda share: share.limit_s),
         overhead=time.median / raw_s if raw_s and same_memory else None,
         first_touch=_first_touch_sentence(kind, point, shares, limits),
     )
@@ -142,8 +130,8 @@ def limit_columns(
     if not found:
         return ExtraColumns()
     return ExtraColumns(
-        headings=LIMIT_HEADINGS,
-        cells={key: limit_cells(limits) for key, limits in found.items()},
+        headings=_HEADINGS,
+        cells={key: _cells(limits) for key, limits in found.items()},
         notes={key: limits.first_touch for key, limits in found.items() if limits.first_touch},
         legend=" ".join(filter(None, (_LEGEND, age))),
     )
@@ -181,8 +169,7 @@ def _host_name(index: int, limits: Limits) -> str:
     return f"host {index} ({name})" if name else f"host {index}"
 
 
-def limit_cells(found: OperationLimits) -> tuple[str, ...]:
-    """Returns what a table of operations says of limits, with the columns of `LIMIT_HEADINGS`."""
+def _cells(found: OperationLimits) -> tuple[str, ...]:
     overhead = _NOTHING if found.overhead is None else f"{found.overhead:.2f}x"
     return (PROBES[found.bound.probe].title, percent(found.bound.share), overhead)
 

@@ -98,9 +98,8 @@ def test_those_of_another_machine_or_release_are_not_taken(machine, monkeypatch,
 
 
 @pytest.mark.slow  # it waits for a disk
-def test_a_check_leaves_nothing_and_finds_times(tmp_path, monkeypatch):
-    monkeypatch.setenv(process.FOLDER, "none")
-    cache = LimitsCache(str(tmp_path))
+def test_a_check_leaves_nothing_and_finds_times(tmp_path):
+    cache = LimitsCache(tmp_path, str(tmp_path))
     found = cache._check()
     assert found.apart(found) == 1.0
     assert cache._check(found).apart(found) >= 1.0

@@ -1,7 +1,9 @@
 """Limits measured at a size that takes no time, and the clock that measures them."""
 
+import shutil
 import threading
 import time
+import types
 
 import pytest
 
@@ -69,10 +71,9 @@ def test_a_probe_that_fails_leaves_the_others(tmp_path):
 
 @pytest.mark.nightly
 def test_a_disk_that_takes_nothing_is_an_error(small_memory_disk, monkeypatch):
-    from orbax_bench_core.limits import measure
-
     # What another process may do between the look at the disk and the first write.
-    monkeypatch.setattr(measure, "free_disk_bytes", lambda _: 200 * MIB)
+    roomy = types.SimpleNamespace(free=200 * MIB)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: roomy)
     with pytest.raises(UserError, match=r"nothing can be written: .*No space left"):
         take(small_memory_disk, num_bytes=64 * MIB)
     assert list(small_memory_disk.iterdir()) == []

@@ -6,9 +6,7 @@ from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.config import Conditions
 from orbax_bench_core.limits.model import ProbeResult
 from orbax_bench_core.limits.share import (
-    LIMIT_HEADINGS,
     PROBE_HEADINGS,
-    limit_cells,
     limit_columns,
     operation_limits,
     probe_cells,
@@ -57,10 +55,6 @@ def compare(make_point, make_record):
     return compare_
 
 
-def shares(found):
-    return {share.probe: pytest.approx(share.share) for share in found.shares}
-
-
 def test_what_no_point_is_compared_with_is_not_asked_of_tensorstore(make_point):
     plain = make_point(options={"use_compression": False}, conditions=Conditions(cache="cold"))
     compressed, cold = make_point(), "tensorstore_read_cold"
@@ -74,7 +68,7 @@ def test_what_no_point_is_compared_with_is_not_asked_of_tensorstore(make_point):
 
 def test_a_save_is_bounded_by_writing_and_costs_more_than_tensorstore(compare):
     found = compare("save")
-    assert shares(found) == {"write_fsync": 0.5}
+    assert (found.bound.probe, found.bound.share) == ("write_fsync", 0.5)
     assert found.overhead == pytest.approx(4.0 / 5.0)
 
 
@@ -85,15 +79,15 @@ def test_a_cold_load_is_bounded_by_cold_reads(compare):
     assert found.overhead == pytest.approx(4.0 / 3.2)
 
 
-def test_a_warm_load_is_bounded_by_warm_reads_and_copies(compare):
-    found = compare("load")
-    assert shares(found) == {"read_warm": 0.1, "memory_copy": 0.05}
+@pytest.mark.parametrize(
+    ("copy_s", "bound", "share"), [(0.1, "read_warm", 0.1), (0.9, "memory_copy", 0.45)]
+)
+def test_a_warm_load_is_bounded_by_the_slower_of_warm_reads_and_copies(
+    compare, copy_s, bound, share
+):
+    found = compare("load", limits=made_up(SECONDS | {"memory_copy": copy_s}))
+    assert (found.bound.probe, found.bound.share) == (bound, pytest.approx(share))
     assert found.overhead == pytest.approx(4.0)
-
-
-def test_the_tightest_limit_is_the_bound(compare):
-    slow_copies = made_up(SECONDS | {"memory_copy": 0.9})
-    assert compare("load", limits=slow_copies).bound.probe == "memory_copy"
 
 
 @pytest.mark.parametrize(
@@ -162,15 +156,6 @@ def test_an_operation_without_bytes_has_no_limits(make_point, make_record):
     assert operation_limits(summary, [point], made_up(SECONDS)) == {}
 
 
-def test_cells_say_what_bounds_and_by_how_much(compare):
-    cells = limit_cells(compare("load", cache="cold"))
-    assert dict(zip(LIMIT_HEADINGS, cells, strict=True)) == {
-        "limit": "cold read",
-        "of limit": "40 %",
-        "vs TensorStore": "1.25x",
-    }
-
-
 def test_a_probe_is_a_row_of_speed_spread_and_what_it_bounds():
     result = ProbeResult(name="read_cold", num_bytes=GIB, seconds=(0.5, 0.5, 0.5))
     assert dict(zip(PROBE_HEADINGS, probe_cells(result), strict=True)) == {
@@ -182,10 +167,14 @@ def test_a_probe_is_a_row_of_speed_spread_and_what_it_bounds():
 
 
 def test_limits_become_columns_of_the_operations_table(compare):
-    found = compare("save", host_memory="fresh")
-    columns = limit_columns({("p1", "save"): found})
-    assert columns.headings == LIMIT_HEADINGS
-    assert columns.cells == {("p1", "save"): limit_cells(found)}
-    assert columns.notes == ({("p1", "save"): found.first_touch} if found.first_touch else {})
+    cold = compare("load", cache="cold")
+    touching = compare("load", host_memory="default", faults=GIB / PAGE)
+    columns = limit_columns({("p1", "load"): cold, ("p2", "load"): touching})
+    assert columns.headings == ("limit", "of limit", "vs TensorStore")
+    assert columns.cells == {
+        ("p1", "load"): ("cold read", "40 %", "1.25x"),
+        ("p2", "load"): ("first touch of memory", "50 %", "–"),
+    }
+    assert columns.notes == {("p2", "load"): touching.first_touch}
     assert columns.legend
     assert not limit_columns({}).headings
