@@ -1,13 +1,11 @@
 """`orbax-bench async-study`."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
+from tests.support.processes import run_cli
 
 SUITE = """
 suite_name: small
@@ -60,16 +58,7 @@ def test_a_suite_is_measured_and_studied_by_one_command(tmp_path):
     suite, folder = tmp_path / "suite.yaml", tmp_path / "run"
     managed = "- {generator: checkpoint_manager, options: {async_enabled: [false, true]}}"
     suite.write_text(SUITE.replace("[256, 64]}", "[256, 64], host: true}") + managed)
-    unset = ("XLA_FLAGS", "JAX_ENABLE_X64")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    command = ["async-study", str(suite), "-o", str(folder), "--no-lock", "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.cli", *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
+    done = run_cli("async-study", suite, "-o", folder, "--no-lock", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     every = json.loads(done.stdout)["series"]  # nothing else is printed
     assert {series["name"] for series in every} == {"save_restore", "checkpoint_manager"}

@@ -1,25 +1,18 @@
+import functools
 import json
-import os
 import subprocess
-import sys
 
 import pytest
 
 from orbax_bench_core.cli.arguments import parse_size
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits import PROBES, Limits
+from tests.support.processes import run_cli
 
 MIB = 1 << 20
 
 
-def limits(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.cli", "limits", "--no-lock", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "100"},
-    )
+limits = functools.partial(run_cli, "limits", "--no-lock", COLUMNS="100")
 
 
 @pytest.mark.parametrize(

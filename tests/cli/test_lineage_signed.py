@@ -1,15 +1,15 @@
 """`orbax-bench lineage --sign` and `--signed-by`, with keys and signatures of OpenSSH's own."""
 
+import functools
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from orbax_bench_core.steps import publish
+from tests.support.processes import run_cli
 
 NAMESPACE = "orbax-bench-lineage"
 
@@ -210,11 +210,9 @@ def test_only_a_run_directory_is_signed(orbax_bench, run, keys, tmp_path):
 
 def test_without_cryptography_the_extra_is_named(signed, keys, tmp_path):
     (tmp_path / "cryptography.py").write_text("raise ImportError('not installed')\n")
-    command = [sys.executable, "-m", "orbax_bench_core.cli", "lineage", str(signed.root)]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    plain = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    command = functools.partial(run_cli, "lineage", signed.root, PYTHONPATH=str(tmp_path))
+    plain = command()
     assert "not looked at: pip install 'orbax-bench[sign]'" in plain.stdout
-    command += ["--signed-by", str(keys / "ours.pub")]
-    asked = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    asked = command("--signed-by", keys / "ours.pub")
     assert (asked.returncode, asked.stdout) == (2, "")
     assert "needs cryptography: pip install 'orbax-bench[sign]'" in asked.stderr

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import textwrap
-import threading
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,8 @@ from orbax_bench_core.cli.main import _GROUPS, run_command_line
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.sweep import expand
+from tests.support.loopback import answering
+from tests.support.processes import run_cli
 
 
 def test_help_has_every_command_once_below_what_it_is_for(orbax_bench):
@@ -227,17 +228,9 @@ def test_a_bucket_that_refuses_is_one_message(status, tmp_path):
         def log_message(self, *_):
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
-        threading.Thread(target=server.serve_forever).start()
-        address = f"http://127.0.0.1:{server.server_address[1]}"
-        done = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.cli", "inspect", "gs://bucket/checkpoint"],
-            env={**os.environ, "STORAGE_EMULATOR_HOST": address, "GOOGLE_CLOUD_PROJECT": "p"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        server.shutdown()
+    with answering(Refusing) as server:
+        place = {"STORAGE_EMULATOR_HOST": server.url, "GOOGLE_CLOUD_PROJECT": "p"}
+        done = run_cli("inspect", "gs://bucket/checkpoint", **place)
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: PermissionError: ")
     assert "who ::error::asks" in line

@@ -1,11 +1,10 @@
 """`orbax-bench recovery`, with workers that train until they are killed."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+
+from tests.support.processes import FAKE_CLI, run_cli
 
 SUITE = """
 suite_name: drilled
@@ -25,15 +24,8 @@ def recovery(tmp_path):
     def command(options="{}", extra="", *flags):
         suite = tmp_path / "suite.yaml"
         suite.write_text(SUITE % (options, extra))
-        words = ["recovery", str(suite), "-o", str(tmp_path / "run"), "--no-lock", *flags]
-        return subprocess.run(
-            [sys.executable, "-m", "tests.support.fake_cli", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "COLUMNS": "200"},
-            timeout=120,
-        )
+        words = ("recovery", suite, "-o", tmp_path / "run", "--no-lock", *flags)
+        return run_cli(*words, cli=FAKE_CLI, COLUMNS="200")
 
     return command
 

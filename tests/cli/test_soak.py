@@ -1,12 +1,10 @@
 """`orbax-bench soak`, with workers that report what they keep of each save."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
+from tests.support.processes import FAKE_CLI, run_cli
 from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 SUITE = """
@@ -25,15 +23,8 @@ def soak(tmp_path):
     def command(options, *flags):
         suite = tmp_path / "suite.yaml"
         suite.write_text(SUITE % options)
-        words = ["soak", str(suite), "-o", str(tmp_path / "run"), "--no-lock", *flags]
-        return subprocess.run(
-            [sys.executable, "-m", "tests.support.fake_cli", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "COLUMNS": "200"},
-            timeout=120,
-        )
+        words = ("soak", suite, "-o", tmp_path / "run", "--no-lock", *flags)
+        return run_cli(*words, cli=FAKE_CLI, COLUMNS="200")
 
     return command
 

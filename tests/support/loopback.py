@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def answering(
-    handler: type[http.server.BaseHTTPRequestHandler], **attributes: object
+    handler: type[http.server.BaseHTTPRequestHandler],
+    kind: type[http.server.ThreadingHTTPServer] = http.server.ThreadingHTTPServer,
+    **attributes: object,
 ) -> Iterator[http.server.ThreadingHTTPServer]:
     """Serves requests meanwhile, by a handler whose server has these attributes and a `url`."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with kind(("127.0.0.1", 0), handler) as server:
         vars(server).update(attributes, url=f"http://127.0.0.1:{server.server_port}")
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

@@ -28,14 +28,15 @@ def plain_environment(environment: Mapping[str, str] = os.environ, **more: str) 
 
 def run_cli(
     *arguments: object,
+    cli: str = REAL_CLI,
     environment: Mapping[str, str] = os.environ,
     folder: Path | None = None,
     inside: Sequence[str] = (),
     **more: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end with real workers, on devices as this machine has them."""
+    """Runs a command to its end, on devices as this machine has them."""
     return subprocess.run(
-        [*inside, sys.executable, "-m", REAL_CLI, *map(str, arguments)],
+        [*inside, sys.executable, "-m", cli, *map(str, arguments)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -2,13 +2,14 @@
 
 import http.server
 import json
-import threading
 import time
 
 import pytest
 
+from tests.support.loopback import answering
 
-class Loopback(http.server.ThreadingHTTPServer):
+
+class Webhook(http.server.ThreadingHTTPServer):
     """Keeps the path and the JSON of each message.
 
     Attributes:
@@ -16,18 +17,6 @@ class Loopback(http.server.ThreadingHTTPServer):
         status: What it answers.
         hang_s: Seconds of silence before each answer.
     """
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.posted = []
-        self.status = 200
-        self.hang_s = 0.0
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}/services/S3CR3T?key=S3CR3T"
 
     @property
     def states(self):
@@ -58,10 +47,6 @@ def webhook(monkeypatch):
     """A webhook that listens."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    server = Loopback()
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with answering(_Handler, Webhook, posted=[], status=200, hang_s=0.0) as server:
+        server.url += "/services/S3CR3T?key=S3CR3T"
+        yield server
