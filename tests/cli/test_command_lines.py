@@ -161,10 +161,8 @@ def test_hosts_of_a_launcher(place):
 
 
 @pytest.mark.parametrize("command", typing.get_args(Measures))
-def test_launch_starts(command, orbax_bench, tmp_path):
-    suite = tmp_path / "suite.yaml"
-    suite.write_text("suite_name: s\nbenchmarks: [{generator: save_restore, options: {}}]\n")
-    words = ("launch", suite, "-o", tmp_path / "run", "--on", "processes", "--dry-run")
+def test_launch_starts(command, orbax_bench, write_suite, tmp_path):
+    words = ("launch", write_suite(), "-o", tmp_path / "run", "--on", "processes", "--dry-run")
     more = "-- --package jax --good 0.9.0 --bad 0.9.1" if command == "bisect" else ""
     done = orbax_bench(*words, "--command", command, *more.split())
     assert done.code == 0, done.err
@@ -180,10 +178,19 @@ def test_launch_starts(command, orbax_bench, tmp_path):
         ("run", "-- --all"),
     ],
 )
-def test_launch_refuses_what_every_host_would_refuse(command, given, orbax_bench, tmp_path):
-    suite = tmp_path / "suite.yaml"
-    suite.write_text("suite_name: s\nbenchmarks: [{generator: save_restore, options: {}}]\n")
-    words = ("launch", suite, "-o", tmp_path / "run", "--on", "processes", "--command", command)
+def test_launch_refuses_what_every_host_would_refuse(
+    command, given, orbax_bench, write_suite, tmp_path
+):
+    words = (
+        "launch",
+        write_suite(),
+        "-o",
+        tmp_path / "run",
+        "--on",
+        "processes",
+        "--command",
+        command,
+    )
     done = orbax_bench(*words, *given.split())
     assert (done.code, done.out) == (2, "")
     assert f"Usage: orbax-bench {command} " in done.err

@@ -72,10 +72,14 @@ def plain(place):
     return place / "plain"
 
 
+@pytest.fixture
+def run(plain, tmp_path):
+    """A copy of the plain run, to be damaged."""
+    return shutil.copytree(plain, tmp_path / "plain", copy_function=os.link)
+
+
 @pytest.mark.parametrize("text", ["{}", "[" * 100_000, "null"], ids=["empty", "deep", "null"])
-def test_a_file_beside_the_records_that_is_damaged_is_named(plain, tmp_path, text):
-    run = tmp_path / "plain"
-    shutil.copytree(plain, run, copy_function=os.link)
+def test_a_file_beside_the_records_that_is_damaged_is_named(run, text):
     (run / "soak.json").write_text(text)
     outcome = orbax_bench("report", run)
     check(outcome)
@@ -83,9 +87,7 @@ def test_a_file_beside_the_records_that_is_damaged_is_named(plain, tmp_path, tex
 
 
 @pytest.mark.parametrize("kind", [pipe, deep], ids=lambda kind: kind.__name__)
-def test_limits_that_are_damaged_are_named_in_a_report(plain, tmp_path, kind):
-    run = tmp_path / "plain"
-    shutil.copytree(plain, run, copy_function=os.link)
+def test_limits_that_are_damaged_are_named_in_a_report(run, kind):
     kind(run / "limits.json")
     outcome = orbax_bench("report", run)
     assert outcome.code in (0, 1)
@@ -96,9 +98,7 @@ def test_limits_that_are_damaged_are_named_in_a_report(plain, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", [pipe, loop, device], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("command", ["report", "lineage", "best"])
-def test_a_record_that_is_no_file_is_named(plain, tmp_path, command, kind):
-    run = tmp_path / "plain"
-    shutil.copytree(plain, run, copy_function=os.link)
+def test_a_record_that_is_no_file_is_named(run, command, kind):
     record = next(iter(sorted(run.glob("records/*/repeat_0/host_0.json"))))
     record.unlink()
     kind(record)

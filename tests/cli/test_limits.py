@@ -1,12 +1,12 @@
 import functools
 import json
-import subprocess
 
 import pytest
 
 from orbax_bench_core.cli.arguments import parse_size
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits import PROBES, Limits
+from tests.support.disks import small_disk
 from tests.support.processes import run_cli
 
 MIB = 1 << 20
@@ -75,14 +75,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(orbax_bench, arguments, problem):
 
 @pytest.mark.nightly
 def test_a_full_disk_is_one_line_and_exit_code_2(tmp_path):
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("needs the right to mount a disk")
-    try:
+    with small_disk(tmp_path / "disk", "1m") as place:
         done = limits("--path", place)
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: cannot measure the limits of {place}: no space: only ")

@@ -109,12 +109,8 @@ def test_every_flag_of_the_guide_is_known(monkeypatch, run_main, tmp_path, flags
 
 
 @pytest.mark.parametrize("own", ["", 'baseline_path: ""\n'], ids=["flag", "suite"])
-def test_an_empty_baseline_path_is_an_error(run_main, tmp_path, own):
-    suite = tmp_path / "suite.yaml"
-    generator = "save_restore"
-    suite.write_text(
-        f"suite_name: s\nbenchmarks: [{{generator: {generator}, options: {{}}}}]\n{own}"
-    )
+def test_an_empty_baseline_path_is_an_error(run_main, write_suite, tmp_path, own):
+    suite = write_suite(extra=own)
     flags = [] if own else ["--baseline_path="]
     arguments = [f"--config_file={suite}", f"--output_directory={tmp_path}/out", *flags]
     outcome = run_main(lambda: run_benchmarks.main(arguments))

@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+from tests.support.disks import small_disk
+
 pytestmark = pytest.mark.nightly
 
 SUITE = """
@@ -15,30 +17,19 @@ benchmarks: [{generator: save_restore, options: {use_compression: false}}]
 """
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(place)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"needs the right to mount a small disk: {done.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def test_what_finished_is_kept_and_the_rest_can_be_made_later(suite_run, small_disk):
+def test_what_finished_is_kept_and_the_rest_can_be_made_later(suite_run, tmp_path):
     run = suite_run(SUITE)
-    run.directory = small_disk / "out"
-    code, output = run.run()
-    assert code == 1
-    assert "Traceback" not in output
-    assert "No space left" in output
-    before = {name: data for name, data in run.record_bytes().items() if b'"passed"' in data}
-    assert len(before) == 1
+    with small_disk(tmp_path / "disk", "6m") as place:
+        run.directory = place / "out"
+        code, output = run.run()
+        assert code == 1
+        assert "Traceback" not in output
+        assert "No space left" in output
+        before = {name: data for name, data in run.record_bytes().items() if b'"passed"' in data}
+        assert len(before) == 1
 
-    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
-    assert run.run()[0] == 0
-    after = run.record_bytes()
-    assert len(after) == 3
-    assert {name: after[name] for name in before} == before
+        subprocess.run(["mount", "-o", "remount,size=64m", str(place)], check=True)
+        assert run.run()[0] == 0
+        after = run.record_bytes()
+        assert len(after) == 3
+        assert {name: after[name] for name in before} == before

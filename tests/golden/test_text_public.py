@@ -21,8 +21,8 @@ from tests.golden.text_support import (  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 HEAVY = """
-docker flax google.cloud.aiplatform grpc jax jaxlib kfp matplotlib orbax pandas pyarrow
-scipy tensorboard tensorflow tensorstore torch
+docker flax google.cloud.aiplatform google.protobuf grpc jax jaxlib kfp kubernetes matplotlib
+orbax pandas pyarrow scipy tensorboard tensorflow tensorstore torch
 """
 LOADED = f"""
 import sys
@@ -115,6 +115,7 @@ def test_commands_start_light(shell, begin, fill, golden):
         "lineage out",
         "calibrate out",
         f"run {suite} -o out --no-lock --no-limits",
+        "plan gpt2@0.1 --mesh x=4",
     ]
     done = subprocess.run(
         [sys.executable, "-c", LOADED],

@@ -87,7 +87,9 @@ def test_arms_from_the_command_line(shell, golden):
     given += ("environment=new", "generator=restore_save", "use_ocdbt=[true,false]")
     said = [shell("ab", alone, *FLAGS), shell("ab", alone, *FLAGS, "--aa", "-c", "use_ocdbt=false")]
     said += [shell("ab", alone, *FLAGS, "-c", value) for value in given]
+    said += [shell("ab", alone, *FLAGS, "-b", value) for value in ("=1", "use_ocdbt=perhaps")]
     said.append(shell("ab", shell.write("arms.yaml", SUITE), *FLAGS, "-c", "use_ocdbt=true"))
+    said.append(shell("ab", "arms.yaml", *FLAGS, "--aa"))
     golden("text/verdicts/arm_flags.txt", "\n".join(map(str, said)))
 
 

@@ -1,7 +1,6 @@
 """Real data and real probes, at a size that takes no time."""
 
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.limits.scratch import make_workload
+from tests.support.disks import small_disk
 
 MIB = 1 << 20
 
@@ -47,11 +47,5 @@ def memory_disk():
 @pytest.fixture
 def small_memory_disk(tmp_path):
     """A file system in memory with room for 16 MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"needs the right to mount a disk: {done.stderr.strip()}")
-    yield Path(place)
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    with small_disk(tmp_path / "disk", "16m") as place:
+        yield place

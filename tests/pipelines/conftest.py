@@ -1,11 +1,11 @@
 """The command line: in this process, which imports kfp and Google's client once, and in its own."""
 
-import dataclasses
-import sys
+import functools
 from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import orbax_bench, run_main  # noqa: F401 - fixtures
 from tests.support.processes import run_cli
 
 SUITE = """
@@ -22,29 +22,12 @@ def sets(*settings):
     return [word for setting in settings for word in ("--set", setting)]
 
 
-@dataclasses.dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def pipeline_command(monkeypatch, capsys):
+def pipeline_command(monkeypatch, orbax_bench):
     """Runs `orbax-bench pipeline ...`."""
-    from orbax_bench_core.cli.main import main
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["orbax-bench", "pipeline", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        said = capsys.readouterr()
-        return Done(int(stop.value.code or 0), said.out, said.err)
-
-    monkeypatch.setenv("COLUMNS", "200")
     for name in ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "KF_PIPELINES_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
-    return run
+    return functools.partial(orbax_bench, "pipeline")
 
 
 @pytest.fixture

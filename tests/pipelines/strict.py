@@ -1,5 +1,7 @@
 """Parses packages and request bodies into the services' own protos; unknown fields are errors."""
 
+import json
+
 import yaml
 from google.protobuf import json_format
 from kfp.kubernetes.kubernetes_executor_config_pb2 import KubernetesExecutorConfig
@@ -49,3 +51,14 @@ def platform_spec(document):
         name: json_format.ParseDict(json_format.MessageToDict(config), KubernetesExecutorConfig())
         for name, config in executors.items()
     }
+
+
+def as_model(api, body, kind):
+    """Reads a body into a model of an API's own client, and back: nothing may get lost."""
+
+    class Response:
+        data = json.dumps(body)
+
+    model = api.deserialize(Response, kind)
+    assert api.sanitize_for_serialization(model) == body
+    return model

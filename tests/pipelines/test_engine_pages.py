@@ -107,11 +107,6 @@ def checks():
 
 
 @pytest.mark.parametrize("words", list(checks()))
-def test_a_check_on_a_real_cluster_is_a_command_that_plans(words, suite, monkeypatch, capsys):
-    from orbax_bench_core.cli.main import main
-
-    words = [str(suite) if word == "{suite}" else word for word in words]
-    monkeypatch.setattr("sys.argv", ["orbax-bench", *words, "--dry-run"])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert not stop.value.code, capsys.readouterr().err
+def test_a_check_on_a_real_cluster_is_a_command_that_plans(words, suite, orbax_bench):
+    done = orbax_bench(*(suite if word == "{suite}" else word for word in words), "--dry-run")
+    assert done.code == 0, done.err

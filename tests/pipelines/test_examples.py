@@ -1,6 +1,5 @@
 """The examples of pipelines: read strictly, and run as they are written."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -70,12 +69,7 @@ def words_given(script, folder, code=0):
 
 
 def test_the_cron_job_is_one_of_kubernetes():
-    class Response:
-        data = json.dumps(cron_job())
-
-    api = client.ApiClient()
-    read = api.deserialize(Response, "V1CronJob")
-    assert api.sanitize_for_serialization(read) == cron_job()
+    strict.as_model(client.ApiClient(), cron_job(), "V1CronJob")
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 4])

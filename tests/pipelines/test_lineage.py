@@ -1,7 +1,6 @@
 """Lineage from Vertex ML Metadata, over the loopback interface."""
 
 import json
-import sys
 
 import pytest
 
@@ -124,18 +123,13 @@ def test_without_credentials_the_message_says_what_to_do(monkeypatch, tmp_path):
         vertex_chain(name_of("verdicts"))
 
 
-def test_the_command_shows_it(monkeypatch, capsys):
-    from orbax_bench_core.cli.main import main
-
+def test_the_command_shows_it(monkeypatch, orbax_bench):
     class Installed:
         def load(self):
             return vertex_chain
 
     monkeypatch.setattr("orbax_bench_core.lineage.find._vertex", Installed)
     with FakeMetadata(whole()).serving() as server:
-        command = ["lineage", name_of("verdicts"), "--endpoint", server.url, "--json"]
-        monkeypatch.setattr(sys, "argv", ["orbax-bench", *command])
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert not ended.value.code
-    assert json.loads(capsys.readouterr().out)["findings"][0]["name"] == "gs://b/root/verdicts"
+        done = orbax_bench("lineage", name_of("verdicts"), "--endpoint", server.url, "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["findings"][0]["name"] == "gs://b/root/verdicts"

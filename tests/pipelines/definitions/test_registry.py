@@ -15,11 +15,6 @@ def test_the_parameters_are_those_of_the_pipeline(pipeline):
     assert inputs.keys() - defaults.keys() == {"suite", "output_directory"}
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
-def test_a_pipeline_knows_how_to_conclude(pipeline):
-    assert callable(pipeline.conclude)
-
-
 def test_an_unknown_pipeline_suggests_the_nearest():
     with pytest.raises(UserError, match="unknown pipeline 'swep'; did you mean 'sweep'"):
         find_pipeline("swep")

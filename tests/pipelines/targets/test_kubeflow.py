@@ -1,5 +1,6 @@
 """Requests to a Kubeflow Pipelines server, over the loopback interface."""
 
+import functools
 import json
 import re
 import types
@@ -28,16 +29,7 @@ def arguments(command, suite, server, *more):
     return [command, suite, "-o", "gs://b/out", "--target", "kfp", *settings, *more]
 
 
-def as_model(body, kind):
-    """Reads a body into the API's own model, and back: nothing may get lost."""
-
-    class Response:
-        data = json.dumps(body)
-
-    api = kfp_server_api.ApiClient()
-    model = api.deserialize(Response, kind)
-    assert api.sanitize_for_serialization(model) == body
-    return model
+as_model = functools.partial(strict.as_model, kfp_server_api.ApiClient())
 
 
 def test_the_body_of_a_run_is_read_back_strictly(cluster, pipeline_command, suite):
