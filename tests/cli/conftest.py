@@ -1,21 +1,12 @@
 """Calling the command line in this process, as its script does."""
 
-import dataclasses
 import sys
 
 import pytest
 
 from orbax_bench_core.cli.main import main
+from tests.golden.support import Outcome
 from tests.support.figures import undrawn  # noqa: F401 - fixture
-
-
-@dataclasses.dataclass
-class Outcome:
-    """How a command ended and what it said."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture

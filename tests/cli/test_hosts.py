@@ -1,7 +1,5 @@
 """What a command does in a cluster before it measures, and which commands look at their place."""
 
-import json
-
 import pytest
 import typer.main
 
@@ -16,28 +14,16 @@ from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: 
 from tests.support.scripted import NAME
 
 THREE = Cluster(found="JAX_*", rank=0, size=3, head="10.0.0.1", port=1)
-SUITE = {"suite_name": "s", "benchmarks": [{"generator": "save_restore", "options": {}}]}
 
 
-@pytest.fixture
-def suite(tmp_path):
-    """Writes a suite with some keys more, and returns its path."""
-
-    def write(**more):
-        path = tmp_path / "suite.yaml"
-        path.write_text(json.dumps({**SUITE, **more}))
-        return str(path)
-
-    return write
+def test_a_suite_that_says_nothing_of_processes_runs_on_all_hosts_together(write_suite):
+    suite = str(write_suite())
+    assert load_for_hosts(suite, [], THREE).suite.execution.processes == (3,)
+    assert load_for_hosts(suite, [], None).suite.execution.processes == (1,)
 
 
-def test_a_suite_that_says_nothing_of_processes_runs_on_all_hosts_together(suite):
-    assert load_for_hosts(suite(), [], THREE).suite.execution.processes == (3,)
-    assert load_for_hosts(suite(), [], None).suite.execution.processes == (1,)
-
-
-def test_a_suite_keeps_the_processes_that_it_names(suite):
-    path = suite(execution={"processes": [1, 2]})
+def test_a_suite_keeps_the_processes_that_it_names(write_suite):
+    path = str(write_suite(extra="execution: {processes: [1, 2]}\n"))
     assert load_for_hosts(path, [], THREE).suite.execution.processes == (1, 2)
     assert load_for_hosts(path, ["execution.processes=4"], THREE).suite.execution.processes == (4,)
 
@@ -55,7 +41,7 @@ def test_the_place_is_said_in_one_line_unless_it_is_switched_off(monkeypatch, ca
 
 def measured(suite, cluster=None):
     """Returns what comes of a suite that would be measured at once."""
-    loaded = load_for_hosts(suite, [], cluster)
+    loaded = load_for_hosts(str(suite), [], cluster)
     return on_hosts(
         cluster,
         RunDirectory("out"),
@@ -66,13 +52,13 @@ def measured(suite, cluster=None):
     )
 
 
-@pytest.mark.parametrize("more", [{}, {"arms": {"candidate": {"processes": 3}}}])
+@pytest.mark.parametrize("more", ["", "arms: {candidate: {processes: 3}}\n"])
 def test_a_point_that_leaves_hosts_of_a_slice_out_is_refused_with_the_numbers(
-    suite, monkeypatch, more
+    write_suite, monkeypatch, more
 ):
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     processes = 4 if more else 1
-    path = suite(execution={"processes": processes}, **more)
+    path = write_suite(extra=f"execution: {{processes: {processes}}}\n{more}")
     assert measured(path) == 7
     monkeypatch.setenv("TPU_WORKER_HOSTNAMES", "a,b,c,d")
     count = 3 if more else 1
@@ -86,12 +72,12 @@ def test_a_point_that_leaves_hosts_of_a_slice_out_is_refused_with_the_numbers(
     assert measured(path) == 7
 
 
-def test_a_point_of_several_processes_is_refused_on_pathways(suite, monkeypatch):
+def test_a_point_of_several_processes_is_refused_on_pathways(write_suite, monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", "proxy")
     with pytest.raises(UserError, match="a point needs 1 process, and some have 2"):
-        measured(suite(execution={"processes": [1, 2]}))
+        measured(write_suite(extra="execution: {processes: [1, 2]}\n"))
     with pytest.raises(UserError, match="JAX_BACKEND_TARGET is not set"):
-        measured(suite())
+        measured(write_suite())
 
 
 ALL_HOSTS = ["ab", "async-study", "bisect", "calibrate", "recovery", "run", "soak", "upgrade"]

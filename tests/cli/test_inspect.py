@@ -3,18 +3,6 @@
 import json
 
 import pytest
-import typer
-from typer.testing import CliRunner
-
-from orbax_bench_core.cli.plan import sharding
-from orbax_bench_core.errors import UserError
-
-
-@pytest.fixture
-def invoke():
-    app = typer.Typer()
-    app.command()(sharding)
-    return lambda *arguments: CliRunner().invoke(app, [str(one) for one in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +16,10 @@ def checkpoint(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_sharding_file_is_printed(invoke, checkpoint):
-    result = invoke(checkpoint, "--mesh", "fsdp=4")
-    assert result.exit_code == 0, result
-    assert json.loads(result.stdout)["w"]["sharding"] == {
+def test_the_sharding_file_is_printed(orbax_bench, checkpoint):
+    done = orbax_bench("sharding", checkpoint, "--mesh", "fsdp=4")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["w"]["sharding"] == {
         "mesh": {"shape": [4], "axes": ["fsdp"]},
         "spec": ["fsdp", None],
     }
@@ -42,9 +30,8 @@ def test_the_sharding_file_is_printed(invoke, checkpoint):
     ("mesh", "message"),
     [("fsdp=4", "is not an Orbax checkpoint"), ("fsdp", "expected a mesh such as")],
 )
-def test_what_is_wrong_is_one_message(invoke, tmp_path, checkpoint, mesh, message):
+def test_what_is_wrong_is_one_message(orbax_bench, tmp_path, checkpoint, mesh, message):
     given = tmp_path if mesh == "fsdp=4" else checkpoint
-    result = invoke(given, "--mesh", mesh)
-    assert isinstance(result.exception, UserError)
-    assert message in str(result.exception)
-    assert "\n" not in str(result.exception)
+    done = orbax_bench("sharding", given, "--mesh", mesh)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert message in done.err

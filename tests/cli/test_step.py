@@ -1,8 +1,6 @@
 """Steps of a pipeline as commands: what each returns, and the walk through all of them."""
 
 import json
-import re
-import shlex
 
 import pytest
 
@@ -10,7 +8,7 @@ from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import plan, publish
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
-from tests.support.processes import FAKE_CLI, ROOT, start_cli
+from tests.support.processes import FAKE_CLI, start_cli
 from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 SUITE = """
@@ -38,23 +36,6 @@ def planned(suite, run):
     """Begins a run; returns the ids of its points."""
     plan(suite, str(run))
     return [point.id for point in RunDirectory(str(run)).read_info().expansion.points]
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_the_commands_of_the_page_on_steps_leave_a_complete_run(tmp_path):
-    (tmp_path / "suite.yaml").write_text(SUITE)
-    [block] = re.findall(
-        r"```sh\n(.*?)```", (ROOT / "docs/pipelines/steps.md").read_text(), re.DOTALL
-    )
-    lines = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
-    for words in lines:
-        assert words[:2] == ["orbax-bench", "step"]
-        given = [word.replace("/shared/run", "run") for word in words[2:]]
-        process = start_cli("step", *given, cli=FAKE_CLI, folder=tmp_path)
-        out, _ = process.communicate(timeout=120)
-        assert process.returncode == 0, out
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "complete"
 
 
 @pytest.mark.nightly

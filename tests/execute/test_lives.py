@@ -125,6 +125,19 @@ def records_of(out):
     return run.read_point(pair).records
 
 
+def start(file, out):
+    return start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
+
+
+def interrupted(file, out, when):
+    """Begins a comparison, and interrupts it once something holds."""
+    process = start(file, out)
+    wait_until(when)
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+
+
 def order_of_measurement(compared):
     """Slots and operations of the first block, by the time at which they began."""
     begun = sorted(
@@ -247,16 +260,12 @@ def test_a_life_that_was_interrupted_goes_on_in_a_new_worker_and_is_counted(tmp_
     file = tmp_path / "suite.yaml"
     file.write_text(json.dumps(suite_of(options={"lasts_s": 0.3}, gate={"operations_per_life": 2})))
     out = tmp_path / "out"
-    process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
-    wait_until(lambda: len(list(out.glob("records/*/repeat_*/host_0.json"))) >= 5)
-    os.kill(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
-    assert process.returncode == 130
+    interrupted(file, out, lambda: len(list(out.glob("records/*/repeat_*/host_0.json"))) >= 5)
     run = RunDirectory(str(out))
     (pair,) = run.read_info().expansion.pairs
     kept = {record.repeat: record for record in run.read_point(pair).records if not record.warmup}
     assert all(record.status == "passed" for record in kept.values())
-    process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
+    process = start(file, out)
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
     times = PairedTimes.of(run.read_point(pair).repeats)
@@ -271,14 +280,10 @@ def test_arms_get_lives_once_an_operation_pays_for_the_one_before_it(tmp_path):
     suite["execution"]["warmups"] = 1
     file, out = tmp_path / "suite.yaml", tmp_path / "out"
     file.write_text(json.dumps(suite))
-    process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
-    wait_until(lambda: any(record.life is not None for record in records_of(out)))
-    os.kill(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
-    assert process.returncode == 130
+    interrupted(file, out, lambda: any(record.life is not None for record in records_of(out)))
     (beat,) = Heartbeat.all_of(RunDirectory(str(out)))
     for _ in range(2):  # the second time nothing is measured
-        process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
+        process = start(file, out)
         output, _ = process.communicate(timeout=300)
         assert process.returncode == 3, output
         assert "blocks before them the arms shared workers" in output

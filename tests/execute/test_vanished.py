@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from orbax_bench_core.interrupts import interrupted_when_told
-from tests.support.processes import FAKE_CLI, interrupts, start_cli, wait_until
+from tests.support.processes import FAKE_CLI, interrupts, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ def wait_for_a_record(run, repeat="*"):
 @pytest.mark.parametrize("command", ["run", pytest.param("ab", marks=pytest.mark.nightly)])
 def test_a_run_directory_that_is_renamed_ends_the_run_at_once(suite_run, command):
     run = suite_run(SUITE + (ARMS if command == "ab" else ""))
-    process = start(run, command)
+    process = run.start(cli=FAKE_CLI, command=command)
     wait_for_a_record(run)
     run.directory.rename(run.directory.with_name("elsewhere"))
     output, _ = process.communicate(timeout=60)
@@ -46,7 +46,7 @@ def test_a_run_directory_that_is_renamed_ends_the_run_at_once(suite_run, command
 @pytest.mark.parametrize("command", ["run", "ab"])
 def test_records_that_are_removed_while_others_are_measured_are_told_of(suite_run, command):
     run = suite_run(SUITE.replace("20", "5") + (ARMS if command == "ab" else ""))
-    process = start(run, command)
+    process = run.start(cli=FAKE_CLI, command=command)
     wait_for_a_record(run, repeat=1)
     shutil.rmtree(run.directory / "records")
     output, _ = process.communicate(timeout=60)
@@ -77,11 +77,3 @@ def test_an_interrupt_that_somebody_loses_ends_the_run_before_the_next_repeat(or
         run.run(repeats=3)
     assert len(run.repeat("pass", 0)) == 1
     assert not run.repeat("pass", 1)
-
-
-def start(run, command, *flags):
-    return start_cli(
-        *(command, run.suite_file, "-o", run.directory, "--no-lock", *flags),
-        *(["--no-limits"] if command == "run" else []),
-        cli=FAKE_CLI,
-    )

@@ -19,11 +19,6 @@ def test_a_suite_comes_from_standard_input(monkeypatch):
     assert read_suite("-").suite.suite_name == "Small suite"
 
 
-def test_a_missing_file_is_told(tmp_path):
-    path = tmp_path / "none.yaml"
-    assert refusal(path) == f"{path}: cannot read the suite: there is no such file"
-
-
 def test_a_scheme_that_cannot_be_read_is_told():
     assert "cannot use 's3://b/suite.yaml'" in refusal("s3://b/suite.yaml")
 

@@ -38,9 +38,14 @@ def task(target, text, name):
     return dict(strict.tasks(documents(target, text)[0]))[name]
 
 
-def expected(target, text):
-    given = task(target, text, "run-sweep-point")["inputs"]["parameters"].get("expect", {})
+def measuring(target, text, name):
+    """Returns an input of the step that measures, where it is written into the pipeline."""
+    given = task(target, text, "run-sweep-point")["inputs"]["parameters"].get(name, {})
     return given.get("runtimeValue", {}).get("constant")
+
+
+def expected(target, text):
+    return measuring(target, text, "expect")
 
 
 EVERYTHING = """
@@ -79,14 +84,14 @@ def test_every_pod_gets_secrets_annotations_and_its_time():
 
 def test_only_pods_that_measure_are_queued_and_have_volumes_of_their_own():
     configs = pods(EVERYTHING)
-    measuring = configs.pop(MEASURE)
-    assert dict(measuring.pod_metadata.labels) == {
+    measures = configs.pop(MEASURE)
+    assert dict(measures.pod_metadata.labels) == {
         "kueue.x-k8s.io/queue-name": "bench",
         "kueue.x-k8s.io/priority-class": "low",
     }
-    [memory] = measuring.empty_dir_mounts
+    [memory] = measures.empty_dir_mounts
     assert (memory.mount_path, memory.medium, memory.size_limit) == ("/dev/shm", "Memory", "16Gi")
-    [volume] = measuring.generic_ephemeral_volume
+    [volume] = measures.generic_ephemeral_volume
     assert (volume.mount_path, volume.size) == ("/scratch", "200Gi")
     assert volume.storage_class_name == "premium-rwo"
     for config in configs.values():
@@ -230,8 +235,7 @@ def test_a_step_without_accelerators_expects_nothing():
 
 def test_the_hosts_of_a_jobset_are_queued_in_place_of_the_step_that_launches_them():
     text = f"{{tpu: ['v5e:4x8'], image: a/b@{DIGEST}, queue: q, spot: true, labels: {{team: ml}}}}"
-    given = task(Target.KFP, text, "run-sweep-point")["inputs"]["parameters"]
-    settings = given["launcher_settings"]["runtimeValue"]["constant"]
+    settings = measuring(Target.KFP, text, "launcher_settings")
     assert set(settings) == {"queue=q", "spot=true"}
     config = pods(text)[MEASURE]
     assert dict(config.pod_metadata.labels) == {"team": "ml"}
@@ -243,8 +247,7 @@ def test_the_hosts_of_a_custom_job_get_key_network_and_variables():
     text = f"""{{tpu: ['v6e:4x4'], image: a/b@{DIGEST}, project: p, location: l, spot: true,
         network: projects/1/global/networks/n, environment: {{A: b}},
         encryption_key: projects/p/locations/l/keyRings/r/cryptoKeys/k}}"""
-    given = task(Target.VERTEX, text, "run-sweep-point")["inputs"]["parameters"]
-    settings = given["launcher_settings"]["runtimeValue"]["constant"]
+    settings = measuring(Target.VERTEX, text, "launcher_settings")
     assert {
         "strategy=SPOT",
         'environment={"A": "b"}',
@@ -281,9 +284,8 @@ CAPABLE = f"""{{tpu: ['v5e:2x4'], image: a/b@{DIGEST}, ephemeral_storage: 9Gi, r
 
 def test_hosts_that_need_a_capability_are_started_by_a_launcher_also_on_one_machine():
     """Kubeflow drops the capabilities of its own steps."""
-    given = task(Target.KFP, CAPABLE, "run-sweep-point")["inputs"]["parameters"]
-    assert given["launcher"]["runtimeValue"]["constant"] == "jobset"
-    settings = given["launcher_settings"]["runtimeValue"]["constant"]
+    assert measuring(Target.KFP, CAPABLE, "launcher") == "jobset"
+    settings = measuring(Target.KFP, CAPABLE, "launcher_settings")
     assert set(settings) == {
         *("ephemeral_storage=9Gi", "reservation=r", "run_as_user=0"),
         'capabilities=["SYS_RESOURCE"]',
@@ -294,10 +296,8 @@ def test_hosts_that_need_a_capability_are_started_by_a_launcher_also_on_one_mach
 def test_a_custom_job_takes_reservation_flex_start_and_time():
     text = f"""{{tpu: ['v6e:4x4'], image: a/b@{DIGEST}, project: p, location: l,
         flex_start: true, max_run_s: 3600}}"""
-    given = task(Target.VERTEX, text, "run-sweep-point")["inputs"]["parameters"]
-    settings = given["launcher_settings"]["runtimeValue"]["constant"]
+    settings = measuring(Target.VERTEX, text, "launcher_settings")
     assert {"strategy=FLEX_START", "timeout_s=3600"} <= set(settings)
     name = "projects/p/zones/z/reservations/r"
     text = text.replace("flex_start: true", f"reservation: {name}")
-    given = task(Target.VERTEX, text, "run-sweep-point")["inputs"]["parameters"]
-    assert f"reservation={name}" in given["launcher_settings"]["runtimeValue"]["constant"]
+    assert f"reservation={name}" in measuring(Target.VERTEX, text, "launcher_settings")
