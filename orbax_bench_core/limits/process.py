@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pydantic
 
 from orbax_bench_core.config import ArraySpec, HostMemory, leaves
@@ -30,7 +31,7 @@ from orbax_bench_core.files import AnyPath, ResultModel, read_at_most, user_cach
 from orbax_bench_core.limits import model
 from orbax_bench_core.limits.model import Confirmation, Limits
 from orbax_bench_core.limits.probes import timed
-from orbax_bench_core.limits.scratch import existing_directory, is_remote, scratch
+from orbax_bench_core.limits.scratch import existing_directory, is_remote, scratch, write
 from orbax_bench_core.limits.share import unasked
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 from orbax_bench_core.records import Record, Run, RunDirectory
@@ -283,7 +284,5 @@ def _write(folder: AnyPath, data: bytes) -> None:
     file = folder / uuid.uuid4().hex
     if is_remote(folder):
         file.write_bytes(data)
-        return
-    with Path(file).open("wb", buffering=0) as opened:
-        opened.write(data)
-        os.fsync(opened.fileno())
+    else:
+        write(Path(file), np.frombuffer(data, np.uint8))

@@ -241,20 +241,19 @@ class LocalWorker:
         self.dismiss()
         # One that is stopped does not hear SIGTERM.
         polite = () if self.signs().stopped else (signal.SIGTERM,)
-        for signal_ in (*polite, signal.SIGKILL):
+        self._end(*polite, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """Ends the worker and all that it started by SIGKILL."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, *signals: signal.Signals) -> None:
+        for signal_ in signals:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal_)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_STOP_S)
                 break
-        redact_log(self._log_file, self._log_start)
-
-    def kill(self) -> None:
-        """Ends the worker and all that it started by SIGKILL."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_STOP_S)
         redact_log(self._log_file, self._log_start)
 
     def _read(self, descriptor: int) -> None:
