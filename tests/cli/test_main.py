@@ -166,31 +166,29 @@ def test_a_place_that_nothing_here_reads_is_one_message(orbax_bench, command, ur
     assert "local paths and gs:// only" in " ".join(outcome.err.split())
 
 
-def test_a_file_that_cannot_be_used_is_one_message(run_main):
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (
+            FileNotFoundError(2, "No such file or directory", "/proc/none/x"),
+            2,
+            "/proc/none/x: No such file or directory",
+        ),
+        (
+            ConnectionResetError(104, "Connection reset by peer"),
+            1,
+            "ConnectionResetError: Connection reset by peer",
+        ),
+        (MemoryError(), 1, "out of memory: free some, or take a smaller suite"),
+    ],
+    ids=["a file that cannot be used", "an error that names no file", "memory that is used up"],
+)
+def test_what_the_system_refuses_is_one_message(run_main, error, code, said):
     def command():
-        Path("/proc/none/x").read_text()
+        raise error
 
     outcome = run_main(lambda: run_command_line(command))
-    assert outcome.code == 2
-    assert outcome.err == "error: /proc/none/x: No such file or directory\n"
-
-
-def test_an_error_of_the_system_that_names_no_file_is_one_message(run_main):
-    def command():
-        raise ConnectionResetError(104, "Connection reset by peer")
-
-    outcome = run_main(lambda: run_command_line(command))
-    assert outcome.code == 1
-    assert outcome.err == "error: ConnectionResetError: Connection reset by peer\n"
-
-
-def test_memory_that_is_used_up_is_one_message(run_main):
-    def command():
-        raise MemoryError
-
-    outcome = run_main(lambda: run_command_line(command))
-    assert outcome.code == 1
-    assert outcome.err == "error: out of memory: free some, or take a smaller suite\n"
+    assert (outcome.code, outcome.err) == (code, f"error: {said}\n")
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), RecursionError("x"), OSError("no number")])

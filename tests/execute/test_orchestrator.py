@@ -202,14 +202,6 @@ def test_a_mesh_that_does_not_fit_is_listed_as_skipped(suite_run):
     assert "needs 4 devices" in output
 
 
-def test_nothing_that_fits_is_exit_code_1(suite_run):
-    text = suite("behave") + "mesh_config: {mesh_axes: [x], ici_parallelism: {x: 4}}\n"
-    run = suite_run(text.replace("misbehaving.Misbehaving", SCRIPTED))
-    code, output = run.run("--devices", "2", cli=FAKE_CLI)
-    assert code == 1
-    assert "Nothing was measured" in output
-
-
 def test_it_is_done_once_and_before_anything_is_measured(orchestrate):
     run, seen = orchestrate("behave"), []
     run.run(repeats=2, meanwhile=lambda: seen.append(len(run.watched)))

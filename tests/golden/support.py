@@ -7,6 +7,7 @@ import difflib
 import io
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
@@ -64,6 +65,11 @@ def orbax_bench(*arguments: object) -> Outcome:
     """Runs a command as its script does."""
     from orbax_bench_core.cli.main import main
 
+    return called(main, *arguments)
+
+
+def called(main: Callable[[], None], *arguments: object) -> Outcome:
+    """Calls what takes the arguments of the process, and ends it."""
     out, err, before = io.StringIO(), io.StringIO(), sys.argv
     sys.argv = ["orbax-bench", *map(str, arguments)]
     code: object = 0

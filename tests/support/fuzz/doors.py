@@ -6,12 +6,10 @@ import contextlib
 import dataclasses
 import functools
 import importlib
-import io
 import json
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +19,7 @@ import yaml
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError, printable
 from tests.golden import made
-from tests.golden.support import Outcome, orbax_bench
+from tests.golden.support import Outcome, called, orbax_bench
 
 ROOT: Final = Path(__file__).parents[3]
 MOST_S: Final = 5.0
@@ -371,17 +369,7 @@ def _called(words: list[str]) -> Outcome:
     """Returns how a command ends, as its script calls it."""
     from orbax_bench_core.cli.main import run_command_line
 
-    out, err, before = io.StringIO(), io.StringIO(), sys.argv
-    sys.argv = ["orbax-bench", *map(str, words)]
-    code: Any = 0
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            run_command_line(_orbax_bench())
-    except SystemExit as ended:
-        code = ended.code or 0
-    finally:
-        sys.argv = before
-    return Outcome(code, out.getvalue(), err.getvalue())
+    return called(lambda: run_command_line(_orbax_bench()), *words)
 
 
 def _registry(given: Given, place: Place) -> bool:
