@@ -11,7 +11,7 @@ from orbax.checkpoint._src.testing.benchmarks.core.baseline import Baseline, Bas
 
 from orbax_bench_core.measure import TIME
 from orbax_bench_core.records import Run
-from tests.support.paired_runs import (  # noqa: F401 - fixtures  # noqa: F401 - fixtures
+from tests.support.paired_runs import (  # noqa: F401 - fixtures
     BYTES,
     HITS,
     RATE,

@@ -47,13 +47,14 @@ def undecided(make_operation):
 
 @pytest.fixture
 def log(points):
-    """Returns what is printed where there is no terminal."""
+    """Returns what is printed of events where there is no terminal."""
 
-    def show(happen, **options):
+    def show(*events, **options):
         file = io.StringIO()
         console = Console(file=file, width=80, get_time=lambda: 0.0, get_datetime=lambda: NOON)
         with LiveVerdicts(console, points, GATE, **options) as live:
-            happen(live)
+            for event in events:
+                live(event)
         lines = file.getvalue().splitlines(keepends=True)
         assert all(line.startswith("13:02:11 ") for line in lines)
         return "".join(line.removeprefix("13:02:11 ") for line in lines)
@@ -84,27 +85,18 @@ def test_operations_are_those_that_were_measured_although_times_were_settled_bef
     log, judge, undecided
 ):
     verdict = judge(0, undecided(operations=10), blocks=10)
-    assert log(lambda live: live(PairJudged(verdict=verdict))).startswith(
-        "? INCONCLUSIVE 20/20 save"
-    )
+    assert log(PairJudged(verdict=verdict)).startswith("? INCONCLUSIVE 20/20 save")
 
 
 def test_every_look_is_a_line_in_a_log(log, judge, undecided):
-    text = log(
-        lambda live: [
-            live(PairJudged(verdict=judge(0, undecided()))),
-            live(PairJudged(verdict=judge(1))),
-            live(PairJudged(verdict=judge(0))),
-        ]
-    )
+    verdicts = (judge(0, undecided()), judge(1), judge(0))
+    text = log(*(PairJudged(verdict=verdict) for verdict in verdicts))
     assert [line.split()[1] for line in text.splitlines()] == ["INCONCLUSIVE", "PASS", "PASS"]
 
 
 def test_a_failed_point_says_why(log, judge, undecided):
     verdict = judge(0, undecided(), failed=True, reason="the candidate failed: [no]")
-    assert log(lambda live: live(PairJudged(verdict=verdict))).endswith(
-        ": the candidate failed: [no]\n"
-    )
+    assert log(PairJudged(verdict=verdict)).endswith(": the candidate failed: [no]\n")
 
 
 def test_a_repeat_that_fails_is_a_line(log, points, make_record):
@@ -112,23 +104,19 @@ def test_a_repeat_that_fails_is_a_line(log, points, make_record):
     ended = Progress(
         point=points[0], index=1, arm="candidate", block=0, repeat=repeat_over({0: record}, 1)
     )
-    assert log(lambda live: live(ended)) == (
-        f"failed {points[0].name} candidate, block 0: ValueError: [no]\n"
-    )
+    assert log(ended) == (f"failed {points[0].name} candidate, block 0: ValueError: [no]\n")
 
 
 def test_a_try_that_is_made_again_is_a_line(log, points):
     retry = Retry(point=points[0], index=5, arm="candidate", block=1, reason="[no]", left=1)
-    assert log(lambda live: live(retry)) == (
-        f"↻ {points[0].name} candidate, block 1 repeat 5 is tried again: [no]\n"
-    )
+    assert log(retry) == (f"↻ {points[0].name} candidate, block 1 repeat 5 is tried again: [no]\n")
 
 
 @pytest.mark.parametrize("verbose", [True, False])
 def test_a_repeat_that_passes_is_a_line_when_asked_for(log, points, make_record, verbose):
     repeat = repeat_over({0: make_record(times={"save": 0.5})}, 1)
     ended = Progress(point=points[0], index=0, arm="baseline", block=0, repeat=repeat)
-    text = log(lambda live: live(ended), verbose=verbose)
+    text = log(ended, verbose=verbose)
     line = f"passed {points[0].name} baseline, block 0: save 500 ms\n"
     assert text == (line if verbose else "")
 
@@ -136,7 +124,7 @@ def test_a_repeat_that_passes_is_a_line_when_asked_for(log, points, make_record,
 def test_a_repeat_of_an_earlier_run_is_no_line(log, points, make_record):
     repeat = repeat_over({0: make_record(times={"save": 0.5})}, 1)
     ended = Progress(point=points[0], index=0, arm="baseline", block=0, repeat=repeat, reused=True)
-    assert log(lambda live: live(ended), verbose=True) == ""
+    assert log(ended, verbose=True) == ""
 
 
 def test_a_terminal_shows_what_runs_now(terminal, points, make_record):
@@ -184,16 +172,19 @@ def test_names_are_no_markup(terminal, make_point):
 
 def test_failed_attempts_are_counted_as_they_come(log, points, judge, undecided, make_record):
     record = make_record(status="failed", error=ErrorInfo(type="OSError", message="no"))
-
-    def happen(live):
-        for index in (5, 6):
-            repeat = repeat_over({0: record}, 1)
-            live(Progress(point=points[0], index=index, arm="candidate", block=1, repeat=repeat))
-        live(PairJudged(verdict=judge(0, undecided())))
-
-    assert "(failed: candidate 2)" in log(happen)
+    failed = [
+        Progress(
+            point=points[0],
+            index=index,
+            arm="candidate",
+            block=1,
+            repeat=repeat_over({0: record}, 1),
+        )
+        for index in (5, 6)
+    ]
+    assert "(failed: candidate 2)" in log(*failed, PairJudged(verdict=judge(0, undecided())))
 
 
 def test_a_verdict_that_other_things_than_time_decided_says_so(log, judge, undecided):
     verdict = judge(0, undecided(), endpoint="stalls")
-    assert log(lambda live: live(PairJudged(verdict=verdict))).endswith(": decided by stalls\n")
+    assert log(PairJudged(verdict=verdict)).endswith(": decided by stalls\n")

@@ -17,47 +17,35 @@ def begin(tmp_path, monkeypatch):
     """Plans a suite of two points; returns their ids, and the run directory."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
-    def make(processes):
-        return begun(tmp_path, processes)
+    def make(processes=1):
+        suite = {
+            "suite_name": "scripted",
+            "num_repeats": 1,
+            "execution": {"retries": 0, "warmups": 0},
+            "benchmarks": [{"generator": NAME, "options": {"save_s": [0.02, 0.03]}}],
+        }
+        out = str(tmp_path / "out")
+        plan(json.dumps(suite), out, processes=processes)
+        return [entry.id for entry in RunDirectory(out).read_info().expansion.points], out
 
     return make
-
-
-def begun(folder, processes=1):
-    suite = {
-        "suite_name": "scripted",
-        "num_repeats": 1,
-        "execution": {"retries": 0, "warmups": 0},
-        "benchmarks": [{"generator": NAME, "options": {"save_s": [0.02, 0.03]}}],
-    }
-    out = str(folder / "out")
-    plan(json.dumps(suite), out, processes=processes)
-    return [entry.id for entry in RunDirectory(out).read_info().expansion.points], out
 
 
 def recorded(out):
     return {(path.parts[-3], path.name) for path in Path(out).glob("records/*/*/host_*.json")}
 
 
-@pytest.fixture(scope="module")
-def planned(tmp_path_factory):
-    """A run of two points that nothing has measured."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        return begun(tmp_path_factory.mktemp("planned"))
-
-
-def test_a_point_that_the_run_does_not_have_is_refused_with_those_it_has(planned, orbax_bench):
-    ids, out = planned
+def test_a_point_that_the_run_does_not_have_is_refused_with_those_it_has(begin, orbax_bench):
+    ids, out = begin()
     done = orbax_bench("step", "run-sweep-point", "c0ffee", "-o", out)
     assert done.code == 2
     assert done.err == f"error: {out} has no point c0ffee; it has {ids[0]}, {ids[1]}\n"
 
 
 def test_a_point_that_would_wait_for_the_other_hosts_of_a_slice_is_refused(
-    planned, orbax_bench, monkeypatch
+    begin, orbax_bench, monkeypatch
 ):
-    (one, _), out = planned
+    (one, _), out = begin()
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     monkeypatch.setenv("TPU_WORKER_HOSTNAMES", "a,b,c,d")
     done = orbax_bench("step", "run-sweep-point", one, "-o", out)
