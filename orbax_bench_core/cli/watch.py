@@ -212,7 +212,7 @@ def prune(
 def _sum(count: int, size: int, recent: int, *, delete: bool) -> str:
     said = "removed" if delete else "would be removed"
     more = "" if delete or not count else "; nothing is removed without --delete"
-    return f"{count} {said}, {size / _MEBI:,.1f} MiB; {recent} are recent{more}"
+    return f"{count} {said}, {size / _MEBI:,.1f} MiB; {recent} recent{more}"
 
 
 _SELF: Final = (sys.executable, "-m", "orbax_bench_core.cli")
@@ -274,8 +274,10 @@ def night(
     Exit codes: those of the command; 1 if it was killed or hung.
     """
     from orbax_bench_core.errors import UserError
+    from orbax_bench_core.execute import refuse_several_hosts
     from orbax_bench_core.steps import Notifiers
 
+    refuse_several_hosts("`orbax-bench night`")
     notifiers = Notifiers.of(notify)
     waited, most = parse_time(wait, "--wait"), parse_time(limit, "--limit")
     if folder is not None and not re.fullmatch(r"\w[\w.-]*", folder):

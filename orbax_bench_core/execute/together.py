@@ -102,8 +102,8 @@ def refuse_several_hosts(what: str) -> None:
         raise UserError(
             f"{cluster.found} says that this is host {cluster.rank} of {cluster.size}, and {what} "
             "measures on one host: on all of them together measure `orbax-bench run`, `ab`, "
-            "`soak`, `recovery`, `bisect`, `calibrate --suite` and the step run-sweep-point; on "
-            "this host alone it measures with ORBAX_BENCH_CLUSTER=none"
+            "`soak`, `recovery`, `async-study`, `calibrate --suite`, `bisect`, `upgrade` and the "
+            "step run-sweep-point; on this host alone it measures with ORBAX_BENCH_CLUSTER=none"
         )
 
 

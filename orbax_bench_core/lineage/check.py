@@ -357,7 +357,9 @@ class _Check:
             same = read_at_most(file).decode() == self._info.suite_text
         except (OSError, ValueError):
             return f"{file} (not here; run.json holds its text)"
-        return f"{file} ({'still the same' if same else 'edited since; run.json holds what ran'})"
+        if same:
+            return f"{file} (still the same)"
+        return f"{file} (not what ran: edited since, or overridden; run.json holds what ran)"
 
     def _made(self, name: str) -> manifest.Made:
         return self._manifest.made.get(name, manifest.Made(digest=UNKNOWN))

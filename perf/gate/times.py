@@ -116,7 +116,9 @@ def _lives_length(sources: Sources, series: int, design: designs.Design) -> list
         made_up = source in sources.regimes
         same, slower = (time_cell(source, ratio, series, design) for ratio in (1.0, SLOWER))
         found.append(_length(same, "at most" if made_up and expected else "shown", 22))
-        found.append(_power(slower, "at least" if made_up or not design.in_turns else "shown"))
+        sense: Sense = "at least" if made_up or not design.in_turns else "shown"
+        limit = 0.95 if made_up or design.tau <= EXPECTED_TAU else 0.9
+        found.append(_power(slower, sense, limit))
     for operation in OPERATIONS_REPLAYED:
         replayed = [
             _length(time_cell(source, 1.0, series, design), "at most" if expected else "shown", 30)

@@ -33,6 +33,14 @@ def test_the_power_at_the_noise_of_the_suite_is_a_table(calibrate, make_paired_r
     assert [cell for cell in cells if cell in line] == cells
 
 
+def test_several_workers_tell_how_much_they_differ(calibrate, make_paired_run, make_point):
+    pair = make_point(candidate=make_point(options={"a": 1}))
+    runs = [make_paired_run(day, pair=pair, blocks=10).root for day in range(12)]
+    text = calibrate(*runs).out
+    assert "save, the ratio of two options, one worker to the next: " in text
+    assert "12 workers with 10 operations each" in text
+
+
 @pytest.fixture
 def measured(monkeypatch, make_paired_run):
     """Stands in for measurements: each leaves a paired run, and is kept with its suite."""

@@ -145,3 +145,10 @@ def test_what_measures_and_knows_nothing_of_clusters_is_refused(on_three_hosts, 
     assert "`orbax-bench run`, `ab`" in problem
     assert "ORBAX_BENCH_CLUSTER=none" in problem
     assert not list((tmp_path / "out").glob("records/*"))
+
+
+def test_a_night_is_one_of_one_host(on_three_hosts, orbax_bench, write_suite, tmp_path):
+    done = orbax_bench("night", write_suite(), "--below", tmp_path / "nights")
+    assert done.code == 2
+    assert "and `orbax-bench night` measures on one host" in done.err
+    assert not (tmp_path / "nights").exists()

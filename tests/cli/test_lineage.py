@@ -228,6 +228,18 @@ def test_a_rule_that_was_edited_in_the_suite_has_changed(walk, judged):
     assert (code, found["config"]["status"]) == (1, "changed")
 
 
+def test_a_suite_that_was_overridden_was_not_edited(walk, orbax_bench, write_suite, tmp_path):
+    suite = write_suite()
+    for folder, flags, said in (
+        ("plain", (), "(still the same)"),
+        ("changed", ("--processes", 2), "(not what ran: edited since, or overridden"),
+    ):
+        planned = orbax_bench("step", "plan-sweep", suite, "-o", tmp_path / folder, *flags)
+        assert planned.code == 0, planned.err
+        _, found = walk(tmp_path / folder)
+        assert said in found["config"]["details"]["file"]
+
+
 def test_a_checkpoint_that_is_gone_is_missing(walk, run, checkpoint):
     shutil.rmtree(checkpoint)
     code, found = walk(run.root)

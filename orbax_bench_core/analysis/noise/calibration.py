@@ -267,10 +267,10 @@ def component_elements(passport: Passport) -> tuple[doc.Element, ...]:
     """Returns by how much workers differ, and what that means for arms with a process each."""
     kinds: tuple[Literal["tau", "interaction"], ...] = ("tau", "interaction")
     lines = [
-        doc.Paragraph(doc.Span(component(noise, component, kind)))
+        doc.Paragraph(doc.Span(component(noise, found, kind)))
         for noise in passport.noise
         for kind in kinds
-        if (component := getattr(noise, kind)) is not None
+        if (found := getattr(noise, kind)) is not None
     ]
     if not lines:
         return (doc.Paragraph(doc.Span(NO_WORKERS, "dim")),)
