@@ -50,7 +50,7 @@ more = pytest.mark.extended
 PAGES = [
     pytest.param("docs/pages.md", {"suite.yaml": ARMS}, id="pages"),
     pytest.param("docs/pipelines.md", {"SUITE.yaml": PLAIN}, id="pipelines"),
-    pytest.param("docs/pipelines/steps.md", {"suite.yaml": PLAIN}, id="steps", marks=more),
+    pytest.param("docs/pipelines/steps.md", {"suite.yaml": PLAIN}, id="steps"),
     pytest.param("docs/pipelines/local.md", {"SUITE.yaml": PLAIN}, id="local", marks=more),
     pytest.param("docs/pipelines/sweep.md", {"SUITE.yaml": PLAIN}, id="sweep", marks=more),
     pytest.param("docs/pipelines/regression.md", {"SUITE.yaml": ARMS}, id="regression", marks=more),
