@@ -18,7 +18,7 @@ from orbax_bench_core.analysis.releases import (
 from orbax_bench_core.analysis.verdicts import OperationVerdict, VerdictReport, headline
 from orbax_bench_core.cli.arm_flags import with_equal_arms
 from orbax_bench_core.cli.measurement import STOPS, Measurement, Measuring, stopped
-from orbax_bench_core.config import LoadedSuite, parse_suite
+from orbax_bench_core.config import PER_ARM, LoadedSuite, parse_suite
 from orbax_bench_core.document import count, wait
 from orbax_bench_core.execute import Session
 from orbax_bench_core.exit_codes import exit_code
@@ -211,8 +211,6 @@ def _margin(verdicts: VerdictReport) -> float:
 _BLOCKS: Final = 4
 """Blocks of one run: short runs, so that the time is kept, and each is an A/A test."""
 
-_SLOTS_PER_ARM: Final = 2
-
 _OPERATIONS: Final = 10
 """Operations per arm of a run in one worker."""
 
@@ -253,7 +251,7 @@ def _compared(run: Measurement) -> tuple[VerdictReport, AnyPath]:
 
 
 def _suites(loaded: LoadedSuite) -> dict[str, LoadedSuite]:
-    operations = _BLOCKS * _SLOTS_PER_ARM * loaded.suite.gate.operations_per_life
+    operations = _BLOCKS * PER_ARM * loaded.suite.gate.operations_per_life
     rules: dict[str, Any] = {"tolerance": 0.0, "looks": [operations]}
     found = {"aa": with_equal_arms(loaded, {**rules, "lives": "always"})}
     if _shares_one_worker(loaded):

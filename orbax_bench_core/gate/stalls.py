@@ -75,25 +75,13 @@ def settle_stalls(
 
 def _look(blocks: Blocks, rule: GateRule, look: int, alpha: float, seed: int) -> StallVerdict:
     schedule = Schedule.of(rule, blocks.per_life)
-    seen, threshold = find_stalls(blocks)
-    excess = Excess.of(seen, blocks.candidate, draws=rule.draws, seed=seed)
+    count = count_stalls(blocks)
+    excess = Excess.of(find_stalls(blocks)[0], blocks.candidate, draws=rule.draws, seed=seed)
     level = alpha * schedule.stall_shares[look]
     failed = int((blocks.failed & blocks.labels).sum())
-    mean_ratio = _mean_ratio(blocks)
     last = look == len(schedule.looks) - 1
-    word, reason = _word(excess, failed, mean_ratio, rule, level, last=last)
-    return StallVerdict(
-        word=word,
-        reason=reason,
-        candidate=excess.candidate,
-        baseline=excess.baseline,
-        operations=excess.operations,
-        p_value=excess.p_value,
-        bound=excess.bound,
-        threshold=threshold,
-        mean_ratio=mean_ratio,
-        look=look,
-    )
+    word, reason = _word(excess, failed, count.mean_ratio, rule, level, last=last)
+    return StallVerdict(**dict(count), word=word, reason=reason, p_value=excess.p_value, look=look)
 
 
 def _word(
@@ -112,14 +100,12 @@ def _word(
     fewest = max(_FEWEST_MORE, math.floor(_SMALLEST_SHARE * excess.operations) + 1)
     if excess.difference >= fewest and within(excess.p_value, level):
         return "REGRESSION", counts
+    suspected = excess.suspected
     if last:
         # A job pays the mean: stalls that chance may explain can still cost more than the margin.
         dear = mean_ratio is not None and mean_ratio > 1 + rule.margin
-        seldom_by_chance = within(excess.p_value, _SUSPICIOUS_P)
-        suspected = excess.difference >= max(1.0, excess.spread) and (seldom_by_chance or dear)
+        suspected = suspected and (dear or within(excess.p_value, _SUSPICIOUS_P))
         counts += f"; with them the mean time is {mean_ratio:.2f}x" if dear else ""
-    else:
-        suspected = excess.suspected
     if suspected:
         return "INCONCLUSIVE", counts
     left_open = excess.beyond(rule.max_stalls, "stalls", "operations")

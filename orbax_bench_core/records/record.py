@@ -18,7 +18,7 @@ from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.provenance import Source, recorded_code
-from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
+from orbax_bench_core.sweep import BLOCK_SIZE, SweepEntry, SweepPoint, side
 
 SCHEMA_VERSION: Final = 3
 
@@ -51,7 +51,6 @@ MOST_SECONDS: Final = 1e9
 """Longest that anything takes: 30 years."""
 MOST_VALUE: Final = 1e100
 """Largest value of any metric, of those that have an end: sums and squares of it have one too."""
-LIVES: Final = 4
 
 Index = Annotated[int, pydantic.Field(ge=0, le=MOST_INDEX)]
 Seconds = Annotated[float, pydantic.Field(ge=0, le=MOST_SECONDS)]
@@ -280,7 +279,7 @@ class Record(ResultModel):
     traced: bool = False
     arm: Arm | None = None
     block: Index | None = None
-    life: Annotated[int, pydantic.Field(ge=0, lt=LIVES)] | None = None
+    life: Annotated[int, pydantic.Field(ge=0, lt=BLOCK_SIZE)] | None = None
     host: Annotated[int, pydantic.Field(ge=0, lt=MAX_PROCESSES)] = 0
     num_hosts: Annotated[int, pydantic.Field(ge=1, le=MAX_PROCESSES)] = 1
     status: Status
