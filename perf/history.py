@@ -18,8 +18,7 @@ from scipy.special import ndtri
 
 from orbax_bench_core import gate
 from orbax_bench_core.analysis.history import changes
-from orbax_bench_core.config import PER_ARM, GateConfig
-from orbax_bench_core.sweep import BLOCK_SIZE
+from orbax_bench_core.config import BLOCK_SIZE, PER_ARM, GateConfig
 from perf.figure import Figure, at_least, at_most, end_simulated, figure_parser, shown
 from perf.gate.noise import Floats
 

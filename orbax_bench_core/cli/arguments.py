@@ -14,6 +14,13 @@ SuiteFile = Annotated[
     str, typer.Argument(metavar="SUITE", help="The suite file: YAML, a local path or gs://.")
 ]
 
+FoldersOfRuns = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DIR...", help="Folders of run directories, up to two levels deep; or gs://."
+    ),
+]
+
 
 def output_option(about: str, metavar: str | None = None) -> Any:
     """Returns the option of a directory that a command writes into."""
@@ -29,10 +36,8 @@ OutputDirectory = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
-Html = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Also write a page.")]
-Markdown = Annotated[
-    str | None, typer.Option("--markdown", metavar="FILE", help="Also write Markdown.")
-]
+Html = Annotated[str | None, typer.Option(metavar="FILE", help="Also write a page.")]
+Markdown = Annotated[str | None, typer.Option(metavar="FILE", help="Also write Markdown.")]
 LocalDirectory = Annotated[
     str | None,
     typer.Option(
@@ -52,7 +57,6 @@ Devices = Annotated[
 Override = Annotated[
     list[str] | None,
     typer.Option(
-        "--override",
         metavar="KEY.PATH=VALUE",
         help="Replace a value of the suite, such as checkpoint_config.scale=0.01 or "
         "benchmarks.*.options.use_ocdbt=[true,false]; repeatable.",
@@ -62,7 +66,6 @@ Override = Annotated[
 Notify = Annotated[
     str | None,
     typer.Option(
-        "--notify",
         metavar="URL",
         help="Post to this webhook when the state of the suite changes: REGRESSION, a failure, or "
         "PASS again. Other users can read command lines: keep the address in a file and give "
@@ -70,8 +73,7 @@ Notify = Annotated[
     ),
 ]
 JUnit = Annotated[
-    str | None,
-    typer.Option("--junit", metavar="FILE", help="Also write the verdicts as JUnit XML here."),
+    str | None, typer.Option(metavar="FILE", help="Also write the verdicts as JUnit XML here.")
 ]
 
 
@@ -91,7 +93,6 @@ AllowInconclusive = Annotated[
 PassportFile = Annotated[
     str | None,
     typer.Option(
-        "--passport",
         metavar="FILE",
         help="A noise passport, written by `orbax-bench calibrate --save`, to predict how long "
         "it will take.",
@@ -120,8 +121,7 @@ _SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
 
 
 LogFormatOption = Annotated[
-    Literal["text", "json"],
-    typer.Option("--log-format", help="text for people, json for one JSON object a line."),
+    Literal["text", "json"], typer.Option(help="text for people, json for one JSON object a line.")
 ]
 
 

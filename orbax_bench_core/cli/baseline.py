@@ -156,7 +156,6 @@ def promote(
     to: Annotated[
         str,
         typer.Option(
-            "--to",
             metavar="CAPTURE",
             help="An id or its beginning, a label, a commit, a tag, a branch, `nearest`, `latest`, "
             "or `previous` to undo the last promotion.",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 if TYPE_CHECKING:
-    from orbax_bench_core.suite_files import Devices, Question, Subject
+    from orbax_bench_core.suite_files import Devices, Subject
 
 _SUBJECTS: Final = {
     "preset": "the tree of a published model, with made-up values",
@@ -78,10 +78,10 @@ def init(
     """
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import create_exclusively, place, write_atomically
-    from orbax_bench_core.suite_files import SCHEMA_FILE, Question, Subject, draft_suite
+    from orbax_bench_core.suite_files import SCHEMA_FILE, Subject, draft_suite
     from orbax_bench_core.sweep import expand
 
-    answers: str = question or Question.OPTIONS
+    asked = question or "options"
     target = None if output == "-" else _target(output, force=force)
     subject = Subject(preset=preset, scale=scale, nnx=nnx, checkpoint=checkpoint)
     if subject == Subject() and not synthetic:
@@ -91,10 +91,9 @@ def init(
                 "--synthetic; on a terminal this command asks"
             )
         subject = _ask_subject()
-        answers = _ask("What is it to answer?", [*Question]) if question is None else question
+        asked = question or _ask("What is it to answer?", ["options", "compare"])
     elif synthetic and subject != Subject():
         raise UserError("--synthetic and another flag are two things to save; give one of them")
-    asked = Question(answers)
     loaded = draft_suite(
         subject,
         asked,
@@ -150,7 +149,7 @@ def _ask_subject() -> Subject:
     return Subject()
 
 
-def _ask(text: str, allowed: list[str]) -> str:
+def _ask(text: str, allowed: list[str]) -> Any:
     """Asks until the answer is one of those that are allowed; no answer is the first of them."""
     while True:
         answer: str = typer.prompt(f"{text} ({', '.join(allowed)})", default=allowed[0])
@@ -184,13 +183,12 @@ def _write_schema(file: Path, *, force: bool) -> None:
     write_atomically(str(file), schema_text().encode())
 
 
-def _say_next(target: Path, points: int, repeats: int, question: Question) -> None:
+def _say_next(target: Path, points: int, repeats: int, question: str) -> None:
     from orbax_bench_core.document import count
     from orbax_bench_core.errors import command
-    from orbax_bench_core.suite_files import Question
 
     name = target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target
-    verb = "run" if question is Question.OPTIONS else "ab"
+    verb = "run" if question == "options" else "ab"
     size = count(points, "point")
-    times = f" x {count(repeats, 'repeat')}" if question is Question.OPTIONS else ", in both arms"
+    times = f" x {count(repeats, 'repeat')}" if question == "options" else ", in both arms"
     print(f"{name}: {size}{times}\n\n  {command(verb, name, '-o', 'results')}")

@@ -8,11 +8,11 @@ from rich.text import Text
 
 from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
 from orbax_bench_core.cli.progress import ProgressView, times
-from orbax_bench_core.config import ARMS, Arm, GateConfig
+from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm, GateConfig
 from orbax_bench_core.execute import Event, Progress
 from orbax_bench_core.records import Repeat
 from orbax_bench_core.steps import PairJudged
-from orbax_bench_core.sweep import BLOCK_SIZE, Pair, PairDesign
+from orbax_bench_core.sweep import Pair, PairDesign
 
 
 @dataclasses.dataclass(slots=True)

@@ -29,7 +29,7 @@ _PROBE_S: Final = 60.0
 
 def doctor(
     path: Annotated[
-        str, typer.Option("--path", help="Where checkpoints would go, for the free space there.")
+        str, typer.Option(help="Where checkpoints would go, for the free space there.")
     ] = ".",
 ) -> None:
     """Say what this machine has, from devices to disk."""
@@ -119,16 +119,13 @@ _TIMEOUT_S = 600.0
 
 
 def limits(
-    path: Annotated[
-        str, typer.Option("--path", help="The storage: an existing directory, or a gs:// URI.")
-    ],
+    path: Annotated[str, typer.Option(help="The storage: an existing directory, or a gs:// URI.")],
     size: Annotated[
-        str, typer.Option("--size", help="Bytes that each probe moves, such as 256MiB.")
+        str, typer.Option(help="Bytes that each probe moves, such as 256MiB.")
     ] = "256MiB",
     parallelism: Annotated[
         int | None,
         typer.Option(
-            "--parallelism",
             min=1,
             max=_MAX_PARALLELISM,
             help="Threads, files and chunks at once. By default the devices of an accelerator, or "
@@ -136,7 +133,7 @@ def limits(
         ),
     ] = None,
     dtype: Annotated[
-        str, typer.Option("--dtype", help="Type of the data, which decides how it compresses.")
+        str, typer.Option(help="Type of the data, which decides how it compresses.")
     ] = "float32",
     as_json: Annotated[bool, typer.Option("--json", help="Print every raw time as JSON.")] = False,
     no_lock: NoLock = False,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.lineage import Finding, Status
 
 PageWithFigures = Annotated[
-    str | None, typer.Option("--html", metavar="FILE", help="Also write a page with figures.")
+    str | None, typer.Option(metavar="FILE", help="Also write a page with figures.")
 ]
 
 
@@ -39,11 +39,7 @@ def best(
     ] = None,
     peak_memory: Annotated[
         str | None,
-        typer.Option(
-            "--peak-memory",
-            metavar="SIZE",
-            help="Most host memory that a point may take, such as 8GiB.",
-        ),
+        typer.Option(metavar="SIZE", help="Most host memory that a point may take, such as 8GiB."),
     ] = None,
     html: PageWithFigures = None,
     as_json: AsJson = False,
@@ -166,12 +162,7 @@ def report(
 
 
 def site(
-    places: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DIR...", help="Folders of run directories, up to two levels deep; or gs://."
-        ),
-    ],
+    places: arguments.FoldersOfRuns,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="DIR", help="Folder of index.html; by default DIR."),
@@ -230,7 +221,6 @@ def compare(
     rule: Annotated[
         list[str] | None,
         typer.Option(
-            "--rule",
             metavar="KEY=VALUE",
             help="Judge by another rule than the run's own, such as margin=0.3 or "
             "metrics.save.margin=0.3: an exploration, labelled as such; repeatable.",
@@ -329,9 +319,7 @@ def lineage(
     signed_by: Annotated[
         str | None,
         typer.Option(
-            "--signed-by",
-            metavar="FILE",
-            help="Require a signature by one of the public keys in this file.",
+            metavar="FILE", help="Require a signature by one of the public keys in this file."
         ),
     ] = None,
     endpoint: Annotated[
@@ -388,15 +376,14 @@ def print_findings(findings: Sequence[Finding]) -> None:
     for what, count in shown.items():
         if count > _SHOWN:
             more = f"and {count - _SHOWN} more of {what}; --json has all"
-            console.print(more, markup=False, highlight=False)
+            terminal.print_plain(console, more)
     for line in dict.fromkeys(line for finding in findings for line in finding.left_out):
-        console.print(f"left out {line}", markup=False, highlight=False, soft_wrap=True)
+        terminal.print_plain(console, f"left out {line}")
     if any(finding.status == "not recorded" for finding in findings):
-        console.print(
+        terminal.print_plain(
+            console,
             "What is not recorded was published by an earlier release, or never: `orbax-bench "
             "report DIR` notes what is there now.",
-            markup=False,
-            highlight=False,
         )
 
 

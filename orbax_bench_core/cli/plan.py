@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
     from orbax_bench_core.plan.goodput import GoodputPlan, JobLog
 
 
+def _mesh(about: str) -> Any:
+    return typer.Option(metavar="AXIS=SIZE,...", help=about)
+
+
 def plan(
     source: Annotated[
         str,
@@ -31,42 +34,26 @@ def plan(
     ],
     mesh: Annotated[
         str | None,
-        typer.Option(
-            metavar="AXIS=SIZE,...",
-            help="The mesh that is saved from, such as data=16,fsdp=16. By default that of the "
-            "suite or the checkpoint.",
+        _mesh(
+            "The mesh that is saved from, such as data=16,fsdp=16. By default that of the "
+            "suite or the checkpoint."
         ),
     ] = None,
     devices_per_host: Annotated[
         int | None, typer.Option(min=1, help="Devices of one process; needed above 8 devices.")
     ] = None,
-    onto: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AXIS=SIZE,...", help="The mesh that is loaded onto; by default the same."
-        ),
-    ] = None,
+    onto: Annotated[str | None, _mesh("The mesh that is loaded onto; by default the same.")] = None,
     onto_devices_per_host: Annotated[
         int | None, typer.Option(min=1, help="Devices of one process of that mesh.")
     ] = None,
-    ocdbt: Annotated[
-        bool | None, typer.Option("--ocdbt/--no-ocdbt", help="Store arrays in OCDBT.")
-    ] = None,
+    ocdbt: Annotated[bool | None, typer.Option(help="Store arrays in OCDBT.")] = None,
     zarr3: Annotated[bool | None, typer.Option("--zarr3/--zarr2", help="Version of Zarr.")] = None,
-    compression: Annotated[
-        bool | None, typer.Option("--compression/--no-compression", help="Compress with zstd.")
-    ] = None,
+    compression: Annotated[bool | None, typer.Option(help="Compress with zstd.")] = None,
     replica_parallel: Annotated[
-        bool | None,
-        typer.Option(
-            "--replica-parallel/--no-replica-parallel", help="Have each replica write a part."
-        ),
+        bool | None, typer.Option(help="Have each replica write a part.")
     ] = None,
     separate_folder: Annotated[
-        bool | None,
-        typer.Option(
-            "--separate-folder/--no-separate-folder", help="Put these parts into separate folders."
-        ),
+        bool | None, typer.Option(help="Put these parts into separate folders.")
     ] = None,
     chunk_bytes: Annotated[str | None, typer.Option(help="Largest chunk, such as 1MiB.")] = None,
     target_file_bytes: Annotated[
@@ -88,8 +75,7 @@ def plan(
         ),
     ] = None,
     run: Annotated[
-        str | None,
-        typer.Option("--run", metavar="DIR", help="A run whose limits give the storage's speed."),
+        str | None, typer.Option(metavar="DIR", help="A run whose limits give the storage's speed.")
     ] = None,
     write_speed: Annotated[float | None, typer.Option(help="Storage of one host, GiB/s.")] = None,
     read_speed: Annotated[float | None, typer.Option(help="Storage of one host, GiB/s.")] = None,
@@ -253,8 +239,6 @@ def goodput(
 
 
 def _full(plan: GoodputPlan, log: JobLog | None, facts: Any) -> dict[str, Any]:
-    import dataclasses
-
     return {
         "job": dataclasses.asdict(plan.job),
         "young_s": plan.young_s,
@@ -277,10 +261,7 @@ def inspect(
     ],
     mesh: Annotated[
         str | None,
-        typer.Option(
-            metavar="AXIS=SIZE,...",
-            help="The mesh to load it onto; by default the mesh of the save.",
-        ),
+        _mesh("The mesh to load it onto; by default the mesh of the save."),
     ] = None,
     devices_per_host: Annotated[
         int | None, typer.Option(min=1, help="Devices of one process of that mesh.")
@@ -328,10 +309,7 @@ def sharding(
     ],
     mesh: Annotated[
         str,
-        typer.Option(
-            metavar="AXIS=SIZE,...",
-            help="The mesh to load onto, such as fsdp=8 or data=2,fsdp=4,tensor=2.",
-        ),
+        _mesh("The mesh to load onto, such as fsdp=8 or data=2,fsdp=4,tensor=2."),
     ],
 ) -> None:
     """Print a sharding file made from a checkpoint's metadata.
@@ -342,17 +320,7 @@ def sharding(
 
     orbax-bench sharding /ckpt/items --mesh fsdp=8 > sharding.json
     """
-    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.sweep import printed_apart
 
-    # JAX stays out of this process, and off the accelerators.
-    process = subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.steps.sharding", checkpoint, mesh],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "JAX_PLATFORMS": "cpu"},
-        check=False,
-    )
-    if process.returncode != 0:
-        reason = process.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
-        raise UserError(reason[0])
-    sys.stdout.write(process.stdout)
+    module = "orbax_bench_core.steps.sharding"
+    sys.stdout.write(printed_apart(module, checkpoint, mesh, environment=os.environ))

@@ -80,7 +80,6 @@ def recovery(
     add_notice: Annotated[
         float,
         typer.Option(
-            "--add-notice",
             metavar="S",
             min=0.0,
             help="Seconds until your platform notices a failure, beyond what is measured here.",
@@ -89,7 +88,6 @@ def recovery(
     add_start: Annotated[
         float,
         typer.Option(
-            "--add-start",
             metavar="S",
             min=0.0,
             help="Seconds to replace a node, to wait for a scheduler and to start accelerators.",
@@ -149,20 +147,15 @@ def soak(
         ),
     ],
     saves: Annotated[
-        int | None,
-        typer.Option("--saves", metavar="N", help="End after so many saves of one process."),
+        int | None, typer.Option(metavar="N", help="End after so many saves of one process.")
     ] = None,
     hours: Annotated[
-        float | None,
-        typer.Option("--hours", metavar="T", help="End after so many hours of one process."),
+        float | None, typer.Option(metavar="T", help="End after so many hours of one process.")
     ] = None,
     limit: Annotated[
         float,
         typer.Option(
-            "--limit",
-            metavar="MIB",
-            min=0.0,
-            help="Memory that a process may keep of each save, in MiB.",
+            metavar="MIB", min=0.0, help="Memory that a process may keep of each save, in MiB."
         ),
     ] = 0.1,
     output_directory: Annotated[

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import enum
 import json
 import os
 import re
@@ -12,12 +11,12 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from orbax_bench_core.cli.arguments import Notify, SuiteFile
-from orbax_bench_core.cli.terminal import results_console
+from orbax_bench_core.cli.arguments import FoldersOfRuns, Notify, SuiteFile
+from orbax_bench_core.cli.terminal import show
 from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit, exit_code
 
 if TYPE_CHECKING:
@@ -28,12 +27,7 @@ _LONGEST: Final = datetime.timedelta(days=36_525)
 
 
 def watch(
-    places: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DIR...", help="Folders of run directories, up to two levels deep; or gs://."
-        ),
-    ],
+    places: FoldersOfRuns,
     within: Annotated[
         str,
         typer.Option(
@@ -77,7 +71,6 @@ def watch(
     Exit codes: 0 every suite has reported or is being measured; 1 one has not, or something could
     not be read; 2 the input is wrong.
     """
-    from orbax_bench_core.cli.terminal import print_plain
     from orbax_bench_core.exports.watch import Limits
     from orbax_bench_core.exports.watch import watch as look
     from orbax_bench_core.steps import Notifiers
@@ -90,18 +83,17 @@ def watch(
     )
     notifiers = Notifiers.of(notify)
     found = look(places, limits, datetime.datetime.now(datetime.UTC))
-    console = results_console()
     for each in found.suites:
-        print_plain(console, f"{'ok' if each.well else 'NOT OK'}  {each.suite}: {each.said}")
+        show(f"{'ok' if each.well else 'NOT OK'}  {each.suite}: {each.said}")
         if not each.well:
             directory = each.directory or f"{places[0].rstrip('/')}/none"
-            notifiers.silent(each.suite, directory, each.said)
+            notifiers.failed(each.suite, directory, each.said, renews=False)
     if not found.suites and not found.unread:
-        print_plain(console, f"NOT OK  no run of any suite below {', '.join(places)}")
+        show(f"NOT OK  no run of any suite below {', '.join(places)}")
     if found.forgotten:
-        print_plain(console, f"no longer expected: {', '.join(found.forgotten)}")
+        show(f"no longer expected: {', '.join(found.forgotten)}")
     for line in found.unread:
-        print_plain(console, f"cannot be read: {line}")
+        show(f"cannot be read: {line}")
     well = bool(found.suites) and all(each.well for each in found.suites) and not found.unread
     raise typer.Exit(exit_code(incomplete=not well))
 
@@ -127,9 +119,6 @@ def parse_time(text: str, flag: str) -> datetime.timedelta:
             return found
     said = f"expected a time such as 90m, 26h, 8d or 12w, at most a century, got {shown(text)}"
     raise UserError(Problem(said, key=flag))
-
-
-_MEBI: Final = 2**20
 
 
 def prune(
@@ -194,25 +183,19 @@ def prune(
         }
         print(json.dumps(said, indent=2))
     else:
-        console = results_console()
-        lines = [
-            *(f"{'removed' if delete else 'old'} {each}" for each in gone),
-            *(f"in use {each}: {each.why}" for each in found.in_use),
-            _sum(len(gone), sum(each.size or 0 for each in gone), found.recent, delete=delete),
-        ]
-        for line in lines:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        verb = "removed" if delete else "would be removed"
+        size = sum(each.size or 0 for each in gone)
+        more = "" if delete or not gone else "; nothing is removed without --delete"
+        for each in gone:
+            show(f"{'removed' if delete else 'old'} {each}")
+        for each in found.in_use:
+            show(f"in use {each}: {each.why}")
+        show(f"{len(gone)} {verb}, {size / 2**20:,.1f} MiB; {found.recent} recent{more}")
     for each, why in failed:
         print(f"error: {each.place} stays: {why}", file=sys.stderr)
     for line in found.unread:
         print(f"error: {line}; it stays", file=sys.stderr)
     raise typer.Exit(exit_code(incomplete=bool(failed or found.unread)))
-
-
-def _sum(count: int, size: int, recent: int, *, delete: bool) -> str:
-    said = "removed" if delete else "would be removed"
-    more = "" if delete or not count else "; nothing is removed without --delete"
-    return f"{count} {said}, {size / _MEBI:,.1f} MiB; {recent} recent{more}"
 
 
 _SELF: Final = (sys.executable, "-m", "orbax_bench_core.cli")
@@ -221,13 +204,6 @@ _GRACE_S: Final = 60.0
 _CUT: Final = "an earlier attempt was interrupted"
 _OVER: Final = -signal.SIGALRM
 """Code of a command that took longer than it may."""
-
-
-class Measured(enum.StrEnum):
-    """Command that measures a night."""
-
-    AB = "ab"
-    RUN = "run"
 
 
 def night(
@@ -247,7 +223,7 @@ def night(
             "existing one is continued. By default it is the time.",
         ),
     ] = None,
-    command: Annotated[Measured, typer.Option(help="What measures.")] = Measured.AB,
+    command: Annotated[Literal["ab", "run"], typer.Option(help="What measures.")] = "ab",
     flags: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- FLAG...]", help="Flags of that command."),
@@ -285,16 +261,14 @@ def night(
     began = datetime.datetime.now(datetime.UTC)
     name = folder or f"{began:%Y-%m-%dT%H%M%S}Z-{os.getpid()}"
     directory = f"{below.rstrip('/')}/{name}"
-    words = [command.value, suite, "-o", directory, *(flags or ())]
+    words = [command, suite, "-o", directory, *(flags or ())]
     end = time.monotonic() + most.total_seconds()
     reasons = [_CUT] if folder is not None and _is_left(directory) else []
     code = int(Exit.INTERRUPTED)
     try:
         for left in range(tries - 1, -1, -1):
             code = _run(words, end - time.monotonic(), notifiers)
-            if code not in RETRIED and (code >= 0 or code == _OVER):
-                break
-            if not left:
+            if not left or (code not in RETRIED and (code >= 0 or code == _OVER)):
                 break
             reasons.append(_said(code))
             pause = min(waited.total_seconds(), max(0.0, end - time.monotonic()))
@@ -308,7 +282,7 @@ def night(
         if folder is not None and code == Exit.INTERRUPTED:
             _leave(directory)
         else:
-            _tell(notifiers, suite, directory, words[0], code, reasons)
+            _tell(notifiers, suite, directory, command, code, reasons)
     killed = code < 0
     raise typer.Exit(Exit.FAILED if killed else code)
 

@@ -19,6 +19,7 @@ MAX_PRIMARY = 3
 
 PER_ARM: Final = 2
 """Slots of each arm in one block; a slot is an operation, or the life of a worker."""
+BLOCK_SIZE: Final = 2 * PER_ARM
 
 LOOKS: Final = (10, 20, 40, 60)
 """Operations per arm at the looks, unless the suite says otherwise."""

@@ -9,14 +9,12 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from orbax_bench_core.config import PER_ARM
+from orbax_bench_core.config import BLOCK_SIZE, PER_ARM
 
 Better = Literal["lower", "higher"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-SLOTS: Final = 2 * PER_ARM
 
 FAILED: Final = math.log(10.0)
 """Log penalty of a failed or hung attempt: ten times as slow as the slowest that passed."""
@@ -124,10 +122,13 @@ def read_blocks(
     except (TypeError, ValueError):
         return (
             "times are not a table of numbers: every block needs a number in each of its "
-            f"{SLOTS} slots"
+            f"{BLOCK_SIZE} slots"
         )
-    if values.ndim not in (2, 3) or values.shape[1] != SLOTS or not values.shape[-1]:
-        return f"times have the shape {values.shape}, not (blocks, {SLOTS}) or (blocks, {SLOTS}, m)"
+    if values.ndim not in (2, 3) or values.shape[1] != BLOCK_SIZE or not values.shape[-1]:
+        return (
+            f"times have the shape {values.shape}, not (blocks, {BLOCK_SIZE}) or "
+            f"(blocks, {BLOCK_SIZE}, m)"
+        )
     candidate = read_labels(labels)
     if isinstance(candidate, str):
         return candidate
@@ -159,12 +160,12 @@ def read_labels(labels: Any) -> Bools | str:
     try:
         found = np.asarray(labels)
     except ValueError:
-        return f"labels are not a table: every block needs one in each of its {SLOTS} slots"
+        return f"labels are not a table: every block needs one in each of its {BLOCK_SIZE} slots"
     if found.dtype != np.bool_ and not (found.dtype.kind in "iu" and np.isin(found, (0, 1)).all()):
         return "labels must be true for the candidate and false for the baseline, nothing else"
     candidate = found.astype(np.bool_)
-    if candidate.ndim != 2 or candidate.shape[1] != SLOTS:
-        return f"labels have the shape {candidate.shape}, not (blocks, {SLOTS})"
+    if candidate.ndim != 2 or candidate.shape[1] != BLOCK_SIZE:
+        return f"labels have the shape {candidate.shape}, not (blocks, {BLOCK_SIZE})"
     return _unbalanced(candidate) or candidate
 
 
@@ -174,7 +175,7 @@ def random_labels(blocks: int, rng: np.random.Generator) -> Bools:
     Returns:
         True for the candidate, shape (blocks, 4).
     """
-    return np.asarray(rng.random((blocks, SLOTS)).argsort(axis=1) < PER_ARM)
+    return np.asarray(rng.random((blocks, BLOCK_SIZE)).argsort(axis=1) < PER_ARM)
 
 
 def _with_failed(logs: Floats, failed: Bools) -> Floats:
@@ -187,11 +188,11 @@ def _with_failed(logs: Floats, failed: Bools) -> Floats:
 
 def _unbalanced(candidate: Bools) -> str:
     for block, count in enumerate(candidate.sum(axis=1).tolist()):
-        if count in (0, SLOTS):
+        if count in (0, BLOCK_SIZE):
             return f"block {block} lacks the {'baseline' if count else 'candidate'} arm"
         if count != PER_ARM:
             return (
-                f"block {block} has {count} slots of the candidate and {SLOTS - count} of the "
+                f"block {block} has {count} slots of the candidate and {BLOCK_SIZE - count} of the "
                 f"baseline, not {PER_ARM} of each"
             )
     return ""

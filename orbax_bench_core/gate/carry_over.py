@@ -16,8 +16,8 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
-from orbax_bench_core.config import GateRule
-from orbax_bench_core.gate.blocks import SLOTS, Blocks, Bools, Floats, random_labels
+from orbax_bench_core.config import BLOCK_SIZE, GateRule
+from orbax_bench_core.gate.blocks import Blocks, Bools, Floats, random_labels
 from orbax_bench_core.gate.noise import within_reach
 from orbax_bench_core.gate.rank_test import log_ratio
 from orbax_bench_core.gate.verdict import Verdict, Word
@@ -159,5 +159,5 @@ class _Factor(NamedTuple):
 def _drawn(blocks: int, per_process: int) -> _Factor:
     """Returns the factor of random orders of the arms."""
     rng = np.random.default_rng(_SEED)
-    orders = random_labels(_DRAWS * blocks, rng).reshape(_DRAWS, blocks, SLOTS)
+    orders = random_labels(_DRAWS * blocks, rng).reshape(_DRAWS, blocks, BLOCK_SIZE)
     return _Factor.of(orders, per_process)

@@ -9,16 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from orbax_bench_core.config import CHEAP_S, MAX_PRIMARY, GateConfig, GateRule
-from orbax_bench_core.gate.blocks import (
-    SLOTS,
-    Better,
-    Blocks,
-    Bools,
-    Floats,
-    read_blocks,
-    read_labels,
-)
+from orbax_bench_core.config import BLOCK_SIZE, CHEAP_S, MAX_PRIMARY, GateConfig, GateRule
+from orbax_bench_core.gate.blocks import Better, Blocks, Bools, Floats, read_blocks, read_labels
 from orbax_bench_core.gate.carry_over import LEVEL, SUSPECTED, carry_over
 from orbax_bench_core.gate.decide import Decision, Doubt, decide, word_of_parts
 from orbax_bench_core.gate.failures import nothing_worked, settle_failures
@@ -331,7 +323,7 @@ class _Attempts:
     ) -> _Attempts:
         candidate = read_labels(labels)
         if isinstance(candidate, str):
-            candidate = np.zeros((0, SLOTS), dtype=bool)
+            candidate = np.zeros((0, BLOCK_SIZE), dtype=bool)
         shape = candidate.shape
         if failed is not None:
             given = np.asarray(failed, dtype=bool)

@@ -18,8 +18,8 @@ from typing import Final
 
 import numpy as np
 
-from orbax_bench_core.config import PER_ARM, GateRule
-from orbax_bench_core.gate.blocks import SLOTS, Floats
+from orbax_bench_core.config import BLOCK_SIZE, PER_ARM, GateRule
+from orbax_bench_core.gate.blocks import Floats
 from orbax_bench_core.gate.looks import Schedule
 
 POWER: Final = 0.9
@@ -29,7 +29,7 @@ LIKELY: Final = 0.8
 
 _PATHS: Final = 20_000
 _SEED: Final = 20_240_229
-_ORDERS: Final = math.comb(SLOTS, PER_ARM)
+_ORDERS: Final = math.comb(BLOCK_SIZE, PER_ARM)
 
 _EFFICIENCY: Final = 0.955
 """Asymptotic efficiency of ranks against means under normal noise, 3 / pi."""

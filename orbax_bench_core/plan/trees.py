@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,7 +12,7 @@ from orbax_bench_core import config
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.inventory import StoredCheckpoint, read_checkpoint
 from orbax_bench_core.plan.meshes import PlanMesh, named
-from orbax_bench_core.sweep import benchmark_environment
+from orbax_bench_core.sweep import benchmark_environment, printed_apart
 
 _TIMEOUT_S: Final = 300.0
 
@@ -221,21 +219,10 @@ def tree_of_model(factory: str, suite_file: str) -> PlannedTree:
 
 def _described(factory: str, environment: dict[str, str]) -> list[dict[str, Any]]:
     """Returns the state of a Flax NNX model, described by a process that imports it."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.state.nnx", "tree", factory],
-            capture_output=True,
-            text=True,
-            env={**environment, "JAX_PLATFORMS": "cpu"},
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise UserError(f"{factory!r} was not built within {_TIMEOUT_S:.0f} s") from None
-    if done.returncode:
-        reason = done.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
-        raise UserError(reason[0])
-    found: list[dict[str, Any]] = json.loads(done.stdout.strip().rpartition("\n")[2])
+    printed = printed_apart(
+        "orbax_bench_core.state.nnx", "tree", factory, environment=environment, within_s=_TIMEOUT_S
+    )
+    found: list[dict[str, Any]] = json.loads(printed.strip().rpartition("\n")[2])
     return found
 
 

@@ -8,9 +8,8 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from orbax_bench_core.config import ARMS, Arm
+from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm
 from orbax_bench_core.records.repeats import Repeat, operations_in_order, total_seconds
-from orbax_bench_core.sweep import BLOCK_SIZE
 
 if TYPE_CHECKING:
     import numpy as np

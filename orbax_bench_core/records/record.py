@@ -12,13 +12,13 @@ from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config import MAX_PROCESSES, Arm
+from orbax_bench_core.config import BLOCK_SIZE, MAX_PROCESSES, Arm
 from orbax_bench_core.errors import one_line, printable, redacted, redacted_deeply, shortened
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.provenance import Source, recorded_code
-from orbax_bench_core.sweep import BLOCK_SIZE, SweepEntry, SweepPoint, side
+from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
 SCHEMA_VERSION: Final = 3
 

@@ -104,19 +104,12 @@ class Notifiers:
         self._announce(state, suite, directory, _now(), lines)
         return state
 
-    def failed(self, suite: str | None, directory: str, why: str) -> State:
-        """Tells that there is no result, and returns the state."""
-        self.renew_site(directory)
-        self._tell_failure(suite, directory, why)
-        return "FAILED"
-
-    def silent(self, suite: str, directory: str, why: str) -> State:
-        """Tells that a suite has not reported, by whoever looks for it; returns the state."""
-        self._tell_failure(suite, directory, why)
-        return "FAILED"
-
-    def _tell_failure(self, suite: str | None, directory: str, why: str) -> None:
+    def failed(self, suite: str | None, directory: str, why: str, *, renews: bool = True) -> State:
+        """Tells that there is no result, and returns the state; `renews` is of the morning page."""
+        if renews:
+            self.renew_site(directory)
         self._announce("FAILED", suite, directory, _now(), tuple(why.splitlines()))
+        return "FAILED"
 
     @contextlib.contextmanager
     def on_failure(
@@ -132,7 +125,7 @@ class Notifiers:
             if isinstance(failure, (UserError, refusal)):
                 # Nothing was measured, and looking for a page of past runs in a bucket that
                 # cannot be reached, or not by this user, takes half a minute.
-                self._tell_failure(suite, directory, str(failure))
+                self.failed(suite, directory, str(failure), renews=False)
             else:  # what an author's code raised may say anything
                 self.failed(suite, directory, f"{type(failure).__name__}: {failure}")
             raise

@@ -1,12 +1,11 @@
 """Draft of a suite: what to save and what to ask of it, as a file with comments that runs."""
 
 import dataclasses
-import enum
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
-from typing import Final
+from typing import Final, Literal
 
 from orbax_bench_core import config, plan
 from orbax_bench_core.document import num_bytes
@@ -24,11 +23,8 @@ _COLUMN: Final = 38
 _USUAL_AXIS: Final = "fsdp"
 
 
-class Question(enum.StrEnum):
-    """Question that a suite is to answer."""
-
-    OPTIONS = "options"
-    COMPARE = "compare"
+Question = Literal["options", "compare"]
+"""Question that a suite is to answer."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -209,12 +205,12 @@ def _synthetic(mesh: plan.PlanMesh) -> _Part:
 
 def _head(name: str, question: Question, file: str) -> Iterator[str]:
     asked, line, ends = {
-        Question.OPTIONS: (
+        "options": (
             "Which options make a save and a load fast here?",
             command("run", file, "-o", "results"),
             "It ends with the options to take; results/report.html has every number.",
         ),
-        Question.COMPARE: (
+        "compare": (
             "Is the candidate slower than the baseline, or is it noise?",
             command("ab", file, "-o", "results"),
             "It ends with REGRESSION, PASS or INCONCLUSIVE; results/verdicts.html says why.",
@@ -225,8 +221,8 @@ def _head(name: str, question: Question, file: str) -> Iterator[str]:
     yield f"#   {line}"
     yield "#"
     yield f"# {ends}"
-    yield f"suite_name: {_quoted(f'{name}: {question.value}')}"
-    if question is Question.OPTIONS:
+    yield f"suite_name: {_quoted(f'{name}: {question}')}"
+    if question == "options":
         yield _with_comment("num_repeats: 5", "more of them narrow what the answer leaves open")
 
 
@@ -253,8 +249,8 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-_BENCHMARK: Final = {
-    Question.OPTIONS: (
+_BENCHMARK: Final[Mapping[Question, tuple[str, ...]]] = {
+    "options": (
         "benchmarks:",
         _with_comment("  - generator: save_restore", "`orbax-bench list` shows the others"),
         _with_comment("    options:", "`orbax-bench list save_restore` explains them"),
@@ -268,7 +264,7 @@ _BENCHMARK: Final = {
         "execution:",
         _with_comment("  cache: warm", "page cache before a load; or cold, or [warm, cold]"),
     ),
-    Question.COMPARE: (
+    "compare": (
         "benchmarks:",
         _with_comment("  - generator: save_restore", "`orbax-bench list` shows the others"),
         _with_comment("    options: {}", "`orbax-bench list save_restore` explains them"),

@@ -23,13 +23,13 @@ from orbax_bench_core.sweep.expansion import SkippedPoint as SkippedPoint
 from orbax_bench_core.sweep.expansion import benchmark_environment as benchmark_environment
 from orbax_bench_core.sweep.expansion import expand as expand
 from orbax_bench_core.sweep.expansion import expand_here as expand_here
+from orbax_bench_core.sweep.expansion import printed_apart as printed_apart
 from orbax_bench_core.sweep.expansion import suite_folder as suite_folder
 from orbax_bench_core.sweep.options import Axis as Axis
 from orbax_bench_core.sweep.options import describe_options as describe_options
 from orbax_bench_core.sweep.options import option_types as option_types
 from orbax_bench_core.sweep.options import sweepable_axes as sweepable_axes
 from orbax_bench_core.sweep.options import swept_keys as swept_keys
-from orbax_bench_core.sweep.pair import BLOCK_SIZE as BLOCK_SIZE
 from orbax_bench_core.sweep.pair import Pair as Pair
 from orbax_bench_core.sweep.pair import SweepEntry as SweepEntry
 from orbax_bench_core.sweep.pair import SweepPoint as SweepPoint

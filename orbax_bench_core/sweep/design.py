@@ -15,8 +15,8 @@ from typing import Final, Literal, NamedTuple, Self
 
 import pydantic
 
-from orbax_bench_core.config import PER_ARM, GateConfig, HostMemory
-from orbax_bench_core.sweep.pair import BLOCK_SIZE, Pair, SweepPoint
+from orbax_bench_core.config import BLOCK_SIZE, PER_ARM, GateConfig, HostMemory
+from orbax_bench_core.sweep.pair import Pair, SweepPoint
 
 Workers = Literal["shared", "one_per_arm", "lives"]
 

@@ -19,7 +19,7 @@ import pydantic
 
 from orbax_bench_core import config
 from orbax_bench_core.config import ArraySpec, CheckpointConfig, MeshConfig, Suite, leaves
-from orbax_bench_core.errors import Problem
+from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.sweep import catalog, pair
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 
@@ -92,6 +92,30 @@ def benchmark_environment(suite_file: str) -> dict[str, str]:
     if folder is not None:
         places.insert(0, str(folder))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+
+def printed_apart(
+    module: str, *arguments: str, environment: Mapping[str, str], within_s: float | None = None
+) -> str:
+    """Returns what a module prints that uses JAX, which stays out of this process.
+
+    Raises:
+        UserError: It failed, or took longer than it may.
+    """
+    try:
+        process = subprocess.run(
+            [sys.executable, "-m", module, *arguments],
+            capture_output=True,
+            text=True,
+            env={**environment, "JAX_PLATFORMS": "cpu"},  # and off the accelerators
+            timeout=within_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise UserError(f"{arguments[-1]!r} was not built within {within_s:.0f} s") from None
+    if process.returncode:
+        raise UserError((process.stderr.strip() or "it ended without a word").splitlines()[-1])
+    return process.stdout
 
 
 def suite_folder(suite_file: str) -> Path | None:

@@ -172,9 +172,6 @@ def _flatten(value: Any, path: str, found: dict[str, str]) -> None:
         found[path] = json.dumps(value)
 
 
-BLOCK_SIZE: Final = 4
-"""Slots of a block, two of each arm: an operation each, or the life of a worker."""
-
 _ARRANGEMENTS: Final[list[tuple[Arm, ...]]] = sorted(
     set(itertools.permutations(("baseline", "baseline", "candidate", "candidate")))
 )

@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from orbax_bench_core.config import PER_ARM
-from orbax_bench_core.gate.blocks import SLOTS, Bools, Floats, Ints
+from orbax_bench_core.config import BLOCK_SIZE, PER_ARM
+from orbax_bench_core.gate.blocks import Bools, Floats, Ints
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,16 +35,16 @@ class Design:
 
     def values(self, blocks: int) -> int:
         """Returns the operations of both arms in so many blocks."""
-        return blocks * SLOTS * self.per_life
+        return blocks * BLOCK_SIZE * self.per_life
 
     def places(self, blocks: int) -> Ints:
         """Returns when each operation was measured, shape (blocks, slots, operations of a slot)."""
-        slot, turn = np.meshgrid(np.arange(SLOTS), np.arange(self.per_life), indexing="ij")
+        slot, turn = np.meshgrid(np.arange(BLOCK_SIZE), np.arange(self.per_life), indexing="ij")
         if self.in_turns:
             within = slot * self.per_life + turn
         else:
-            within = turn * SLOTS + np.where(turn % 2, SLOTS - 1 - slot, slot)
-        starts = np.arange(blocks) * SLOTS * self.per_life
+            within = turn * BLOCK_SIZE + np.where(turn % 2, BLOCK_SIZE - 1 - slot, slot)
+        starts = np.arange(blocks) * BLOCK_SIZE * self.per_life
         return np.asarray(starts[:, None, None] + within, dtype=np.int64)
 
     def shift(self, rng: np.random.Generator, labels: Bools) -> Floats:

@@ -9,10 +9,9 @@ import signal
 import pytest
 
 from orbax_bench_core.analysis.verdicts import read_verdicts
-from orbax_bench_core.config import parse_suite
+from orbax_bench_core.config import BLOCK_SIZE, parse_suite
 from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_pairs
 from orbax_bench_core.records import Heartbeat, PairedTimes, RunDirectory
-from orbax_bench_core.sweep import BLOCK_SIZE
 from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import FAKE_CLI, ROOT, start_cli, wait_until
 from tests.support.scripted import NAME

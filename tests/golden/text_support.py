@@ -24,18 +24,11 @@ from matplotlib.figure import Figure
 
 from orbax_bench_core import limits
 from orbax_bench_core.cli import main as command_line
-from orbax_bench_core.config import load_suite
+from orbax_bench_core.config import BLOCK_SIZE, load_suite
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.measure import BLOCKED, LOST, LOST_STEPS, Sample
 from orbax_bench_core.records import ErrorInfo, RunDirectory, State
-from orbax_bench_core.sweep import (
-    BLOCK_SIZE,
-    BUILTINS,
-    arrangement,
-    benchmark_of,
-    expand,
-    load_class,
-)
+from orbax_bench_core.sweep import BUILTINS, arrangement, benchmark_of, expand, load_class
 from orbax_bench_core.sweep.expansion import SkippedPoint
 from orbax_bench_pipelines.definitions import PIPELINES
 from tests.support.limits import made_up

@@ -7,9 +7,10 @@ import random
 
 import pytest
 
+from orbax_bench_core.config import BLOCK_SIZE
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import ErrorInfo, Run
-from orbax_bench_core.sweep import BLOCK_SIZE, arrangement
+from orbax_bench_core.sweep import arrangement
 
 MONDAY = datetime.datetime(2026, 3, 2, 6, tzinfo=datetime.UTC)
 BYTES = "5_inventory/operation_bytes"

@@ -10,8 +10,6 @@ import itertools
 import json
 import math
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -21,7 +19,7 @@ from orbax_bench_core.analysis.summary import PointStatus, summarize
 from orbax_bench_core.config import ArraySpec, LoadedSuite, Spec, expanded, leaves
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import OperationTimes, Repeat, Run
-from orbax_bench_core.sweep import SweepPoint, benchmark_environment, short_name
+from orbax_bench_core.sweep import SweepPoint, benchmark_environment, printed_apart, short_name
 
 _PARAMETERS: Final = "params"
 _NO_PARAMETERS: Final = frozenset({"opt_state", "optimizer", "step"})
@@ -68,18 +66,17 @@ def _of_factory(factory: str, suite_file: str) -> int | None:
     Returns None where it cannot be imported: a run may be studied far from where it was made.
     """
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.state.nnx", "parameters", factory],
-            capture_output=True,
-            text=True,
-            env={**benchmark_environment(suite_file), "JAX_PLATFORMS": "cpu"},
-            timeout=_TIMEOUT_S,
-            check=False,
+        printed = printed_apart(
+            "orbax_bench_core.state.nnx",
+            "parameters",
+            factory,
+            environment=benchmark_environment(suite_file),
+            within_s=_TIMEOUT_S,
         )
-    except subprocess.TimeoutExpired:
+    except UserError:
         return None
-    last = done.stdout.strip().rpartition("\n")[2]
-    return int(last) if done.returncode == 0 and last.isdecimal() else None
+    last = printed.strip().rpartition("\n")[2]
+    return int(last) if last.isdecimal() else None
 
 
 FEWEST_SIZES: Final = 3

@@ -17,10 +17,9 @@ from orbax_bench_core import measure, records
 from orbax_bench_core.analysis.summary import model
 from orbax_bench_core.analysis.summary.effects import strongest_effects
 from orbax_bench_core.analysis.summary.hosts import HostFinder, stragglers_of
-from orbax_bench_core.config import ARMS, Conditions
+from orbax_bench_core.config import ARMS, BLOCK_SIZE, Conditions
 from orbax_bench_core.errors import presentable
 from orbax_bench_core.gate import cut
-from orbax_bench_core.sweep import BLOCK_SIZE
 
 _Key = tuple[str, str]
 """Operation and metric."""

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core import records
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, StorageTrouble
-from orbax_bench_core.config import ARMS, Arm, GateConfig
+from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm, GateConfig
 from orbax_bench_core.errors import did_you_mean
 from orbax_bench_core.gate import Decision, Doubt, decide
-from orbax_bench_core.sweep import BLOCK_SIZE
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.sweep import BLOCK_SIZE, Pair, arrangement
+from orbax_bench_core.config import BLOCK_SIZE, CheckpointConfig
+from orbax_bench_core.sweep import Pair, arrangement
 from tests.support.paired_runs import MONDAY, STORAGE
 
 MIB = 2**20

@@ -9,9 +9,9 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.noise import calibration, measure
 from orbax_bench_core.baselines import find_runs
-from orbax_bench_core.config import GateConfig
+from orbax_bench_core.config import BLOCK_SIZE, GateConfig
 from orbax_bench_core.document import Document, print_document
-from orbax_bench_core.sweep import BLOCK_SIZE, Pair, PairDesign, arrangement
+from orbax_bench_core.sweep import Pair, PairDesign, arrangement
 from tests.analysis.noise.conftest import MIB
 from tests.support.paired_runs import MONDAY, make_paired_run, make_separate_run  # noqa: F401 - fixtures
 
