@@ -20,8 +20,8 @@ class _Line:
     """State of one point: its name, design and looks, operations of each arm, last verdict."""
 
     name: str
-    design: PairDesign
-    looks: tuple[int, ...]
+    design: PairDesign = dataclasses.field(init=False)
+    looks: tuple[int, ...] = dataclasses.field(init=False)
     used: int = 0
     before: int = 0  # operations of an earlier run
     # first attempts of each arm that failed or hung, so far
@@ -60,16 +60,9 @@ class LiveVerdicts(ProgressView):
         *,
         verbose: bool = False,
     ) -> None:
-        self._gate, shared = gate, PairDesign()
-        found = {point.id: (designs or {}).get(point.id, shared) for point in points}
-        self._lines = {
-            point.id: _Line(
-                point.name,
-                found[point.id],
-                (*found[point.id].looks(gate), found[point.id].last_look(gate)),
-            )
-            for point in points
-        }
+        self._gate, self._lines = gate, {point.id: _Line(point.name) for point in points}
+        for id_, line in self._lines.items():
+            line.follow((designs or {}).get(id_, PairDesign()), gate)
         super().__init__(console, total=1, verbose=verbose)
 
     def __exit__(self, *raised: object) -> None:

@@ -16,7 +16,6 @@ from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
     from orbax_bench_core.plan import Speeds
-    from orbax_bench_core.plan.goodput import GoodputPlan, JobLog
 
 
 def _mesh(about: str) -> Any:
@@ -234,18 +233,14 @@ def goodput(
     if tau is None and log is not None and log.interval_s is not None:
         tau = max(1e-3, log.interval_s - (log.blocking_s or 0.0))
     plan = plan_goodput(job_of(given | numbers, log, facts), interval_s=tau)
-    document, found = goodput_document(plan, log), _full(plan, log, facts)
-    publish(document, found, html, markdown, as_json=as_json)
-
-
-def _full(plan: GoodputPlan, log: JobLog | None, facts: Any) -> dict[str, Any]:
-    return {
+    found = {
         "job": dataclasses.asdict(plan.job),
         "young_s": plan.young_s,
         "log": None if log is None else dataclasses.asdict(log),
         "checkpoint": None if facts is None else dataclasses.asdict(facts),
         "strategies": json.loads(plan.table().to_json(orient="records")),
     }
+    publish(goodput_document(plan, log), found, html, markdown, as_json=as_json)
 
 
 _GIB = 2**30

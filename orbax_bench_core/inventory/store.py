@@ -188,40 +188,32 @@ def read_zarr(text: bytes | str) -> ZarrArray:
     except RecursionError:
         raise ValueError("brackets too deep in each other") from None
     try:
-        return _zarr2(found) if found["zarr_format"] == 2 else _zarr3(found)
+        return _array(found)
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f"it does not describe an array ({error!r})") from None
 
 
-def _zarr2(found: dict[str, Any]) -> ZarrArray:
-    chunk, compressor = tuple(found["chunks"]), found["compressor"]
-    dtype, itemsize = _dtype(str(found["dtype"]))
+def _array(found: dict[str, Any]) -> ZarrArray:
+    if found["zarr_format"] == 2:
+        version, whole, name = 2, tuple(found["chunks"]), found["dtype"]
+        chunk, compressor = whole, found["compressor"]
+        compressor = None if compressor is None else str(compressor["id"])
+    else:
+        version, name, codecs = 3, found["data_type"], found["codecs"]
+        whole = chunk = tuple(found["chunk_grid"]["configuration"]["chunk_shape"])
+        if codecs[0]["name"] == "sharding_indexed":
+            inner = codecs[0]["configuration"]
+            chunk, codecs = tuple(inner["chunk_shape"]), inner["codecs"]
+        compressor = next((c["name"] for c in codecs if c["name"] in _COMPRESSORS), None)
+    dtype, itemsize = _dtype(str(name))
     return ZarrArray(
-        zarr_format=2,
-        shape=tuple(found["shape"]),
-        dtype=dtype,
-        itemsize=itemsize,
-        chunk_shape=chunk,
-        object_shape=chunk,
-        compressor=None if compressor is None else str(compressor["id"]),
-    )
-
-
-def _zarr3(found: dict[str, Any]) -> ZarrArray:
-    whole = chunk = tuple(found["chunk_grid"]["configuration"]["chunk_shape"])
-    codecs = found["codecs"]
-    if codecs[0]["name"] == "sharding_indexed":
-        inner = codecs[0]["configuration"]
-        chunk, codecs = tuple(inner["chunk_shape"]), inner["codecs"]
-    dtype, itemsize = _dtype(str(found["data_type"]))
-    return ZarrArray(
-        zarr_format=3,
+        zarr_format=version,
         shape=tuple(found["shape"]),
         dtype=dtype,
         itemsize=itemsize,
         chunk_shape=chunk,
         object_shape=whole,
-        compressor=next((c["name"] for c in codecs if c["name"] in _COMPRESSORS), None),
+        compressor=compressor,
     )
 
 

@@ -147,11 +147,6 @@ class Attempt(ResultModel):
     duration_s: Seconds
     worker: str = ""
 
-    @property
-    def counts(self) -> bool:
-        """Whether it is a failure of what was to be measured, as `ErrorInfo.counts` says."""
-        return self.error.counts
-
 
 class State(ResultModel):
     """Size and digest of the tree that was saved and loaded.

@@ -189,7 +189,7 @@ class Repeat:
         errors: dict[int, ErrorInfo] = {}
         for host, record in self.records.items():
             for attempt in record.attempts:
-                if attempt.counts:
+                if attempt.error.counts:
                     errors.setdefault(host, attempt.error)
         return self._said(errors) if errors else self.reason
 
