@@ -24,7 +24,7 @@ from orbax_bench_core.execute import Session
 from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.files import AnyPath
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import Comparison, publish_search, publish_verdicts, usual_minutes
+from orbax_bench_core.steps import Comparison, publish_search, publish_verdicts
 from orbax_bench_core.steps.releases import (
     Found,
     Release,
@@ -134,12 +134,12 @@ class BisectRun:
 
     def _say_length(self, session: Session) -> None:
         usual, most = expected_comparisons(len(self._releases))
-        minutes = None
+        info, minutes = session.info, None
         if self._passport is not None:
             minutes = passports.expected_minutes(
-                session.pairs, session.info.gate, self._passport, str(session.directory.root)
+                session.pairs, info.gate, self._passport, str(session.directory.root)
             )
-        lives = usual_minutes(session)
+        lives = passports.usual_minutes(session.pairs, info.gate, info.designs)
         unknown = "; the first of them will show how long each takes"
         if lives is not None:
             unknown = f", of about {lives[0]:.0f} to {lives[1]:.0f} minutes each{unknown}"

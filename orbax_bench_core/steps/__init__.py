@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.comparison import PairJudged as PairJudged
     from orbax_bench_core.steps.comparison import ab as ab
     from orbax_bench_core.steps.comparison import compare_arms as compare_arms
-    from orbax_bench_core.steps.comparison import usual_minutes as usual_minutes
     from orbax_bench_core.steps.experiments import Conclusion as Conclusion
     from orbax_bench_core.steps.experiments import Experiment as Experiment
     from orbax_bench_core.steps.experiments import NothingFound as NothingFound
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 
 _NAMES: Final = {
     "execute": "RunSettings",
-    "steps.comparison": "Comparison PairJudged ab compare_arms usual_minutes",
+    "steps.comparison": "Comparison PairJudged ab compare_arms",
     "steps.experiments": "Conclusion Experiment NothingFound begin load_for measure_points",
     "steps.notifiers": "Notifiers",
     "steps.planning": "MOST_STEPS batches plan",

@@ -85,7 +85,7 @@ class Comparison(Experiment):
         yield f"  candidate: {info.candidate}"
         if self.passport is not None:
             yield noise.forecast(pairs, info.gate, self.passport, str(session.directory.root))
-        elif (usual := usual_minutes(session)) is not None:
+        elif (usual := noise.usual_minutes(pairs, info.gate, info.designs)) is not None:
             yield (
                 f"About {usual[0]:.0f} to {usual[1]:.0f} minutes for checkpoints of some MiB; "
                 "`orbax-bench calibrate` learns what it takes here"
@@ -119,14 +119,6 @@ def _with_lives(verdict: PointVerdict, gate: GateConfig) -> PointVerdict:
             "reason": f"{verdict.reason}. The comparison goes on with these",
         }
     )
-
-
-def usual_minutes(session: Session) -> tuple[float, float] | None:
-    """Returns the fewest and most minutes that arms which need new workers usually take."""
-    from orbax_bench_core.analysis import noise
-
-    usual = noise.usual_minutes(session.pairs, session.info.gate, session.info.designs)
-    return None if usual is None else (max(1, usual[0]), max(1, usual[1]))
 
 
 def _switching(starts: Sequence[float]) -> str:

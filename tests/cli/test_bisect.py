@@ -44,7 +44,8 @@ def bisect(monkeypatch, orbax_bench, tmp_path, wheels):
         class Known:
             def __init__(self, experiment, suite, directory, how):
                 self.experiment = experiment
-                self.session = types.SimpleNamespace(directory=directory)
+                info = types.SimpleNamespace(gate=None, designs={})
+                self.session = types.SimpleNamespace(directory=directory, pairs=(), info=info)
                 self.suite = suite.suite
                 made.append(self)
                 self.folder = directory.rsplit("/", 1)[-1]
@@ -55,7 +56,7 @@ def bisect(monkeypatch, orbax_bench, tmp_path, wheels):
                 self.experiment.verdicts = report(word(*self.pair))
 
         monkeypatch.setattr(series, "Measurement", Known)
-        monkeypatch.setattr(series, "usual_minutes", lambda session: (2.0, 15.0))
+        monkeypatch.setattr(series.passports, "usual_minutes", lambda *_: (2.0, 15.0))
         monkeypatch.setattr(series, "publish_verdicts", lambda run, found: "verdicts.html")
         suite = tmp_path / "suite.yaml"
         suite.write_text(SUITE + extra)

@@ -165,4 +165,4 @@ def usual_minutes(
     fast, slow = _BLOCK_OF_LIVES_S
     first = sum(design.blocks(design.looks(gate)[0]) for design in found)
     last = sum(design.blocks(design.looks(gate)[-1]) for design in found)
-    return first * fast / 60, last * slow / 60
+    return max(1, first * fast / 60), max(1, last * slow / 60)
