@@ -109,8 +109,7 @@ def _regime_flag(regimes: Regimes | None) -> list[str]:
     slow, count = int(regimes.slow.sum()), len(regimes.slow)
     flag = (
         f"two separate groups: {slow} of {count} values are about {regimes.ratio:.2f}x as slow as "
-        f"the others, with {regimes.switches} switch(es) between them; no single number describes "
-        "both"
+        f"the others (changes between them: {regimes.switches}); no single number describes both"
     )
     return [flag]
 

@@ -83,7 +83,7 @@ def test_a_slow_state_is_found_with_its_ratio(steady):
     assert found.regimes
     assert found.regime_ratio == pytest.approx(1.6, rel=0.05)
     assert "30 of 60 values" in found.flags[0]
-    assert "2 switch(es)" in found.flags[0]
+    assert "(changes between them: 2)" in found.flags[0]
 
 
 def test_values_in_a_slow_state_are_no_outliers(steady):
