@@ -25,6 +25,7 @@ from orbax_bench_core.sweep.expansion import expand as expand
 from orbax_bench_core.sweep.expansion import expand_here as expand_here
 from orbax_bench_core.sweep.expansion import printed_apart as printed_apart
 from orbax_bench_core.sweep.expansion import suite_folder as suite_folder
+from orbax_bench_core.sweep.expansion import with_mistaken_builtins as with_mistaken_builtins
 from orbax_bench_core.sweep.options import Axis as Axis
 from orbax_bench_core.sweep.options import describe_options as describe_options
 from orbax_bench_core.sweep.options import option_types as option_types
