@@ -88,6 +88,12 @@ def exit_code(pod: Object, name: str) -> int:
     return 0
 
 
+def has_passed(pod: Object, name: str) -> bool:
+    """Says whether a container has ended with 0, after which nothing starts it again."""
+    ended = _container(pod, name).get("state", {}).get("terminated")
+    return bool(ended) and ended.get("exitCode", 0) == 0
+
+
 def has_run(pod: Object) -> bool:
     """Says whether all containers of a pod run or have run."""
     states = [status.get("state", {}) for status in _containers(pod)]

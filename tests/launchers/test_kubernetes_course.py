@@ -174,6 +174,29 @@ def test_the_exit_code_is_that_of_host_0_and_logs_of_failed_pods_are_kept(launch
     launched.assert_nothing_is_left()
 
 
+def replaced_at_the_end(*, then="running"):
+    """Host 0 has ended with 0 when host 1 is lost, and made again; it finds no host 0."""
+
+    def step(cluster):
+        cluster.pod(HEAD, index=0, phase="Succeeded", terminated={"exitCode": 0})
+        cluster.objects["pods"].pop(OTHER, None)
+        if then == "running":
+            cluster.pod("ob-tiny-hosts-0-1-klmno", index=1, running={})
+        elif then == "failed":
+            cluster.status(terminalState="Failed", conditions=[])
+
+    return step
+
+
+@pytest.mark.parametrize("then", ["running", "failed", "gone"])
+def test_a_run_is_over_when_host_0_has_ended(launched, cluster, capfd, then):
+    cluster.script = [running, replaced_at_the_end(then=then)]
+    assert launched.run() == 0
+    assert launched.time.now < 60
+    assert "host 0 has ended" in capfd.readouterr().err
+    launched.assert_nothing_is_left()
+
+
 def test_the_log_of_a_container_that_was_restarted_is_kept(launched, cluster):
     def restarted(cluster):
         killed = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
