@@ -50,6 +50,7 @@ class Launched:
         self.time = Time()
         self.folder = tmp_path
         self.directory = tmp_path / "volume" / "run"
+        self.directory.parent.mkdir()
         self.suite = tmp_path / "suites" / "tiny.yaml"
         self.suite.parent.mkdir()
         self.suite.write_text("suite_name: tiny\n")
@@ -146,6 +147,26 @@ def test_the_suite_is_in_the_run_directory_before_anything_is_created(launched, 
     there = []
     assert launched.run() == 0
     assert there == [True]
+
+
+def test_a_volume_that_is_not_mounted_here_is_refused_before_anything_is_made(launched, cluster):
+    launched.directory.parent.rmdir()
+    said = f"{launched.folder}/volume, which the hosts mount, is no folder of this machine"
+    assert said in launched.launcher().shown()
+    with pytest.raises(UserError, match=f"{said}.*suite_in_image=PATH"):
+        launched.run()
+    assert not launched.directory.parent.exists()
+    launched.assert_nothing_is_left()
+
+
+def test_logs_of_pods_make_no_folder_of_a_volume_that_is_not_mounted_here(launched, cluster, capfd):
+    launched.directory.parent.rmdir()
+    cluster.script = [running, failed(1)]
+    cluster.logs[OTHER, False] = ["no such file"]
+    assert launched.run("suite_in_image=/suites/a.yaml") == 1
+    place = re.search(rf"pod {OTHER} has failed .*; its log is (\S+)", capfd.readouterr().err)
+    assert Path(place[1]).read_text() == "no such file\n"
+    assert not launched.directory.parent.exists()
 
 
 def test_the_token_goes_into_the_secret_alone_and_the_secret_goes_with_the_jobset(
