@@ -19,7 +19,6 @@ from orbax_bench_core.sweep.design import host_memory_of as host_memory_of
 from orbax_bench_core.sweep.design import lives_of as lives_of
 from orbax_bench_core.sweep.design import placement as placement
 from orbax_bench_core.sweep.expansion import Expansion as Expansion
-from orbax_bench_core.sweep.expansion import SkippedPoint as SkippedPoint
 from orbax_bench_core.sweep.expansion import benchmark_environment as benchmark_environment
 from orbax_bench_core.sweep.expansion import expand as expand
 from orbax_bench_core.sweep.expansion import expand_here as expand_here
