@@ -16,11 +16,12 @@ EXTRAS := --extra kfp --extra vertex --extra gcs --extra sign --extra dev --extr
 FIRST := analysis baselines cli components document exports gate golden launchers pipelines
 UNIT := $(BIN)/python -m pytest -m "not slow and not nightly and not extended" --durations 15
 
-.PHONY: nights help setup torch demo test lint typecheck unit unit-first unit-others slow nightly extended floor newest counts chaos lock compile docs clean
+.PHONY: nights help setup torch demo test lint fix typecheck unit unit-first unit-others slow nightly extended floor newest counts chaos lock compile docs clean
 
 help:
 	@echo "make demo      a first verdict, in about half a minute after set-up"
 	@echo "make test      lint, types, unit and slow tests (make unit is the quick loop)"
+	@echo "make fix       formats, and corrects what ruff can"
 	@echo "make nightly   what needs root, Docker or more minutes"
 	@echo "make counts    claims tried many times, in hours; goes on where it was stopped"
 	@echo "make nights    fourteen nights that die, hang and are slower, and what people are told of them"
@@ -68,6 +69,11 @@ lint: setup
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/lint-imports --no-logo
+
+# The hooks of .pre-commit-config.yaml run the same on the files of a commit.
+fix: setup
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
 
 # mypy does not follow an editable install's folder mapping, so it is shown one.
 typecheck: setup

@@ -32,7 +32,8 @@ def compare_baseline(
         verdicts: All results, as JSON.
         comparison: The verdicts as Markdown.
         report: The verdicts with plots, as a page that needs no other file.
-        ratios: Candidate over baseline per point and operation; above 1 is slower.
+        ratios: Candidate over baseline per point and operation, where above 1 is slower, and the
+            verdict.
         baseline: A stored baseline, a registry of them, REGISTRY/NAME with the id, label, commit or
             tag of a capture, or a run directory to compare with; empty for a run that has both
             arms.

@@ -67,7 +67,7 @@ class TestContext(Generic[Options_co]):
         conditioner: Controls the page cache and durability; None when nothing is controlled.
         verifier: Compares restored values with expected ones; None when verification is off.
         drill: Which life of a recovery drill this is; None outside one.
-        on_verified: Terminated after each comparison that agreed, against what it was.
+        on_verified: Called after each comparison that agreed, with what was compared against.
         tracer: Says where the profiler trace of an operation goes; None when it is not traced.
         checkpoint: What `pytree` was made from; None when the context was made by hand.
     """

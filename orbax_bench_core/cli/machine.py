@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from orbax_bench_core.cli.arguments import NoLock, parse_size
-from orbax_bench_core.cli.terminal import new_console
+from orbax_bench_core.cli.terminal import installed, new_console
 
 if TYPE_CHECKING:
     from orbax_bench_core.limits import Limits
@@ -43,7 +43,7 @@ def doctor(
     devices = _devices()
     table.add_row("devices", devices)
     for name, version in facts["versions"].items():
-        table.add_row(name, version)
+        table.add_row(name, installed(version))
     table.add_row("python", facts["python"])
     table.add_row("host", f"{facts['host']['name']}, {facts['host']['kernel']}")
     table.add_row("cpu", f"{facts['host']['cpu_count']} x {facts['host']['cpu']}")

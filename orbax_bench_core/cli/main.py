@@ -1,5 +1,7 @@
 """Entry point of the `orbax-bench` command: its sub-commands, and those of other packages."""
 
+from __future__ import annotations
+
 import gc
 import importlib.util
 import logging
@@ -8,16 +10,19 @@ import socket
 import sys
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 import typer.core
 
 from orbax_bench_core.cli.command_table import COMMANDS, CommandTable
-from orbax_bench_core.cli.terminal import printable_streams
+from orbax_bench_core.cli.terminal import installed, printable_streams
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.interrupts import interrupted_when_told
 from orbax_bench_core.owners import closed_to_others
+
+if TYPE_CHECKING:
+    from orbax_bench_core.errors import UserError
 
 _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Commands that people begin with": ("init", "run", "best", "ab"),
@@ -105,7 +110,7 @@ def _versions() -> str:
     from orbax_bench_core.provenance import package_version
 
     ours, *others = (
-        f"{name} {package_version(name)}"
+        f"{name} {installed(package_version(name))}"
         for name in ("orbax-bench", "orbax-checkpoint", "jax", "tensorstore")
     )
     return f"{ours} ({', '.join(others)})"
@@ -146,9 +151,19 @@ def _run(command: Callable[[], object]) -> None:
         refused = refusal_of(error)
         if refused is None:
             raise
-        for line in refused.error.said:
+        for line in _with_every_mistake(refused.error).said:
             print(f"error: {line}", file=sys.stderr)
         sys.exit(Exit.FAILED if refused.passing else Exit.INVALID)
+
+
+def _with_every_mistake(error: UserError) -> UserError:
+    """Returns the error of a suite with those of its benchmarks, whose classes know their own."""
+    if "orbax_bench_core.config" not in sys.modules:
+        return error  # no suite was read
+    from orbax_bench_core.config import SuiteError
+    from orbax_bench_core.sweep import with_mistaken_builtins
+
+    return with_mistaken_builtins(error) if isinstance(error, SuiteError) else error
 
 
 def _clear() -> None:

@@ -113,6 +113,13 @@ def _console_class() -> Any:
     return PrintableConsole
 
 
+def installed(version: str) -> str:
+    """Returns the version of a package for people, of which records say only that it is unknown."""
+    from orbax_bench_core.provenance import UNKNOWN
+
+    return "not installed" if version == UNKNOWN else version
+
+
 def print_plain(console: Console, line: str) -> None:
     """Prints a line of any length as it is."""
     console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,17 +1,22 @@
 """Base of a suite file's blocks: their model, their errors, and the messages of these."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 from collections.abc import Iterable, Mapping
 from types import NoneType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 import yaml
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from orbax_bench_core.errors import UserError, did_you_mean, shown
+from orbax_bench_core.errors import Problem, UserError, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from orbax_bench_core.config.source import SuiteSource
 
 
 class ConfigModel(pydantic.BaseModel):
@@ -95,7 +100,11 @@ _LENGTHS: Final = {
 
 
 class SuiteError(UserError):
-    """A suite file is wrong."""
+    """A suite file is wrong; of one that could be read, `source` is what stands in it."""
+
+    def __init__(self, *problems: Problem | str, source: SuiteSource | None = None) -> None:
+        super().__init__(*problems)
+        self.source = source
 
 
 def explain(detail: Any, fields: Iterable[str]) -> str:

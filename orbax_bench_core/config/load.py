@@ -84,7 +84,7 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
         problems.sort(key=lambda problem: problem.line or 0)
         if more:
             problems.append(Problem(f"{more:,} more mistakes; these were the first", file=file))
-        raise SuiteError(*dict.fromkeys(problems))
+        raise SuiteError(*dict.fromkeys(problems), source=source)
     return LoadedSuite(suite=suite, source=source, text=text, notes=tuple(notes))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import yaml
 
 from orbax_bench_core.config.base import SuiteError
+from orbax_bench_core.config.yaml_mistakes import explained
 from orbax_bench_core.errors import Problem, one_line, printable, shown
 
 KeyPath = tuple[str | int, ...]
@@ -30,6 +31,7 @@ class SuiteSource:
     def __init__(self, text: str, file: str = "") -> None:
         """Parses `text`, YAML of plain data; messages name `file`."""
         self.file = file
+        self._text = text
         if len(text) > MAX_CHARACTERS:
             message = f"more than {MAX_CHARACTERS:,} characters, which no suite needs"
             raise SuiteError(Problem(message, file=file))
@@ -44,7 +46,8 @@ class SuiteSource:
         except yaml.MarkedYAMLError as error:
             raise SuiteError(self._yaml_problem(error)) from None
         except (yaml.YAMLError, ValueError) as error:
-            raise SuiteError(Problem(f"not a YAML file: {error}", file=file)) from None
+            message = f"not a YAML file: {one_line(str(error))}"
+            raise SuiteError(Problem(message, file=file)) from None
         self.data: Any = self._constructed(node)
         self._lines.clear()
         self._remember(node, ())  # merged keys are in their places now
@@ -84,11 +87,8 @@ class SuiteSource:
         return path, node
 
     def _yaml_problem(self, error: yaml.MarkedYAMLError) -> Problem:
-        mark = error.problem_mark or error.context_mark
-        message = f"{error.context}, {error.problem}" if error.context else str(error.problem)
-        if "could not determine a constructor for the tag" in message:
-            message = f"{error.problem}: only plain YAML data is read, remove the tag"
-        return Problem(one_line(message), file=self.file, line=mark.line + 1 if mark else None)
+        message, line = explained(error, self._text)
+        return Problem(message, file=self.file, line=line)
 
     def _count(self, node: yaml.Node, path: KeyPath, known: dict[int, int | None]) -> int:
         """Returns the keys and values of a node with its anchors written out, which are bounded."""

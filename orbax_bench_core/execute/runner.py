@@ -109,7 +109,7 @@ class Runner:
             if life is not None and repeat.attempts:
                 # What a retry left in its process must not be in the operations that follow.
                 self._pool.end_life(life)
-            if repeat.finished or attempt.not_worth_retrying:
+            if repeat.finished or repeat.certain:
                 break
             errors = attempt.errors
             if left:
@@ -333,11 +333,6 @@ class RepeatAttempt:
         self.errors: dict[int, records.ErrorInfo] = {}
         self._run, self._host = run, host
         self._started_at, self._clock = datetime.datetime.now(datetime.UTC), time.monotonic()
-
-    @property
-    def not_worth_retrying(self) -> bool:
-        """Whether it failed for a reason that a retry cannot change."""
-        return any(done.not_worth_retrying for done in self.ended.values())
 
     @property
     def began(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from orbax_bench_core.config import Arm, ExecutionConfig
 from orbax_bench_core.execute.runner import Runner, runner_of
 from orbax_bench_core.execute.session import Session
-from orbax_bench_core.records import NO_ENVIRONMENT, UNMET_NEED, ErrorInfo, Repeat, RunInfo
+from orbax_bench_core.records import ErrorInfo, Repeat, RunInfo
 from orbax_bench_core.sweep import Pair, PairDesign, Placement, SweepPoint, placement, sides
 
 
@@ -42,7 +42,6 @@ def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[Sw
     return shuffled
 
 
-_LACKING: Final = frozenset({"ModuleNotFoundError", NO_ENVIRONMENT, UNMET_NEED})
 _NO_SPACE: Final = ("No space left on device", "Disk quota exceeded")
 
 ENOUGH: Final = 3
@@ -68,7 +67,7 @@ class CommonFailureCheck:
         """Looks at a repeat that has ended."""
         if self._over or repeat.status == "skipped":
             return
-        reason = None if repeat.error is None else lacking(repeat.error)
+        reason = None if repeat.error is None else shared_reason(repeat.error)
         if reason is None or reason != (self._reason or reason):
             self._over = True  # something works, or fails in a way of its own
             return
@@ -89,9 +88,9 @@ def _kind(point: SweepPoint) -> tuple[str, ...]:
     return (point.benchmark, environment)
 
 
-def lacking(error: ErrorInfo) -> str | None:
-    """Returns what a point lacked, if that is why it failed, so that others may lack it too."""
-    if error.type in _LACKING:
+def shared_reason(error: ErrorInfo) -> str | None:
+    """Returns why a point failed, if other points may fail for it too: a bug, or a lack."""
+    if error.certain:
         return error.said
     return next((words for words in _NO_SPACE if words in error.message), None)
 
@@ -101,10 +100,18 @@ def run_points(session: Session, meanwhile: Callable[[], object] | None = None) 
     info = session.info
     shared = CommonFailureCheck(session.plain) if session.settings.give_up else None
     with runner_of(session, meanwhile) as runner:
+        cannot_pass: set[str] = set()
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
+            if point.id in cannot_pass:
+                continue
             repeat = runner.finish(point, index)
             if shared is not None:
                 shared.look(point, repeat)
+            if repeat.certain and info.num_repeats > 1:
+                cannot_pass.add(point.id)
+                session.say(
+                    f"{point.name} would fail again in the same way: its other repeats are left out"
+                )
 
 
 def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:

@@ -16,7 +16,7 @@ from urllib3.exceptions import HTTPError
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers import kubernetes, pods
-from orbax_bench_core.launchers.launch import say
+from orbax_bench_core.launchers.launch import GRACE_S, say
 
 _PATIENCE: Final = urllib3.Retry(
     10,
@@ -97,6 +97,7 @@ class _Course:
         self._seen, self._active, self._starting = time.monotonic(), 0.0, 0.0
         self._last_said = ""
         self._code = 0
+        self._passed: float | None = None  # when host 0 was first seen to have ended with 0
         self._ours = False
 
     def run(self) -> int:
@@ -195,11 +196,17 @@ class _Course:
             self._await_change(found)
 
     def _ended(self, found: kubernetes.Object, those: Sequence[kubernetes.Object]) -> int | None:
-        """Returns the exit code once all has ended; None before."""
+        """Returns the exit code of the run once it is over; None before."""
         for pod in filter(self._logs.is_head, those):
             self._code = pods.exit_code(pod, self._job.container) or self._code
+            if self._passed is None and pods.has_passed(pod, self._job.container):
+                self._passed = time.monotonic()
         state = _terminal(found)
         if state in _DONE:
+            return 0
+        # A host that is made again at the very end waits for a host 0 that will not come.
+        if self._passed is not None and (state or time.monotonic() - self._passed > GRACE_S):
+            say("host 0 has ended with 0, and with it the run; what is left of it is deleted")
             return 0
         if state:
             say(f"{self._called} failed: {_condition(found, 'Failed').get('message', '')}")

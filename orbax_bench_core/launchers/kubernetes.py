@@ -93,6 +93,11 @@ class KubernetesSettings(ConfigModel):
         """Path at which hosts mount the volume; None without one."""
         return None if self.volume is None else self.volume.partition(":")[2]
 
+    @property
+    def mounted_here(self) -> bool:
+        """Whether this machine has the folder of the volume as well."""
+        return self.mounted is not None and Path(self.mounted).is_dir()
+
 
 class ObjectKind(NamedTuple):
     """A kind of object that consists of pods."""
@@ -119,7 +124,7 @@ class PodsLauncher:
         require_shared(launch, self.place, settings.mounted, mount="volume=CLAIM:PATH")
         self.launch = launch
         self.settings = settings
-        self.shipment = shipment(launch, in_image=settings.suite_in_image)
+        self.shipment = shipment(launch, in_image=settings.suite_in_image, mounted=settings.mounted)
 
     def shown(self) -> str:
         """Returns the manifests, whose token is made at the start."""
@@ -236,7 +241,7 @@ class PodsLauncher:
     def _security(self) -> Object:
         """Returns who the processes of a pod are; empty for the user of the image."""
         settings = self.settings
-        shared = settings.mounted is not None and Path(settings.mounted).is_dir()
+        shared = settings.mounted_here
         context: Object = {"runAsUser": os.getuid(), "runAsGroup": os.getgid()} if shared else {}
         if self._raises and not shared:
             # Devices of TPUs, and capabilities that are added, are root's.

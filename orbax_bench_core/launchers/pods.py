@@ -88,6 +88,12 @@ def exit_code(pod: Object, name: str) -> int:
     return 0
 
 
+def has_passed(pod: Object, name: str) -> bool:
+    """Says whether a container has ended with 0, after which nothing starts it again."""
+    ended = _container(pod, name).get("state", {}).get("terminated")
+    return bool(ended) and ended.get("exitCode", 0) == 0
+
+
 def has_run(pod: Object) -> bool:
     """Says whether all containers of a pod run or have run."""
     states = [status.get("state", {}) for status in _containers(pod)]
@@ -165,8 +171,9 @@ class Logs:
         except (ApiException, HTTPError) as error:
             say(f"pod {pod} has failed ({why}), and its log cannot be read: {reason(error)}")
             return
-        directory = self._job.launch.output_directory
-        place = _keep_log(directory, f"{pod}-{container}-{attempt}.log", log)
+        directory, settings = self._job.launch.output_directory, self._job.settings
+        reached = settings.mounted_here or directory.startswith("gs://")
+        place = _keep_log(directory if reached else "", f"{pod}-{container}-{attempt}.log", log)
         say(f"pod {pod} has failed ({why}); its log is {place}")
 
     def _log(self, pod: str, container: str, timeout_s: tuple[float, float], **query: Any) -> Any:
@@ -227,13 +234,15 @@ class Logs:
 
 
 def _keep_log(output_directory: str, name: str, log: bytes) -> str:
-    """Writes a log into the run directory, or where that cannot be, beside it on this machine."""
+    """Writes a log into the run directory, or where that cannot be, into a new folder here."""
     from etils import epath
 
     from orbax_bench_core.files import write_atomically
 
     path = epath.Path(output_directory) / "logs" / "pods" / name
     try:
+        if not output_directory:
+            raise FileNotFoundError(path)
         write_atomically(path, log)
     except Exception:  # noqa: BLE001 - every client of a store has its own errors
         here = Path(tempfile.mkdtemp(prefix="orbax-bench-pods-")) / name

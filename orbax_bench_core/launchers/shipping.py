@@ -29,18 +29,30 @@ class Shipment:
     target: str = ""
     suite: bytes = b""
     archive: SuiteArchive | None = None  # None where hosts reach the suite themselves
+    # where hosts mount what the run directory lies on; None where it is in a bucket
+    mounted: str | None = None
 
     @property
     def said(self) -> str:
         """One line for people."""
         if self.archive is None:
             return "hosts reach the suite themselves, and nothing is copied"
-        return f"to {self.target} go {self.archive.said}"
+        not_here = "" if self._is_here else f"; {self._not_here}"
+        return f"to {self.target} go {self.archive.said}{not_here}"
 
     @property
     def digest(self) -> str:
         """SHA-256 of what is sent, in hex: equal files have equal archives."""
         return hashlib.sha256(b"" if self.archive is None else self.archive.data).hexdigest()
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether this machine has the folder that hosts mount: else it would write its own."""
+        return self.mounted is None or Path(self.mounted).is_dir()
+
+    @property
+    def _not_here(self) -> str:
+        return f"{self.mounted}, which the hosts mount, is no folder of this machine"
 
     def send(self) -> None:
         """Puts the suite into the run directory."""
@@ -50,6 +62,12 @@ class Shipment:
 
         if self.archive is None:
             return
+        if not self._is_here:
+            raise UserError(
+                f"{self._not_here}, so that it cannot put the suite there for them: mount it here "
+                "as well, put the run directory into a bucket, or name a suite that the hosts have "
+                "with --set suite_in_image=PATH (on TPU VMs suite_on_hosts=PATH)"
+            )
         target = epath.Path(self.target)
         try:
             write_atomically(target / Shipped.ARCHIVE, self.archive.data)
@@ -62,7 +80,9 @@ class Shipment:
             ) from None
 
 
-def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
+def shipment(
+    launch: Launch, *, in_image: str | None = None, mounted: str | None = None
+) -> Shipment:
     """Returns what has to be sent so that every host finds the suite."""
     suite = launch.suite
     if not suite:
@@ -78,7 +98,8 @@ def shipment(launch: Launch, *, in_image: str | None = None) -> Shipment:
     assert archive is not None, "a local suite lies in a folder"
     target = f"{launch.output_directory.rstrip('/')}/{Shipped.FOLDER}"
     command = launch.with_suite(f"{target}/{archive.name}")
-    return Shipment(command=command, target=target, suite=content, archive=archive)
+    shared = None if launch.output_directory.startswith("gs://") else mounted
+    return Shipment(command=command, target=target, suite=content, archive=archive, mounted=shared)
 
 
 def is_digest(image: str) -> bool:

@@ -51,7 +51,9 @@ class TpuVm:
         require_shared(launch, "tpu-vm", settings.mounted, mount="mounted=PATH")
         self._launch = launch
         self._settings = settings
-        self._shipment = shipment(launch, in_image=settings.suite_on_hosts)
+        self._shipment = shipment(
+            launch, in_image=settings.suite_on_hosts, mounted=settings.mounted
+        )
 
     def shown(self) -> str:
         """Returns the commands."""

@@ -36,6 +36,13 @@ UNRECORDABLE: Final = "Unrecordable"
 """Error type of a repeat of which more is to be said than a record holds, or what is no text."""
 
 _NO_FAILURES: Final = (UNMET_NEED, NO_ENVIRONMENT, WITHOUT_EFFECT)
+_CERTAIN: Final = frozenset(
+    {UNMET_NEED, NO_ENVIRONMENT, "NothingMeasured"}
+    | {"ImportError", "ModuleNotFoundError", "NameError", "UnboundLocalError"}
+)
+"""Error types of what is missing or wrong in the code, which no further attempt changes."""
+_CERTAIN_IN_OWN_CODE: Final = frozenset({"AttributeError", "TypeError"})
+"""Those that a library also raises for what it was given, which may differ the next time."""
 
 Status = Literal["passed", "failed", "skipped"]
 
@@ -112,6 +119,15 @@ class ErrorInfo(ResultModel):
         A need, an environment or an effect that is missing says that it cannot be measured.
         """
         return self.type not in _NO_FAILURES
+
+    @property
+    def certain(self) -> bool:
+        """Whether another attempt would fail in the same way.
+
+        So does a bug of the benchmark class, and the lack of a library, an environment or a device.
+        """
+        own = self.type in _CERTAIN_IN_OWN_CODE and raised_by_author(self.traceback)
+        return own or self.type in _CERTAIN
 
     @property
     def place(self) -> str:
@@ -394,16 +410,31 @@ def author_place(traceback: str) -> str:
     The first frame outside the harness is the author's; the line is the deepest one in a file of
     the same folder, since what a library was doing when it failed is not where the author looks.
     """
-    if not traceback.lstrip(" +|").startswith(("Traceback", "Exception Group Traceback")):
-        return ""
-    last = traceback.rpartition(_BEGINS)[2]
-    found = [match for line in last.splitlines() if (match := _FRAME.match(line))]
+    found = _frames(traceback)
     own = [frame for frame in found if not _HARNESS.search(frame["file"])]
     if not own:
         return ""
-    folder = PurePath(own[0]["file"]).parent
-    frame = [frame for frame in own if PurePath(frame["file"]).parent == folder][-1]
+    frame = [frame for frame in own if _folder(frame) == _folder(own[0])][-1]
     return f"{PurePath(frame['file']).name}:{frame['line']}"
+
+
+def raised_by_author(traceback: str) -> bool:
+    """Says whether the author's own line or the harness raised an exception, and no library."""
+    found = _frames(traceback)
+    own = [frame for frame in found if not _HARNESS.search(frame["file"])]
+    return bool(found) and (not own or _folder(found[-1]) == _folder(own[0]))
+
+
+def _frames(traceback: str) -> list[re.Match[str]]:
+    """Returns the frames of the last exception of a traceback; none of other text."""
+    if not traceback.lstrip(" +|").startswith(("Traceback", "Exception Group Traceback")):
+        return []
+    last = traceback.rpartition(_BEGINS)[2]
+    return [match for line in last.splitlines() if (match := _FRAME.match(line))]
+
+
+def _folder(frame: re.Match[str]) -> PurePath:
+    return PurePath(frame["file"]).parent
 
 
 def without_harness(traceback: str) -> str:

@@ -125,6 +125,15 @@ class Repeat:
         return min(errors, key=lambda error: error.type == PEER_FAILED, default=None)
 
     @property
+    def certain(self) -> bool:
+        """Whether it failed for a reason that another attempt cannot change."""
+        return any(
+            record.error is not None and record.error.certain
+            for record in self.records.values()
+            if record.status == "failed"
+        )
+
+    @property
     def missing(self) -> tuple[int, ...]:
         """The hosts that have no record."""
         return tuple(host for host in range(self.num_hosts) if host not in self.records)

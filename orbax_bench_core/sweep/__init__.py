@@ -19,12 +19,12 @@ from orbax_bench_core.sweep.design import host_memory_of as host_memory_of
 from orbax_bench_core.sweep.design import lives_of as lives_of
 from orbax_bench_core.sweep.design import placement as placement
 from orbax_bench_core.sweep.expansion import Expansion as Expansion
-from orbax_bench_core.sweep.expansion import SkippedPoint as SkippedPoint
 from orbax_bench_core.sweep.expansion import benchmark_environment as benchmark_environment
 from orbax_bench_core.sweep.expansion import expand as expand
 from orbax_bench_core.sweep.expansion import expand_here as expand_here
 from orbax_bench_core.sweep.expansion import printed_apart as printed_apart
 from orbax_bench_core.sweep.expansion import suite_folder as suite_folder
+from orbax_bench_core.sweep.expansion import with_mistaken_builtins as with_mistaken_builtins
 from orbax_bench_core.sweep.options import Axis as Axis
 from orbax_bench_core.sweep.options import describe_options as describe_options
 from orbax_bench_core.sweep.options import option_types as option_types

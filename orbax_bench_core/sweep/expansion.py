@@ -169,7 +169,6 @@ def expand_here(loaded: config.LoadedSuite) -> Expansion:
     notes, conflicts = list(loaded.notes), _Conflicts()
     problems: list[Problem] = []
     for index, entry in enumerate(loaded.suite.benchmarks):
-        where = ("benchmarks", index)
         try:
             for combination in _entry_points(loaded, entry, notes):
                 reason = conflicts.of(combination)
@@ -179,11 +178,8 @@ def expand_here(loaded: config.LoadedSuite) -> Expansion:
                     notes.append(f"benchmarks[{index}] repeats a point that is already swept")
                 else:
                     points[combination.id] = combination
-        except catalog.BenchmarkClassError as error:
-            problems.append(loaded.source.problem(str(error), (*where, "generator")))
-        except OptionError as error:
-            key = (error.key,) if error.key else ()
-            problems.append(loaded.source.problem(str(error), (*where, "options", *key)))
+        except (catalog.BenchmarkClassError, OptionError) as error:
+            problems += _problems_of(loaded.source, index, error)
         except pair.ArmError as error:
             problems.append(loaded.source.problem(str(error), error.where))
     if problems:
@@ -205,6 +201,44 @@ def expand_here(loaded: config.LoadedSuite) -> Expansion:
         notes=tuple(dict.fromkeys(notes)),
         files={name: catalog.source_file(catalog.load_class(name)) for name in sorted(names)},
     )
+
+
+def with_mistaken_builtins(error: config.SuiteError) -> config.SuiteError:
+    """Adds what is wrong with names and options of built-ins to what is wrong with a suite.
+
+    Such a suite is not expanded, which would find them. No other class is imported for it.
+    """
+    source = error.source
+    if source is None:
+        return error
+    problems: list[Problem] = []
+    entries = source.data.get("benchmarks")
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        generator = entry.get("generator") if isinstance(entry, dict) else None
+        name = catalog.benchmark_of(generator) if isinstance(generator, str) else "."
+        if "." in name:
+            continue
+        options = entry.get("options")
+        try:
+            known = catalog.options_class(catalog.load_class(name))
+            axes(known, options if isinstance(options, dict) else {})
+        except (catalog.BenchmarkClassError, OptionError) as wrong:
+            problems += _problems_of(source, index, wrong)
+    return config.SuiteError(
+        *sorted((*error.problems, *problems), key=lambda each: each.line or math.inf)
+    )
+
+
+def _problems_of(
+    source: config.SuiteSource, index: int, error: catalog.BenchmarkClassError | OptionError
+) -> list[Problem]:
+    where = ("benchmarks", index)
+    if isinstance(error, OptionError):
+        return [
+            source.problem(message, (*where, "options", *((key,) if key else ())))
+            for key, message in error.mistakes
+        ]
+    return [source.problem(str(error), (*where, "generator"))]
 
 
 def _entry_points(
@@ -280,11 +314,11 @@ def _check_number(
     number, most = math.prod(lengths.values()), suite.execution.max_points
     if number > most:
         factors = " x ".join(f"{length:,} {name}" for name, length in lengths.items() if length > 1)
-        raise OptionError(
-            "",
+        message = (
             f"{number:,} combinations ({factors}), and a suite may have {most:,}; give fewer "
-            "values, or raise execution.max_points",
+            "values, or raise execution.max_points"
         )
+        raise OptionError(("", message))
 
 
 class _Conflicts:

@@ -22,49 +22,64 @@ _SWEEP_ORIGINS = {list, typing.get_origin(Sequence[int])}
 
 
 class OptionError(ValueError):
-    """An option that the benchmark does not take; `key` names it, or is empty for all together."""
+    """Options that a benchmark does not take: of each its name, empty for all together, and why."""
 
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
-        self.key = key
+    def __init__(self, *mistakes: tuple[str, str]) -> None:
+        super().__init__("; ".join(message for _, message in mistakes))
+        self.mistakes = mistakes
 
 
 def axes(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Returns the values of every option, in the order that the class declares them.
 
     An option that came later is among them only where it is given.
+
+    Raises:
+        OptionError: All that is wrong with what is given.
     """
     fields = {field.name: field for field in dataclasses.fields(options_class)}
-    for key in given:
-        if key not in fields:
-            raise OptionError(key, f"unknown option; {did_you_mean(str(key), fields)}")
+    mistakes = [
+        (key, f"unknown option; {did_you_mean(str(key), fields)}")
+        for key in given
+        if key not in fields
+    ]
     types = _annotations(options_class)
     result = {}
     for name, field in fields.items():
         if name not in given and LATER.items() <= field.metadata.items():
             continue
-        value = given[name] if name in given else _default(field)
-        values = value if isinstance(value, list) else [value]
-        if not values:
-            raise OptionError(
-                name, "an empty list leaves nothing to sweep; give at least one value"
-            )
-        if name in given and name in types:
-            _check_type(name, values, types[name])
-        if name in _TRACES and len(values) > 1:
-            raise OptionError(
-                name, "only warm-ups are traced, so all points would be the same; give one value"
-            )
-        # Defaults of the class, too.
-        if has_credentials(json.dumps(values, default=repr, skipkeys=True)):
-            raise OptionError(name, CREDENTIALS)
         try:
-            # JSON tells true from 1, which Python's equality does not.
-            written = [json.dumps(one, default=repr, allow_nan=False) for one in values]
-            result[name] = list(dict(zip(written, values, strict=True)).values())
-        except ValueError:
-            raise OptionError(name, f"a number must be finite, got {shown(value)}") from None
+            result[name] = _axis(field, given, types)
+        except OptionError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise OptionError(*mistakes)
     return result
+
+
+def _axis(
+    field: dataclasses.Field[Any], given: Mapping[str, Any], types: Mapping[str, Any]
+) -> list[Any]:
+    """Returns the values of one option, each once."""
+    name = field.name
+    value = given[name] if name in given else _default(field)
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise OptionError((name, "an empty list leaves nothing to sweep; give at least one value"))
+    if name in given and name in types:
+        _check_type(name, values, types[name])
+    if name in _TRACES and len(values) > 1:
+        message = "only warm-ups are traced, so all points would be the same; give one value"
+        raise OptionError((name, message))
+    # Defaults of the class, too.
+    if has_credentials(json.dumps(values, default=repr, skipkeys=True)):
+        raise OptionError((name, CREDENTIALS))
+    try:
+        # JSON tells true from 1, which Python's equality does not.
+        written = [json.dumps(one, default=repr, allow_nan=False) for one in values]
+        return list(dict(zip(written, values, strict=True)).values())
+    except ValueError:
+        raise OptionError((name, f"a number must be finite, got {shown(value)}")) from None
 
 
 def combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
@@ -78,11 +93,11 @@ def is_valid(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) ->
     try:
         return bool(options_class.from_dict(dict(given)).is_valid())
     except (Exception, SystemExit) as error:  # is_valid is anyone's code
-        raise OptionError(
-            "",
+        message = (
             f"{options_class.__name__} rejects {dict(given)}: "
-            f"{type(error).__name__}: {error}{author_line(error)}",
-        ) from error
+            f"{type(error).__name__}: {error}{author_line(error)}"
+        )
+        raise OptionError(("", message)) from error
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,7 +110,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     if field.default is dataclasses.MISSING:
-        raise OptionError(field.name, "this option is required")
+        raise OptionError((field.name, "this option is required"))
     return field.default
 
 
@@ -119,7 +134,7 @@ def _check_type(name: str, values: Sequence[Any], annotation: Any) -> None:
                 config.TYPES[one] if one in config.TYPES else _describe_member(one)
                 for one in members
             )
-            raise OptionError(name, config.mistyped(" or ".join(allowed), value)) from None
+            raise OptionError((name, config.mistyped(" or ".join(allowed), value))) from None
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:

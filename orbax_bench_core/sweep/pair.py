@@ -335,8 +335,8 @@ def _arm(point: SweepPoint, suite: Suite, arm_name: Arm) -> SweepPoint:
     except catalog.BenchmarkClassError as error:
         raise ArmError(str(error), (*where, "generator")) from None
     except OptionError as error:
-        key = (error.key,) if error.key else ()
-        raise ArmError(str(error), (*where, "options", *key)) from None
+        key, message = error.mistakes[0]
+        raise ArmError(message, (*where, "options", *((key,) if key else ()))) from None
     return point.replace(
         benchmark=name,
         id_name=catalog.id_name_of(benchmark),

@@ -166,11 +166,6 @@ class Done(ResultModel):
         """Whether the benchmark said, before it began, what it lacks."""
         return self.error is not None and self.error.type == records.UNMET_NEED
 
-    @property
-    def not_worth_retrying(self) -> bool:
-        """Whether it failed for a reason that a retry cannot change."""
-        return self.unmet or (self.error is not None and self.error.type == "ModuleNotFoundError")
-
 
 class Unrecorded(ResultModel):
     """A task has ended, but its record could not be written; `number` is the system's error."""

@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from orbax_bench_core.interrupts import Late, in_time
 from orbax_bench_pipelines.target import Target
@@ -139,6 +139,14 @@ def job_name(*parts: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")[:100].strip("-")
 
 
-def as_text(url: str, body: Any) -> str:
-    """Returns the request that creates something as JSON, for people and for `jq`."""
-    return json.dumps([{"method": "POST", "url": url, "body": body}], indent=2)
+class Request(NamedTuple):
+    """A request to a service: its body is what JSON can hold."""
+
+    url: str
+    body: Any
+    method: str = "POST"
+
+
+def as_text(*requests: Request) -> str:
+    """Returns requests, in their order, as JSON, for people and for `jq`."""
+    return json.dumps([request._asdict() for request in requests], indent=2)

@@ -21,6 +21,7 @@ from orbax_bench_pipelines.cron import Cron
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.job import (
     Job,
+    Request,
     SubmissionFailed,
     answered,
     as_text,
@@ -344,4 +345,4 @@ class Kubeflow:
     def _request(self, kind: str, body: Any) -> str:
         host = (self._server.endpoint or "<address of ml-pipeline>").rstrip("/")
         plain = kfp_server_api.ApiClient().sanitize_for_serialization(body)
-        return as_text(f"{host}{_API}/{kind}", plain)
+        return as_text(Request(f"{host}{_API}/{kind}", plain))

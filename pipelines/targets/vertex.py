@@ -14,6 +14,7 @@ from google.api_core import exceptions as api_exceptions
 from google.auth.credentials import AnonymousCredentials, Credentials
 from google.auth.transport import requests as auth_requests
 from google.cloud import aiplatform, storage
+from google.cloud.aiplatform.metadata import constants
 from google.cloud.aiplatform.utils import gcs_utils
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import field_mask_pb2, json_format
@@ -25,6 +26,7 @@ from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.job import (
     ANSWER_S,
     Job,
+    Request,
     SubmissionFailed,
     answered,
     as_text,
@@ -36,6 +38,8 @@ from orbax_bench_pipelines.targets.settings import Settings
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _ARTIFACTS: Final = "pipeline_root"
 """Folder for artifacts below an output directory."""
+_CONTEXTS: Final = "metadataStores/default/contexts"
+_BOARD: Final = constants._BACKING_TENSORBOARD_RESOURCE_KEY  # noqa: SLF001 - what the client sends
 _FAILED = (types.PipelineState.PIPELINE_STATE_FAILED, types.PipelineState.PIPELINE_STATE_CANCELLED)
 _UPDATED = ("cron", "create_pipeline_job_request", "max_concurrent_run_count", "allow_queueing")
 _CHANGEABLE = (types.Schedule.State.ACTIVE, types.Schedule.State.PAUSED)
@@ -262,14 +266,42 @@ class Vertex:
             )
 
     def planned(self) -> str:
-        """Returns what `submit` would send to create the run."""
+        """Returns what `submit` would send to create the run, and to put it into its experiment.
+
+        Of an experiment that exists, only the last of its requests is sent.
+        """
         body = self._pipeline_job._gca_resource  # noqa: SLF001 - what submit sends
         self._run_as(body)
-        return self._request(f"pipelineJobs?pipelineJobId={self._pipeline_job.job_id}", body)
+        job = self._request(f"pipelineJobs?pipelineJobId={self._pipeline_job.job_id}", body)
+        if self._job.settings.experiment is None:
+            return as_text(job)
+        experiment, its_run = self._experiment_requests(self._job.settings.experiment)
+        return as_text(*experiment, job, its_run)
+
+    def _experiment_requests(self, name: str) -> tuple[list[Request], Request]:
+        """Returns what makes an experiment, and what puts a run into it.
+
+        It is what the client's `Experiment.get_or_create` and `PipelineJob.submit` send.
+        """
+        made = types.Context(
+            display_name=name,
+            schema_title=constants.SYSTEM_EXPERIMENT,
+            schema_version=constants.SCHEMA_VERSIONS[constants.SYSTEM_EXPERIMENT],
+            metadata=constants.EXPERIMENT_METADATA,
+        )
+        requests = [self._request(f"{_CONTEXTS}?contextId={name}", made)]
+        there, board = f"{_CONTEXTS}/{name}", self._job.settings.tensorboard
+        if board is not None:
+            metadata = {**constants.EXPERIMENT_METADATA, _BOARD: board}
+            changed = types.Context(made, metadata=metadata)
+            requests.append(self._request(there, changed)._replace(method="PATCH"))
+        child = self._place(f"{_CONTEXTS}/<context of the run, which Vertex AI names>")
+        added = types.AddContextChildrenRequest(child_contexts=[child])
+        return requests, self._request(f"{there}:addContextChildren", added)
 
     def planned_schedule(self, cron: Cron, max_concurrent: int) -> str:
         """Returns what `schedule` would send where there is no schedule of that name yet."""
-        return self._request("schedules", self._schedule(cron, max_concurrent))
+        return as_text(self._request("schedules", self._schedule(cron, max_concurrent)))
 
     def submit(self, *, create: bool = False) -> str:
         """Starts a run, associated with the experiment if one is given.
@@ -355,11 +387,13 @@ class Vertex:
         below = str(self._job.arguments["output_directory"]).rstrip("/")
         return self._job.settings.pipeline_root or f"{below}/{_ARTIFACTS}"
 
-    def _request(self, what: str, message: Any) -> str:
-        settings = self._job.settings
-        place = f"projects/{settings.project}/locations/{settings.location}"
+    def _request(self, what: str, message: Any) -> Request:
         body = json_format.MessageToDict(type(message).pb(message))
-        return as_text(f"{host_of(settings)}/v1/{place}/{what}", body)
+        return Request(f"{host_of(self._job.settings)}/v1/{self._place(what)}", body)
+
+    def _place(self, what: str) -> str:
+        settings = self._job.settings
+        return f"projects/{settings.project}/locations/{settings.location}/{what}"
 
     def _schedule(self, cron: Cron, max_concurrent: int) -> types.Schedule:
         """Returns the schedule that `PipelineJob.create_schedule` would create."""

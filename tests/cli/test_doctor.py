@@ -67,3 +67,5 @@ def test_a_machine_without_jax_cannot_measure(orbax_bench, monkeypatch):
     outcome = orbax_bench("doctor")
     host_provenance.cache_clear()
     assert row(outcome, "verdict") == "cannot measure: see above"
+    assert row(outcome, "jax") == "not installed"
+    assert "unknown" not in outcome.out

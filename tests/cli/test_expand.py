@@ -200,3 +200,35 @@ def test_a_file_that_cannot_be_read_changes_nothing(files, orbax_bench):
 def test_what_is_no_file_is_said_so(files, orbax_bench, given, message):
     done = orbax_bench("migrate", given)
     assert (done.code, done.err) == (2, f"error: {message}\n")
+
+
+MANY_MISTAKES = """\
+suite_name: s
+benchmrks: []
+benchmarks:
+- generator: save_restor
+  options: {}
+- generator: save_restore
+  options: {use_ocdb: true, use_zarr3: 3, enable_trace: []}
+mesh_config: {mesh_axes: [d], ici_parallelism: {e: 4}}
+num_repeats: 0
+"""
+
+
+def test_every_mistake_of_a_suite_is_in_the_first_list(orbax_bench, tmp_path):
+    file = tmp_path / "s.yaml"
+    file.write_text(MANY_MISTAKES)
+    outcome = orbax_bench("expand", file)
+    lines = [line.removeprefix(f"error: {file}:") for line in outcome.err.splitlines()]
+    assert (outcome.code, [line.partition(": ")[2].partition(":")[0] for line in lines]) == (
+        2,
+        [
+            "benchmrks",
+            "benchmarks[0].generator",
+            "benchmarks[1].options.use_ocdb",
+            "benchmarks[1].options.enable_trace",
+            "benchmarks[1].options.use_zarr3",
+            "mesh_config.ici_parallelism",
+            "num_repeats",
+        ],
+    )

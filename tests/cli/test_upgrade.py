@@ -95,6 +95,7 @@ def test_a_suite_of_ones_own_keeps_its_requirements(upgrade, index, compared, wr
         (("--to", "0.12.9"), "orbax-checkpoint has no release 0.12.9"),
         (("--from", "0.12.8", "--to", "0.11.32"), "--from 0.12.8 is not older than --to 0.11.32"),
         (("--from", "0.12.8"), "orbax-checkpoint 0.12.8 is the newest release: there is nothing"),
+        (("--from", "9.9.9"), "orbax-checkpoint has no release 9.9.9"),
         (("--from", "newest"), "--from: 'newest' is no version; write one such as 0.12.8"),
         (("--from", "0.11.2"), "orbax-checkpoint 0.11.12 is the oldest release with the v1"),
         (("--suite", "nowhere.yaml"), "nowhere.yaml: no such file"),

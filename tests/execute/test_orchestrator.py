@@ -128,8 +128,8 @@ def test_an_unmet_need_is_one_line_and_is_not_tried_again(orchestrate, warmups):
 def test_a_need_that_shows_late_costs_the_worker_but_no_retry(orchestrate):
     run = orchestrate("need_late", "behave")
     run.run(repeats=3, retries=1)
-    assert run.record("need_late", 1).attempts == ()
-    assert len(run.processes("behave", 3)) > 1
+    assert run.record("need_late").attempts == ()
+    assert run.record("need_late").worker != run.record("behave", 2).worker
 
 
 def test_running_again_finishes_only_what_failed(orchestrate):

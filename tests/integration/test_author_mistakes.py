@@ -45,7 +45,7 @@ class Ended:
         return found
 
 
-def run(folder, bodies, *, warmups=0, options="{}"):
+def run(folder, bodies, *, execution="retries: 0, warmups: 0", options="{}", more=""):
     """Runs a benchmark of each body, in a module of its name; `(body, result)` returns another."""
     generators = []
     for module, body in bodies.items():
@@ -54,8 +54,7 @@ def run(folder, bodies, *, warmups=0, options="{}"):
         generators.append(f"- {{generator: {module}.Bench, options: {options}}}\n")
     suite = folder / "suite.yaml"
     suite.write_text(
-        f"suite_name: mine\nexecution: {{retries: 0, warmups: {warmups}}}\n"
-        f"benchmarks:\n{''.join(generators)}"
+        f"suite_name: mine\nexecution: {{{execution}}}\n{more}benchmarks:\n{''.join(generators)}"
     )
     process = start_cli(
         *("run", suite, "-o", folder / "out", "--no-lock", "--no-limits"),
@@ -137,6 +136,37 @@ def check_exception(ended, said):
         [shown] = [part for part in folded if "kaboom" in part]
         assert "Traceback (most recent call last)" in shown
         assert "worker/repeat.py" not in shown
+
+
+FOUR_CHECKPOINTS = """\
+num_repeats: 3
+checkpoint_configs:
+- {spec: {a: {dtype: int32, shape: [1]}}}
+- {spec: {a: {dtype: int32, shape: [2]}}}
+- {spec: {a: {dtype: int32, shape: [3]}}}
+- {spec: {a: {dtype: int32, shape: [4]}}}
+"""
+
+
+def test_a_class_that_cannot_pass_is_neither_tried_again_nor_measured_further(tmp_path):
+    counted = f'open({str(tmp_path / "calls")!r}, "a").write(".")\n        undefined'
+    ended = run(tmp_path, {"wrong": counted}, execution="retries: 1", more=FOUR_CHECKPOINTS)
+    assert ended.code == 1, ended.output
+    assert len((tmp_path / "calls").read_text()) == 3
+    assert "the first 3 of 4 points failed for the same reason: NameError: " in ended.output
+
+
+def test_of_a_point_that_cannot_pass_no_further_repeat_is_measured(tmp_path):
+    bodies = {
+        "wrong": f'open({str(tmp_path / "calls")!r}, "a").write(".")\n        undefined',
+        "right": MEASURED,
+    }
+    ended = run(tmp_path, bodies, execution="retries: 1", more="num_repeats: 3\n")
+    assert (tmp_path / "calls").read_text() == "."
+    assert len(list((tmp_path / "out").glob("records/*/repeat_*/host_0.json"))) == 4
+    assert "Bench[] would fail again in the same way: its other repeats are left out" in (
+        ended.output
+    )
 
 
 def test_an_unknown_metric_key_is_an_error_that_lists_the_keys(mistaken):

@@ -48,6 +48,7 @@ def test_the_pods_of_a_manifest_are_one_run(tmp_path):
     port = free_address().partition(":")[2]
     suites, out = tmp_path / "suites", tmp_path / "volume" / "run"
     suites.mkdir()
+    out.parent.mkdir()
     (suites / "own.yaml").write_text(SUITE)
     shutil.copy(EXAMPLES / "save_restore_benchmark.py", suites)
     command = ("orbax-bench", "run", str(suites / "own.yaml"), "-o", str(out))

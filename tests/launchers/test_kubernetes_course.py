@@ -50,6 +50,7 @@ class Launched:
         self.time = Time()
         self.folder = tmp_path
         self.directory = tmp_path / "volume" / "run"
+        self.directory.parent.mkdir()
         self.suite = tmp_path / "suites" / "tiny.yaml"
         self.suite.parent.mkdir()
         self.suite.write_text("suite_name: tiny\n")
@@ -148,6 +149,26 @@ def test_the_suite_is_in_the_run_directory_before_anything_is_created(launched, 
     assert there == [True]
 
 
+def test_a_volume_that_is_not_mounted_here_is_refused_before_anything_is_made(launched, cluster):
+    launched.directory.parent.rmdir()
+    said = f"{launched.folder}/volume, which the hosts mount, is no folder of this machine"
+    assert said in launched.launcher().shown()
+    with pytest.raises(UserError, match=f"{said}.*suite_in_image=PATH"):
+        launched.run()
+    assert not launched.directory.parent.exists()
+    launched.assert_nothing_is_left()
+
+
+def test_logs_of_pods_make_no_folder_of_a_volume_that_is_not_mounted_here(launched, cluster, capfd):
+    launched.directory.parent.rmdir()
+    cluster.script = [running, failed(1)]
+    cluster.logs[OTHER, False] = ["no such file"]
+    assert launched.run("suite_in_image=/suites/a.yaml") == 1
+    place = re.search(rf"pod {OTHER} has failed .*; its log is (\S+)", capfd.readouterr().err)
+    assert Path(place[1]).read_text() == "no such file\n"
+    assert not launched.directory.parent.exists()
+
+
 def test_the_token_goes_into_the_secret_alone_and_the_secret_goes_with_the_jobset(
     launched, cluster, capfd
 ):
@@ -171,6 +192,29 @@ def test_the_exit_code_is_that_of_host_0_and_logs_of_failed_pods_are_kept(launch
     err = capfd.readouterr().err
     assert f"pod {OTHER} has failed (exit code 3, Error); its log is {kept}" in err
     assert "JobSet bench/ob-tiny failed: a job has failed" in err
+    launched.assert_nothing_is_left()
+
+
+def replaced_at_the_end(*, then="running"):
+    """Host 0 has ended with 0 when host 1 is lost, and made again; it finds no host 0."""
+
+    def step(cluster):
+        cluster.pod(HEAD, index=0, phase="Succeeded", terminated={"exitCode": 0})
+        cluster.objects["pods"].pop(OTHER, None)
+        if then == "running":
+            cluster.pod("ob-tiny-hosts-0-1-klmno", index=1, running={})
+        elif then == "failed":
+            cluster.status(terminalState="Failed", conditions=[])
+
+    return step
+
+
+@pytest.mark.parametrize("then", ["running", "failed", "gone"])
+def test_a_run_is_over_when_host_0_has_ended(launched, cluster, capfd, then):
+    cluster.script = [running, replaced_at_the_end(then=then)]
+    assert launched.run() == 0
+    assert launched.time.now < 60
+    assert "host 0 has ended" in capfd.readouterr().err
     launched.assert_nothing_is_left()
 
 

@@ -126,6 +126,7 @@ def test_a_pathways_job_is_created_followed_and_deleted(made, tmp_path, monkeypa
     )
     cluster.script = [completed]
     cluster.logs["ob-tiny-pathways-head-0-0-x", False] = ["2026-01-02T03:04:05Z 32 devices"]
+    (tmp_path / "volume").mkdir()
     volume = f"volume=runs:{tmp_path}/volume"
     with serving(cluster, tmp_path) as file:
         settings = (volume, "pathways_dir=gs://b/pw", f"kubeconfig={file}")

@@ -124,6 +124,9 @@ class FakeKubeflow(FakeServer):
         return NOT_FOUND
 
 
+_LISTED = ("contexts", "executions", "artifacts")
+
+
 class FakeVertex(FakeServer):
     """Knows pipeline jobs, schedules, metadata contexts and buckets, of one project."""
 
@@ -135,6 +138,8 @@ class FakeVertex(FakeServer):
         self.jobs = {}
         self.schedules = {}
         self.contexts = {}
+        self.children = {}
+        self.artifacts = []
         self.buckets = {"b"}
 
     def answer(self, received):
@@ -198,7 +203,10 @@ class FakeVertex(FakeServer):
 
     def _metadata(self, received, path):
         if ":addContextChildren" in path:
+            self.children[path.partition(":")[0]] = received.body["childContexts"]
             return 200, {}
+        if received.method == "GET" and (listed := path.rpartition("/")[2]) in _LISTED:
+            return 200, {listed: self._listed(listed, received.query.get("filter", ""))}
         if path.endswith("/metadataStores/default"):
             return 200, {"name": path}
         if received.method == "POST" and path.endswith("/contexts"):
@@ -210,6 +218,18 @@ class FakeVertex(FakeServer):
             self.contexts[key] = {**self.contexts[key], **received.body}
             return 200, self.contexts[key]
         return (200, self.contexts[key]) if key in self.contexts else NOT_FOUND
+
+    def _listed(self, kind, wanted):
+        """What is listed for a filter, in the words of `_make_filter_string` of the client."""
+        titles = re.findall(r'schema_title="([^"]+)"', wanted)
+        parents = re.findall(r'parent_contexts:"([^"]+)"', wanted)
+        there = {"contexts": list(self.contexts.values()), "artifacts": self.artifacts}
+        return [
+            each
+            for each in there.get(kind, ())
+            if each["schemaTitle"] in titles
+            and all(each["name"] in self.children.get(parent, ()) for parent in parents)
+        ]
 
     def _tensorboards(self, received, path):
         return 200, {"name": path, "displayName": "board"}

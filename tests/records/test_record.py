@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import traceback
 
 import pytest
 
@@ -136,3 +137,26 @@ def test_a_time_that_no_computation_can_go_on_from_is_none(make_record):
     text = make_record(started_at="2026-01-01T00:00:00Z").model_dump_json()
     for year in ("0001", "9999"):
         assert parsed_record(text.replace("2026-01-01T", f"{year}-01-01T").encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "certain"),
+    [
+        ("undefined", True),
+        ("import no_such_library", True),
+        ("from json import no_such_name", True),
+        ("None.nothing", True),
+        ("import json; json.loads(text='')", True),
+        ("import json; json.loads(None)", False),  # raised by a library, of what it was given
+        ("import json; json.loads('{')", False),
+        ("raise RuntimeError('busy')", False),
+    ],
+)
+def test_a_bug_of_the_class_and_a_lack_fail_again_in_the_same_way(tmp_path, code, certain):
+    module = tmp_path / "my_bench.py"
+    with pytest.raises(Exception) as caught:
+        exec(compile(code, str(module), "exec"), {})
+    lines = "".join(traceback.format_exception(caught.value))
+    said = lines.replace(__file__, "orbax_bench_core/worker/repeat.py")  # which calls authors' code
+    error = ErrorInfo(type=caught.type.__name__, message="m", traceback=said)
+    assert error.certain == certain

@@ -29,7 +29,7 @@ class ToldSettings(ConfigModel):
     node_selector: dict[str, str] = {}
 
 
-class Terminated:
+class StartsNothing:
     """A place that starts nothing, and keeps what it was asked to start."""
 
     def __init__(self):
@@ -46,7 +46,7 @@ class Terminated:
 
 @pytest.fixture
 def told(monkeypatch):
-    place = Terminated()
+    place = StartsNothing()
     known = Place(ToldSettings, place.launcher)
     monkeypatch.setitem(PLACES, "told", known)
     monkeypatch.setenv("ORBAX_BENCH_IMAGE", DIGEST)

@@ -15,7 +15,7 @@ SETTINGS = RunSettings(host=LocalHost(module="tests.support.fake_worker"))
 ARMS = {"candidate": {"options": {"save_s": 0.04}}}
 
 
-class Terminated(Watcher):
+class Told(Watcher):
     """Keeps what it is told of, and when it was entered and left."""
 
     def __init__(self):
@@ -61,7 +61,7 @@ def begin(tmp_path, suite):
             parse_suite(suite(arms, **options)),
             str(tmp_path / "out"),
             settings=SETTINGS,
-            watch=Terminated(),
+            watch=Told(),
         )
 
     return make
@@ -117,7 +117,7 @@ def test_a_watcher_is_told_of_every_look_and_the_verdict_of_a_whole_run_is_kept(
 @pytest.mark.slow
 def test_a_step_leaves_the_verdict_of_the_run_to_others(begin):
     whole = begin(ARMS, load_s=0.02, lasts_s=0.0, act=["behave", "lag"])
-    session = rejoin(whole, watch=Terminated())
+    session = rejoin(whole, watch=Told())
     outcome = measure_batch(session, lock=False)
     [records] = outcome.records.values()
     assert {record.arm for record in records} == {"baseline", "candidate"}

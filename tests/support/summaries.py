@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.records import ErrorInfo, Run, State, repeats_of
-from orbax_bench_core.sweep import SkippedPoint
+from orbax_bench_core.sweep import Expansion
 
 NASTY = "kind=<script>alert(1)</script>|[red]&amp;"
 
@@ -28,8 +28,9 @@ def eventful_run(make_run, make_record, make_point):
     ]
     run = make_run(records)
     info = run.read_info()
-    skip = SkippedPoint(point=make_point(label="too big [x]"), reason="needs [8] devices")
-    expansion = info.expansion.model_copy(update={"skipped": (skip,), "notes": ("mind [this]",)})
+    skip = {"point": make_point(label="too big [x]"), "reason": "needs [8] devices"}
+    points = info.expansion.points
+    expansion = Expansion(points=points, skipped=(skip,), notes=("mind [this]",))
     run.write_info(info.model_copy(update={"expansion": expansion}))
     return run
 

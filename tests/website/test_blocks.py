@@ -6,12 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import typer
 import yaml
 
-from orbax_bench_core.cli.main import app
 from orbax_bench_core.config import Suite, parse_suite
 from tests.support.blocks import ROOT, blocks_of, commands_of, words_of
+from tests.support.command_lines import command_lines, parse
 
 PAGES = [
     "README.md",
@@ -95,32 +94,30 @@ def test_the_command_on_environments_is_one_that_the_walk_of_ml_engineers_runs()
     assert all(any(one.startswith(command) for one in walk) for command in there)
 
 
+PROGRAM = re.compile(
+    r"(\.?[\w-]+/)*(orbax-bench|python3?|pip|export|make|docker|ln|gcloud|sudo|pytest|cp|rm|mpirun|srun"
+    r"|sbatch|tensorboard|argo|xpk)|\."
+)
+"""What the commands of our pages begin with; anything else is a line that was wrapped."""
+
+
 @pytest.mark.parametrize("block", SHELL, ids=ids)
 def test_shell_blocks_are_sound(block):
-    """Syntax, and variables that hold a path with blanks."""
+    """Syntax, lines that go on, programs, and variables that hold a path with blanks."""
     done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert not re.search(r"\\(?!\n)", block.text), "a backslash that is not at the end of its line"
+    begun = [words[0] for words in map(words_of, block.commands) if words]
+    assert [word for word in begun if not PROGRAM.fullmatch(word)] == []
     bare = re.sub(r'"[^"]*"|\'[^\']*\'|^\w+=\S*$|export \w+=\S*', "", block.text, flags=re.M)
     assert not re.search(r"\$(?!\()", bare), "a variable that is not quoted"
 
 
-@pytest.mark.parametrize("block", SHELL, ids=ids)
-def test_every_flag_of_a_command_exists(block):
-    """Also of commands for clusters, which nobody here can run."""
-    group = typer.main.get_command(app)
-    context = group.make_context("orbax-bench", ["run"], resilient_parsing=True)
-    for command in block.commands:
-        words = words_of(command)
-        if words[:1] != ["orbax-bench"]:
-            continue
-        found, context_, rest = group, context, words[1:]
-        while hasattr(found, "list_commands"):
-            name, *rest = rest
-            found = found.get_command(context_, name)
-            assert found is not None, f"{command}: there is no command {name}"
-            if hasattr(found, "list_commands"):
-                context_ = found.make_context(name, ["-"], parent=context_, resilient_parsing=True)
-        found.make_context(name, rest, parent=context_)
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language in ("sh", "text")], ids=ids)
+def test_the_parser_takes_every_command_of_ours(block):
+    """Also those for clusters, which nobody here can run, and those of cron."""
+    for words in command_lines(block.text):
+        parse(words)
 
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "yaml"], ids=ids)

@@ -283,7 +283,8 @@ def compare_baseline(
 
     Returns:
         The value is the verdict in one word; `verdicts`, `comparison` and `report` are files of the
-        run directory, and `ratios` are candidate over baseline by point and operation.
+        run directory, and `ratios` are candidate over baseline by point and operation, with the
+        word as `verdict`: the experiment of a run on Vertex AI shows both.
 
     Raises:
         UserError: There is no run here, or nothing to compare it with.
@@ -309,7 +310,7 @@ def compare_baseline(
         ("report", "verdicts.html", "verdicts-report"),
     )
     named = {output: StepOutput.of_run(run, name, kind, more=said) for output, name, kind in files}
-    named["ratios"] = StepOutput(metadata=bounded_metrics(judged))
+    named["ratios"] = StepOutput(metadata={"verdict": found.word, **bounded_metrics(judged)})
     return Outputs(value=found.word, named=named)
 
 

@@ -59,20 +59,21 @@ def find_releases(
         first, last = Version(good), Version(bad)
     except InvalidVersion as error:
         raise UserError(f"--good and --bad are versions of {package}: {error}") from None
-    if first >= last:
-        raise UserError(
-            f"the good release {good} must be older than the bad one {bad}: bisect finds what made "
-            "something slower; exchange them if it became faster"
-        )
     if not only_wheels:
         from orbax_bench_core.environments import releases
 
-        for version in releases(package, since=good, until=bad):
+        since, until = sorted((first, last))
+        for version in releases(package, since=str(since), until=str(until)):
             requirements.setdefault(version, f"{package}=={version}")
     for version in (first, last):
         if version not in requirements:
             hint = did_you_mean(str(version), map(str, requirements))
             raise UserError(f"{package} has no release {version}; {hint}")
+    if first >= last:
+        raise UserError(
+            f"the good release {good} must be older than the bad one {bad}: bisect finds what made "
+            "something slower; exchange them if it became faster"
+        )
     return tuple(
         Release(
             version=str(version),
@@ -323,11 +324,6 @@ class Upgrading(Comparison):
                 f"{PACKAGE} {old} is the newest release: there is nothing to upgrade to; --from "
                 "and --to compare any two"
             )
-        if _version(old, "--from") >= _version(new, "--to"):
-            raise UserError(
-                f"--from {old} is not older than --to {new}: the release in use comes first, and "
-                "the one that may replace it second"
-            )
         rest = kept_requirements(suite, PACKAGE, self.also)
         both = [
             EnvironmentConfig(
@@ -338,6 +334,11 @@ class Upgrading(Comparison):
         self.folder = f"upgrade-{old}-{new}"
         planned = comparing_releases(suite, both[0], both[1])
         _check_releases(planned, old, new)
+        if _version(old, "--from") >= _version(new, "--to"):
+            raise UserError(
+                f"--from {old} is not older than --to {new}: the release in use comes first, and "
+                "the one that may replace it second"
+            )
         return planned
 
     def measure(self, session: Session, *, lock: bool) -> None:

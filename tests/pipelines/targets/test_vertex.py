@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from types import SimpleNamespace
 
@@ -12,16 +13,20 @@ pytest.importorskip("google.cloud.aiplatform")
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from google.cloud import aiplatform
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
+from orbax_bench_core.steps import pipeline as finishing
 from tests.pipelines import fakes, strict
 from tests.pipelines.conftest import sets
+from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 from tests.support.processes import run_cli
 from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 pytestmark = pytest.mark.slow
 
+ARMS = "arms: {baseline: {options: {use_ocdbt: true}}, candidate: {options: {use_ocdbt: false}}}"
 CLOSED = SimpleNamespace(url="https://127.0.0.1:9")  # where nothing listens
 SCHEDULE = ["--cron", "0 3 * * *", "--time-zone", "Europe/Berlin"]
 
@@ -357,6 +362,35 @@ def test_a_completed_schedule_is_not_changed(vertex, pipeline_command, suite):
     assert len(vertex.schedules) == 2
 
 
+@pytest.mark.parametrize("with_board", [False, True])
+def test_a_dry_run_prints_what_is_sent_for_an_experiment(
+    vertex, pipeline_command, suite, with_board
+):
+    board = "projects/p-1/locations/us-central1/tensorboards/7"
+    given = sets("experiment=nightly", *([f"tensorboard={board}"] if with_board else []))
+    printed = pipeline_command(*arguments("submit", suite, vertex, *given, "--dry-run"))
+    assert vertex.received == []
+    pipeline_command(*arguments("submit", suite, vertex, *given))
+    sent = [each for each in vertex.received if each.method != "GET"]
+    requests = json.loads(printed.out)
+    places = [each["url"].removeprefix(vertex.url).partition("?")[0] for each in requests]
+    assert list(zip((each["method"] for each in requests), places, strict=True)) == [
+        (each.method, each.path) for each in sent
+    ]
+    kinds = {
+        "contexts": types.Context,
+        "nightly": types.Context,
+        "pipelineJobs": types.PipelineJob,
+        "nightly:addContextChildren": types.AddContextChildrenRequest,
+    }
+    for request, one in zip(requests, sent, strict=True):
+        kind = kinds[one.path.rsplit("/", 1)[1]]
+        read, wanted = parsed(request["body"], kind), parsed(one.body, kind)
+        if kind is types.AddContextChildrenRequest:
+            read.child_contexts[0] = re.sub("<.*>", "run-1", read.child_contexts[0])
+        assert read == wanted
+
+
 def test_a_run_belongs_to_its_experiment_and_tensorboard(vertex, pipeline_command, suite):
     board = "projects/p-1/locations/us-central1/tensorboards/7"
     given = sets("experiment=nightly", f"tensorboard={board}")
@@ -365,6 +399,40 @@ def test_a_run_belongs_to_its_experiment_and_tensorboard(vertex, pipeline_comman
     assert vertex.contexts["nightly"]["metadata"]["backing_tensorboard_resource"] == board
     [children] = vertex.bodies("POST", "contexts/nightly:addContextChildren")
     assert children["childContexts"] == [f"{vertex.parent}/metadataStores/default/contexts/run-1"]
+
+
+def test_an_experiment_compares_runs_by_their_medians_and_verdicts(
+    vertex, pipeline_command, suite, make_paired_run
+):
+    """As Google's client reads them: from the metadata of what the steps of a run put out."""
+    suite.write_text(f"{suite.read_text()}\n{ARMS}\n")
+    given = (*sets("experiment=nightly"), "--pipeline", "regression")
+    done = pipeline_command(*arguments("submit", suite, vertex, *given))
+    assert done.code == 0, done.err
+    root = str(make_paired_run(0, 2.0).root)
+    outputs = {
+        "aggregate": finishing.aggregate(root).named,
+        "compare-baseline": finishing.compare_baseline(root).named,
+    }
+    [job] = vertex.bodies("POST", "/pipelineJobs")
+    for step, made in outputs.items():
+        artifacts = job["pipelineSpec"]["components"][f"comp-{step}"]["outputDefinitions"][
+            "artifacts"
+        ]
+        for name, kind in artifacts.items():
+            body = {
+                "name": f"{vertex.parent}/metadataStores/default/artifacts/{step}-{name}",
+                "metadata": dict(made[name].metadata),
+                **kind["artifactType"],
+            }
+            parsed(body, types.Artifact)
+            vertex.artifacts.append(body)
+    frame = aiplatform.get_experiment_df("nightly", include_time_series=False)
+    [row] = frame.to_dict("records")
+    assert row["metric.verdict"] == "REGRESSION"
+    for ends in ("-baseline save s", "-candidate save s", " save ratio"):
+        [value] = [row[name] for name in row if name.endswith(ends)]
+        assert value > 0
 
 
 @pytest.mark.parametrize(("state", "word", "code"), [(4, "succeeded", 0), (5, "failed", 1)])
