@@ -54,7 +54,7 @@ torch: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH_VERSION)
 
 demo: .venv/.demo
-	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/demo.yaml --pipeline regression --set allow_inconclusive=true \
+	$(BIN)/python -P -m orbax_bench_core.cli pipeline run examples/demo.yaml --pipeline regression --set allow_inconclusive=true \
 	  --output-directory demo
 	@echo "Open demo/verdicts.html and demo/report.html, or read demo/samples.parquet."
 

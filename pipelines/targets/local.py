@@ -19,6 +19,7 @@ from typing import IO, Any
 from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.files import scratch_folder
 from orbax_bench_core.provenance import IMAGE
+from orbax_bench_core.python_command import python_command
 from orbax_bench_core.steps import ENDED, SAID
 
 _REVISION = "ORBAX_BENCH_REVISION"
@@ -154,7 +155,7 @@ class _Steps:
         program = Path(tempfile.mkdtemp(prefix="step-", dir=self._folder)) / _PROGRAM
         program.write_text(code)
         executor = ("-m", "kfp.dsl.executor_main", "--component_module_path", str(program))
-        command = [sys.executable, *executor, *arguments]
+        command = python_command(*executor, *arguments)
         if sys.platform == "linux":
             tied = (sys.executable, "-I", "-c", _KILLED_WITH_OWNER, str(os.getpid()))
             command = [*tied, *command]

@@ -1,8 +1,10 @@
 """What the process of a point was made with, as that process shows it."""
 
+import subprocess
 import sys
 import sysconfig
 import venv
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +75,21 @@ exec {sys.executable} "$@"
     (record,) = run.records().values()
     assert record["error"]["type"] == "OtherProcess"
     assert message in record["error"]["message"]
+
+
+@pytest.mark.slow
+def test_a_python_is_the_same_file_however_its_path_is_written(tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(OTHERWISE.replace("environments", "#").format(interpreter=""))
+    folder = Path(sys.executable).parent
+    done = subprocess.run(
+        [
+            *(f"../{folder.name}/{Path(sys.executable).name}", "-P", "-m", "orbax_bench_core.cli"),
+            *("run", suite, "-o", tmp_path / "run", "--no-limits", "--no-lock"),
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

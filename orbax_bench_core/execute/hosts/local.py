@@ -24,6 +24,7 @@ from orbax_bench_core.execute.hosts.rendezvous import PortRange, free_port
 from orbax_bench_core.execute.isolation import LOCK_FILE, held_locks, measuring_lock
 from orbax_bench_core.files import atomic_file, machine_id
 from orbax_bench_core.provenance import host_provenance
+from orbax_bench_core.python_command import python_command
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
 _STOP_S = 5.0
@@ -66,7 +67,7 @@ class LocalHost:
         """Runs a module on each host, one after the other, as they share storage."""
         try:
             done = subprocess.run(
-                [sys.executable, "-m", module, argument],
+                python_command("-m", module, argument),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -122,13 +123,10 @@ class LocalHost:
                         "interpreter": interpreter.calls_itself or interpreter.executable,
                     }
                 )
-                command = [
-                    interpreter.executable,
-                    "-m",
-                    self.module,
-                    "--setup",
-                    own.model_dump_json(),
-                ]
+                command = python_command(
+                    *("-m", self.module, "--setup", own.model_dump_json()),
+                    executable=interpreter.executable,
+                )
                 workers.append(
                     LocalWorker(
                         command,
