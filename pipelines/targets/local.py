@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from orbax_bench_core.errors import redacted
 from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.files import scratch_folder
 from orbax_bench_core.provenance import IMAGE
@@ -239,7 +240,7 @@ class _Tee(io.TextIOBase):
         self._partial = ""
 
     def write(self, text: str) -> int:
-        self._log.write(text)
+        self._log.write(redacted(text))
         *lines, self._partial = (self._partial + text).split("\n")
         for line in lines:
             _, mark, said = line.partition(SAID)

@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
-from orbax_bench_core.errors import redacted
+from orbax_bench_core.errors import log_pieces, redacted
 from orbax_bench_core.execute import liveness
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
@@ -283,24 +283,21 @@ _PIECE: Final = 2**20
 
 
 def redact_log(file: Path, start: int) -> None:
-    """Takes credentials in addresses out of what a worker has printed, once it has ended."""
-    # Libraries print the address that failed, with its signature. A log that cannot be written
-    # again is no reason for a run to fail.
+    """Takes credentials out of what a worker has printed, once it has ended."""
+    # Libraries print the address that failed, with its signature, and the headers that they sent. A
+    # log that cannot be written again is no reason for a run to fail.
     with contextlib.suppress(OSError), file.open("rb") as log:
         log.seek(start)
-        if all(_without(piece) == piece for piece in _pieces(log)):
+        if all(redacted(piece) == piece for piece in log_pieces(_lines(log))):
             return
         log.seek(0)
         with atomic_file(file, durable=False) as again:
-            again.writelines(map(_without, _pieces(log)))
+            again.writelines(
+                redacted(piece).encode(errors="surrogateescape")
+                for piece in log_pieces(_lines(log))
+            )
 
 
-def _pieces(log: IO[bytes]) -> Iterator[bytes]:
-    while piece := log.readline(_PIECE):
-        yield piece
-
-
-def _without(piece: bytes) -> bytes:
-    if b"://" not in piece:
-        return piece
-    return redacted(piece.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+def _lines(log: IO[bytes]) -> Iterator[bytes]:
+    while line := log.readline(_PIECE):
+        yield line
