@@ -10,7 +10,7 @@ JOBS ?= 2
 # Compiling each module anew in each process would take a third of the time of all tests.
 unexport PYTHONDONTWRITEBYTECODE
 # The lock has accelerators too, which no development environment needs.
-EXTRAS := --extra kfp --extra vertex --extra gcs --extra sign --extra dev --extra docs
+EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 
 # Unit tests are two halves of about the same length; a new folder belongs to the second.
 FIRST := analysis baselines cli components document exports gate golden launchers pipelines
