@@ -53,11 +53,11 @@ def test_a_process_that_is_not_as_asked_fails_the_point_and_names_both(wrong, su
     libraries = sysconfig.get_paths()["purelib"]
     starts, message = {
         "interpreter": (
-            f"export PYTHONPATH=$PYTHONPATH:{libraries}; exec {other}",
+            f'export PYTHONPATH="$PYTHONPATH:{libraries}"; exec "{other}"',
             f"needs interpreter={sys.executable}, and its worker has interpreter={other}",
         ),
         "host_memory": (
-            f"unset GLIBC_TUNABLES; exec {sys.executable}",
+            f'unset GLIBC_TUNABLES; exec "{sys.executable}"',
             "needs host_memory=fresh, and its worker has host_memory=default",
         ),
     }[wrong]
@@ -65,7 +65,7 @@ def test_a_process_that_is_not_as_asked_fails_the_point_and_names_both(wrong, su
     script.write_text(
         f"""#!/bin/sh
 case "$*" in *--setup*) {starts} "$@";; esac
-exec {sys.executable} "$@"
+exec "{sys.executable}" "$@"
 """
     )
     script.chmod(0o755)
