@@ -70,11 +70,13 @@ COPY --from=build /opt/orbax-bench /opt/orbax-bench
 
 # The user is a number, by which Kubernetes sees that it is not root. Any other may run it as well, on
 # a root file system that is read-only: /tmp alone is written to, and is everybody's home, because a
-# user id without an entry in /etc/passwd has no name and no home unless it is told.
+# user id without an entry in /etc/passwd has no name and no home unless it is told. So no Python may
+# import from the current directory, also not that of the command by which Kubeflow starts a step.
 RUN echo 'orbax-bench:x:10001:0::/tmp:/usr/sbin/nologin' >> /etc/passwd
 USER 10001:0
 WORKDIR /tmp
-ENV PATH=/opt/orbax-bench/bin:${PATH} HOME=/tmp USER=orbax-bench PYTHONDONTWRITEBYTECODE=1
+ENV PATH=/opt/orbax-bench/bin:${PATH} HOME=/tmp USER=orbax-bench PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONSAFEPATH=1
 
 # Where a node puts the libraries of its GPU driver; empty without one.
 ARG LIBRARY_PATH=

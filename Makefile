@@ -3,14 +3,14 @@
 # spaces in its name.
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || echo python3)
 BIN := .venv/bin
-UV_VERSION := 0.13.8
-# Locked, it would bring 24 packages of CUDA; what pip finds here may be the build for CPUs.
+# Neither locked, which would bring 24 packages of CUDA, nor by hash: what pip finds here may be the
+# build for CPUs, of which a site may have its own.
 TORCH_VERSION := 2.13.0
 JOBS ?= 2
 # Compiling each module anew in each process would take a third of the time of all tests.
 unexport PYTHONDONTWRITEBYTECODE
 # The lock has accelerators too, which no development environment needs.
-EXTRAS := --extra kfp --extra vertex --extra gcs --extra sign --extra dev --extra docs
+EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 
 # Unit tests are two halves of about the same length; a new folder belongs to the second.
 FIRST := analysis baselines cli components document exports gate golden launchers pipelines
@@ -41,9 +41,10 @@ LOCKED := $(INSTALL) --compile-bytecode --require-hashes --constraints requireme
 # A first verdict needs a third of what development needs.
 .venv/.demo: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	sed -n '/^uv==/,/[^\]$$/p' requirements.lock > .venv/uv.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.txt
 	$(LOCKED) --extra kfp
-	$(INSTALL) --no-deps --editable .
+	$(INSTALL) --no-deps --build-constraints requirements.lock --editable .
 	touch .venv/.demo
 
 .venv/.ready: .venv/.demo
@@ -55,7 +56,7 @@ torch: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH_VERSION)
 
 demo: .venv/.demo
-	$(BIN)/python -m orbax_bench_core.cli pipeline run examples/demo.yaml --pipeline regression --set allow_inconclusive=true \
+	$(BIN)/python -P -m orbax_bench_core.cli pipeline run examples/demo.yaml --pipeline regression --set allow_inconclusive=true \
 	  --output-directory demo
 	@echo "Open demo/verdicts.html and demo/report.html, or read demo/samples.parquet."
 
@@ -140,12 +141,15 @@ nights: setup
 chaos: setup
 	$(BIN)/python -m perf.chaos $(CHAOS)
 
-# Pins every dependency by hash, without the address of any package index.
+# Pins every dependency by hash, without the address of any package index; then the tools of CI that
+# are in no environment of ours.
+COMPILE := $(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-annotate --no-header
 lock: setup
-	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-annotate --no-header $(EXTRAS) \
+	$(COMPILE) $(EXTRAS) \
 	  --extra tpu --extra cuda --extra pathways --extra flax --extra safetensors \
 	  pyproject.toml -o requirements.lock
+	$(COMPILE) .ci/audit.in -o .ci/audit.txt
 
 # Rebuilds what is derived from components and pipelines; compiled pipelines go to dist/pipelines.
 compile: setup

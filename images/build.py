@@ -158,6 +158,8 @@ def build(wanted: Wanted, checkout: Path = CHECKOUT, *, dry: bool = False) -> No
     if not dry:
         _require_engine()
         found, missing = _digest_of(base, with_buildx=with_buildx)
+        if found and not digest_in(base):  # what is built on is what the label says
+            wanted = dataclasses.replace(wanted, base_image=f"{base}@{found}")
         values = variables(wanted, bake, checkout, found)
     tag = wanted.tag or _usual_tag(wanted, bake, values)
     if not dry:

@@ -1,6 +1,6 @@
 """Flags of the published guide, so that a script changes one path to move over.
 
-python -m orbax_bench_core.run_benchmarks --config_file=sweep.yaml --output_directory=/tmp/bench/
+python -P -m orbax_bench_core.run_benchmarks --config_file=sweep.yaml --output_directory=/tmp/bench/
 """
 
 import copy
@@ -10,7 +10,9 @@ import typing
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-NAME: Final = "python -m orbax_bench_core.run_benchmarks"
+from orbax_bench_core.python_command import leave_current_directory
+
+NAME: Final = "python -P -m orbax_bench_core.run_benchmarks"
 _FLAGS: Final = ("--config_file", "--config-file")
 _SWITCHED: Final = {
     **dict.fromkeys(("true", "t", "1", "yes", "y"), True),
@@ -112,4 +114,5 @@ def _bare(flag: str) -> str:
 
 
 if __name__ == "__main__":
+    leave_current_directory()
     main()

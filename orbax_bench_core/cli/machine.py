@@ -12,6 +12,7 @@ import typer
 
 from orbax_bench_core.cli.arguments import NoLock, parse_size
 from orbax_bench_core.cli.terminal import installed, new_console
+from orbax_bench_core.python_command import python_command
 
 if TYPE_CHECKING:
     from orbax_bench_core.limits import Limits
@@ -76,7 +77,7 @@ def probe_devices() -> dict[str, Any] | str:
     # It is asked in a process of its own: this one must not hold a device.
     try:
         process = subprocess.run(
-            [sys.executable, "-c", _PROBE],
+            python_command("-c", _PROBE),
             capture_output=True,
             text=True,
             check=False,

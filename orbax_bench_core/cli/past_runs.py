@@ -312,14 +312,16 @@ def lineage(
         str | None,
         typer.Option(
             metavar="KEY",
-            help="Sign lineage.json with this private Ed25519 key of OpenSSH or PEM, if "
-            "everything checked is unchanged; the signature is lineage.json.sig.",
+            help="Sign lineage.json by ssh-keygen with this private key of OpenSSH, if everything "
+            "checked is unchanged; the signature is lineage.json.sig.",
         ),
     ] = None,
     signed_by: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Require a signature by one of the public keys in this file."
+            metavar="FILE",
+            help="Require a signature that ssh-keygen verifies by this file: public keys, or a "
+            "list of allowed signers.",
         ),
     ] = None,
     endpoint: Annotated[

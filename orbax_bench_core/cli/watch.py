@@ -18,6 +18,7 @@ import typer
 from orbax_bench_core.cli.arguments import FoldersOfRuns, Notify, SuiteFile
 from orbax_bench_core.cli.terminal import show
 from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit, exit_code
+from orbax_bench_core.python_command import python_command
 
 if TYPE_CHECKING:
     from orbax_bench_core.steps import Notifiers
@@ -198,7 +199,7 @@ def prune(
     raise typer.Exit(exit_code(incomplete=bool(failed or found.unread)))
 
 
-_SELF: Final = (sys.executable, "-m", "orbax_bench_core.cli")
+_SELF: Final = tuple(python_command("-m", "orbax_bench_core.cli"))
 _GRACE_S: Final = 60.0
 """Seconds in which a command that is told to end keeps what it has measured."""
 _CUT: Final = "an earlier attempt was interrupted"

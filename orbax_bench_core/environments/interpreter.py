@@ -132,8 +132,6 @@ def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
                 )
     return {
         "PYTHONPATH": os.pathsep.join([str(source_folder(cache)), *places]),
-        # Nor is anything taken from the folder that a run happens to be started in.
-        "PYTHONSAFEPATH": "1",
         "PYTHONHOME": "",
         # Without bytecode every worker would compile JAX.
         "PYTHONDONTWRITEBYTECODE": "",

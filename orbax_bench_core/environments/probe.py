@@ -3,10 +3,14 @@
 Nothing here may need more than the oldest Python that somebody could name.
 """
 
+import sys
+
+if not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]  # the current directory; Python 3.10 has no flag that leaves it out
+
 import contextlib
 import importlib
 import json
-import sys
 from importlib import metadata
 
 print("python", flush=True)  # at once: imports may take a minute

@@ -2,6 +2,7 @@
 
 from orbax_bench_core.errors.redaction import CREDENTIALS as CREDENTIALS
 from orbax_bench_core.errors.redaction import has_credentials as has_credentials
+from orbax_bench_core.errors.redaction import log_pieces as log_pieces
 from orbax_bench_core.errors.redaction import redacted as redacted
 from orbax_bench_core.errors.redaction import redacted_deeply as redacted_deeply
 from orbax_bench_core.errors.redaction import without_credentials as without_credentials

@@ -16,6 +16,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, TOKEN, without_cluster
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.launchers.hardware import SliceShape
+from orbax_bench_core.python_command import python_command
 
 _DIGITS: Final = 10
 LONGEST_NAME: Final = 20
@@ -69,7 +70,7 @@ class Launch:
     @property
     def here(self) -> tuple[str, ...]:
         """The command by this Python's own entry point, for hosts that share its files."""
-        return (sys.executable, "-m", "orbax_bench_core.cli", *self.command[1:])
+        return tuple(python_command("-m", "orbax_bench_core.cli", *self.command[1:]))
 
     def by(self, program: str | None) -> tuple[str, ...]:
         """The command by a program of the hosts, such as `orbax-bench`; None is this Python's."""

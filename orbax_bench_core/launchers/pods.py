@@ -13,6 +13,7 @@ from typing import Any, Final
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
+from orbax_bench_core.errors import log_pieces, redacted
 from orbax_bench_core.launchers.kubernetes import Object, PodsLauncher
 from orbax_bench_core.launchers.launch import say
 
@@ -239,13 +240,15 @@ def _keep_log(output_directory: str, name: str, log: bytes) -> str:
 
     from orbax_bench_core.files import write_atomically
 
+    pieces = log_pieces(log.splitlines(keepends=True))
+    kept = b"".join(redacted(piece).encode(errors="surrogateescape") for piece in pieces)
     path = epath.Path(output_directory) / "logs" / "pods" / name
     try:
         if not output_directory:
             raise FileNotFoundError(path)
-        write_atomically(path, log)
+        write_atomically(path, kept)
     except Exception:  # noqa: BLE001 - every client of a store has its own errors
         here = Path(tempfile.mkdtemp(prefix="orbax-bench-pods-")) / name
-        here.write_bytes(log)
+        here.write_bytes(kept)
         return str(here)
     return str(path)

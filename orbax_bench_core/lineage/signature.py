@@ -1,249 +1,199 @@
-"""Signature of `lineage.json` by an Ed25519 key, in the format of OpenSSH: `lineage.json.sig`.
+"""Signature of `lineage.json` by OpenSSH's `ssh-keygen`: `lineage.json.sig`.
 
 The manifest has the digests of records, suite, pages and what they were made from, so that one
-signature over it stands for all of them. `ssh-keygen -Y verify` reads the file too.
+signature over it stands for all of them. Who may sign, for what and until when, is for `ssh-keygen
+-Y verify` to say.
 """
 
-from __future__ import annotations
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import Final
 
-import base64
-import binascii
-import hashlib
-import struct
-import textwrap
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
-
-from orbax_bench_core.errors import Problem, UserError, command
-from orbax_bench_core.files import read_at_most, read_if_there, write_atomically
+from orbax_bench_core.errors import Problem, UserError, command, shortened
+from orbax_bench_core.files import read_at_most, read_if_there, scratch_folder, write_atomically
 from orbax_bench_core.lineage.check import Finding, Status
 from orbax_bench_core.lineage.manifest import LINEAGE_FILE
 from orbax_bench_core.records import RunDirectory
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 SIGNATURE_FILE: Final = f"{LINEAGE_FILE}.sig"
 NAMESPACE: Final = "orbax-bench-lineage"
 """What OpenSSH calls the purpose of a signature; one for another purpose does not count."""
-_MAGIC: Final = b"SSHSIG"
-_KIND: Final = b"ssh-ed25519"
-_HASH: Final = b"sha512"
-_BEGIN: Final = "-----BEGIN SSH SIGNATURE-----"
-_END: Final = "-----END SSH SIGNATURE-----"
-_LINE: Final = 70
+_PROGRAM: Final = "ssh-keygen"
+_LACKING: Final = f"{_PROGRAM} of OpenSSH 8.2 or later is not on PATH: install openssh-client"
+_WITHIN_S: Final = 60.0
 _MOST_BYTES: Final = 2**20
 """Bytes of a signature or a file of keys at most."""
-_KEYS: Final = "an OpenSSH line `ssh-ed25519 AAAA...`, as in id_ed25519.pub, or a public key as PEM"
+_KEY: Final = re.compile(
+    r"(?P<before>.*?)(?P<key>\b(?:ssh|ecdsa|sk)-[\w.@-]+\s+AAAA[\w+/=]+)(?P<comment>.*)"
+)
+_FINGERPRINT: Final = re.compile(r"\bSHA256:\S+")
+_SAID_OF: Final = {
+    "incorrect signature": f"{LINEAGE_FILE} is not what was signed",
+    "namespace does not match": f"made for another purpose than {NAMESPACE}",
+}
+"""What `ssh-keygen` says of a signature that does not hold, and what it means here."""
 
 
 def sign_lineage(run: RunDirectory, key_file: str) -> str:
-    """Signs `lineage.json` by a private Ed25519 key, and returns the key's fingerprint."""
-    key = _private_key(key_file)
+    """Signs `lineage.json` by a key of OpenSSH, and returns the key's fingerprint.
+
+    Raises:
+        UserError: `ssh-keygen` is missing, or does not sign with this key.
+    """
+    if shutil.which(_PROGRAM) is None:
+        raise UserError(f"--sign: {_LACKING}")
     manifest = read_if_there(run.root / LINEAGE_FILE)
     if manifest is None:
         raise UserError(
             f"{run.root} has no {LINEAGE_FILE} to sign: `{command('report', run.root)}` writes it"
         )
-    public = key.public_key().public_bytes_raw()
-    signature = _string(_KIND) + _string(key.sign(_signed(manifest)))
-    blob = b"".join(
-        [
-            _MAGIC,
-            struct.pack(">I", 1),
-            _string(_blob(public)),
-            _string(NAMESPACE.encode()),
-            _string(b""),
-            _string(_HASH),
-            _string(signature),
-        ]
-    )
-    lines = textwrap.wrap(base64.b64encode(blob).decode(), _LINE)
-    armored = "\n".join([_BEGIN, *lines, _END, ""])
-    write_atomically(run.root / SIGNATURE_FILE, armored.encode())
-    return _fingerprint(public)
+    done = _ssh_keygen("sign", "-f", key_file, given=manifest)
+    if done.returncode:
+        remedy = (
+            "give a private key without a passphrase that nobody else may read (chmod 600), or a "
+            "public key whose private one ssh-agent has"
+        )
+        raise UserError(Problem(f"--sign: {_said(done)}; {remedy}", file=key_file))
+    fingerprint, why = _looked_at(done.stdout, manifest)
+    if why:
+        raise UserError(Problem(f"--sign: the signature does not hold: {why}", file=key_file))
+    write_atomically(run.root / SIGNATURE_FILE, done.stdout)
+    return fingerprint
 
 
 def signature_findings(run: RunDirectory, keys_file: str | None) -> Iterator[Finding]:
-    """Yields what the signature of a manifest is worth; nothing where none is there or asked for.
+    """Yields what the signature of a manifest is worth; nothing if there is none, and none asked.
 
-    Trusted are the public keys of `keys_file`; without it, whoever signed.
+    Trusted are the lines of `keys_file` that `ssh-keygen -Y verify` accepts; without a file, any
+    signer is reported as unknown.
+
+    Raises:
+        UserError: The file holds no key, or `ssh-keygen`, which a file needs, is missing.
     """
-    trusted = None if keys_file is None else _public_keys(keys_file)
+    trusted = None if keys_file is None else _Signers(keys_file)
     armored = read_if_there(run.root / SIGNATURE_FILE)
     if armored is None:
         if trusted is not None:
             yield Finding(what="signature", name=SIGNATURE_FILE, status="missing")
         return
-    try:
-        public, why = _verified(armored, read_if_there(run.root / LINEAGE_FILE) or b"")
-    except ImportError:
-        said = "not looked at: pip install 'orbax-bench[sign]'"
-        yield Finding(what="signature", name=SIGNATURE_FILE, status="unknown", compared=said)
-        return
-    details = {} if public is None else {"key": _fingerprint(public)}
-    status: Status = "not trusted"
-    if public is None or why:
-        compared = f"not trusted: {why}"
-    elif trusted is None:
-        status, compared = "unknown", "it holds, and whose key it is is not known: --signed-by FILE"
-    elif public not in trusted:
-        compared = f"not trusted: its key is not in {keys_file}"
+    details: dict[str, str] = {}
+    status: Status = "unknown"
+    if shutil.which(_PROGRAM) is None:
+        compared = f"not looked at: {_LACKING}"
     else:
-        status, compared = "unchanged", f"signed by {trusted[public] or keys_file}"
+        manifest = read_if_there(run.root / LINEAGE_FILE) or b""
+        fingerprint, why = _looked_at(armored, manifest)
+        details = {"key": fingerprint} if fingerprint else {}
+        signer = ""
+        if not why and trusted is not None:
+            signer, why = trusted.signer(armored, manifest)
+        if why:
+            status, compared = "not trusted", f"not trusted: {why}"
+        elif trusted is None:
+            compared = "it holds, and whose key it is is not known: --signed-by FILE"
+        else:
+            status, compared = "unchanged", f"signed by {signer}"
     yield Finding(
         what="signature", name=SIGNATURE_FILE, status=status, compared=compared, details=details
     )
 
 
-def _verified(armored: bytes, manifest: bytes) -> tuple[bytes | None, str]:
-    """Returns the key that a signature names, and why it does not hold; empty where it does."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        public, namespace, hashed, signature = _parsed(armored)
-    except ValueError:
-        return None, "no Ed25519 signature of OpenSSH"
-    if (namespace, hashed) != (NAMESPACE.encode(), _HASH):
-        wanted = f"{NAMESPACE} with {_HASH.decode()}"
-        given = f"{namespace.decode(errors='replace')} with {hashed.decode(errors='replace')}"
-        return public, f"made for {given}, not for {wanted}"
-    try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, _signed(manifest))
-    except (InvalidSignature, ValueError):
-        return public, f"{LINEAGE_FILE} is not what was signed"
-    return public, ""
-
-
-def _signed(manifest: bytes) -> bytes:
-    """Returns the bytes over which OpenSSH signs a message."""
-    parts = (NAMESPACE.encode(), b"", _HASH, hashlib.sha512(manifest).digest())
-    return _MAGIC + b"".join(map(_string, parts))
-
-
-def _parsed(armored: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-    """Returns key, namespace, hash and signature of a signature file, or raises ValueError."""
+def _looked_at(armored: bytes, manifest: bytes) -> tuple[str, str]:
+    """Returns the fingerprint of the key of a signature, and why it does not hold, if so."""
     if len(armored) > _MOST_BYTES:
-        raise ValueError("too large")
-    lines = armored.decode("ascii").split()
-    text = "".join(lines)
-    begin, end = _BEGIN.replace(" ", ""), _END.replace(" ", "")
-    if not (text.startswith(begin) and text.endswith(end)):
-        raise ValueError("no armor")
-    blob = base64.b64decode(text[len(begin) : -len(end)], validate=True)
-    head = len(_MAGIC) + 4
-    if blob[:head] != _MAGIC + struct.pack(">I", 1):
-        raise ValueError("another version")
-    key, namespace, _, hashed, signature = _strings(blob[head:])
-    return _of_kind(key), namespace, hashed, _of_kind(signature)
+        return "", "no signature of OpenSSH"
+    with scratch_folder("orbax-bench-signature") as folder:
+        (folder / "signature").write_bytes(armored)
+        done = _ssh_keygen("check-novalidate", "-s", str(folder / "signature"), given=manifest)
+    found = _FINGERPRINT.search(done.stdout.decode(errors="replace"))
+    if done.returncode == 0 and found is not None:
+        return found.group(), ""
+    said = _said(done)
+    known = (meaning for words, meaning in _SAID_OF.items() if words in said)
+    return "", next(known, f"no signature of OpenSSH ({said})")
 
 
-def _of_kind(blob: bytes) -> bytes:
-    """Returns the key or signature in a blob that names its algorithm."""
-    kind, content = _strings(blob)
-    if kind != _KIND:
-        raise ValueError("another algorithm")
-    return content
+class _Signers:
+    """Those whose signature counts: a file of allowed signers, or of public keys."""
 
-
-def _strings(blob: bytes) -> list[bytes]:
-    """Returns the length-prefixed strings that a blob consists of."""
-    found = []
-    while blob:
-        if len(blob) < 4:
-            raise ValueError("torn")
-        (length,) = struct.unpack(">I", blob[:4])
-        content, blob = blob[4 : 4 + length], blob[4 + length :]
-        if len(content) != length:
-            raise ValueError("torn")
-        found.append(content)
-    return found
-
-
-def _string(content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + content
-
-
-def _blob(public: bytes) -> bytes:
-    return _string(_KIND) + _string(public)
-
-
-def _fingerprint(public: bytes) -> str:
-    """Returns the name of a key that `ssh-keygen -l` shows as well."""
-    digest = hashlib.sha256(_blob(public)).digest()
-    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
-
-
-def _private_key(file: str) -> Ed25519PrivateKey:
-    _need_cryptography("--sign")
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    data = _read(file, "--sign")
-    try:
-        if b"OPENSSH PRIVATE KEY" in data:
-            key: object = serialization.load_ssh_private_key(data, password=None)
-        else:
-            key = serialization.load_pem_private_key(data, password=None)
-    except (TypeError, UnsupportedAlgorithm):
-        remedy = "`ssh-keygen -p` takes it off a copy"
-        said = f"this key has a passphrase, or another algorithm than Ed25519: {remedy}"
-        raise UserError(Problem(f"--sign: {said}", file=file)) from None
-    except ValueError:
-        key = None
-    if not isinstance(key, Ed25519PrivateKey):
-        said = "no private Ed25519 key of OpenSSH or PEM; `ssh-keygen -t ed25519` makes one"
-        raise UserError(Problem(f"--sign: {said}", file=file))
-    return key
-
-
-def _public_keys(file: str) -> Mapping[bytes, str]:
-    """Returns the keys of a file, each with what stands beside it there."""
-    _need_cryptography("--signed-by")
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    data = _read(file, "--signed-by")
-    if b"PRIVATE KEY-----" in data:
-        said = f"this is a private key, which nobody needs who checks; it takes {_KEYS}"
-        raise UserError(Problem(f"--signed-by: {said}", file=file))
-    found: dict[bytes, str] = {}
-    if data.lstrip().startswith(b"-----BEGIN PUBLIC KEY-----"):
+    def __init__(self, file: str) -> None:
+        """Reads a file; a line that is a public key alone may sign for our purpose."""
+        self._file = file
         try:
-            key: object = serialization.load_pem_public_key(data)
-        except (ValueError, UnsupportedAlgorithm):
-            key = None
-        if isinstance(key, Ed25519PublicKey):
-            found[key.public_bytes_raw()] = ""
-    for line in data.decode(errors="replace").splitlines():
-        before, kind, rest = f" {line.strip()} ".partition(f" {_KIND.decode()} ")
-        if not kind or before.strip().startswith("#"):
-            continue
-        text, _, comment = rest.strip().partition(" ")
-        try:
-            found[_of_kind(base64.b64decode(text, validate=True))] = comment or before.strip()
-        except (ValueError, binascii.Error):
-            continue
-    if not found:
-        raise UserError(Problem(f"--signed-by: no Ed25519 key here; it takes {_KEYS}", file=file))
-    return found
+            text = read_at_most(file, _MOST_BYTES).decode(errors="replace")
+        except OSError as error:
+            said = error.strerror or str(error)
+            raise self._refused(f"cannot read the keys: {said}") from None
+        if "PRIVATE KEY-----" in text:
+            raise self._refused("this is a private key, which is not needed to check a signature")
+        self._names: dict[str, str] = {}
+        self._lines: list[str] = []
+        for number, line in enumerate(text.splitlines(), 1):
+            found = None if line.lstrip().startswith("#") else _KEY.fullmatch(line)
+            if found is None:
+                self._lines.append(line)
+            elif found["before"].strip():
+                self._lines.append(line)
+                principals = line.split(maxsplit=1)[0].strip('"').split(",")
+                self._names |= {one: one for one in principals if not one.startswith("!")}
+            else:
+                own = f"{NAMESPACE}-{number}"
+                self._names[own] = found["comment"].strip() or file
+                self._lines.append(f'{own} namespaces="{NAMESPACE}" {found["key"]}')
+        if not self._names:
+            raise self._refused("no public key of OpenSSH here")
+        if shutil.which(_PROGRAM) is None:
+            raise UserError(f"--signed-by: {_LACKING}")
+
+    def signer(self, armored: bytes, manifest: bytes) -> tuple[str, str]:
+        """Returns who signed a manifest, and why no line allows it, if so."""
+        with scratch_folder("orbax-bench-signature") as folder:
+            allowed, signature = folder / "allowed", folder / "signature"
+            allowed.write_text("\n".join([*self._lines, ""]))
+            signature.write_bytes(armored)
+            why: dict[str, None] = {}
+            for name, shown in self._names.items():
+                files = ("-f", str(allowed), "-s", str(signature))
+                done = _ssh_keygen("verify", "-I", name, *files, given=manifest)
+                if done.returncode == 0:
+                    return shown, ""
+                why |= {
+                    line.replace(f"{allowed}:", "line "): None
+                    for line in _lines(done)
+                    if line.startswith(f"{allowed}:")
+                }
+        said = f": {shortened('; '.join(why))}" if why else ""
+        return "", f"no line of {self._file} allows its key{said}"
+
+    def _refused(self, why: str) -> UserError:
+        takes = "a line of id_ed25519.pub per key, or a list of allowed signers of OpenSSH"
+        return UserError(Problem(f"--signed-by: {why}; it takes {takes}", file=self._file))
 
 
-def _read(file: str, flag: str) -> bytes:
+def _ssh_keygen(does: str, *arguments: str, given: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Runs `ssh-keygen -Y`, which asks nobody for a passphrase."""
     try:
-        return read_at_most(file, _MOST_BYTES)
-    except OSError as error:
-        said = error.strerror or str(error)
-        raise UserError(Problem(f"{flag}: cannot read the key: {said}", file=file)) from None
+        return subprocess.run(
+            [_PROGRAM, "-Y", does, "-n", NAMESPACE, *arguments],
+            input=given,
+            capture_output=True,
+            check=False,
+            env={**os.environ, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"},
+            start_new_session=True,  # without a terminal
+            timeout=_WITHIN_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise UserError(f"{_PROGRAM} -Y {does} did not end within {_WITHIN_S:g} s") from None
 
 
-def _need_cryptography(flag: str) -> None:
-    try:
-        import cryptography  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            f"{flag} needs cryptography: pip install 'orbax-bench[sign]' ({error})"
-        ) from None
+def _lines(done: subprocess.CompletedProcess[bytes]) -> list[str]:
+    """Returns what `ssh-keygen` said of an error, without its frame and its question."""
+    text = done.stderr.decode(errors="replace").replace("Enter passphrase: ", "")
+    return [line for line in text.splitlines() if line and not line.startswith(("@", "Signing "))]
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    return shortened("; ".join(_lines(done)) or f"{_PROGRAM} ended with code {done.returncode}")

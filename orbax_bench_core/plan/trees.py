@@ -213,7 +213,7 @@ def tree_of_model(factory: str, suite_file: str) -> PlannedTree:
     Raises:
         UserError: The model cannot be built, or its state has no array.
     """
-    entries = _described(factory, {**benchmark_environment(suite_file), "PYTHONSAFEPATH": "1"})
+    entries = _described(factory, benchmark_environment(suite_file))
     return _planned(factory, entries, None)
 
 

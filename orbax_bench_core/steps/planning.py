@@ -12,6 +12,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Session, refuse_several_hosts
 from orbax_bench_core.files import place
 from orbax_bench_core.lineage import write_planned
+from orbax_bench_core.python_command import python_command
 from orbax_bench_core.steps.experiments import Experiment, load_for
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint
 
@@ -142,7 +143,7 @@ def make_fixture(fixture_text: str, path: str) -> None:
         )
     # JAX stays out of this process: on a TPU host it would keep the chips from the workers.
     process = subprocess.run(
-        [sys.executable, "-m", "orbax_bench_core.steps.planning", path],
+        python_command("-m", "orbax_bench_core.steps.planning", path),
         input=fixture_text,
         capture_output=True,
         text=True,

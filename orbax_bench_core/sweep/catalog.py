@@ -234,7 +234,7 @@ def _import_hint(error: BaseException) -> str:
             "Orbax's own framework needs it, ours does not: import `authoring` and `measure` from "
             "`orbax_bench_core` instead of its `core` and `metric`"
         )
-    return "is it installed, or in the current folder or next to the suite file?"
+    return "install it, put it next to the suite file, or name its folder in PYTHONPATH"
 
 
 def _not_ours(path: str, found: type) -> str:

@@ -9,7 +9,6 @@ import json
 import math
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ import pydantic
 from orbax_bench_core import config
 from orbax_bench_core.config import ArraySpec, CheckpointConfig, MeshConfig, Suite, leaves
 from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.python_command import python_command
 from orbax_bench_core.sweep import catalog, pair
 from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
 
@@ -57,7 +57,7 @@ def expand(loaded: config.LoadedSuite, *, imports: bool = True) -> Expansion:
         )
     with tempfile.TemporaryFile() as answer_file:  # has no name, so that a kill leaves none
         process = subprocess.run(
-            [sys.executable, "-m", "orbax_bench_core.sweep", f"/dev/fd/{answer_file.fileno()}"],
+            python_command("-m", "orbax_bench_core.sweep", f"/dev/fd/{answer_file.fileno()}"),
             pass_fds=[answer_file.fileno()],
             input=json.dumps({"text": loaded.text, "file": loaded.source.file}),
             capture_output=True,
@@ -85,7 +85,8 @@ def expand(loaded: config.LoadedSuite, *, imports: bool = True) -> Expansion:
 def benchmark_environment(suite_file: str) -> dict[str, str]:
     """Returns the environment in which a suite's benchmark classes can be imported.
 
-    A class may lie beside `suite_file`.
+    A class may lie beside `suite_file`, whose folder comes first; the current directory does not
+    count.
     """
     places = [os.environ.get("PYTHONPATH", "")]
     folder = suite_folder(suite_file)
@@ -104,7 +105,7 @@ def printed_apart(
     """
     try:
         process = subprocess.run(
-            [sys.executable, "-m", module, *arguments],
+            python_command("-m", module, *arguments),
             capture_output=True,
             text=True,
             env={**environment, "JAX_PLATFORMS": "cpu"},  # and off the accelerators

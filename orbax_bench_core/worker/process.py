@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 import pydantic
@@ -92,7 +93,9 @@ class Worker:
                 x64=bool(jax.config.read("jax_enable_x64")),
                 environment=setup.environment,
                 interpreter=sys.executable,
-                interpreter_asked=setup.interpreter,
+                interpreter_asked=sys.executable
+                if is_this_python(setup.interpreter)
+                else setup.interpreter,
             )
         )
 
@@ -172,6 +175,18 @@ def die_with_parent(parent: int) -> bool:
     with contextlib.suppress(OSError, AttributeError):  # other kernels have no such call
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     return os.getppid() == parent
+
+
+def is_this_python(path: str) -> bool:
+    """Returns whether a path is that of the Python which runs this, however it is written.
+
+    Folders are compared as well: a virtual environment links to the Python that it was made by.
+    """
+    try:
+        given, own = Path(path), Path(sys.executable)
+        return given.samefile(own) and given.parent.samefile(own.parent)
+    except OSError:
+        return False
 
 
 def leave() -> NoReturn:

@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from orbax_bench_core.errors import redacted
 from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.files import scratch_folder
 from orbax_bench_core.provenance import IMAGE
+from orbax_bench_core.python_command import python_command
 from orbax_bench_core.steps import ENDED, SAID
 
 _REVISION = "ORBAX_BENCH_REVISION"
@@ -154,7 +156,7 @@ class _Steps:
         program = Path(tempfile.mkdtemp(prefix="step-", dir=self._folder)) / _PROGRAM
         program.write_text(code)
         executor = ("-m", "kfp.dsl.executor_main", "--component_module_path", str(program))
-        command = [sys.executable, *executor, *arguments]
+        command = python_command(*executor, *arguments)
         if sys.platform == "linux":
             tied = (sys.executable, "-I", "-c", _KILLED_WITH_OWNER, str(os.getpid()))
             command = [*tied, *command]
@@ -238,7 +240,7 @@ class _Tee(io.TextIOBase):
         self._partial = ""
 
     def write(self, text: str) -> int:
-        self._log.write(text)
+        self._log.write(redacted(text))
         *lines, self._partial = (self._partial + text).split("\n")
         for line in lines:
             _, mark, said = line.partition(SAID)

@@ -1,8 +1,10 @@
 """What the process of a point was made with, as that process shows it."""
 
+import subprocess
 import sys
 import sysconfig
 import venv
+from pathlib import Path
 
 import pytest
 
@@ -51,11 +53,11 @@ def test_a_process_that_is_not_as_asked_fails_the_point_and_names_both(wrong, su
     libraries = sysconfig.get_paths()["purelib"]
     starts, message = {
         "interpreter": (
-            f"export PYTHONPATH=$PYTHONPATH:{libraries}; exec {other}",
+            f'export PYTHONPATH="$PYTHONPATH:{libraries}"; exec "{other}"',
             f"needs interpreter={sys.executable}, and its worker has interpreter={other}",
         ),
         "host_memory": (
-            f"unset GLIBC_TUNABLES; exec {sys.executable}",
+            f'unset GLIBC_TUNABLES; exec "{sys.executable}"',
             "needs host_memory=fresh, and its worker has host_memory=default",
         ),
     }[wrong]
@@ -63,7 +65,7 @@ def test_a_process_that_is_not_as_asked_fails_the_point_and_names_both(wrong, su
     script.write_text(
         f"""#!/bin/sh
 case "$*" in *--setup*) {starts} "$@";; esac
-exec {sys.executable} "$@"
+exec "{sys.executable}" "$@"
 """
     )
     script.chmod(0o755)
@@ -73,3 +75,21 @@ exec {sys.executable} "$@"
     (record,) = run.records().values()
     assert record["error"]["type"] == "OtherProcess"
     assert message in record["error"]["message"]
+
+
+@pytest.mark.slow
+def test_a_python_is_the_same_file_however_its_path_is_written(tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(OTHERWISE.replace("environments", "#").format(interpreter=""))
+    folder = Path(sys.executable).parent
+    done = subprocess.run(
+        [
+            *(f"../{folder.name}/{Path(sys.executable).name}", "-P", "-m", "orbax_bench_core.cli"),
+            *("run", suite, "-o", tmp_path / "run", "--no-limits", "--no-lock"),
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -87,7 +87,7 @@ def pythons(tmp_path):
             python = tmp_path / f"bin_{rank}" / "mypython"
             python.parent.mkdir()
             python.write_text(
-                f'#!/bin/sh\necho $$ >> {tmp_path}/used_{rank}\nexec "{sys.executable}" "$@"\n'
+                f'#!/bin/sh\necho $$ >> "{tmp_path}/used_{rank}"\nexec "{sys.executable}" "$@"\n'
             )
             python.chmod(0o755)
             variables[rank] = {"PATH": f"{python.parent}:{os.environ['PATH']}"}
@@ -134,7 +134,7 @@ def test_what_makes_an_environment_elsewhere_ends_with_process_0(cluster, tmp_pa
     hosts = cluster(command="ab", flags=flags, suite=SUITE + ENVIRONMENTS)
     found = pythons(0, 1)
     slow = tmp_path / "bin_1" / "mypython"
-    slow.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/maker\nexec sleep 600\n")
+    slow.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/maker"\nexec sleep 600\n')
     head, agent = (hosts.start(rank, **found[rank]) for rank in (0, 1))
     hosts.wait_for(lambda: (tmp_path / "maker").exists() and (tmp_path / "maker").read_text())
     head.kill()

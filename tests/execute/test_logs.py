@@ -8,15 +8,27 @@ from orbax_bench_core.execute.hosts import local
 from orbax_bench_core.execute.hosts.local import LocalWorker
 
 EARLIER = b"an earlier worker's\n"
-URL = "https://u:planted@h/x?X-Goog-Signature=planted"
+ORDINARY = "an ordinary line of a log, of which there are many, with a key\n"
+SAID = f"""403 for https://u:planted@h/x?X-Goog-Signature=planted
+AWS_SECRET_ACCESS_KEY=planted
+{{'Authorization': 'Bearer planted'}}
+{ORDINARY * 20_000}
+-----BEGIN OPENSSH PRIVATE KEY-----
+{"planted" * 10 + chr(10)}{ORDINARY.replace(" ordinary", "")}{"planted" * 10}
+-----END OPENSSH PRIVATE KEY-----
+password:
+  planted
+{ORDINARY * 20_001}"""
+"""More than is looked at together."""
 
 
 def test_the_log_of_a_worker_that_ended_has_no_credentials(tmp_path):
     log = tmp_path / "w.log"
     log.write_bytes(EARLIER)
-    said = f"print('403 for {URL}', flush=True); open({str(tmp_path / 'x')!r}, 'w')"
+    (tmp_path / "said").write_text(SAID)
+    code = f"print(open({str(tmp_path / 'said')!r}).read()); open({str(tmp_path / 'x')!r}, 'w')"
     worker = LocalWorker(
-        [sys.executable, "-S", "-c", said],
+        [sys.executable, "-u", "-S", "-c", code],
         environment={},
         log_file=log,
         inbox=queue.SimpleQueue(),
@@ -24,9 +36,12 @@ def test_the_log_of_a_worker_that_ended_has_no_credentials(tmp_path):
     )
     while not (tmp_path / "x").exists():
         time.sleep(0.01)
-    assert worker.tail() == "403 for https://***@h/x?X-Goog-Signature=***"
+    assert "planted" not in worker.tail(100_000)
     worker.stop()
-    assert log.read_bytes() == EARLIER + b"403 for https://***@h/x?X-Goog-Signature=***\n"
+    kept = log.read_bytes()
+    assert kept.startswith(EARLIER + b"403 for https://***@h/x?X-Goog-Signature=***\n")
+    assert b"planted" not in kept
+    assert kept.count(b"an ordinary line") == 40_001
 
 
 def test_of_a_long_log_the_end_is_read(tmp_path, monkeypatch):

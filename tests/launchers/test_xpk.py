@@ -134,7 +134,9 @@ def fake_xpk(tmp_path, monkeypatch):
     """Puts a program on the path that notes how it is called, and waits with code 125."""
     program = tmp_path / "bin" / "xpk"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\necho "$2" >> {tmp_path}/calls\n[ "$2" != list ] || exit 125\n')
+    program.write_text(
+        f'#!/bin/sh\necho "$2" >> "{tmp_path}/calls"\n[ "$2" != list ] || exit 125\n'
+    )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     return tmp_path / "calls"

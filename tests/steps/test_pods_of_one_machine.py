@@ -22,7 +22,6 @@ benchmarks:
 - {generator: tests.support.scripted.Scripted, options: {lasts_s: %s, save_s: [0.1, 0.2, 0.3]}}
 checkpoint_config: {spec: {a: {dtype: float32, shape: [8]}}}
 """
-MOUNTS = 'mount --bind "$0" /mnt && mount -t tmpfs tmpfs /tmp && exec "$@"'
 NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 pytestmark = [
@@ -36,13 +35,17 @@ pytestmark = [
 
 @pytest.fixture
 def pods(tmp_path):
-    """Starts steps in namespaces of their own, which see `tmp_path` as /mnt; ends them all."""
+    """Starts steps with processes and a lock file of their own, as in containers; ends them all.
+
+    The files are those of this machine: a checkout may lie anywhere, below /tmp or /mnt too.
+    """
     started = []
 
     def start(run, point, hurry=10):
-        step = ("step", "run-sweep-point", point, "-o", f"/mnt/{run}", "--no-limits")
-        command = [*NAMESPACES, "sh", "-c", MOUNTS, tmp_path, sys.executable, "-m", FAKE_CLI, *step]
-        environment = {**os.environ, "LEASE_HURRY": str(hurry)}
+        step = ("step", "run-sweep-point", point, "-o", tmp_path / run, "--no-limits")
+        command = [*NAMESPACES, sys.executable, "-m", FAKE_CLI, *map(str, step)]
+        own = {"LEASE_HURRY": str(hurry), "LOCK_FILE": str(tmp_path / f"lock-{len(started)}")}
+        environment = {**os.environ, **own}
         piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         started.append(subprocess.Popen(command, cwd=ROOT, env=environment, **piped))
         return started[-1]

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 import sys
+from pathlib import Path
 
 from orbax_bench_core import document, execute
 from orbax_bench_core.cli.main import main
@@ -24,7 +25,10 @@ def undraw() -> None:
 if __name__ == "__main__":
     undraw()
     # Commands take their settings from the door when they run.
-    fake = execute.LocalHost(module=os.environ.get("WORKER_MODULE", MODULE))
+    fake = execute.LocalHost(
+        module=os.environ.get("WORKER_MODULE", MODULE),
+        lock_file=Path(os.environ.get("LOCK_FILE", execute.LOCK_FILE)),
+    )
     execute.RunSettings = functools.partial(execute.RunSettings, host=fake)
     hurry = float(os.environ.get("LEASE_HURRY", "1"))
     PACE.beat_s, PACE.stale_s, PACE.poll_s = 3 / hurry, 60 / hurry, 0.5 / hurry

@@ -136,7 +136,7 @@ def test_a_module_that_does_not_import_says_why(write_module, only_problem, body
 
 def test_a_module_that_is_not_there_says_where_it_could_be(only_problem):
     message = only_problem("no_such_module_of_mine.Bench").message
-    assert "in the current folder or next to the suite file?" in message
+    assert "put it next to the suite file" in message
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,8 @@ def place(tmp_path, make_separate_run, wheel, webhook):
         return done.stdout
 
     run.folder, run.registry, run.posted = folder, registry, webhook.posted
-    run(f"{sys.executable} -m venv venv-before && venv-before/bin/pip install -q orbax-bench")
+    python = shlex.quote(sys.executable)
+    run(f"{python} -m venv venv-before && venv-before/bin/pip install -q orbax-bench")
     return run
 
 

@@ -153,7 +153,7 @@ def test_a_package_of_ones_own_is_installed_and_run(installed, tmp_path, page):
     """`pip` is that of uv, which takes seconds; everything else is as it stands."""
     uv, own = f'"{sys.executable}" -m uv', Installed(tmp_path / "env", installed.wheel, 0.0)
     made = installed.run(
-        f"{uv} -q venv --python {sys.executable} {tmp_path}/env && "
+        f'{uv} -q venv --python "{sys.executable}" {tmp_path}/env && '
         f"{uv} -q pip install --python {own.bin}/python {own.wheel}[kfp] pytest",
         tmp_path,
     )

@@ -97,3 +97,24 @@ def test_our_own_changelog_has_the_usual_form():
     assert {line[4:] for line in headings if line.startswith("### ")} <= kinds
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+
+
+@pytest.mark.parametrize("file", [*WORKFLOWS, "../../examples/ci/github-actions.yaml"])
+def test_actions_are_pinned_by_commit_and_tools_by_hash(file):
+    text = (ROOT / ".github" / "workflows" / file).read_text()
+    used = re.findall(r"uses: (\S+)(.*)", text)
+    loose = [
+        action
+        for action, note in used
+        if not (re.search(r"@[0-9a-f]{40}$", action) and re.fullmatch(r" # v\d+\.\d+\.\d+", note))
+    ]
+    assert loose in ([], ["./.github/workflows/ci.yml"])
+    installs = re.findall(r"pip install.*", text)
+    assert [line for line in installs if "hash" not in line and "$ORBAX_BENCH" not in line] == []
+
+
+def test_make_installs_by_hash_what_it_installs_with_pip():
+    installs = re.findall(r"-m pip install.*", MAKEFILE)
+    assert [line for line in installs if "--require-hashes" not in line] == [
+        "-m pip install --quiet --disable-pip-version-check torch==$(TORCH_VERSION)"
+    ]

@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
-from orbax_bench_core.errors import redacted
+from orbax_bench_core.errors import log_pieces, redacted
 from orbax_bench_core.execute import liveness
 from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
@@ -24,6 +24,7 @@ from orbax_bench_core.execute.hosts.rendezvous import PortRange, free_port
 from orbax_bench_core.execute.isolation import LOCK_FILE, held_locks, measuring_lock
 from orbax_bench_core.files import atomic_file, machine_id
 from orbax_bench_core.provenance import host_provenance
+from orbax_bench_core.python_command import python_command
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
 _STOP_S = 5.0
@@ -66,7 +67,7 @@ class LocalHost:
         """Runs a module on each host, one after the other, as they share storage."""
         try:
             done = subprocess.run(
-                [sys.executable, "-m", module, argument],
+                python_command("-m", module, argument),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -122,13 +123,10 @@ class LocalHost:
                         "interpreter": interpreter.calls_itself or interpreter.executable,
                     }
                 )
-                command = [
-                    interpreter.executable,
-                    "-m",
-                    self.module,
-                    "--setup",
-                    own.model_dump_json(),
-                ]
+                command = python_command(
+                    *("-m", self.module, "--setup", own.model_dump_json()),
+                    executable=interpreter.executable,
+                )
                 workers.append(
                     LocalWorker(
                         command,
@@ -285,24 +283,21 @@ _PIECE: Final = 2**20
 
 
 def redact_log(file: Path, start: int) -> None:
-    """Takes credentials in addresses out of what a worker has printed, once it has ended."""
-    # Libraries print the address that failed, with its signature. A log that cannot be written
-    # again is no reason for a run to fail.
+    """Takes credentials out of what a worker has printed, once it has ended."""
+    # Libraries print the address that failed, with its signature, and the headers that they sent. A
+    # log that cannot be written again is no reason for a run to fail.
     with contextlib.suppress(OSError), file.open("rb") as log:
         log.seek(start)
-        if all(_without(piece) == piece for piece in _pieces(log)):
+        if all(redacted(piece) == piece for piece in log_pieces(_lines(log))):
             return
         log.seek(0)
         with atomic_file(file, durable=False) as again:
-            again.writelines(map(_without, _pieces(log)))
+            again.writelines(
+                redacted(piece).encode(errors="surrogateescape")
+                for piece in log_pieces(_lines(log))
+            )
 
 
-def _pieces(log: IO[bytes]) -> Iterator[bytes]:
-    while piece := log.readline(_PIECE):
-        yield piece
-
-
-def _without(piece: bytes) -> bytes:
-    if b"://" not in piece:
-        return piece
-    return redacted(piece.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+def _lines(log: IO[bytes]) -> Iterator[bytes]:
+    while line := log.readline(_PIECE):
+        yield line

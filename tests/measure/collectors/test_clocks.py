@@ -1,5 +1,6 @@
 """Wall clock and processor time of a block."""
 
+import resource
 import subprocess
 import sys
 import threading
@@ -36,7 +37,10 @@ def test_defect_9_processor_time_is_what_the_process_used():
 
 @pytest.mark.slow
 def test_waiting_takes_none():
-    assert collect(lambda: time.sleep(0.1))[TOTAL] < 0.05
+    began = time.perf_counter()
+    found = collect(lambda: time.sleep(0.1))
+
+    assert found[TOTAL] < time.perf_counter() - began
 
 
 def test_other_threads_count():
@@ -48,10 +52,16 @@ def test_other_threads_count():
     assert collect(in_a_thread)[TOTAL] >= 0.05
 
 
+def children_s():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_children_that_ended_count_apart():
+    before = children_s()
     found = collect(lambda: subprocess.run([sys.executable, "-S", "-c", "sum(range(10**6))"]))
 
-    assert found[CHILDREN] > 0.005
+    assert 0 < found[CHILDREN] == pytest.approx(children_s() - before)
 
 
 def test_bytes_give_throughput_in_binary_gigabytes():

@@ -1,6 +1,7 @@
 """Events of Orbax and JAX."""
 
 import threading
+import time
 
 import jax
 import jax.monitoring
@@ -112,9 +113,10 @@ def test_events_after_the_block_do_not_count():
 
 
 def test_compilation_is_a_duration_not_a_moment():
+    began = time.perf_counter()
     found = collect(lambda: jax.jit(lambda x: x * 3)(jnp.ones(5)).block_until_ready())
 
-    assert 0 < found["8_jax/backend_compile_s"] < 60
+    assert 0 < found["8_jax/backend_compile_s"] < time.perf_counter() - began
 
 
 @pytest.fixture(scope="module")
