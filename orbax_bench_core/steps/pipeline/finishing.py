@@ -110,19 +110,31 @@ _PAGES_OF_REFUSED: Final = {"ending": "ending-refused.md", "report": "report-ref
 _PAGES: Final = ("report.md", "report.html")
 
 
-def run_folder(output_directory: str, pipeline_run: str) -> str:
-    """Returns the folder of one run of a pipeline: the existing one, or a new name.
+def run_folder(output_directory: str, pipeline_run: str = "", slice_name: str = "") -> str:
+    """Returns the run directory of a slice, in the folder of a run: the existing one, or a new one.
 
     Every step of a run gets the same one, also a step that is tried again.
+
+    Args:
+        output_directory: The folder above it, or the run directory itself.
+        pipeline_run: Id of the run where each has a folder of its own, whose name begins with the
+            time in UTC; empty where none has.
+        slice_name: Name of the slice where each has a folder of its own; empty where none has.
+
+    Raises:
+        UserError: The output directory is no place for a run.
     """
-    below, ending = output_directory.rstrip("/"), f"Z-{pipeline_run[:_RUN_ID]}"
-    try:
-        names = names_in(epath.Path(checked_path(below)))
-    except ValueError as error:
-        raise UserError(f"output_directory: {error}") from None
-    there = [name for name in names if name.endswith(ending)]
-    new = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}{ending}"
-    return f"{below}/{there[0] if there else new}"
+    folder = output_directory.rstrip("/")
+    if pipeline_run:
+        ending = f"Z-{pipeline_run[:_RUN_ID]}"
+        try:
+            names = names_in(epath.Path(checked_path(folder)))
+        except ValueError as error:
+            raise UserError(f"output_directory: {error}") from None
+        there = [name for name in names if name.endswith(ending)]
+        new = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}{ending}"
+        folder = f"{folder}/{there[0] if there else new}"
+    return f"{folder}/{slice_name}" if slice_name else folder
 
 
 @tried_again
@@ -162,7 +174,7 @@ def finish(
         OSError: A file cannot be read or written.
     """
     notifiers = notifiers or Notifiers.of()
-    folder = run_folder(output_directory, pipeline_run) if pipeline_run else output_directory
+    folder = run_folder(output_directory, pipeline_run)
     if apart := [name for name in slice_names if "/" in name or name in ("", ".", "..")]:
         raise UserError(f"slices: {shown(apart[0])} is no name of a slice, such as v5e-2x4")
     places = [f"{folder.rstrip('/')}/{name}" for name in dict.fromkeys(slice_names)] or [folder]
