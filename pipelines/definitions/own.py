@@ -1,7 +1,7 @@
-"""Steps that only our own pipelines have: several components in one, each of whose pods takes time.
+"""Steps that only our own pipelines have: several components in one.
 
-Kubeflow starts two pods for each step, one after the other, and waits some seconds before each. What
-needs no pod of its own shares one here: a pipeline of others takes the components.
+Kubeflow starts two pods for each step, one after the other, and takes some ten seconds for each. A
+pipeline of others takes the components.
 """
 
 # No postponed annotations in this package: kfp reads types from signatures.
@@ -109,10 +109,10 @@ def judge_run(
     promote: bool = False,
     revision: str = "",
     force: bool = False,
-    planned: dsl.Input[dsl.Artifact] = None,
-    stored: dsl.Input[dsl.Artifact] = None,
+    planned: dsl.Input[dsl.Artifact] = None,  # noqa: ARG001 - for the lineage
+    stored: dsl.Input[dsl.Artifact] = None,  # noqa: ARG001
 ) -> None:
-    """Puts the records of a run together, judges it, fails if it is not good enough, or captures it.
+    """Puts records together, judges them, fails if they are not good enough, or captures them.
 
     A step that fails leaves no artifacts with a service: finish gives it the report then.
 

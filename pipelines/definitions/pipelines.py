@@ -1,7 +1,5 @@
 """The pipelines: what each adds to its measurement, and what it shows at its end."""
 
-from typing import Any
-
 import pydantic
 from rich.console import Console
 

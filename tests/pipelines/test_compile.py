@@ -11,6 +11,7 @@ pytest.importorskip("kfp")
 from orbax_bench_pipelines.compile import compiled, packages, write_packages
 from orbax_bench_pipelines.definitions import PIPELINES, find_pipeline
 from orbax_bench_pipelines.targets import Placement, Target
+from orbax_bench_pipelines.targets.values import STEPS
 from tests.pipelines import strict
 from tests.pipelines.strict import documents, read
 from tests.support.processes import ROOT
@@ -265,6 +266,12 @@ def test_packages_for_gke_and_vertex_differ_by_settings_of_their_platforms_alone
         return spec
 
     assert bare(gke) == bare(vertex)
+
+
+def test_settings_of_steps_are_for_those_that_pipelines_have(released):
+    compiled_steps = (steps_of(read(text)[0]).values() for text in released.values())
+    names = {task["componentRef"]["name"] for tasks in compiled_steps for task in tasks}
+    assert names == {f"comp-{name}" for name in STEPS}
 
 
 def test_a_package_has_the_points_per_step_that_it_was_compiled_with():
