@@ -17,9 +17,11 @@ import yaml
 
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError, command
+from orbax_bench_core.steps.pipeline import RunEnding
 from orbax_bench_pipelines.cron import Cron
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.job import (
+    ANSWER_S,
     Job,
     SubmissionFailed,
     answered,
@@ -102,6 +104,36 @@ class KubeflowServer:
             for run in _listed(self.client.list_runs, "runs", experiment_id)
             if run.recurring_run_id == recurring_run_id and run.state not in ENDED
         ]
+
+    def ending(self, run_id: str) -> RunEnding | None:
+        """Returns how a run ended, by the log of its exit task; None where no log tells it.
+
+        Logs are there as long as pods, and after that where the installation archives them.
+        """
+        with self.explained():
+            run = self.client.get_run(run_id)
+        details = getattr(run.run_details, "task_details", None) or ()
+        # The exit task is the last to begin, and each task names the pods below it.
+        latest = sorted(details, key=lambda task: str(task.create_time), reverse=True)
+        pods = [child.pod_name for task in latest for child in task.child_tasks or ()]
+        logs = (self._log(run_id, pod) for pod in dict.fromkeys(filter(None, pods)))
+        return next(filter(None, map(RunEnding.in_log, logs)), None)
+
+    def _log(self, run_id: str, pod: str) -> str:
+        """Returns the log of a pod, by the path that Kubeflow's own UI asks; empty for none."""
+        try:
+            return str(
+                self.client.runs.api_client.call_api(
+                    f"/apis/v1alpha1/runs/{run_id}/nodes/{pod}/log",
+                    "GET",
+                    response_type="str",
+                    auth_settings=["Bearer"],
+                    _return_http_data_only=True,
+                    _request_timeout=ANSWER_S,
+                )
+            )
+        except (kfp_server_api.ApiException, urllib3.exceptions.HTTPError, OSError):
+            return ""
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -285,6 +317,15 @@ class Kubeflow:
         body = functools.partial(self._recurring_run, cron, max_concurrent)
         schedules = KubeflowSchedules(self._server, self._job.name)
         return "\n".join(schedules.replace(body, wait=wait, say=say))
+
+    def ending(self) -> RunEnding | None:
+        """Returns how the submitted run ended, as its exit task told it, or None."""
+        return self._server.ending(self._run_id)
+
+    @property
+    def run_id(self) -> str:
+        """What the service calls the submitted run."""
+        return self._run_id
 
     def wait(self, say: Callable[[str], None], poll_s: float = 10.0) -> str | None:
         """Returns, at its end, why the submitted run failed, or None."""

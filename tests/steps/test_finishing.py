@@ -31,6 +31,18 @@ def test_the_run_of_another_is_left_as_it_is_and_this_one_has_failed(make_run, m
     assert {path: path.read_bytes() for path in before} == before
 
 
+def test_the_log_and_an_artifact_tell_the_submitter_how_the_run_ended(
+    make_run, make_record, capsys
+):
+    run = make_run([make_record(times={"save": 0.5})])
+    done = pipeline.finish(str(run.root))
+    told = pipeline.RunEnding.in_log(capsys.readouterr().out)
+    assert (told.state, told.reasons) == ("PASS", ("every point is complete",))
+    assert told.html == Path(run.root, "report.html").read_bytes()
+    of_artifact = pipeline.RunEnding.in_metadata(done.named["ending"].metadata)
+    assert of_artifact == told.model_copy(update={"page": ""})
+
+
 def test_records_that_no_report_has_seen_are_reported(make_run, make_record):
     run = make_run([make_record(times={"save": 0.5})])
     assert pipeline.finish(str(run.root)).value == "PASS"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import functools
 from collections.abc import Iterator, Sequence
@@ -25,10 +26,17 @@ from orbax_bench_core.config import name_of, parse_suite
 from orbax_bench_core.document import Document, Element, Facts, Heading, Items, to_html, to_markdown
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Ending, Exit, exit_code
-from orbax_bench_core.files import checked_path, names_in, read_json, write_atomically
+from orbax_bench_core.files import (
+    checked_path,
+    names_in,
+    read_at_most,
+    read_json,
+    write_atomically,
+)
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest, bounded_metrics
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.notifiers import Notifiers
+from orbax_bench_core.steps.pipeline.ending import RunEnding
 from orbax_bench_core.steps.pipeline.outputs import NotPassed, Outputs, StepOutput, tried_again
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.reporting import publish, publish_verdicts, read_retries, unfinished
@@ -193,8 +201,13 @@ def finish(
         lineage.note_ending(RunDirectory(folder))
     else:
         write_atomically(root / pages["report"], to_html(document).encode())
-    print(f"{SAID}{state}: {'; '.join(line for _, lines in endings for line in lines)}", flush=True)
-    return Outputs(value=state, named={name: _output(root / pages[name], name) for name in pages})
+    reasons = tuple(line for _, lines in endings for line in lines)
+    ended = RunEnding.of(state, reasons, folder, read_at_most(root / pages["report"]))
+    print(ended.line, flush=True)
+    print(f"{SAID}{state}: {'; '.join(reasons)}", flush=True)
+    named = {name: _output(root / pages[name], name) for name in pages}
+    told = dataclasses.replace(named["ending"], metadata=named["ending"].metadata | ended.metadata)
+    return Outputs(value=state, named=named | {"ending": told})
 
 
 def _output(path: epath.Path, kind: str) -> StepOutput:
