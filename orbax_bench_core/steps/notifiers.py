@@ -179,6 +179,8 @@ class Notifiers:
         folder = None if known is None or late else _path(self.states or directory)
         if folder is not None and not self.states:
             folder = folder.parent
+            # A folder of another machine is not made here, where nobody would find it.
+            folder = folder if "://" in directory or folder.exists() else None
         announce(news, self.webhook, folder, say=to_stderr)
 
 

@@ -79,11 +79,13 @@ NOT_FOUND = (404, {"error": {"code": 404, "message": "not found", "status": "NOT
 class FakeKubeflow(FakeServer):
     """Knows experiments, runs and recurring runs; a run goes through `states`, then stays.
 
-    `logs` are those of pods by their names, which the tasks of a run name as their children.
+    `logs` are those of pods by their names, which the tasks of a run name as their children;
+    `nodes` are those of its workflow, as Argo notes them.
     """
 
-    def __init__(self, states=("SUCCEEDED",), logs=()):
+    def __init__(self, states=("SUCCEEDED",), logs=(), nodes=()):
         super().__init__()
+        self.nodes = {str(number): node for number, node in enumerate(nodes)}
         self.logs = dict(logs)
         self.experiments = {}
         self.recurring = {}
@@ -96,6 +98,9 @@ class FakeKubeflow(FakeServer):
             found = self.logs.get(log[1])
             # As its resource manager answers for a pod that is gone and was not archived.
             return (500, {"error": "failed"}) if found is None else (200, found.encode())
+        if received.path == "/apis/v1beta1/runs/run-1":
+            workflow = json.dumps({"status": {"nodes": self.nodes}})
+            return 200, {"run": {}, "pipeline_runtime": {"workflow_manifest": workflow}}
         path = received.path.removeprefix("/apis/v2beta1")
         if path == "/healthz":
             return 200, {"multi_user": False}

@@ -206,7 +206,8 @@ def finish(
     print(ended.line, flush=True)
     print(f"{SAID}{state}: {'; '.join(reasons)}", flush=True)
     named = {name: _output(root / pages[name], name) for name in pages}
-    told = dataclasses.replace(named["ending"], metadata=named["ending"].metadata | ended.metadata)
+    both = {**named["ending"].metadata, **ended.metadata}
+    told = dataclasses.replace(named["ending"], metadata=both)
     return Outputs(value=state, named=named | {"ending": told})
 
 

@@ -310,3 +310,25 @@ def test_a_run_whose_logs_are_gone_is_told_in_one_message(cluster, pipeline_comm
     done = pipeline_command("report", "run-1", *where, "-o", tmp_path / "page.html")
     assert (done.code, done.out) == (1, "")
     assert "the service has no ending of the run run-1" in done.err
+
+
+def test_a_step_that_cannot_start_is_named_with_the_reason_of_kubernetes(
+    pipeline_command, suite, monkeypatch
+):
+    path = "orbax-bench-sweep-x.root.exit-handler-1.{}.executor"
+    pulled = 'ImagePullBackOff: Back-off pulling image "a/b:1"'
+    nodes = [
+        {"name": path.format(step), "type": "Pod", "phase": phase, "message": message}
+        for step, phase, message in (
+            ("begin-run", "Pending", pulled),
+            ("judge-run", "Pending", "PodInitializing"),
+            ("finish", "Failed", "an older failure"),
+        )
+    ]
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    states = ("PENDING", "RUNNING", "RUNNING", "SUCCEEDED")
+    with fakes.FakeKubeflow(states, nodes=nodes).serving() as server:
+        done = pipeline_command(*arguments("run", suite, server, *sets("image=a/b:1")))
+    assert done.code == 0, done.err
+    waited = [line for line in done.out.splitlines() if "has not started" in line]
+    assert waited == [f"begin-run has not started: {pulled}"]
