@@ -7,13 +7,20 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from orbax_bench_core.config import LoadedSuite, SuiteSource, parse_suite, with_keys, with_overrides
+from orbax_bench_core.config import (
+    LoadedSuite,
+    Suite,
+    SuiteSource,
+    parse_suite,
+    with_keys,
+    with_overrides,
+)
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Session, refuse_several_hosts
 from orbax_bench_core.files import place
 from orbax_bench_core.lineage import write_planned
 from orbax_bench_core.steps.experiments import Experiment, load_for
-from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, lacking_modules
 
 _STEP_S: Final = 300.0
 """Seconds that a step is to measure for: the start of its pod is small beside that, and a step that
@@ -49,8 +56,10 @@ def plan(
     def read(overrides: Sequence[str]) -> LoadedSuite:
         return parse_suite(with_overrides(suite_text, overrides), file)
 
+    loaded = load_for(Experiment(), read, hosts=processes)
+    _check_modules(loaded.suite)
     session = Session.begin(
-        load_for(Experiment(), read, hosts=processes),
+        loaded,
         output_directory,
         engine_run=engine_run,
         go_on=go_on,
@@ -63,6 +72,19 @@ def plan(
     except OSError as error:
         raise UserError(f"cannot write to {output_directory}: {error}") from None
     return [" ".join(step) for step in ids]
+
+
+def _check_modules(suite: Suite) -> None:
+    """Refuses what the image of this step cannot measure, unless environments are made for it."""
+    lacking = [] if suite.environments else lacking_modules(suite)
+    if lacking:
+        raise UserError(
+            *(
+                f"{what} needs {module}, which this image does not have; take an image with "
+                f"orbax-bench[{module}], such as the variant {module}"
+                for what, module in lacking
+            )
+        )
 
 
 def batches(
