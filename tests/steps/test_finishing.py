@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.steps import pipeline
+from orbax_bench_core.steps.pipeline import outputs
+from tests.support.disks import fill, small_disk
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 from tests.support.verdicts import make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
+from tests.support.webhook import webhook  # noqa: F401 - a fixture
 
 
 def test_what_is_complete_is_not_written_again(make_run, make_record):
@@ -91,3 +94,33 @@ def test_an_arm_that_lacks_an_operation_is_never_good_enough(
     path.write_text(report.model_dump_json())
     with pytest.raises(pipeline.NotPassed, match="no load"):
         pipeline.enforce_verdict("INCONCLUSIVE", verdicts=str(path), allow_inconclusive=True)
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A disk that a test may fill."""
+    with small_disk(tmp_path / "disk", "4m") as disk:
+        yield disk
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("paired", [False, True])
+def test_people_are_told_once_though_the_report_has_no_room(
+    full_disk, make_run, make_record, make_paired_run, webhook, monkeypatch, capfd, paired
+):
+    monkeypatch.setenv("ORBAX_BENCH_NOTIFY", webhook.url)
+    monkeypatch.setattr(outputs, "WAITS_S", (0.0, 0.0, 0.0))
+    folder = "disk/nightly/out"
+    run = (
+        make_paired_run(0, 2.0, folder=folder)
+        if paired
+        else make_run([make_record()], folder=folder)
+    )
+    ballast = fill(full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        pipeline.finish(str(run.root), status="SUCCEEDED")
+    assert webhook.states == ["REGRESSION" if paired else "PASS"]
+    assert capfd.readouterr().out.count("there may be room again") == 3
+    ballast.unlink()
+    assert pipeline.finish(str(run.root), status="SUCCEEDED").value == webhook.states[0]
+    assert Path(run.root, "report.html").exists()
