@@ -80,8 +80,8 @@ def _check_modules(suite: Suite) -> None:
     if lacking:
         raise UserError(
             *(
-                f"{what} needs {module}, which this image does not have; take one that is built with "
-                f"the extra {module}: images/README.md says how"
+                f"{what} needs {module}, which this image does not have; take one that is built "
+                f"with the extra {module}: images/README.md says how"
                 for what, module in lacking
             )
         )

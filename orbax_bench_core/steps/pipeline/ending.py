@@ -37,12 +37,12 @@ class RunEnding(ResultModel):
     page: str = ""  # HTML, by gzip and base64; empty where it is elsewhere
 
     @classmethod
-    def of(cls, state: str, reasons: tuple[str, ...], directory: str, page: bytes) -> Self:
+    def of(cls, state: str, reasons: tuple[str, ...], directory: str, page: bytes = b"") -> Self:
         """Returns an ending with as many reasons, as long, as a log and an artifact take."""
         shown = [reason[:_MOST_CHARACTERS] for reason in reasons[:_MOST_REASONS]]
         if len(reasons) > len(shown):
             shown.append(f"and {len(reasons) - len(shown)} more")
-        zipped = base64.b64encode(gzip.compress(page, mtime=0)).decode()
+        zipped = base64.b64encode(gzip.compress(page, mtime=0)).decode() if page else ""
         kept = zipped if len(zipped) <= _MOST_PAGE else ""
         return cls(state=state, reasons=tuple(shown), directory=directory, page=kept)
 
