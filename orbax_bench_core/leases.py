@@ -338,18 +338,29 @@ def _path(root: AnyPath, owner: str, epoch: int) -> AnyPath:
     return root / FOLDER / f"{owner}.{epoch}.json"
 
 
-def holder(root: AnyPath) -> Lease | None:
-    """Returns a lease that somebody may still hold; None where nobody does.
+def holders(root: AnyPath) -> str:
+    """Returns who may still hold a lease here, in words; empty where nobody does.
 
-    One that was never given back counts for a week after its last sign of life, unless it is of a
-    process of this machine that is gone.
+    A lease that was never given back counts for a week after its last sign of life, unless it is of
+    a process of this machine that is gone. One that cannot be read counts for as long as it lies
+    there.
     """
     for owner in _owners(root):
         newest = _newest(root, owner)
-        lease = None if newest is None else newest.lease
-        if newest is None or lease is None or lease.ended or lease.provably_gone:
+        if newest is None:
             continue
-        with contextlib.suppress(OSError), files.answered(path := _path(root, owner, newest.epoch)):
+        path, lease = _path(root, owner, newest.epoch), newest.lease
+        if lease is None:
+            return f"whoever left {path}, which cannot be read: remove it if nobody measures here"
+        if lease.ended or lease.provably_gone:
+            continue
+        with contextlib.suppress(OSError), files.answered(path):
             if time.time() - path.stat().mtime < _KEPT_S:
-                return lease
-    return None
+                return str(lease)
+    return ""
+
+
+def is_lease(path: str) -> bool:
+    """Returns whether a path names a lease, of whatever run directory."""
+    folder, _, name = path.rpartition("/")
+    return folder.rpartition("/")[2] == FOLDER and _NAME.fullmatch(name) is not None

@@ -27,6 +27,4 @@ def choose_folder(
     from orbax_bench_core.steps.pipeline import ErrorsAsMessages, run_folder
 
     with ErrorsAsMessages():
-        below = output_directory.rstrip("/")
-        chosen = run_folder(below, pipeline_run) if folder_per_run else below
-        return f"{chosen}/{slice_name}" if slice_name else chosen
+        return run_folder(output_directory, pipeline_run if folder_per_run else "", slice_name)

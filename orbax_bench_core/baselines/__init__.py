@@ -24,6 +24,7 @@ from orbax_bench_core.baselines.naming import resolve_baseline as resolve_baseli
 from orbax_bench_core.baselines.store import Capture as Capture
 from orbax_bench_core.baselines.store import Registry as Registry
 from orbax_bench_core.baselines.store import check_revision as check_revision
+from orbax_bench_core.baselines.store import files_of_capture as files_of_capture
 from orbax_bench_core.baselines.store import in_use as in_use
 from orbax_bench_core.baselines.store import is_capture_id as is_capture_id
 from orbax_bench_core.baselines.store import read_model as read_model

@@ -113,8 +113,11 @@ def found_in(run: RunDirectory, info: RunInfo) -> FoundRun:
     )
 
 
-def runs_below(folder: str, unread: list[str]) -> Iterator[tuple[RunDirectory, RunInfo]]:
-    """Yields the runs in a folder, two folders down at most, and notes what cannot be read."""
+def runs_below(folder: str, unread: dict[str, str]) -> Iterator[tuple[RunDirectory, RunInfo]]:
+    """Yields the runs in a folder, two folders down at most.
+
+    In `unread` it notes those that cannot be read: why, by the place of the run.
+    """
     root = place(folder)
     if not root.is_dir():
         raise UserError(f"{folder} is no directory: give a folder of run directories")
@@ -124,7 +127,7 @@ def runs_below(folder: str, unread: list[str]) -> Iterator[tuple[RunDirectory, R
                 run = RunDirectory(str(file.parent))
                 yield run, run.read_info()
             except (UserError, OSError) as failure:
-                unread.append(str(failure))
+                unread[str(file.parent)] = str(failure)
 
 
 def _of_capture(registry: Registry, capture: Capture) -> FoundRun:

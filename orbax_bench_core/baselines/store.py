@@ -317,13 +317,30 @@ def in_use(registry: Registry) -> list[tuple[str, str]]:
     return [(f"{registry.root}/{reference}", why) for reference, why in used.items()]
 
 
+def files_of_capture(folder: files.AnyPath) -> tuple[list[str], list[str]]:
+    """Returns the names in the folder of a capture: of its samples, and all others."""
+    capture = _read_capture(folder.with_name(f"{folder.name}.json"))
+    ours = {f"{point.point_id}.json" for point in capture.points}
+    names = files.names_in(folder)
+    return (
+        [name for name in names if files.meant_name(name) in ours],
+        [name for name in names if files.meant_name(name) not in ours],
+    )
+
+
 def remove_capture(registry: Registry, reference: str) -> str:
     """Removes a capture, unless it is a baseline by now, and returns why it is."""
     used = dict(in_use(registry))
     if f"{registry.root}/{reference}" in used:
         return used[f"{registry.root}/{reference}"]
-    file = registry.root / f"{reference}.json"
-    files.refuse_links(file, registry.root)
+    folder = registry.root / reference
+    file = folder.with_name(f"{folder.name}.json")
+    for path in (file, folder):
+        files.refuse_links(path, registry.root)
+    samples, others = files_of_capture(folder)
     file.unlink(missing_ok=True)  # first, for nobody finds a capture without it
-    files.remove_tree(registry.root / reference, registry.root)
+    for name in samples:
+        (folder / name).unlink(missing_ok=True)
+    if not others and "://" not in str(folder) and folder.is_dir():
+        folder.rmdir()
     return ""

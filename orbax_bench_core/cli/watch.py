@@ -154,9 +154,13 @@ def prune(
 
     A run, or a capture of a registry, is removed if it is older than --keep and not among the
     newest --keep-last of its suite. With a suite's last run goes its last notified state. Never
-    removed are runs that a process is measuring, captures that are the baseline of a point or were
-    before the last promotion, and whatever a remaining run was compared with: name the registry and
-    the folders of the runs that use it in one call.
+    removed are runs that a process is measuring, runs that hold another run, a lease or a capture,
+    captures that are the baseline of a point or were before the last promotion, and whatever a
+    remaining run was compared with: name the registry and the folders of the runs that use it in
+    one call. If a file that would say so cannot be read, what it may protect stays.
+
+    Of a run directory only files that orbax-bench writes are removed, by name. Any other file or
+    link in it stays with its folder, and is listed. Nothing is removed through a link.
 
     orbax-bench prune nightly baselines
 
@@ -165,6 +169,7 @@ def prune(
     Exit codes: 0; 1 something could not be read or removed, which is named and stays; 2 a DIR has
     no runs or captures.
     """
+    from orbax_bench_core.errors import one_line
     from orbax_bench_core.steps import Pruning
 
     found = Pruning.of(
@@ -192,10 +197,9 @@ def prune(
         for each in found.in_use:
             show(f"in use {each}: {each.why}")
         show(f"{len(gone)} {verb}, {size / 2**20:,.1f} MiB; {found.recent} recent{more}")
-    for each, why in failed:
-        print(f"error: {each.place} stays: {why}", file=sys.stderr)
-    for line in found.unread:
-        print(f"error: {line}; it stays", file=sys.stderr)
+    lines = [f"{each.place} stays: {why}" for each, why in failed]
+    for line in (*lines, *(f"{line}; it stays" for line in found.unread)):
+        print(f"error: {one_line(line)}", file=sys.stderr)
     raise typer.Exit(exit_code(incomplete=bool(failed or found.unread)))
 
 
@@ -362,15 +366,16 @@ def _tell(
     good = code in (Exit.OK, Exit.REGRESSION, Exit.INCONCLUSIVE)
     again = f" (try {len(reasons) + 1})" if reasons else ""
     status = "SUCCEEDED" if good else f"{command} {_said(code)}{again}"
-    try:
-        if reasons:
-            pipeline.note_retried(command, directory, reasons, succeeded=good)
+    with notifiers.once():
         try:
-            text = read_at_most(suite).decode()
-        except (OSError, ImportError, ValueError, UserError) as unreadable:
-            notifiers.failed(None, directory, f"{suite}: {unreadable}")
-            return
-        pipeline.finish(directory, suite=text, status=status, notifiers=notifiers)
-    except Exception as failure:  # noqa: BLE001 - a night says how it ended whatever happens
-        notifiers.failed(name_in(suite), directory, f"{status}; {failure}")
-        print(f"warning: the report cannot be written: {failure}", file=sys.stderr)
+            if reasons:
+                pipeline.note_retried(command, directory, reasons, succeeded=good)
+            try:
+                text = read_at_most(suite).decode()
+            except (OSError, ImportError, ValueError, UserError) as unreadable:
+                notifiers.failed(None, directory, f"{suite}: {unreadable}")
+                return
+            pipeline.finish(directory, suite=text, status=status, notifiers=notifiers)
+        except Exception as failure:  # noqa: BLE001 - a night says how it ended whatever happens
+            notifiers.failed(name_in(suite), directory, f"{status}; {failure}")
+            print(f"warning: the report cannot be written: {failure}", file=sys.stderr)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from orbax_bench_core.document import elements as el
 from orbax_bench_core.document import figures as drawings
 from orbax_bench_core.document.numbers import table_cell
-from orbax_bench_core.errors import presentable
+from orbax_bench_core.errors import presentable, without_orders
 from orbax_bench_core.files import AnyPath
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def to_markdown(document: el.Document, *, figures: str | None = None) -> str:
     """Returns a document as Markdown."""
     folder = None if figures is None else quote(figures.rstrip("/"), safe="/:.")
     blocks = _Markdown(escape=document.escape, folder=folder).blocks(document.elements)
-    return "\n\n".join(blocks) + "\n"
+    return without_orders("\n\n".join(blocks)) + "\n"
 
 
 def write_figures(document: el.Document, folder: str | os.PathLike[str]) -> list[AnyPath]:

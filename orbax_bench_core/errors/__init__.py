@@ -22,3 +22,4 @@ from orbax_bench_core.errors.user_error import refusal_of as refusal_of
 from orbax_bench_core.errors.user_error import remedy_of as remedy_of
 from orbax_bench_core.errors.user_error import shortened as shortened
 from orbax_bench_core.errors.user_error import shown as shown
+from orbax_bench_core.errors.user_error import without_orders as without_orders

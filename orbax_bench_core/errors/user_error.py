@@ -37,7 +37,10 @@ class UserError(Exception):
 
     Attributes:
         problems: One per mistake, so that all of them can be mended at once.
+        passing: Whether the same command may do better without a change of what it was given.
     """
+
+    passing = False
 
     def __init__(self, *problems: Problem | str) -> None:
         self.problems = tuple(
@@ -106,6 +109,15 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Returns a text of others that is part of a line: its line feeds are written out as well."""
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+_ORDER: Final = re.compile(r"(^|[\n\r])([ \t]*)([:#])(?=:|#\[)")
+"""Beginning of a line that the log of GitHub Actions obeys, such as `::error::` or `##[error]`."""
+
+
+def without_orders(text: str) -> str:
+    """Returns a text of which no line is an order to the log of CI that it is printed in."""
+    return _ORDER.sub(lambda found: f"{found[1]}{found[2]}\\u{ord(found[3]):04x}", text)
 
 
 def presentable(text: str) -> str:
@@ -207,7 +219,7 @@ def refusal_of(error: BaseException) -> Refusal | None:
         # Room can be made: the same command may do better then, whoever found out.
         beneath = error.__context__
         full = isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE
-        return Refusal(error, full or may_pass(error))
+        return Refusal(error, error.passing or full or may_pass(error))
     if not isinstance(error, OSError) or error.errno is None:
         return None
     if error.errno in _UNWRITABLE:

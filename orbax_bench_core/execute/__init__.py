@@ -23,6 +23,7 @@ from orbax_bench_core.execute.hosts import SuiteArchive as SuiteArchive
 from orbax_bench_core.execute.hosts import pack as pack
 from orbax_bench_core.execute.hosts import unshipped as unshipped
 from orbax_bench_core.execute.isolation import LOCK_FILE as LOCK_FILE
+from orbax_bench_core.execute.isolation import SHARED_FOLDER as SHARED_FOLDER
 from orbax_bench_core.execute.isolation import measuring_lock as measuring_lock
 from orbax_bench_core.execute.placement import ExpectedDevices as ExpectedDevices
 from orbax_bench_core.execute.schedule import CommonFailure as CommonFailure

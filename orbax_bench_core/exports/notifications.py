@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import pydantic
 
 from orbax_bench_core import files
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, one_line
 from orbax_bench_core.interrupts import Late, in_time
 
 TIMEOUT_S: Final = 10.0
@@ -249,7 +249,7 @@ class News:
     @property
     def shown(self) -> tuple[str, ...]:
         """The lines, as many and as long as a message has room for."""
-        lines = [line[:_MOST_CHARACTERS] for line in self.lines[:_MOST_LINES]]
+        lines = [one_line(line)[:_MOST_CHARACTERS] for line in self.lines[:_MOST_LINES]]
         left = len(self.lines) - len(lines)
         return (*lines, f"and {left} more") if left else tuple(lines)
 
@@ -271,7 +271,7 @@ def generic_message(news: News, before: State | None) -> dict[str, Any]:
 def slack_message(news: News, before: State | None) -> dict[str, Any]:
     """Returns the message that incoming webhooks of Slack take; see `generic_message`."""
     lines = [f"*{_escaped(_title(news, before))}*", *map(_escaped, news.shown)]
-    return {"text": "\n".join([*lines, f"`{_escaped(news.directory)}`"])}
+    return {"text": "\n".join([*lines, f"`{_escaped(one_line(news.directory))}`"])}
 
 
 def _title(news: News, before: State | None) -> str:
@@ -281,7 +281,7 @@ def _title(news: News, before: State | None) -> str:
         since = "not delivered before"
     else:
         since = f"it was {before}"
-    return f"{news.state}: {news.suite} ({since})"
+    return f"{news.state}: {one_line(news.suite)} ({since})"
 
 
 def _escaped(text: str) -> str:

@@ -45,7 +45,7 @@ class Watch:
 
 def watch(places: Iterable[str], limits: Limits, now: datetime.datetime) -> Watch:
     """Says of each suite with a run below some folders whether it has reported in time."""
-    unread: list[str] = []
+    unread: dict[str, str] = {}
     found: dict[str, list[tuple[RunDirectory, RunInfo]]] = {}
     for run in (run for each in places for run in runs_below(each, unread)):
         found.setdefault(run[1].suite_name, []).append(run)
@@ -56,7 +56,7 @@ def watch(places: Iterable[str], limits: Limits, now: datetime.datetime) -> Watc
             forgotten.append(name)
         else:
             watched.append(_watched(name, runs, limits, now))
-    return Watch(suites=tuple(watched), forgotten=tuple(forgotten), unread=tuple(unread))
+    return Watch(suites=tuple(watched), forgotten=tuple(forgotten), unread=tuple(unread.values()))
 
 
 def _watched(

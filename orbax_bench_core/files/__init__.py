@@ -32,6 +32,7 @@ from orbax_bench_core.files.temporary import clear_own as clear_own
 from orbax_bench_core.files.temporary import is_abandoned as is_abandoned
 from orbax_bench_core.files.temporary import is_gone as is_gone
 from orbax_bench_core.files.temporary import machine_id as machine_id
+from orbax_bench_core.files.temporary import meant_name as meant_name
 from orbax_bench_core.files.temporary import new_scratch_file as new_scratch_file
 from orbax_bench_core.files.temporary import new_scratch_folder as new_scratch_folder
 from orbax_bench_core.files.temporary import scratch_folder as scratch_folder

@@ -93,8 +93,9 @@ def atomic_file(path: epath.Path | str, *, durable: bool = True) -> Iterator[IO[
                 sync(file)
         os.replace(temporary, path)
     except BaseException as error:
-        if isinstance(error, OSError) and error.filename == temporary:
-            error.filename = os.fspath(path)  # a name that nobody has heard of says nothing
+        # A name that nobody has heard of says nothing, and a full disk names no file.
+        if isinstance(error, OSError) and error.errno and error.filename in (None, temporary):
+            error.filename = os.fspath(path)
         with contextlib.suppress(OSError):  # what went wrong first counts
             os.unlink(temporary)
         raise

@@ -16,6 +16,7 @@ from typing import Final
 _OURS: Final = re.compile(
     r".*\.(?P<machine>[0-9a-f]{12})-(?P<pid>\d+)-(?P<since>\d*)\.(?P<word>[0-9a-z_]{8})(\.tmp|\.log)?"
 )
+_MEANT: Final = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{12}-\d+-\d*\.[0-9a-z_]{8}\.tmp")
 _FORGOTTEN_S: Final = 24 * 3600.0
 """Seconds after which what a process of another machine has left is taken for abandoned."""
 
@@ -27,6 +28,12 @@ _written_to: Final[set[str]] = set()
 def temporary_name(name: str) -> str:
     """Returns the name of a file, beside one of this name, that is not written in full yet."""
     return f".{name}.{_owner(os.getpid())}.{os.urandom(4).hex()}.tmp"
+
+
+def meant_name(name: str) -> str:
+    """Returns the name that a temporary file was to get; that of any other file as it is."""
+    temporary = _MEANT.fullmatch(name)
+    return name if temporary is None else temporary["name"]
 
 
 def is_abandoned(path: Path) -> bool:

@@ -8,7 +8,13 @@ import pydantic
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import AnyPath, ResultModel, read_at_most, write_atomically
+from orbax_bench_core.files import (
+    AnyPath,
+    ResultModel,
+    is_there,
+    read_at_most,
+    write_atomically,
+)
 from orbax_bench_core.lineage import digests
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version
@@ -244,12 +250,24 @@ def read_manifest(run: RunDirectory) -> Manifest | None:
         return None
 
 
-def compared_with(run: RunDirectory) -> tuple[str, ...]:
-    """Returns the places of the baselines that a run was compared with."""
+def compared_with(run: RunDirectory) -> dict[str, str] | None:
+    """Returns the baselines that a run was compared with, by place, each with its digest then.
+
+    None where `lineage.json` does not say so of an existing comparison: it is missing or of before
+    that, or cannot be read.
+    """
     manifest = read_manifest(run)
+    if manifest is None and is_there(run.root / LINEAGE_FILE):
+        return None
     made = {} if manifest is None else manifest.made
-    names = (name for each in made.values() for name in each.inputs if name.startswith(BASELINE))
-    return tuple(dict.fromkeys(name.removeprefix(BASELINE) for name in names))
+    if RunFile.VERDICTS not in made and is_there(run.root / RunFile.VERDICTS):
+        return None
+    return {
+        name.removeprefix(BASELINE): digest
+        for each in made.values()
+        for name, digest in each.inputs.items()
+        if name.startswith(BASELINE)
+    }
 
 
 def made_from_these_records(run: RunDirectory, *names: str) -> bool:

@@ -27,7 +27,7 @@ from orbax_bench_core.measure.definition import (
     Sample,
     block_name,
 )
-from orbax_bench_core.measure.free_memory import free_memory_bytes
+from orbax_bench_core.measure.free_memory import MemoryKills, free_memory_bytes
 from orbax_bench_core.measure.known_metrics import all_metrics, lookup
 from orbax_bench_core.measure.metrics import Metrics, default_metrics
 from orbax_bench_core.measure.observers import observing
@@ -76,6 +76,7 @@ __all__ = [
     "Better",
     "Family",
     "Heard",
+    "MemoryKills",
     "Metric",
     "Metrics",
     "Reading",

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import itertools
 import json
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -81,6 +82,7 @@ class RunDirectory:
         several = ids if len(ids) > 1 else ()
         with contextlib.ExitStack() as stack:
             try:
+                self._refuse_within_another()
                 self.folder("records")
                 fence = stack.enter_context(
                     held(self.root, owner, points=several, command=command, say=say)
@@ -90,6 +92,23 @@ class RunDirectory:
             self.fence = fence
             stack.callback(setattr, self, "fence", None)
             yield
+
+    def _refuse_within_another(self) -> None:
+        """Refuses to begin a run in the run directory of another one, where nobody looks for it."""
+        if self.exists():
+            return
+        way = os.fspath(self.root)
+        folders = self.root.parents if "://" in way else Path(os.path.realpath(way)).parents
+        for outer in folders[:-2] if "://" in way else folders:  # no bucket is called `gs://`
+            with contextlib.suppress(OSError, ValueError):
+                content = json.loads(files.read_if_there(f"{outer}/run.json") or "null")
+                if isinstance(content, dict) and {"run_id", "suite_name"} <= content.keys():
+                    whose = f"{shown(content['suite_name'])}, run {shown(content['run_id'])}"
+                    raise UserError(
+                        f"{self.root} lies in {outer}, the run directory of {whose}: no run is "
+                        "begun in that of another one, with which it would be moved or lost; "
+                        "choose an output directory outside it"
+                    )
 
     def start(
         self,

@@ -202,12 +202,16 @@ class Room:
     largest: int
 
 
+class NoRoom(UserError):
+    """A disk has no room for one checkpoint: a mistake of whoever chose it, or it filled up."""
+
+
 def check_room(session: execute.Session) -> None:
     """Warns when checkpoints will probably fill a disk, before anything is measured."""
     # Nothing is known of models and checkpoints that the suite only names, nor of buckets.
     for room in rooms(session):
         if room.largest * _LEAST_SHARE > room.free:
-            raise UserError(
+            raise NoRoom(
                 f"{room.place} has {num_bytes(room.free)} free, and one checkpoint of this suite "
                 f"has {num_bytes(room.largest)} of arrays: make room, give another "
                 "--output-directory or `storage`, or scale the suite down"

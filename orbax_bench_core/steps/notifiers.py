@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import dataclasses
 import datetime
 import itertools
@@ -71,6 +72,18 @@ class Notifiers:
         for name in (NOTIFY, NOTIFY_STATE, _STEP_SUMMARY, SITE):
             environment.pop(name, None)
 
+    @staticmethod
+    @contextlib.contextmanager
+    def once() -> Iterator[None]:
+        """Has each state of a run directory be told once, however often it is found within."""
+        # The last state may have no room on the disk that made a step fail, and be tried again.
+        outer = _TOLD.get(None)
+        reset = _TOLD.set(set() if outer is None else outer)
+        try:
+            yield
+        finally:
+            _TOLD.reset(reset)
+
     def verdicts(self, found: VerdictReport, code: int, directory: str) -> None:
         """Tells what a comparison found, by every outlet."""
         from orbax_bench_core.analysis.verdicts import verdicts_document
@@ -86,29 +99,52 @@ class Notifiers:
         self.state_of(found, code, directory)
 
     def state_of(
-        self, found: VerdictReport, code: int, directory: str, lacking: Sequence[str] = ()
+        self,
+        found: VerdictReport,
+        code: int,
+        directory: str,
+        lacking: Sequence[str] = (),
+        *,
+        renews: bool = True,
     ) -> State:
-        """Tells the webhook and the page of runs in what state a comparison leaves its suite."""
+        """Tells in what state a comparison leaves its suite; `renews` is of the morning page."""
         word = found.word if found.outcome.word else "PASS"  # a study is an answer
         state: State = "FAILED" if code in _FAILURES else word
         if not found.exploratory:
             lines = (*_lines(found), *lacking)
-            self.renew_site(directory)
-            self._announce(state, found.suite, directory, found.judged_at, lines)
+            self._announce(state, found.suite, directory, found.judged_at, lines, renews=renews)
         return state
 
-    def ended(self, suite: str, code: int, directory: str, lines: tuple[str, ...]) -> State:
+    def ended(
+        self,
+        suite: str,
+        code: int,
+        directory: str,
+        lines: tuple[str, ...],
+        *,
+        renews: bool = True,
+    ) -> State:
         """Tells how something without verdicts ended, and returns its state."""
         state: State = "FAILED" if code in _FAILURES else _STATES.get(code, "PASS")
-        self.renew_site(directory)
-        self._announce(state, suite, directory, _now(), lines)
+        self._announce(state, suite, directory, _now(), lines, renews=renews)
         return state
 
-    def failed(self, suite: str | None, directory: str, why: str, *, renews: bool = True) -> State:
-        """Tells that there is no result, and returns the state; `renews` is of the morning page."""
-        if renews:
-            self.renew_site(directory)
-        self._announce("FAILED", suite, directory, _now(), tuple(why.splitlines()))
+    def failed(
+        self,
+        suite: str | None,
+        directory: str,
+        why: str,
+        *,
+        renews: bool = True,
+        begun: bool = True,
+    ) -> State:
+        """Tells that there is no result, and returns the state.
+
+        `renews` is of the morning page. Where nothing was `begun`, what the directory holds is
+        another run, older than this news.
+        """
+        lines = tuple(why.splitlines())
+        self._announce("FAILED", suite, directory, _now(), lines, renews=renews, begun=begun)
         return "FAILED"
 
     @contextlib.contextmanager
@@ -125,7 +161,7 @@ class Notifiers:
             if isinstance(failure, (UserError, refusal)):
                 # Nothing was measured, and looking for a page of past runs in a bucket that
                 # cannot be reached, or not by this user, takes half a minute.
-                self.failed(suite, directory, str(failure), renews=False)
+                self.failed(suite, directory, str(failure), renews=False, begun=False)
             else:  # what an author's code raised may say anything
                 self.failed(suite, directory, f"{type(failure).__name__}: {failure}")
             raise
@@ -153,16 +189,36 @@ class Notifiers:
         directory: str,
         otherwise: datetime.datetime,
         lines: tuple[str, ...],
+        *,
+        renews: bool,
+        begun: bool = True,
     ) -> None:
-        if self.webhook is None:
-            return
+        """Tells the webhook, and then renews the page, for which a disk may have no room."""
+        told = _TOLD.get(set())
+        if self.webhook is not None and (directory, state) not in told:
+            told.add((directory, state))
+            self._notify(state, suite, directory, otherwise, lines, has_run=begun)
+        if renews:
+            self.renew_site(directory)
+
+    def _notify(
+        self,
+        state: State,
+        suite: str | None,
+        directory: str,
+        otherwise: datetime.datetime,
+        lines: tuple[str, ...],
+        *,
+        has_run: bool,
+    ) -> None:
+        assert self.webhook is not None
         from orbax_bench_core.exports.notifications import News, announce
 
         run_id, begun, known, late = "", otherwise, suite, False
         try:
             info = in_time(lambda: RunDirectory(directory).read_info(), _LOOK_S)
             known = suite or info.suite_name
-            if known == info.suite_name:
+            if has_run and known == info.suite_name:
                 run_id, begun = info.run_id, info.created_at
         except (UserError, OSError, ImportError, ValueError):
             pass
@@ -179,8 +235,12 @@ class Notifiers:
         folder = None if known is None or late else _path(self.states or directory)
         if folder is not None and not self.states:
             folder = folder.parent
+            # A folder of another machine is not made here, where nobody would find it.
+            folder = folder if "://" in directory or folder.exists() else None
         announce(news, self.webhook, folder, say=to_stderr)
 
+
+_TOLD: Final[contextvars.ContextVar[set[tuple[str, str]]]] = contextvars.ContextVar("told")
 
 _STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 """Path of the summary page of a job of GitHub Actions."""

@@ -7,14 +7,21 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from orbax_bench_core.config import LoadedSuite, SuiteSource, parse_suite, with_keys, with_overrides
+from orbax_bench_core.config import (
+    LoadedSuite,
+    Suite,
+    SuiteSource,
+    parse_suite,
+    with_keys,
+    with_overrides,
+)
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Session, refuse_several_hosts
 from orbax_bench_core.files import place
 from orbax_bench_core.lineage import write_planned
 from orbax_bench_core.python_command import python_command
 from orbax_bench_core.steps.experiments import Experiment, load_for
-from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, lacking_modules
 
 _STEP_S: Final = 300.0
 """Seconds that a step is to measure for: the start of its pod is small beside that, and a step that
@@ -50,8 +57,10 @@ def plan(
     def read(overrides: Sequence[str]) -> LoadedSuite:
         return parse_suite(with_overrides(suite_text, overrides), file)
 
+    loaded = load_for(Experiment(), read, hosts=processes)
+    _check_modules(loaded.suite)
     session = Session.begin(
-        load_for(Experiment(), read, hosts=processes),
+        loaded,
         output_directory,
         engine_run=engine_run,
         go_on=go_on,
@@ -64,6 +73,19 @@ def plan(
     except OSError as error:
         raise UserError(f"cannot write to {output_directory}: {error}") from None
     return [" ".join(step) for step in ids]
+
+
+def _check_modules(suite: Suite) -> None:
+    """Refuses what the image of this step cannot measure, unless environments are made for it."""
+    lacking = [] if suite.environments else lacking_modules(suite)
+    if lacking:
+        raise UserError(
+            *(
+                f"{what} needs {module}, which this image does not have; take one that is built "
+                f"with the extra {module}: images/README.md says how"
+                for what, module in lacking
+            )
+        )
 
 
 def batches(

@@ -105,9 +105,9 @@ def run(
         running.refused_as_exit_code(),
         notifiers.on_failure(suite_name, output_directory, refusal=SubmissionFailed),
     ):
-        failure = running.run_job(job, suite, console, create=create)
+        ended = running.run_job(job, suite, console, create=create)
     told = running.Told(notifiers, suite_name)
-    raise typer.Exit(running.conclude(job, failure, console, told))
+    raise typer.Exit(running.conclude(job, ended, console, told))
 
 
 @app.command()
@@ -243,6 +243,33 @@ def resume(
     Exit codes: 0 it was resumed, 1 the service refused it, 2 there is none of that name.
     """
     _change(name, target, settings, changes, "resume")
+
+
+@app.command()
+def report(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="What the service calls the run.")],
+    target: Service,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The page, HTML.")],
+    settings: SettingsFile = None,
+    changes: Changes = None,
+) -> None:
+    """Say how a run on Kubeflow or Vertex AI ended, and fetch its report.
+
+    Both come from the exit task of the run, so that this machine need not read the run directory.
+
+    Exit codes: 0 it succeeded, or 1 FAILED, 3 REGRESSION, 4 INCONCLUSIVE; 1 too if the service has
+    nothing of it, 2 the input is wrong.
+    """
+    from orbax_bench_pipelines.cli.running import refused_as_exit_code, require_service, save_report
+    from orbax_bench_pipelines.preparing import checked_settings
+    from orbax_bench_pipelines.targets import check_connection, ending_of, require_extras
+
+    require_service(target)
+    require_extras(target)
+    given, _ = checked_settings(settings, changes, target)
+    check_connection(given, target)
+    with refused_as_exit_code():
+        raise typer.Exit(save_report(ending_of(given, target, run_id), run_id, output))
 
 
 @app.command("compile")

@@ -7,16 +7,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import typer
 from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import read_verdicts
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import Problem, UserError, command
 from orbax_bench_core.exit_codes import Exit, worst
 from orbax_bench_core.files import check_credentials, new_scratch_file
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import Notifiers
+from orbax_bench_core.steps.pipeline import RunEnding
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.definitions import Finished
 from orbax_bench_pipelines.target import SERVICES
@@ -58,14 +60,24 @@ def planned(job: Job) -> str:
     return json.dumps(here, indent=2)
 
 
-def run_job(job: Job, suite: str, console: Console, *, create: bool = False) -> str | None:
-    """Runs a job to its end, and returns why it failed, or None."""
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """End of a job's run."""
+
+    failure: str | None  # why it failed, as its place says; None when every step succeeded
+    told: RunEnding | None = None  # what its exit task told, where the run was on a service
+    run_id: str = ""  # what the service calls the run
+
+
+def run_job(job: Job, suite: str, console: Console, *, create: bool = False) -> Ended:
+    """Runs a job to its end, and returns how it ended."""
     say = partial(console.print, markup=False, highlight=False)
     if job.placement.target not in SERVICES:
-        return _here(job, suite, say)
+        return Ended(_here(job, suite, say))
     service = service_for(job)
     say(f"Run: {service.submit(create=create)}")
-    return service.wait(say)
+    failure = service.wait(say)
+    return Ended(failure, service.ending(), service.run_id)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,29 +106,81 @@ class Told:
         own.verdicts(found.model_copy(update={"suite": suite}), code, place)
 
 
-def conclude(job: Job, failure: str | None, console: Console, told: Told) -> int:
+def conclude(job: Job, ended: Ended, console: Console, told: Told) -> int:
     """Shows what a run found, tells of it, and returns the exit code."""
-    directory = job.arguments["output_directory"]
+    directory, failure = job.arguments["output_directory"], ended.failure
     folders = [str(shape.name) for shape in job.settings.tpu] if len(job.settings.tpu) > 1 else [""]
-    codes = []
-    for folder in folders:
-        place = f"{directory}/{folder}".rstrip("/")
-        if not _reachable(place):
-            console.print(f"This machine cannot read {place}; the results are there.")
-            codes.append(int(failure is not None))
-            if failure is not None:
-                told.of(job, place, folder, Exit.FAILED)
-            continue
-        found = job.pipeline.conclude(Finished(place, job.arguments, failure), console)
-        if failure is not None:  # a step that was lost may have left nothing
-            complete = RunDirectory(place).read_info().status == "complete"
-            found = worst([found, Exit.OK if complete else Exit.FAILED]) or Exit.FAILED
-        codes.append(found)
-        told.of(job, place, folder, codes[-1])
-        console.print(f"Run directory: {place}", markup=False, soft_wrap=True)
+    places = {folder: f"{directory}/{folder}".rstrip("/") for folder in folders}
+    if not any(map(_reachable, places.values())):
+        code = _conclude_told(job, ended, console, told)
+    else:
+        code = worst(_conclude_in(job, ended, console, told, *each) for each in places.items())
     if failure is not None:
         console.print("[red]The pipeline failed:[/]", failure, soft_wrap=True)
-    return worst(codes)
+    return code
+
+
+def _conclude_told(job: Job, ended: Ended, console: Console, told: Told) -> int:
+    """Shows what the exit task told of a run whose directory this machine cannot read."""
+    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+    place, code = str(job.arguments["output_directory"]), int(ended.failure is not None)
+    if ended.told is not None:
+        place, code = ended.told.directory, ended.told.code if code else code
+        say(f"{ended.told.state}: {'; '.join(ended.told.reasons)}")
+        where = [
+            word
+            for name in ("endpoint", "namespace", "project", "location")
+            if (given := getattr(job.settings, name)) is not None
+            for word in ("--set", f"{name}={given}")
+        ]
+        asked = ("report", ended.run_id, "--target", job.placement.target, *where)
+        report = command("pipeline", *asked, "-o", "report.html")
+        say(f"Report: {report}")
+    say(f"Run directory: {place}, which this machine cannot read")
+    if code:
+        lines = ended.told.reasons if ended.told else ("no result: see the log",)
+        told.notifiers.ended(told.suite, code, place, lines)
+    return code
+
+
+def _conclude_in(
+    job: Job, ended: Ended, console: Console, told: Told, folder: str, place: str
+) -> int:
+    """Shows what one run directory holds, tells of it, and returns the exit code."""
+    if not _reachable(place):
+        console.print(f"This machine cannot read {place}; the results are there.")
+        if ended.failure is None:
+            return Exit.OK
+        told.of(job, place, folder, Exit.FAILED)
+        return Exit.FAILED
+    code = job.pipeline.conclude(Finished(place, job.arguments, ended.failure), console)
+    if ended.failure is not None:  # a step that was lost may have left nothing
+        complete = RunDirectory(place).read_info().status == "complete"
+        code = worst([code, Exit.OK if complete else Exit.FAILED]) or Exit.FAILED
+    told.of(job, place, folder, code)
+    console.print(f"Run directory: {place}", markup=False, soft_wrap=True)
+    return code
+
+
+def save_report(told: RunEnding | None, run_id: str, output: str) -> int:
+    """Writes the page that an exit task told, says how the run ended, and returns the exit code."""
+    if told is None:
+        raise SubmissionFailed(
+            f"the service has no ending of the run {run_id}: its exit task `finish` has not ended, "
+            "or its log is no longer kept"
+        )
+    print(f"{told.state}: {'; '.join(told.reasons)}")
+    if told.html is None:
+        print(f"the page is not with the service; it is in {told.directory}", file=sys.stderr)
+    else:
+        try:
+            Path(output).write_bytes(told.html)
+        except OSError as error:
+            raise UserError(
+                Problem(f"cannot write {output}: {error.strerror}", key="--output")
+            ) from None
+        print(f"Report: {output}")
+    return Exit.OK if told.state == "PASS" else told.code
 
 
 def _reachable(directory: str) -> bool:

@@ -1,7 +1,5 @@
 """The pipelines: what each adds to its measurement, and what it shows at its end."""
 
-from typing import Any
-
 import pydantic
 from rich.console import Console
 
@@ -30,78 +28,39 @@ def add_to_sweep(steps: Steps) -> None:
 
     A comparison fails by a regression of more than runs that were measured apart differ by.
     """
-    from kfp import dsl
-
-    baseline = steps.given["baseline"]
-    with dsl.If(baseline != "", name="has-baseline"):
-        compared = steps.judge(baseline).outputs
-        steps.enforce(verdict=compared["Output"], verdicts=compared["verdicts"])
-    with dsl.Else(name="has-no-baseline"):
-        steps.enforce()
+    steps.judge(baseline=steps.given["baseline"])
 
 
 def add_regression(steps: Steps) -> None:
     """Adds the verdict, fails on a regression, and stores what does not fail.
 
-    What a run is compared with decides what its verdict is made from, so that each is a branch.
+    What only warns does not fail, so that the capture looks at the verdict itself.
     """
-    from kfp import dsl
-
-    baseline = steps.given["baseline"]
-    with dsl.If(baseline != "", name="has-baseline"):
-        _keep_if_passed(steps, steps.judge(baseline))
-    with dsl.Else(name="has-arms"):
-        _keep_if_passed(steps, steps.judge())
-
-
-def _keep_if_passed(steps: Steps, compared: Any) -> None:
-    """Adds the step that fails on a regression, and the one that stores a run that is good enough.
-
-    What only warns does not fail the first one, so that the second looks at the verdict itself.
-    """
-    from kfp import dsl
-
-    enforced = steps.enforce(
-        verdict=compared.outputs["Output"],
-        verdicts=compared.outputs["verdicts"],
-        allow_inconclusive=steps.given["allow_inconclusive"],
-    )
-    registry = steps.given["registry"]
-    how = ("promote", "revision", "force", "allow_inconclusive")
-    with dsl.If(registry != "", name="has-registry"):
-        published = steps.add(
-            "publish-baseline",
-            output_directory=steps.directory,
-            registry=registry,
-            samples=steps.samples,
-            verdict=compared.outputs["Output"],
-            **{name: steps.given[name] for name in how},
-        )
-        published.after(enforced)
+    how = ("baseline", "allow_inconclusive", "registry", "promote", "revision", "force")
+    steps.judge(compare_arms=True, **{name: steps.given[name] for name in how})
 
 
 def add_comparison(steps: Steps) -> None:
     """Adds the verdict, which is an answer and fails nothing."""
-    steps.judge()
-    steps.enforce()
+    steps.judge(compare_arms=True, only_shows=True)
 
 
 def add_study(steps: Steps) -> None:
     """Adds the study."""
-    steps.add("study-async", output_directory=steps.directory, samples=steps.samples)
-    steps.enforce()
+    samples = steps.aggregate().outputs["samples"]
+    steps.add("study-async", output_directory=steps.directory, samples=samples)
 
 
 def add_calibration(steps: Steps) -> None:
     """Adds the verdict, and how often and how widely identical arms were told apart."""
-    steps.judge()
+    samples = steps.aggregate().outputs["samples"]
+    steps.add("compare-baseline", output_directory=steps.directory, samples=samples)
     steps.add(
         "calibrate",
         runs=[steps.directory, steps.given["earlier"]],
         save=steps.given["passport"],
-        samples=steps.samples,
+        samples=samples,
     )
-    steps.enforce()
 
 
 def conclude_sweep(finished: Finished, console: Console) -> int:

@@ -17,65 +17,49 @@ class Steps:
 
     placement: Placement
     shape: SliceShape | None  # the slice to measure on; None for a machine without one
-    directory: Any  # the run directory of this slice
     given: Mapping[str, Any]  # the parameters of the pipeline
-    samples: Any = None  # what aggregate wrote, which later steps wait for
-    lacking: Any = None  # what aggregate returned
+    directory: Any  # the run directory of this slice
+    begun: Any  # the step that began the run
+    measured: Any = None  # the loop of the steps that measure
 
     def add(self, component: str, **inputs: Any) -> Any:
         """Adds a step, placed."""
         return self.placement.place(_step(component, **inputs))
 
-    def measure(self, checkpoint: Any, *, arms: Any, **measuring: Any) -> None:
-        """Adds the steps that plan a suite, measure its points and put the records together."""
+    def measure(self, **measuring: Any) -> None:
+        """Adds the steps that measure the points of the plan, in batches."""
         from kfp import dsl
 
         placement, shape = self.placement, self.shape
-        hosts = placement.settings.hosts_of(shape)
-        processes = {} if hosts == 1 else {"processes": hosts}
-        plan = self.add(
-            "plan-sweep",
-            suite=self.given["suite"],
-            output_directory=self.directory,
-            arms=arms,
-            points_per_step=self.given["points_per_step"],
-            go_on=self.given["go_on"],
-            **processes,
-        )
         name = "points" if shape is None else f"points-{shape.name}"
-        steps, at_once = plan.outputs["Output"], placement.parallelism
+        steps, at_once = self.begun.outputs["Output"], placement.parallelism
         with dsl.ParallelFor(steps, name=name, parallelism=at_once) as batch:
             step = _step(
                 "run-sweep-point",
                 point=batch,
                 output_directory=self.directory,
-                checkpoint=checkpoint,
+                checkpoint=self.begun.outputs["checkpoint"],
                 **measuring,
                 **placement.launching(shape),
             )
-            measured = placement.measure_on(shape, step)
-        # Nothing is collected: that has no room for many.
-        together = self.add(
-            "aggregate", output_directory=self.directory, planned=plan.outputs["planned"]
-        ).after(measured)
-        self.samples, self.lacking = together.outputs["samples"], together.outputs["Output"]
+            self.measured = placement.measure_on(shape, step)
 
-    def judge(self, baseline: Any = "") -> Any:
-        """Adds the step that gives the verdict on a run, and returns it.
+    def aggregate(self) -> Any:
+        """Adds the step that puts the records together, and the one that fails if any lack."""
+        together = self._after_all("aggregate")
+        self.add("enforce-verdict", lacking=together.outputs["Output"])
+        return together
 
-        A baseline becomes an artifact that the step takes, so that a metadata store leads from it
-        to the verdict.
-        """
-        given = {}
-        if baseline != "":
-            given["stored"] = self.add("bring-baseline", baseline=baseline).outputs["stored"]
-        return self.add(
-            "compare-baseline", output_directory=self.directory, samples=self.samples, **given
-        )
+    def judge(self, **how: Any) -> None:
+        """Adds the step that puts the records together, gives the verdict, and fails by it."""
+        stored = {"stored": self.begun.outputs["stored"]} if "baseline" in how else {}
+        self._after_all("judge-run", **stored, **how)
 
-    def enforce(self, **found: Any) -> Any:
-        """Adds the step that fails where anything is lacking, and returns it."""
-        return self.add("enforce-verdict", lacking=self.lacking, **found)
+    def _after_all(self, component: str, **inputs: Any) -> Any:
+        """Adds a step after the measuring ones, of which nothing is collected: they may be many."""
+        planned = self.begun.outputs["planned"]
+        step = self.add(component, output_directory=self.directory, planned=planned, **inputs)
+        return step.after(self.measured)
 
 
 def _step(component: str, **inputs: Any) -> Any:
@@ -83,9 +67,10 @@ def _step(component: str, **inputs: Any) -> Any:
     from kfp import dsl
 
     from orbax_bench_components.compile import COMPONENTS
-    from orbax_bench_pipelines.definitions.own import bring_baseline
+    from orbax_bench_pipelines.definitions.own import begin_run, judge_run
 
-    found = next(each for each in (*COMPONENTS, bring_baseline) if each.name == component)
+    own = (begin_run, judge_run)
+    found = next(each for each in (*COMPONENTS, *own) if each.name == component)
     return found(pipeline_run=dsl.PIPELINE_JOB_ID_PLACEHOLDER, **inputs)
 
 
@@ -94,18 +79,11 @@ def add_steps(pipeline: "Pipeline", placement: Placement, given: Mapping[str, An
 
     The exit task runs whatever becomes of the others, which simply depend on each other: Kubeflow
     accepts no other step that is to run after one that failed. It writes the report then.
-
-    Where slices or runs share the output directory, a step chooses a folder below it, and the
-    other steps get that. Such a pipeline is for a service: inside a loop kfp's local runner
-    confuses the output of another step with the item.
     """
     from kfp import dsl
 
-    slices = [
-        shape.name
-        for shape in placement.settings.machines
-        if shape and len(placement.settings.machines) > 1
-    ]
+    shapes = placement.settings.machines
+    slices = [shape.name for shape in shapes if shape and len(shapes) > 1]
     ended = placement.place(
         _step(
             "finish",
@@ -117,26 +95,46 @@ def add_steps(pipeline: "Pipeline", placement: Placement, given: Mapping[str, An
         )
     )
     with dsl.ExitHandler(ended, name="run"):
-        _add_slices(pipeline, placement, given)
+        before = None
+        for shape in shapes:
+            begun = _begin(pipeline, placement, shape, given)
+            if before is not None:  # two that begin at once would make one checkpoint
+                begun.after(before)
+            before = begun
+            _add_slice(
+                pipeline, Steps(placement, shape, given, _directory(placement, begun, given), begun)
+            )
 
 
-def _add_slices(pipeline: "Pipeline", placement: Placement, given: Mapping[str, Any]) -> None:
-    def folder(below: Any, **how: Any) -> Any:
-        return placement.place(_step("choose-folder", output_directory=below, **how)).output
-
-    made = placement.place(
-        _step("generate-checkpoint", suite=given["suite"], fixture=given["fixture"])
-    )
-    directory = given["output_directory"]
+def _begin(
+    pipeline: "Pipeline", placement: Placement, shape: SliceShape | None, given: Mapping[str, Any]
+) -> Any:
+    """Adds the step that begins the run of one slice."""
+    hosts = placement.settings.hosts_of(shape)
+    inputs = ("suite", "output_directory", "baseline", "fixture", "points_per_step", "go_on")
+    how = {name: given[name] for name in inputs if name in given}
+    if hosts > 1:
+        how["processes"] = hosts
     if placement.folder_per_run:
-        directory = folder(directory, folder_per_run=True)
-    inputs = ("keep_data", "enable_hlo_dump", "measure_limits", "lock")
-    measuring = {name: given[name] for name in inputs if name in given}
+        how["folder_per_run"] = True
+    if shape is not None and len(placement.settings.machines) > 1:
+        how["slice_name"] = shape.name
     arms = given.get("arms", "") if pipeline.arms is None else pipeline.arms
-    for shape in placement.settings.machines:
-        own = directory
-        if shape is not None and len(placement.settings.machines) > 1:
-            own = folder(directory, slice_name=shape.name)
-        steps = Steps(placement, shape, own, given)
-        steps.measure(made.outputs["checkpoint"], arms=arms, **{**pipeline.measuring, **measuring})
-        pipeline.add(steps)
+    return placement.place(_step("begin-run", arms=arms, **how))
+
+
+def _directory(placement: Placement, begun: Any, given: Mapping[str, Any]) -> Any:
+    """Returns the run directory: that of the pipeline, unless runs or slices share it.
+
+    A pipeline whose steps take it from another step is for a service: inside a loop kfp's local
+    runner confuses the output of another step with the item.
+    """
+    shared = placement.folder_per_run or len(placement.settings.machines) > 1
+    return begun.outputs["directory"] if shared else given["output_directory"]
+
+
+def _add_slice(pipeline: "Pipeline", steps: Steps) -> None:
+    inputs = ("keep_data", "enable_hlo_dump", "measure_limits", "lock")
+    given = {name: steps.given[name] for name in inputs if name in steps.given}
+    steps.measure(**{**pipeline.measuring, **given})
+    pipeline.add(steps)

@@ -16,6 +16,7 @@ from orbax_bench_pipelines.targets.checks import require_extras as require_extra
 from orbax_bench_pipelines.targets.honoured import settings_page as settings_page
 from orbax_bench_pipelines.targets.job import Job as Job
 from orbax_bench_pipelines.targets.job import SubmissionFailed as SubmissionFailed
+from orbax_bench_pipelines.targets.job import ending_of as ending_of
 from orbax_bench_pipelines.targets.job import job_name as job_name
 from orbax_bench_pipelines.targets.job import schedules_of as schedules_of
 from orbax_bench_pipelines.targets.job import service_for as service_for

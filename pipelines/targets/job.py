@@ -23,6 +23,7 @@ from orbax_bench_pipelines.targets.placement import Placement
 from orbax_bench_pipelines.targets.settings import Settings
 
 if TYPE_CHECKING:
+    from orbax_bench_core.steps.pipeline import RunEnding
     from orbax_bench_pipelines.definitions import Pipeline
     from orbax_bench_pipelines.targets.kubeflow import Kubeflow, KubeflowSchedules
     from orbax_bench_pipelines.targets.vertex import Vertex, VertexSchedules
@@ -121,6 +122,17 @@ def schedules_of(
     from orbax_bench_pipelines.targets.vertex import VertexSchedules
 
     return VertexSchedules(settings, name)
+
+
+def ending_of(settings: Settings, target: Target, run_id: str) -> RunEnding | None:
+    """Returns how a run of a service ended, as its exit task told it; None where nothing does."""
+    if target is Target.KFP:
+        from orbax_bench_pipelines.targets.kubeflow import KubeflowServer
+
+        return KubeflowServer(settings).ending(run_id)
+    from orbax_bench_pipelines.targets.vertex import ending
+
+    return ending(settings, run_id)
 
 
 def service_for(job: Job, *, dry: bool = False) -> Kubeflow | Vertex:

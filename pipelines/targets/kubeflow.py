@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import io
+import json
 import logging
 import os
 import time
@@ -17,9 +18,11 @@ import yaml
 
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError, command
+from orbax_bench_core.steps.pipeline import RunEnding
 from orbax_bench_pipelines.cron import Cron
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.job import (
+    ANSWER_S,
     Job,
     Request,
     SubmissionFailed,
@@ -36,6 +39,8 @@ DEFAULT_EXPERIMENT = "Default"
 ENDED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED", "ERROR")
 """States of a run that does not change any more."""
 _PAGE = 100
+_STARTING = ("", "ContainerCreating", "PodInitializing")
+"""What Argo notes of a pod that is about to start."""
 
 
 class KubeflowServer:
@@ -104,6 +109,59 @@ class KubeflowServer:
             if run.recurring_run_id == recurring_run_id and run.state not in ENDED
         ]
 
+    def ending(self, run_id: str) -> RunEnding | None:
+        """Returns how a run ended, by the log of its exit task; None where no log tells it.
+
+        Logs are there as long as pods, and after that where the installation archives them.
+        """
+        with self.explained():
+            run = self.client.get_run(run_id)
+        details = getattr(run.run_details, "task_details", None) or ()
+        # The exit task is the last to begin, and each task names the pods below it.
+        latest = sorted(details, key=lambda task: str(task.create_time), reverse=True)
+        pods = [child.pod_name for task in latest for child in task.child_tasks or ()]
+        logs = (self._log(run_id, pod) for pod in dict.fromkeys(filter(None, pods)))
+        return next(filter(None, map(RunEnding.in_log, logs)), None)
+
+    def _log(self, run_id: str, pod: str) -> str:
+        """Returns the log of a pod, by the path that Kubeflow's own UI asks; empty for none."""
+        return self._asked(f"/apis/v1alpha1/runs/{run_id}/nodes/{pod}/log")
+
+    def waiting(self, run_id: str) -> dict[str, str]:
+        """Returns why pods of a run have not started, as Kubernetes says, by step.
+
+        The API of today has no such reason. That of version 1 has the workflow, in which Argo notes
+        of a pending pod what the scheduler and the kubelet say of it.
+        """
+        try:
+            answer = json.loads(self._asked(f"/apis/v1beta1/runs/{run_id}"))
+            workflow = json.loads(answer["pipeline_runtime"]["workflow_manifest"])
+            nodes = workflow["status"]["nodes"].values()
+        except (KeyError, TypeError, ValueError):  # before the first pod, or nodes are compressed
+            return {}
+        return {
+            _step_of(node["name"]): node["message"]
+            for node in nodes
+            if (node.get("type"), node.get("phase")) == ("Pod", "Pending")
+            and node.get("message", "") not in _STARTING
+        }
+
+    def _asked(self, path: str) -> str:
+        """Returns what the server answers for a path that its client has no method for, or ''."""
+        try:
+            found = self.client.runs.api_client.call_api(
+                path,
+                "GET",
+                response_type="object",
+                auth_settings=["Bearer"],
+                _preload_content=False,
+                _return_http_data_only=True,
+                _request_timeout=ANSWER_S,
+            )
+        except (kfp_server_api.ApiException, urllib3.exceptions.HTTPError, OSError):
+            return ""
+        return bytes(found.data).decode(errors="replace")
+
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
         """Turns what the client raises into one message."""
@@ -120,6 +178,12 @@ class KubeflowServer:
             hint = "" if self.endpoint else "; give its address with --set endpoint=URL"
             reason = getattr(error, "reason", error)
             raise SubmissionFailed(f"cannot reach {place}: {reason}{hint}") from None
+
+
+def _step_of(node: str) -> str:
+    """Returns the step of a pod, by the name of its node: WORKFLOW.root.GROUP.STEP.executor(0)."""
+    parts = [part.partition("(")[0].removesuffix("-driver") for part in node.split(".")]
+    return next((part for part in reversed(parts) if part not in ("executor", "")), node)
 
 
 @contextlib.contextmanager
@@ -287,12 +351,27 @@ class Kubeflow:
         schedules = KubeflowSchedules(self._server, self._job.name)
         return "\n".join(schedules.replace(body, wait=wait, say=say))
 
+    def ending(self) -> RunEnding | None:
+        """Returns how the submitted run ended, as its exit task told it, or None."""
+        return self._server.ending(self._run_id)
+
+    @property
+    def run_id(self) -> str:
+        """What the service calls the submitted run."""
+        return self._run_id
+
     def wait(self, say: Callable[[str], None], poll_s: float = 10.0) -> str | None:
         """Returns, at its end, why the submitted run failed, or None."""
-        state = ""
+        state, shown, before = "", set[str](), dict[str, str]()
         while True:
             with self._server.explained():
                 run = self._server.client.get_run(self._run_id)
+                waiting = self._server.waiting(self._run_id)
+            # Nearly every pod waits for a moment.
+            for step in waiting.keys() & before.keys() - shown:
+                say(f"{step} has not started: {waiting[step]}")
+                shown.add(step)
+            before = waiting
             if run.state != state:
                 state = run.state or ""
                 say(f"{self._run_id}: {state.lower() or 'pending'}")

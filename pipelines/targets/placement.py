@@ -24,7 +24,7 @@ never does so for a container that ended with a code or was killed for memory: a
 again what may pass."""
 _BACKOFF_S: Final = 60
 _BACKOFF_FACTOR: Final = 2.0
-_NOT_AGAIN: Final = ("enforce-verdict",)
+_NOT_AGAIN: Final = ("enforce-verdict", "judge-run")
 """Steps whose failure is the answer, which is the same each time."""
 _QUEUE: Final = "kueue.x-k8s.io/queue-name"
 _PRIORITY: Final = "kueue.x-k8s.io/priority-class"

@@ -12,6 +12,18 @@ from orbax_bench_core.errors import UserError, did_you_mean
 OTHERS: Final = "others"
 """In place of the name of a step: every step that does not measure."""
 MEASURING: Final = "run-sweep-point"
+STEPS: Final = (
+    "begin-run",
+    MEASURING,
+    "judge-run",
+    "aggregate",
+    "enforce-verdict",
+    "compare-baseline",
+    "study-async",
+    "calibrate",
+    "finish",
+)
+"""The steps that a pipeline of ours may have."""
 _IMAGE = re.compile(
     r"(?P<name>[a-z0-9]+([._:-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*)"
     r"(:(?P<tag>\w[\w.-]{0,127}))?(?P<digest>@sha256:[0-9a-f]{64})?"
@@ -187,9 +199,7 @@ class StepSettings(ConfigModel):
 
 
 def _known_steps(given: dict[str, StepSettings]) -> dict[str, StepSettings]:
-    from orbax_bench_components.compile import COMPONENTS
-
-    known = [*(component.name for component in COMPONENTS), OTHERS]
+    known = [*STEPS, OTHERS]
     for name in given:
         if name not in known:
             raise ValueError(f"there is no step {name!r}; {did_you_mean(name, known)}")

@@ -10,6 +10,7 @@ from typing import Any, Final
 import google.auth
 import google.auth.exceptions
 import requests
+from etils import epath
 from google.api_core import exceptions as api_exceptions
 from google.auth.credentials import AnonymousCredentials, Credentials
 from google.auth.transport import requests as auth_requests
@@ -21,6 +22,8 @@ from google.protobuf import field_mask_pb2, json_format
 
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError, command
+from orbax_bench_core.files import read_at_most
+from orbax_bench_core.steps.pipeline import RunEnding
 from orbax_bench_pipelines.cron import Cron
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.job import (
@@ -353,6 +356,15 @@ class Vertex:
             )
         return f"Schedule created: {self._job.name} {new.resource_name}"
 
+    def ending(self) -> RunEnding | None:
+        """Returns how the submitted run ended, as its exit task told it, or None."""
+        return ending_of(self._pipeline_job, self._job.settings)
+
+    @property
+    def run_id(self) -> str:
+        """What the service calls the submitted run."""
+        return str(self._pipeline_job.job_id)
+
     def wait(self, say: Callable[[str], None], poll_s: float = 30.0) -> str | None:
         """Returns, at its end, why the run failed, or None."""
         job, shown = self._pipeline_job, None
@@ -413,6 +425,36 @@ class Vertex:
             body.service_account = settings.service_account
         if settings.network:
             body.network = settings.network
+
+
+def ending(settings: Settings, run_id: str) -> RunEnding | None:
+    """Returns how a run ended, as its exit task told it, or None."""
+    connect(settings)
+    require_reachable(settings)
+    with explained(settings):
+        job = aiplatform.PipelineJob.get(run_id)
+    return ending_of(job, settings)
+
+
+def ending_of(job: aiplatform.PipelineJob, settings: Settings) -> RunEnding | None:
+    """Returns how a job ended, by the artifacts of its exit task, or None.
+
+    The page is where the artifact `report` lies, which is read if this machine can.
+    """
+    with explained(settings):
+        tasks = [task for task in job.task_details if task.task_name == "finish"]
+    outputs = {name: each for task in tasks for name, each in task.outputs.items()}
+    artifacts = {name: each.artifacts[0] for name, each in outputs.items() if each.artifacts}
+    if "ending" not in artifacts:
+        return None
+    told = RunEnding.in_metadata(dict(artifacts["ending"].metadata or {}))
+    if told is None or "report" not in artifacts:
+        return told
+    try:
+        page = read_at_most(epath.Path(artifacts["report"].uri))
+    except (OSError, ImportError, ValueError):
+        return told
+    return RunEnding.of(told.state, told.reasons, told.directory, page)
 
 
 def _word(state: types.PipelineState) -> str:

@@ -120,3 +120,22 @@ def test_ab_compare_and_history_show_one_ratio_with_one_interval(run, orbax_benc
             lines = [line for line in said.splitlines() if interval in line]
             assert lines, (interval, said)
             assert all(f"{verdict['ratio']:.3f}x" in line for line in lines)
+
+
+@pytest.mark.parametrize("inside", ["n1", "some/way/down", "../link/n1"])
+def test_no_run_is_begun_in_the_directory_of_another(
+    orbax_bench, make_run, make_record, write_suite, tmp_path, inside
+):
+    outer = make_run([make_record()], folder="nightly")
+    (tmp_path / "link").symlink_to(outer.root)
+    done = orbax_bench("run", write_suite(), "-o", outer.root / inside)
+    assert done.code == 2
+    assert f"lies in {outer.root}, the run directory of " in done.err
+    assert "choose an output directory outside it" in done.err
+    assert sorted(path.name for path in outer.root.iterdir()) == ["records", "run.json"]
+
+
+def test_a_run_json_of_somebody_else_is_no_run(orbax_bench, write_suite, tmp_path):
+    (tmp_path / "run.json").write_text('{"scripts": {}}')
+    done = orbax_bench("run", write_suite(extra="arms: {}"), "-o", tmp_path / "out")
+    assert "lies in" not in done.err

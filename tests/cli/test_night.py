@@ -1,5 +1,6 @@
 """`orbax-bench night`, and fourteen nights of it: what people are told, and nothing else."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -10,6 +11,8 @@ import types
 import pytest
 
 from orbax_bench_core.cli import watch as nights
+from orbax_bench_core.steps.pipeline import outputs
+from tests.support.disks import fill, small_disk
 from tests.support.nights import drill, move_clock
 from tests.support.processes import ROOT
 from tests.support.webhook import webhook  # noqa: F401 - a fixture
@@ -77,6 +80,27 @@ def test_a_mistake_is_not_tried_again_and_says_what_it_is(one_night, webhook):
     [(_, message)] = webhook.posted
     assert (message["state"], message["suite"]) == ("FAILED", "nightly")
     assert "the suite was refused" in message["lines"][0]
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        pytest.param("No space left on device", marks=pytest.mark.nightly),
+        pytest.param("Not a directory", marks=pytest.mark.slow),
+    ],
+)
+def test_a_night_that_cannot_be_kept_is_told_once(one_night, webhook, tmp_path, monkeypatch, why):
+    """Five times on a full disk, and twice below a folder that cannot be made."""
+    monkeypatch.setattr(outputs, "WAITS_S", (0.0, 0.0, 0.0))
+    with contextlib.ExitStack() as stack:
+        if why.startswith("No space"):
+            fill(stack.enter_context(small_disk(tmp_path / "runs", "1m")))
+        else:
+            (tmp_path / "runs").write_text("a file")
+        done = one_night(flags=("--tries", "2"))
+    assert (done.code == 0, webhook.states) == (False, ["FAILED"])
+    assert "warning: the report cannot be written: " in done.err
+    assert why in done.err
 
 
 @pytest.mark.slow

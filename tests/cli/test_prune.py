@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -193,17 +194,202 @@ def test_a_run_that_cannot_be_read_stays_and_is_named(orbax_bench, night, tmp_pa
     assert (run.root / "run.json").exists()
 
 
-def test_nothing_is_removed_through_a_link(prune, orbax_bench, night, tmp_path):
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "mine").write_text("mine")
+def prune_twice(prune, *arguments):
+    """Asks what would go and removes it: both say the same, which is returned."""
+    before = prune(*arguments)[1]
+    code, after = prune(*arguments, "--delete")
+    for name in ("old", "in_use", "unread"):
+        assert before[name] == after[name]
+    return code, after
+
+
+def test_a_run_that_holds_another_run_stays(prune, night, tmp_path):
+    """As `run -o nightly`, and later `run -o nightly/n1`: it all went, and one was named."""
+    outer = night(300, folder="nightly")
+    young, running = night(1, folder="nightly/n1"), night(200, folder="nightly/sub/n2")
+    with held(running.root, "run", command="orbax-bench run", say=print):
+        code, said = prune_twice(prune, tmp_path / "nightly", "--keep", "1d", "--keep-last", "1")
+    assert (code, said["old"]) == (0, [])
+    why = {each["place"]: each["why"] for each in said["in_use"]}
+    assert why[str(outer.root)] == "it holds another run, n1"
+    assert why[str(running.root)].startswith("measured into by process ")
+    assert all(run.exists() for run in (outer, young, running))
+
+
+@pytest.mark.parametrize(
+    ("inside", "why"),
+    [
+        ("deep/er/in/it/run.json", "it holds another run, deep/er/in/it"),
+        ("logs/mine/run.json", "it holds another run, logs/mine"),
+        ("save_restore_0123456789ab/repeat_0/run.json", "it holds another run, save_restore_"),
+        ("n1/leases/run.1.json", "it holds a lease, n1/leases/run.1.json"),
+        ("kept/v1/20260102T030405Z-0123abcd.json", "it holds a capture, kept/v1/2026"),
+    ],
+)
+def test_a_run_stays_that_holds_what_others_need(prune, night, tmp_path, inside, why):
     run = night(300)
     night(1)
-    Path(run.root / "notes").symlink_to(elsewhere)
-    code, _ = prune(tmp_path / "nightly", "--keep-last", "1", "--delete")
-    assert code == 0
-    assert not run.exists()
-    assert (elsewhere / "mine").read_text() == "mine"
+    (run.root / inside).parent.mkdir(parents=True)
+    (run.root / inside).write_text("{")
+    code, said = prune_twice(prune, tmp_path / "nightly", "--keep-last", "1")
+    assert (code, said["old"]) == (0, [])
+    assert said["in_use"][0]["why"].startswith(why)
+    assert (run.root / inside).exists()
+
+
+def test_what_people_put_into_a_run_directory_keeps_it_and_is_named(prune, orbax_bench, night):
+    run = night(300)
+    publish(run)
+    own = ("notes.txt", "records/mine.txt", "verdicts/mine.txt", "logs/train.log", "photos/a.jpg")
+    for name in own:
+        (run.root / name).parent.mkdir(exist_ok=True)
+        (run.root / name).write_text("mine")
+    (run.root / "empty").mkdir()
+    night(1)
+    nightly = run.root.parent
+    shown = orbax_bench("prune", nightly, "--keep-last", "1")
+    assert "its folder stays, with what others have put there: empty, logs/train.log, " in shown.out
+    code, said = prune_twice(prune, nightly, "--keep-last", "1")
+    assert (code, names(said["old"])) == (0, ["a-suite-300"])
+    assert said["old"][0]["others"] == sorted([*own, "empty"])
+    left = {str(path.relative_to(run.root)) for path in Path(run.root).rglob("*")}
+    assert left == {*own, *(str(Path(name).parent) for name in own), "empty"} - {"."}
+
+
+def test_nothing_is_removed_through_a_link(prune, night, tmp_path):
+    elsewhere = night(300, folder="elsewhere/n0").root
+    (elsewhere / "logs").mkdir()
+    (elsewhere / "logs" / "worker_1_devices.log").write_text("mine")
+    kept = sorted(Path(elsewhere.parent).rglob("*"))
+    run = night(301)
+    for name in ("logs", "notes"):
+        Path(run.root / name).symlink_to(elsewhere / "logs")
+    Path(run.root / "metrics.json").symlink_to(elsewhere / "run.json")
+    data = run.root / "save_restore_0123456789ab" / "repeat_0"
+    data.mkdir(parents=True)
+    Path(data / "made-by-a-library").symlink_to(elsewhere)
+    night(1)
+    nightly = Path(run.root).parent
+    (nightly / "run-behind").symlink_to(elsewhere)
+    (nightly / "folder-behind").symlink_to(elsewhere.parent)
+    (nightly / "latest").symlink_to("a-suite-301")
+    code, said = prune_twice(prune, nightly, "--keep-last", "1")
+    assert (code, [each["place"] for each in said["old"]]) == (0, [str(run.root)])
+    assert said["old"][0]["others"] == ["logs", "metrics.json", "notes"]
+    (why,) = {each["why"] for each in said["in_use"]}
+    assert why.endswith("is a link, behind which nothing is removed")
+    assert sorted(Path(elsewhere.parent).rglob("*")) == kept
+    assert sorted(path.name for path in Path(run.root).iterdir()) == said["old"][0]["others"]
+
+
+def test_a_folder_that_is_named_may_be_a_link(prune, night, tmp_path):
+    night(300)
+    night(1)
+    (tmp_path / "link").symlink_to(tmp_path / "nightly")
+    code, said = prune_twice(prune, tmp_path / "link", "--keep-last", "1")
+    assert (code, names(said["old"])) == (0, ["a-suite-300"])
+    assert len(list((tmp_path / "nightly").iterdir())) == 1
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"owner": "run", "of": "a newer release"}'])
+def test_a_torn_lease_protects(prune, night, tmp_path, content):
+    run = night(300)
+    night(1)
+    write_atomically(run.root / "leases" / "run.2.json", content.encode())
+    code, said = prune_twice(prune, tmp_path / "nightly", "--keep-last", "1")
+    assert (code, said["old"]) == (0, [])
+    assert "leases/run.2.json, which cannot be read: remove it" in said["in_use"][0]["why"]
+
+
+def damage(run, what):
+    """Has the lineage of a run say nothing of what it was compared with."""
+    file = run.root / "lineage.json"
+    if what == "missing":
+        file.unlink()
+    elif what == "newer":
+        file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 99}))
+    elif what == "torn":
+        file.write_text(file.read_text()[:-20])
+    else:  # written again by a report, which knows of no baseline
+        file.unlink()
+        publish(run)
+
+
+@pytest.fixture
+def compared(make_separate_run, tmp_path):
+    """Three runs; the first one is the baseline of the last one."""
+    runs = [make_separate_run(day, folder=f"nightly/n{day}") for day in range(3)]
+    publish(runs[2])
+    verdicts = compare_stored(str(runs[0].root), str(runs[2].root))
+    publish_verdicts(runs[2], verdicts)
+    return runs
+
+
+KEEP_ONE = ("--keep", "1d", "--keep-last", "1")
+
+
+@pytest.mark.parametrize("what", ["torn", "newer", "missing", "reported again"])
+def test_lineage_that_cannot_be_read_protects_the_baseline(prune, compared, tmp_path, what):
+    damage(compared[2], what)
+    code, said = prune_twice(prune, tmp_path / "nightly", *KEEP_ONE)
+    assert (code, names(said["old"])) == (0, ["n1"])
+    assert [each["why"] for each in said["in_use"]] == [
+        f"baseline of {compared[2].root}, which stays"
+    ]
+
+
+@pytest.mark.parametrize("what", ["torn", "newer", "missing"])
+def test_where_nothing_says_what_a_run_was_compared_with_nothing_goes(
+    prune, orbax_bench, compared, tmp_path, what
+):
+    damage(compared[2], what)
+    verdicts = compared[2].root / "verdicts.json"
+    verdicts.write_text("{")
+    code, said = prune_twice(prune, tmp_path / "nightly", *KEEP_ONE)
+    assert (code, said["old"]) == (1, [])
+    assert {each["why"] for each in said["in_use"]} == {
+        f"perhaps the baseline of {compared[2].root}, which stays"
+    }
+    assert "what it was compared with is unknown" in said["unread"][0]
+    verdicts.unlink()
+    assert orbax_bench("report", compared[2].root).code == 0
+    assert names(prune(tmp_path / "nightly", *KEEP_ONE)[1]["old"]) == ["n0", "n1"]
+
+
+def test_a_run_that_cannot_be_read_protects_its_baseline(prune, compared, tmp_path):
+    (compared[2].root / "run.json").write_text("{")
+    code, said = prune_twice(prune, tmp_path / "nightly", *KEEP_ONE)
+    assert (code, said["old"]) == (1, [])
+    assert [names([each]) for each in said["in_use"]] == [["n0"]], "n1 is the newest by now"
+
+
+@pytest.mark.parametrize("other", ["nightly/first", "moved/n0"])
+def test_a_baseline_that_was_moved_stays(prune, compared, tmp_path, other):
+    """By its name, or by its records."""
+    if other == "nightly/first":
+        (tmp_path / "nightly" / "n0").rename(tmp_path / other)
+    else:
+        (tmp_path / "nightly").rename(tmp_path / "moved")
+    code, said = prune_twice(prune, (tmp_path / other).parent, *KEEP_ONE)
+    assert (code, names(said["old"])) == (0, ["n1"])
+    assert names(said["in_use"]) == [Path(other).name]
+
+
+def test_the_baseline_before_a_rotation_of_names_stays(prune, compared, tmp_path):
+    nightly = tmp_path / "nightly"
+    (nightly / "n0").rename(nightly / "n-1")
+    (nightly / "n1").rename(nightly / "n0")
+    _, said = prune_twice(prune, nightly, *KEEP_ONE)
+    assert names(said["in_use"]) == ["n-1", "n0"]
+
+
+def test_a_capture_leaves_what_people_put_into_its_folder(prune, registry):
+    capture = registry.captures()[0]
+    mine = registry.root / capture.reference / "mine.txt"
+    mine.write_text("mine")
+    code, said = prune_twice(prune, registry.root, *KEEP_ONE)
+    assert (code, said["old"][0]["others"]) == (0, ["mine.txt"])
+    assert [path.name for path in mine.parent.iterdir()] == ["mine.txt"]
 
 
 def test_one_that_was_removed_in_part_is_found_again(prune, night, tmp_path, monkeypatch):
@@ -211,11 +397,15 @@ def test_one_that_was_removed_in_part_is_found_again(prune, night, tmp_path, mon
     publish(run)
     night(1)
     arguments = (tmp_path / "nightly", "--keep-last", "1", "--delete")
+    unlink = os.unlink
+
+    def fails(path, **given):
+        if path == "summary.csv":
+            raise OSError(5, "Input/output error")
+        unlink(path, **given)
+
     with monkeypatch.context() as patched:
-        patched.setattr(
-            "orbax_bench_core.steps.pruning.remove_tree",
-            lambda *_: (_ for _ in ()).throw(OSError(5, "Input/output error")),
-        )
+        patched.setattr(os, "unlink", fails)
         code, said = prune(*arguments)
     assert (code, [each["why"] for each in said["failed"]]) == (1, ["Input/output error"])
     assert run.exists()

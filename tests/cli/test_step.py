@@ -7,6 +7,8 @@ import pytest
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import plan, publish
+from orbax_bench_core.steps.pipeline import outputs
+from tests.support.disks import fill, small_disk
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 from tests.support.processes import FAKE_CLI, start_cli
 from tests.support.webhook import webhook  # noqa: F401 - fixture
@@ -259,3 +261,17 @@ def test_a_mistake_is_one_message_and_exit_code_2(orbax_bench, tmp_path, words, 
     assert done.code == Exit.INVALID
     assert said in done.err
     assert len(done.err.strip().splitlines()) == 1
+
+
+@pytest.mark.nightly
+def test_a_finish_for_which_there_is_no_room_tells_and_exits_with_1(
+    orbax_bench, make_run, make_record, webhook, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("ORBAX_BENCH_NOTIFY", webhook.url)
+    monkeypatch.setattr(outputs, "WAITS_S", (0.0, 0.0))
+    with small_disk(tmp_path / "disk", "4m") as disk:
+        run = make_run([make_record()], folder="disk/nightly/out")
+        fill(disk)
+        done = orbax_bench("step", "finish", "-o", run.root, "--status", "SUCCEEDED")
+    assert (done.code, webhook.states) == (1, ["PASS"])
+    assert "error: cannot write: [Errno 28] No space left on device: " in done.err

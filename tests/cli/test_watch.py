@@ -46,6 +46,33 @@ def test_a_suite_that_reported_in_time_is_well(watch, night):
     assert done.out.startswith("ok  nightly: the run of ")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("x\nok  production: the run of today has reported", "::error::x", "x\n::error::y"),
+        *("x\r::error::y", "x\r\n##[error]y", "x\u2028ok  production", "x\x0bok  production"),
+    ],
+)
+@pytest.mark.parametrize("hours", [6, 30])
+def test_no_name_of_a_suite_makes_a_line_or_an_order(
+    watch, night, orbax_bench, webhook, tmp_path, name, hours
+):
+    run = night(hours)
+    run.write_info(run.read_info().model_copy(update={"suite_name": name}))
+    (run.root.parent / "other\n::error::z").mkdir()
+    (run.root.parent / "other\n::error::z" / "run.json").write_text("{")
+    done = watch("--notify", f"slack+{webhook.url}")
+    pruned = orbax_bench("prune", run.root.parent, "--keep", "1h")
+    said = [done.out, done.err, pruned.out, pruned.err]
+    said += [message["text"] for _, message in webhook.posted]
+    assert len(said) == 4 + (hours == 30)
+    lines = [line for text in said for line in text.splitlines()]
+    starts = ("ok  ", "NOT OK  ", "cannot be read: ", "notified ", "*FAILED: ", "it has ", "`")
+    known = ("0 ", "error: ", *starts)
+    assert [line for line in lines if not line.startswith(known)] == []
+    assert sum(line.startswith(("ok  ", "NOT OK  ")) for line in lines) == 1
+
+
 def test_a_suite_that_began_no_run_is_told(watch, night):
     night(27)
     night(2, name="other")

@@ -25,7 +25,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import baseline_digest, file_digest, trace
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.pipeline import NotPassed
-from orbax_bench_pipelines.definitions.own import bring_baseline
+from orbax_bench_pipelines.definitions.own import begin_run
 from tests.support.argo_rules import refused_uri
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 
@@ -80,9 +80,16 @@ def planned(call, tmp_path):
 
 
 @pytest.fixture
-def brought(call, published):
+def brought(call, published, tmp_path):
     run, _ = published
-    return run, call(bring_baseline, baseline=str(run.root))
+    return run, begun(call, tmp_path, baseline=str(run.root))
+
+
+def begun(call, tmp_path, **given):
+    """Begins a run of a suite that loads nothing."""
+    suite = "suite_name: s\nbenchmarks:\n- {generator: save_restore, options: {}}\n"
+    suite += "checkpoint_config: {spec: {a: {dtype: float32, shape: [8]}}}\n"
+    return call(begin_run, suite=suite, output_directory=str(tmp_path / "begun"), **given)
 
 
 @pytest.fixture
@@ -258,10 +265,10 @@ def test_a_suite_is_an_artifact_that_points_at_its_run(call, tmp_path):
     ]
 
 
-def test_a_path_becomes_the_artifact_that_publishing_it_wrote(call, published):
+def test_a_path_becomes_the_artifact_that_publishing_it_wrote(call, published, tmp_path):
     _, stored = published
     place = stored["baseline"].metadata["path"]
-    brought = call(bring_baseline, baseline=place)["stored"]
+    brought = begun(call, tmp_path, baseline=place)["stored"]
     assert brought.uri == stored["baseline"].uri
     for key in ("orbax_bench_type", "digest", "path"):
         assert brought.metadata[key] == stored["baseline"].metadata[key], key
@@ -269,7 +276,8 @@ def test_a_path_becomes_the_artifact_that_publishing_it_wrote(call, published):
 
 def test_a_baseline_that_is_not_there_stops_before_anything_is_compared(call, tmp_path):
     with pytest.raises(UserError, match="none"):
-        call(bring_baseline, baseline=str(tmp_path / "none"))
+        begun(call, tmp_path, baseline=str(tmp_path / "none"))
+    assert not (tmp_path / "begun").exists()
 
 
 @pytest.mark.slow

@@ -324,3 +324,11 @@ def test_a_card_has_no_tag_link_or_picture_of_theirs(planted):
     assert "<script" not in prose
     assert re.search(r"(?<!\\)\[a(?<!\\)\]\(", prose) is None
     assert re.search(r"!\[b(?<!\\)\]\(", prose) is None
+
+
+@pytest.mark.parametrize("order", ["::error::no", "  ::error file=a::no", "##[error]no"])
+def test_no_line_of_markdown_is_an_order_to_the_log_of_ci(order):
+    """Logs of CI show a report, of which GitHub Actions obeys a line that begins so."""
+    elements = (Paragraph(f"a\n{order}"), Code(f"{order}\n\r{order}"), Items((order,)))
+    lines = to_markdown(Document(title=order, elements=elements)).splitlines()
+    assert [line for line in lines if line.lstrip().startswith(("::", "##["))] == []

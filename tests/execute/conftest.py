@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,7 +120,7 @@ class SuiteRun:
         self.directory = folder / "out"
 
     def start(
-        self, *flags: str, cli: str = REAL_CLI, command: str = "run", **how: bool
+        self, *flags: str, cli: str = REAL_CLI, command: str = "run", **how: Any
     ) -> subprocess.Popen[str]:
         return start_cli(
             *(command, self.suite_file, "--output-directory", self.directory),
@@ -129,8 +130,8 @@ class SuiteRun:
             **how,
         )
 
-    def run(self, *flags: str, cli: str = REAL_CLI) -> tuple[int, str]:
-        process = self.start(*flags, cli=cli)
+    def run(self, *flags: str, cli: str = REAL_CLI, **how: Any) -> tuple[int, str]:
+        process = self.start(*flags, cli=cli, **how)
         output, _ = process.communicate(timeout=120)
         return process.returncode, output
 

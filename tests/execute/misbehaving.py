@@ -64,6 +64,8 @@ class Misbehaving(authoring.BenchmarksGenerator):
             raise authoring.UnmetNeed("this needed something after all")
         if act == "exit":
             raise SystemExit(7)
+        if act == "fill":
+            assert b"x" * 2**31
         if act == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if act == "segfault":

@@ -3,6 +3,7 @@
 import pytest
 
 from orbax_bench_core.execute import CannotRecord
+from tests.support.control_groups import little_memory
 from tests.support.processes import FAKE_CLI
 from tests.support.scripted import NAME as SCRIPTED
 
@@ -57,6 +58,16 @@ def test_every_mishap_is_a_failed_record_and_the_sweep_goes_on(suite_run):
     assert "restored values differ" in errors["corrupt"]["message"]
     assert "raised on purpose" in errors["raise"]["traceback"]
     assert "Traceback" not in output
+
+
+def test_a_worker_that_the_kernel_killed_for_memory_says_at_which_limit(suite_run):
+    run = suite_run(suite("fill", "kill"))
+    with little_memory(1200 * 2**20) as inside:
+        run.run(inside=inside)
+    said = {name.split("/")[0]: one["error"]["message"] for name, one in run.records().items()}
+    limit = "memory ran out: the kernel killed it at the limit of its container, at 1,200 MiB"
+    assert limit in said["fill"]
+    assert "memory did not run out meanwhile" in said["kill"]
 
 
 def operations(record):

@@ -77,10 +77,16 @@ NOT_FOUND = (404, {"error": {"code": 404, "message": "not found", "status": "NOT
 
 
 class FakeKubeflow(FakeServer):
-    """Knows experiments, runs and recurring runs; a run goes through `states`, then stays."""
+    """Knows experiments, runs and recurring runs; a run goes through `states`, then stays.
 
-    def __init__(self, states=("SUCCEEDED",)):
+    `logs` are those of pods by their names, which the tasks of a run name as their children;
+    `nodes` are those of its workflow, as Argo notes them.
+    """
+
+    def __init__(self, states=("SUCCEEDED",), logs=(), nodes=()):
         super().__init__()
+        self.nodes = {str(number): node for number, node in enumerate(nodes)}
+        self.logs = dict(logs)
         self.experiments = {}
         self.recurring = {}
         self.runs = {}
@@ -88,6 +94,13 @@ class FakeKubeflow(FakeServer):
         self.states = list(states)
 
     def answer(self, received):
+        if log := re.fullmatch("/apis/v1alpha1/runs/run-1/nodes/(.*)/log", received.path):
+            found = self.logs.get(log[1])
+            # As its resource manager answers for a pod that is gone and was not archived.
+            return (500, {"error": "failed"}) if found is None else (200, found.encode())
+        if received.path == "/apis/v1beta1/runs/run-1":
+            workflow = json.dumps({"status": {"nodes": self.nodes}})
+            return 200, {"run": {}, "pipeline_runtime": {"workflow_manifest": workflow}}
         path = received.path.removeprefix("/apis/v2beta1")
         if path == "/healthz":
             return 200, {"multi_user": False}
@@ -104,7 +117,16 @@ class FakeKubeflow(FakeServer):
             return 200, {**received.body, "run_id": "run-1", "state": "PENDING"}
         if path.startswith("/runs/"):
             state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
-            return 200, {"run_id": "run-1", "state": state}
+            details = [
+                {
+                    "display_name": f"task {number}",
+                    "create_time": f"2026-01-01T00:00:{number:02}Z",
+                    "child_tasks": [{"pod_name": pod}],
+                }
+                for number, pod in enumerate(self.logs)
+            ]
+            run = {"run_id": "run-1", "state": state, "run_details": {"task_details": details}}
+            return 200, run
         if path == "/recurringruns" and received.method == "GET":
             return 200, {"recurringRuns": list(self.recurring.values())}
         if path == "/recurringruns":
@@ -132,9 +154,10 @@ class FakeVertex(FakeServer):
 
     parent = "projects/p-1/locations/us-central1"
 
-    def __init__(self, state=4):
+    def __init__(self, state=4, tasks=()):
         super().__init__()
         self.state = state
+        self.tasks = list(tasks)
         self.jobs = {}
         self.schedules = {}
         self.contexts = {}
@@ -176,7 +199,10 @@ class FakeVertex(FakeServer):
                 **received.body,
                 "name": name,
                 "state": self.state,
-                "jobDetail": {"pipelineRunContext": self.contexts["run-1"]},
+                "jobDetail": {
+                    "pipelineRunContext": self.contexts["run-1"],
+                    "taskDetails": self.tasks,
+                },
             }
             return 200, self.jobs[name]
         if path.endswith("/pipelineJobs"):

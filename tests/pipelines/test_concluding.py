@@ -8,7 +8,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import write_verdicts
 from orbax_bench_core.steps import Notifiers
-from orbax_bench_pipelines.cli.running import Told, conclude
+from orbax_bench_pipelines.cli.running import Ended, Told, conclude
 from orbax_bench_pipelines.definitions import pipelines
 from orbax_bench_pipelines.definitions.pipeline import Finished
 from tests.support.verdicts import build_operation, build_point, build_report
@@ -27,7 +27,8 @@ def ended(make_record, make_run):
             arguments={"output_directory": str(directory.root)},
             settings=types.SimpleNamespace(tpu=()),
         )
-        return conclude(job, failure, Console(file=io.StringIO()), Told(Notifiers(), "s"))
+        told = Told(Notifiers(), "s")
+        return conclude(job, Ended(failure), Console(file=io.StringIO()), told)
 
     return run
 

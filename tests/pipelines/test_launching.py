@@ -61,7 +61,7 @@ def test_a_slice_of_several_hosts_is_a_jobset_on_kubeflow():
     strict.pipeline_spec(spec)
     given = constants(spec, "run-sweep-point")
     assert (given["launcher"], given["tpu"]) == ("jobset", "v5e:4x8:ct5lp-hightpu-4t")
-    assert constants(spec, "plan-sweep")["processes"] == 8.0
+    assert constants(spec, "begin-run")["processes"] == 8.0
     # All of it as inputs of the step, which nothing on the way loses.
     settings = place_settings("jobset", given["launcher_settings"])
     assert (settings.service_account, settings.queue, settings.cpu) == ("bench", "tpus", "8")
@@ -88,7 +88,7 @@ def test_every_slice_is_a_custom_job_on_vertex(tpu, processes):
     given = constants(spec, "run-sweep-point")
     shape = parse_slice(given["tpu"])
     assert (given["launcher"], shape) == ("vertex", parse_slice(tpu))
-    assert constants(spec, "plan-sweep").get("processes") == processes
+    assert constants(spec, "begin-run").get("processes") == processes
     settings = place_settings("vertex", given["launcher_settings"])
     assert (settings.project, settings.location) == ("p-1", "us-central1")
     assert (settings.service_account, settings.strategy) == ("me@p.iam", "SPOT")
@@ -110,7 +110,7 @@ def test_machines_with_gpus_are_a_jobset_on_kubeflow():
     assert (given["launcher"], given.get("tpu")) == ("jobset", None)
     assert given["launcher_settings"] == ["gpus=8", "gpu=nvidia-h100-80gb", "queue=gpus"]
     assert given["expect"] == "gpu:h100-80gb:32"
-    assert constants(spec, "plan-sweep")["processes"] == 4.0
+    assert constants(spec, "begin-run")["processes"] == 4.0
     assert "resources" not in executor(spec)
 
 

@@ -1,12 +1,16 @@
 """The last step of a run: what it adds to what is there, and the state that it tells."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.steps import pipeline
+from orbax_bench_core.steps import Notifiers, pipeline
+from orbax_bench_core.steps.pipeline import outputs
+from tests.support.disks import fill, small_disk
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 from tests.support.verdicts import make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
+from tests.support.webhook import webhook  # noqa: F401 - a fixture
 
 
 def test_what_is_complete_is_not_written_again(make_run, make_record):
@@ -20,15 +24,48 @@ def test_what_is_complete_is_not_written_again(make_run, make_record):
     assert "every point is complete" in Path(run.root, "ending.md").read_text()
 
 
-def test_the_run_of_another_is_left_as_it_is_and_this_one_has_failed(make_run, make_record):
+def test_the_run_of_another_is_left_as_it_is_and_this_one_has_failed_and_is_told(
+    make_run, make_record, webhook
+):
     run = make_run([make_record(times={"save": 0.5})])
     run.claim("monday", go_on=True)
-    assert pipeline.finish(str(run.root), engine_run="monday").value == "PASS"
+    notifiers = Notifiers.of(webhook.url, environment={})
+    assert pipeline.finish(str(run.root), engine_run="monday", notifiers=notifiers).value == "PASS"
+    # A later run of the suite, in a folder of its own, has told its state since.
+    state = next(Path(run.root).parent.glob("notified-*.json"))
+    known = json.loads(state.read_text())
+    state.write_text(json.dumps(known | {"begun": "2026-06-01T00:00:00Z"}))
     before = {path: path.read_bytes() for path in Path(run.root).rglob("*") if path.is_file()}
-    done = pipeline.finish(str(run.root), engine_run="tuesday", status="FAILED")
+    text = run.read_info().suite_text
+    given = {"suite": text, "engine_run": "tuesday", "notifiers": notifiers}
+    done = pipeline.finish(str(run.root), **given)
     assert done.value == "FAILED"
-    assert "the directory holds the run 'monday'" in Path(done.named["ending"].place).read_text()
-    assert {path: path.read_bytes() for path in before} == before
+    assert b"the directory holds the run 'monday'" in done.named["ending"].content
+    assert webhook.states == ["PASS", "FAILED"]
+    assert before == {
+        path: path.read_bytes() for path in Path(run.root).rglob("*") if path.is_file()
+    }
+
+
+def test_a_failure_names_its_most_frequent_error(make_run, make_record):
+    error = {"type": "WorkerDied", "message": "killed; memory ran out at 900 MiB"}
+    records = [make_record(repeat=number, status="failed", error=error) for number in range(2)]
+    run = make_run(records, num_repeats=2)
+    assert pipeline.finish(str(run.root)).value == "FAILED"
+    ending = Path(run.root, "ending.md").read_text()
+    assert "2 of 2 failed repeats: WorkerDied: killed; memory ran out at 900 MiB" in ending
+
+
+def test_the_log_and_an_artifact_tell_the_submitter_how_the_run_ended(
+    make_run, make_record, capsys
+):
+    run = make_run([make_record(times={"save": 0.5})])
+    done = pipeline.finish(str(run.root))
+    told = pipeline.RunEnding.in_log(capsys.readouterr().out)
+    assert (told.state, told.reasons) == ("PASS", ("every point is complete",))
+    assert told.html == Path(run.root, "report.html").read_bytes()
+    of_artifact = pipeline.RunEnding.in_metadata(done.named["ending"].metadata)
+    assert of_artifact == told.model_copy(update={"page": ""})
 
 
 def test_records_that_no_report_has_seen_are_reported(make_run, make_record):
@@ -41,8 +78,9 @@ def test_a_run_that_the_service_calls_failed_is_failed_also_where_nothing_is_lac
     make_run, make_record
 ):
     run = make_run([make_record(times={"save": 0.5})])
-    assert pipeline.finish(str(run.root), status="FAILED").value == "FAILED"
-    assert "the service says FAILED" in Path(run.root, "ending.md").read_text()
+    assert pipeline.finish(str(run.root), status="RUNNING").value == "FAILED"
+    ending = Path(run.root, "ending.md").read_text()
+    assert "the step that puts the records together left nothing" in ending
 
 
 @pytest.mark.parametrize(("ratio", "state"), [(1.0, "PASS"), (2.0, "REGRESSION")])
@@ -91,3 +129,33 @@ def test_an_arm_that_lacks_an_operation_is_never_good_enough(
     path.write_text(report.model_dump_json())
     with pytest.raises(pipeline.NotPassed, match="no load"):
         pipeline.enforce_verdict("INCONCLUSIVE", verdicts=str(path), allow_inconclusive=True)
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A disk that a test may fill."""
+    with small_disk(tmp_path / "disk", "4m") as disk:
+        yield disk
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("paired", [False, True])
+def test_people_are_told_once_though_the_report_has_no_room(
+    full_disk, make_run, make_record, make_paired_run, webhook, monkeypatch, capfd, paired
+):
+    monkeypatch.setenv("ORBAX_BENCH_NOTIFY", webhook.url)
+    monkeypatch.setattr(outputs, "WAITS_S", (0.0, 0.0, 0.0))
+    folder = "disk/nightly/out"
+    run = (
+        make_paired_run(0, 2.0, folder=folder)
+        if paired
+        else make_run([make_record()], folder=folder)
+    )
+    ballast = fill(full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        pipeline.finish(str(run.root), status="SUCCEEDED")
+    assert webhook.states == ["REGRESSION" if paired else "PASS"]
+    assert capfd.readouterr().out.count("there may be room again") == 3
+    ballast.unlink()
+    assert pipeline.finish(str(run.root), status="SUCCEEDED").value == webhook.states[0]
+    assert Path(run.root, "report.html").exists()

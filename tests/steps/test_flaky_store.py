@@ -5,7 +5,9 @@ import functools
 import inspect
 import json
 import os
+import shutil
 import socket
+import types
 
 import pytest
 
@@ -13,6 +15,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import CannotRecord, LocalHost, RunSettings
 from orbax_bench_core.steps import PointFailed
 from orbax_bench_core.steps.pipeline import (
+    ErrorsAsMessages,
     NotPassed,
     aggregate,
     measurement,
@@ -23,6 +26,7 @@ from orbax_bench_core.steps.pipeline import (
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
 
+WAITS_S = outputs.WAITS_S
 SUITE = """
 suite_name: scripted
 num_repeats: 2
@@ -123,6 +127,37 @@ def test_a_store_that_was_full_is_tried_again_and_the_report_says_so(planned, br
     said = (tmp_path / "out" / "report.md").read_text()
     assert "run-sweep-point was tried again once and went on, last at " in said
     assert os.strerror(errno.ENOSPC) in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [True, False])
+def test_room_that_is_lacking_is_a_mistake_only_before_anything_was_tried(
+    planned, broken, monkeypatch, capfd, first
+):
+    """A disk that has filled up: the step waits as long as for anything else, and exits with 1."""
+    checkpoint = "checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}\n"
+    monkeypatch.setitem(
+        globals(), "SUITE", SUITE + checkpoint.replace("{", "{{").replace("}", "}}")
+    )
+    measure, waited = planned(), []
+    monkeypatch.setattr(outputs, "WAITS_S", WAITS_S)
+    monkeypatch.setattr(outputs, "time", types.SimpleNamespace(sleep=waited.append))
+    monkeypatch.setenv("_KFP_RUNTIME", "true")
+    usual, asked = shutil.disk_usage, []
+
+    def disk_usage(folder):
+        asked.append(folder)
+        room = 2**30 if not first and len(asked) == 1 else 0
+        return usual(folder)._replace(free=room)
+
+    monkeypatch.setattr(shutil, "disk_usage", disk_usage)
+    broken("link", errno.ENOSPC)
+    with pytest.raises(SystemExit) as ended, ErrorsAsMessages():
+        measure()
+    said = capfd.readouterr().out
+    assert "has 0 B free, and one checkpoint of this suite has 32 B of arrays" in said
+    assert (ended.value.code, waited) == ((2, []) if first else (1, [10.0, 30.0, 90.0]))
+    assert said.count("there may be room again") == len(waited)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 import pytest
 
@@ -92,6 +93,23 @@ def test_a_directory_of_no_engine_is_refused_to_one_and_a_refused_suite_takes_no
     begin()
     with pytest.raises(UserError, match="holds a run of no pipeline"):
         begin(engine_run="tuesday")
+
+
+def test_what_this_image_cannot_measure_is_refused_by_name(begin, tmp_path, monkeypatch):
+    for name in ("flax", "torch"):
+        monkeypatch.setitem(sys.modules, name, None)
+    suite = {
+        "suite_name": "s",
+        "checkpoint_config": {"nnx": "models:make"},
+        "benchmarks": [
+            {"generator": name, "options": {}} for name in ("save_restore", "torch_save")
+        ],
+    }
+    with pytest.raises(UserError) as refused:
+        begin(json.dumps(suite))
+    assert "nnx: models:make needs flax, which this image does not have" in str(refused.value)
+    assert "torch_save needs torch" in str(refused.value)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_file_that_names_no_run_is_refused_by_name(begin, tmp_path):

@@ -18,3 +18,15 @@ def small_disk(folder, size):
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(folder):
+    """Leaves no room on the disk of a folder; the file that takes it is returned."""
+    ballast = folder / "ballast"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(bytes(2**16)):
+            pass
+    with contextlib.suppress(OSError), ballast.open("ab", buffering=0) as file:
+        while file.write(b"."):
+            pass
+    return ballast

@@ -23,6 +23,7 @@ from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDie
 from orbax_bench_core.execute.hosts.rendezvous import PortRange, free_port
 from orbax_bench_core.execute.isolation import LOCK_FILE, held_locks, measuring_lock
 from orbax_bench_core.files import atomic_file, machine_id
+from orbax_bench_core.measure import MemoryKills
 from orbax_bench_core.provenance import host_provenance
 from orbax_bench_core.python_command import python_command
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
@@ -168,6 +169,7 @@ class LocalWorker:
         self._index = index
         self._ended = False
         self._log_file = log_file
+        self._memory_kills = MemoryKills.read()
         log_file.parent.mkdir(parents=True, exist_ok=True)
         events_in, events_out = os.pipe()
         with open(log_file, "ab", opener=_unlinked) as log:
@@ -269,8 +271,10 @@ class LocalWorker:
         if code >= 0:
             return f"the worker ended with exit code {code}"
         name = liveness.signal_name(-code)
-        hint = "; the kernel may have killed it because memory ran out" if name == "SIGKILL" else ""
-        return f"the worker was killed by {name}{hint}"
+        killed = f"the worker was killed by {name}"
+        if name != "SIGKILL":
+            return killed
+        return f"{killed}; {MemoryKills.read().cause_since(self._memory_kills)}"
 
 
 def _unlinked(path: str, flags: int) -> int:

@@ -87,13 +87,14 @@ class Site:
 
 def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> Site:
     """Reads the runs below some places."""
-    unread: list[str] = []
+    damaged: dict[str, str] = {}
     read = (cards or Cards(None)).measured
     runs = {
         info.run_id: (directory, info)
         for place in places
-        for directory, info in runs_below(place, unread)
+        for directory, info in runs_below(place, damaged)
     }
+    unread = list(damaged.values())
     newest = sorted(runs.values(), key=lambda run: (run[1].created_at, run[1].run_id), reverse=True)
     kept, newer = [], collections.Counter[str]()
     for directory, info in newest:

@@ -13,6 +13,7 @@ from orbax_bench_core.steps.pipeline.answers import plan_save as plan_save
 from orbax_bench_core.steps.pipeline.answers import recovery as recovery
 from orbax_bench_core.steps.pipeline.answers import soak as soak
 from orbax_bench_core.steps.pipeline.answers import study_async as study_async
+from orbax_bench_core.steps.pipeline.ending import RunEnding as RunEnding
 from orbax_bench_core.steps.pipeline.finishing import aggregate as aggregate
 from orbax_bench_core.steps.pipeline.finishing import compare_baseline as compare_baseline
 from orbax_bench_core.steps.pipeline.finishing import enforce_verdict as enforce_verdict

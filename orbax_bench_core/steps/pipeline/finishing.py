@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import datetime
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from etils import epath
 
@@ -25,10 +28,17 @@ from orbax_bench_core.config import name_of, parse_suite
 from orbax_bench_core.document import Document, Element, Facts, Heading, Items, to_html, to_markdown
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Ending, Exit, exit_code
-from orbax_bench_core.files import checked_path, names_in, read_json, write_atomically
+from orbax_bench_core.files import (
+    checked_path,
+    names_in,
+    read_at_most,
+    read_json,
+    write_atomically,
+)
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest, bounded_metrics
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.notifiers import Notifiers
+from orbax_bench_core.steps.pipeline.ending import RunEnding
 from orbax_bench_core.steps.pipeline.outputs import NotPassed, Outputs, StepOutput, tried_again
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.reporting import publish, publish_verdicts, read_retries, unfinished
@@ -81,8 +91,20 @@ def lacking_of(run: Run, summary: RunSummary) -> list[str]:
     failures of a comparison are part of its verdict.
     """
     lacking = list(_lacking(run, summary))
+    if lacking:
+        lacking = [*_most_frequent_error(summary), *lacking]
     more = [f"and {len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
     return [*lacking[:_SHOWN], *more]
+
+
+def _most_frequent_error(summary: RunSummary) -> Iterator[str]:
+    """Yields what failed most repeats, and how many; nothing if no error is known."""
+    found = collections.Counter[str]()
+    for point in summary.points:
+        for failure in point.failures:
+            found[failure.error.said] += len(failure.repeats)
+    for error, times in found.most_common(1):
+        yield f"{times} of {found.total()} failed repeats: {error}"
 
 
 def _lacking(run: Run, summary: RunSummary) -> Iterator[str]:
@@ -105,24 +127,34 @@ _SUCCEEDED: Final = ("", "SUCCEEDED", "COMPLETE")
 """What services call a run whose steps all succeeded; empty where nothing was said."""
 _RUN_ID: Final = 8
 """Characters of a run's id in the name of its folder."""
-_PAGES_OF_REFUSED: Final = {"ending": "ending-refused.md", "report": "report-refused.html"}
-"""Names of what is said of a run for which there was no room beside another one."""
 _PAGES: Final = ("report.md", "report.html")
 
 
-def run_folder(output_directory: str, pipeline_run: str) -> str:
-    """Returns the folder of one run of a pipeline: the existing one, or a new name.
+def run_folder(output_directory: str, pipeline_run: str = "", slice_name: str = "") -> str:
+    """Returns the run directory of a slice, in the folder of a run: the existing one, or a new one.
 
     Every step of a run gets the same one, also a step that is tried again.
+
+    Args:
+        output_directory: The folder above it, or the run directory itself.
+        pipeline_run: Id of the run where each has a folder of its own, whose name begins with the
+            time in UTC; empty where none has.
+        slice_name: Name of the slice where each has a folder of its own; empty where none has.
+
+    Raises:
+        UserError: The output directory is no place for a run.
     """
-    below, ending = output_directory.rstrip("/"), f"Z-{pipeline_run[:_RUN_ID]}"
-    try:
-        names = names_in(epath.Path(checked_path(below)))
-    except ValueError as error:
-        raise UserError(f"output_directory: {error}") from None
-    there = [name for name in names if name.endswith(ending)]
-    new = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}{ending}"
-    return f"{below}/{there[0] if there else new}"
+    folder = output_directory.rstrip("/")
+    if pipeline_run:
+        ending = f"Z-{pipeline_run[:_RUN_ID]}"
+        try:
+            names = names_in(epath.Path(checked_path(folder)))
+        except ValueError as error:
+            raise UserError(f"output_directory: {error}") from None
+        there = [name for name in names if name.endswith(ending)]
+        new = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}{ending}"
+        folder = f"{folder}/{there[0] if there else new}"
+    return f"{folder}/{slice_name}" if slice_name else folder
 
 
 @tried_again
@@ -136,7 +168,7 @@ def finish(
     status: str = "",
     notifiers: Notifiers | None = None,
 ) -> Outputs[str]:
-    """Write the missing parts of a run's report; returns the state of the run.
+    """Tell the state of a run, then write what its report lacks; returns the state.
 
     It always runs last, even if no other step ran: a refused suite, an image that was not pulled
     and a lost step leave a report that says so.
@@ -162,70 +194,117 @@ def finish(
         OSError: A file cannot be read or written.
     """
     notifiers = notifiers or Notifiers.of()
-    folder = run_folder(output_directory, pipeline_run) if pipeline_run else output_directory
+    folder = run_folder(output_directory, pipeline_run)
     if apart := [name for name in slice_names if "/" in name or name in ("", ".", "..")]:
         raise UserError(f"slices: {shown(apart[0])} is no name of a slice, such as v5e-2x4")
     places = [f"{folder.rstrip('/')}/{name}" for name in dict.fromkeys(slice_names)] or [folder]
     endings = [_ending(place, suite, status, engine_run, notifiers) for place in places]
-    state = min((state for state, _ in endings), key=_STATES.index)
+    # People are told before anything is written, for which there may be no room.
+    states = [ending.tell() for ending in endings]
+    state = min(states, key=_STATES.index)
+    reasons = tuple(line for ending in endings for line in ending.lines)
+    print(RunEnding.of(state, reasons, folder).line, flush=True)
+    print(f"{SAID}{state}: {'; '.join(reasons)}", flush=True)
+    for place, ending in zip(places, endings, strict=True):
+        ending.write()
+        notifiers.renew_site(place)
     elements: list[Element] = [Heading(state, level=1)]
-    for place, (own, lines) in zip(places, endings, strict=True):
+    for place, own, ending in zip(places, states, endings, strict=True):
         retried = [retries.words for retries in read_retries(RunDirectory(place))]
-        elements += [Facts((("run", place), ("state", own))), Items((*lines, *retried))]
+        elements += [Facts((("run", place), ("state", own))), Items((*ending.lines, *retried))]
     document = Document(title=f"{state}: how the run ended", elements=tuple(elements))
-    refused = any(not _is_of(RunDirectory(place), engine_run) for place in places)
-    pages = _PAGES_OF_REFUSED if refused else {"ending": lineage.ENDING, "report": "report.html"}
+    contents = {"ending": to_markdown(document).encode(), "report": to_html(document).encode()}
+    told = RunEnding.of(state, reasons, folder).metadata
+    if any(not _is_of(RunDirectory(place), engine_run) for place in places):
+        print(RunEnding.of(state, reasons, folder, contents["report"]).line, flush=True)
+        return Outputs(
+            value=state,
+            named={
+                name: StepOutput(metadata=lineage.artifact_metadata(name) | told, content=content)
+                for name, content in contents.items()
+            },
+        )
     root = epath.Path(folder)
-    write_atomically(root / pages["ending"], to_markdown(document).encode())
-    if not refused and RunDirectory(folder).exists():
+    pages = {"ending": root / lineage.ENDING, "report": root / "report.html"}
+    write_atomically(pages["ending"], contents["ending"])
+    if RunDirectory(folder).exists():
         lineage.note_ending(RunDirectory(folder))
     else:
-        write_atomically(root / pages["report"], to_html(document).encode())
-    print(f"{SAID}{state}: {'; '.join(line for _, lines in endings for line in lines)}", flush=True)
-    return Outputs(value=state, named={name: _output(root / pages[name], name) for name in pages})
+        write_atomically(pages["report"], contents["report"])
+    page = read_at_most(pages["report"])
+    print(RunEnding.of(state, reasons, folder, page).line, flush=True)
+    named = {
+        name: StepOutput(
+            metadata=lineage.artifact_metadata(
+                name, digest=lineage.file_digest(str(path)), path=str(path)
+            )
+            | told,
+            place=str(path),
+            copied=True,
+        )
+        for name, path in pages.items()
+    }
+    return Outputs(value=state, named=named)
 
 
-def _output(path: epath.Path, kind: str) -> StepOutput:
-    metadata = lineage.artifact_metadata(
-        kind, digest=lineage.file_digest(str(path)), path=str(path)
-    )
-    return StepOutput(metadata=metadata, place=str(path), copied=True)
+class _Ending(NamedTuple):
+    """How a run ended, as its records say: what to tell, and what its directory lacks."""
+
+    lines: tuple[str, ...]  # the reasons
+    tell: Callable[[], State]  # tells the state, and returns it
+    write: Callable[[], object] = tuple  # writes what is lacking
 
 
 def _ending(
     directory: str, suite: str, status: str, engine_run: str, notifiers: Notifiers
-) -> tuple[State, tuple[str, ...]]:
-    """Writes what one run directory lacks, tells its state, and returns that with the reasons."""
+) -> _Ending:
+    """Reads how the run in a directory ended, and writes nothing."""
     run, failed = RunDirectory(directory), status.upper() not in _SUCCEEDED
-    if not run.exists():
+    if not run.exists() or not _is_of(run, engine_run):
         name, why = _never_begun(suite, status)
-        return notifiers.failed(name, directory, why), (why,)
-    if not _is_of(run, engine_run):
-        why = (
-            f"nothing was measured: the directory holds the run {shown(run.engine_run)}, and this "
-            f"is {shown(engine_run)}; give each run a folder of its own"
-        )
-        return notifiers.failed(_never_begun(suite, status)[0], directory, why), (why,)
-    read, current = Run(run), lineage.made_from_these_records(run, *_PAGES)
-    summary = summarize(read.repeats()) if current else publish(run)
+        if run.exists():
+            why = (
+                f"nothing was measured: the directory holds the run {shown(run.engine_run)}, and "
+                f"this is {shown(engine_run)}; give each run a folder of its own"
+            )
+        tell = partial(notifiers.failed, name, directory, why, renews=False, begun=False)
+        return _Ending((why,), tell)
+    read, lacks_report = Run(run), not lineage.made_from_these_records(run, *_PAGES)
+    summary = dataclasses.replace(summarize(read.repeats()), left_out=run.strays)
     lacking = [*([status] if _is_sentence(status) and failed else []), *lacking_of(read, summary)]
-    a_step_failed = f"the service says {status}: a step failed, and its log says why"
+    judged = lineage.made_from_these_records(run, RunFile.VERDICTS) or not read.info.paired
+    if lacks_report:
+        a_step_failed = "the step that puts the records together left nothing: its log says why"
+    elif not judged:
+        a_step_failed = "the step that gives the verdict left nothing: its log says why"
+    else:
+        a_step_failed = "a step failed after the report and the verdict: its log says why"
+
+    def write(verdicts: VerdictReport | None = None) -> None:
+        if lacks_report:
+            publish(run)
+        if verdicts is not None:
+            publish_verdicts(run, verdicts)
+
     if not (read.info.paired or (run.root / RunFile.VERDICTS).exists()):
         lacking += [a_step_failed] if failed and not lacking else []
         lines = tuple(lacking) or ("every point is complete",)
         ended = Exit.FAILED if lacking else Exit.OK
-        return notifiers.ended(read.info.suite_name, ended, directory, lines), lines
-    if read.info.paired and not lineage.made_from_these_records(run, RunFile.VERDICTS):
-        publish_verdicts(run, compare_stored(directory, directory))
-    found = read_verdicts(read)
+        name = read.info.suite_name
+        tell = partial(notifiers.ended, name, ended, directory, lines, renews=False)
+        return _Ending(lines, tell, write)
+    found = read_verdicts(read) if judged else compare_stored(directory, directory)
     outcomes = comparison_outcomes(found, directory)
     if (
         failed and exit_code(*outcomes) == Exit.OK and not lacking
     ):  # no verdict explains that it failed
         lacking = [a_step_failed]
     code = exit_code(*outcomes, incomplete=bool(lacking))
-    state = notifiers.state_of(found, code, directory, lacking)
-    return state, (headline(found), *lacking)
+    return _Ending(
+        (headline(found), *lacking),
+        partial(notifiers.state_of, found, code, directory, lacking, renews=False),
+        write if judged else partial(write, found),
+    )
 
 
 def _is_of(run: RunDirectory, engine_run: str) -> bool:

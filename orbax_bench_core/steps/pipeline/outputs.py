@@ -27,6 +27,8 @@ from orbax_bench_core.interrupts import Terminated, interrupted_when_told
 from orbax_bench_core.lineage import artifact_metadata, file_digest, output_metadata, point_at
 from orbax_bench_core.owners import closed_to_others
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.experiments import NoRoom
+from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.point import ENDED, SAID, PointFailed
 from orbax_bench_core.steps.reporting import StepRetries, note_retries
 
@@ -55,23 +57,24 @@ def tried_again(step: Callable[Given, Returned]) -> Callable[Given, Returned]:
         reasons: list[str] = []
         succeeded = False
         try:
-            for wait_s in WAITS_S:
-                try:
-                    found = step(*args, **given)
-                except Exception as error:
-                    why = _passing(error)
-                    if not why or detect_cluster(os.environ) is not None:
-                        raise
-                    reasons.append(presentable(str(error)))
-                    said = f"{reasons[-1]}: {why}"
-                else:
-                    succeeded = True
-                    return found
-                print(f"{SAID}{said}; the step is tried again in {wait_s:g} s", flush=True)
-                time.sleep(wait_s)
-            found = step(*args, **given)
-            succeeded = True
-            return found
+            with Notifiers.once():
+                for wait_s in (*WAITS_S, None):
+                    try:
+                        found = step(*args, **given)
+                    except Exception as error:
+                        if reasons and isinstance(error, NoRoom):
+                            error.passing = True  # there was room when the step began
+                        why = _passing(error)
+                        if not why or wait_s is None or detect_cluster(os.environ) is not None:
+                            raise
+                        reasons.append(presentable(str(error)))
+                        said = f"{reasons[-1]}: {why}; the step is tried again in {wait_s:g} s"
+                    else:
+                        succeeded = True
+                        return found
+                    print(f"{SAID}{said}", flush=True)
+                    time.sleep(wait_s)
+            raise AssertionError("the last try returns or raises")
         finally:
             place = parameters.bind_partial(*args, **given).arguments.get("output_directory")
             if reasons and place:
@@ -85,6 +88,8 @@ def _passing(error: BaseException) -> str:
     """Returns why the same may go well in a while; empty for what would fail again."""
     if may_pass(error):
         return "the store may be well again"
+    if isinstance(error, NoRoom) and error.passing:
+        return "there may be room again"
     beneath: BaseException | None = error
     while beneath is not None:
         if isinstance(beneath, MemoryError):
@@ -112,6 +117,7 @@ class StepOutput:
     metadata: Mapping[str, str | float]  # numbers only where its content is numbers
     place: str | None = None  # a local path or URI; None where the metadata is all there is
     copied: bool = False  # whether an engine that keeps files gets its bytes, not a pointer
+    content: bytes = b""  # what an engine that keeps files gets, where it is no file
 
     @classmethod
     def of_run(
@@ -137,6 +143,8 @@ class Outputs(Generic[Value]):
         for name, output in self.named.items():
             artifact = artifacts[name]
             artifact.metadata.update(output.metadata)
+            if output.content:
+                Path(artifact.path).write_bytes(output.content)
             if output.place is None:
                 continue
             if not output.copied:

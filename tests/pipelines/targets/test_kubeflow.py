@@ -11,9 +11,11 @@ pytest.importorskip("kfp")
 
 import kfp_server_api
 
+from orbax_bench_core.steps.pipeline import RunEnding
 from tests.pipelines import fakes, strict
 from tests.pipelines.conftest import SUITE, sets
 from tests.support.blocks import ROOT
+from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 pytestmark = pytest.mark.slow
 
@@ -270,3 +272,63 @@ def test_no_source_of_ours_knows_kubeflows_metadata_store():
     assert len(files) > 100
     assert [str(file) for file in files if words.search(file.read_text())] == []
     assert "ml-metadata" not in (ROOT / "requirements.lock").read_text()
+
+
+@pytest.fixture
+def regressed():
+    """A cluster whose run failed by a regression, and whose exit task told so in its log."""
+    told = RunEnding.of("REGRESSION", ("save takes 26 % longer",), "/mnt/bench/r1", b"<html>page")
+    logs = {"driver": "driving", "finish": f"some words\n{told.line}\norbax-bench: REGRESSION"}
+    with fakes.FakeKubeflow(("RUNNING", "FAILED"), logs).serving() as server:
+        yield server
+
+
+def test_the_submitter_is_told_the_verdict_and_where_the_report_is(
+    regressed, pipeline_command, suite, monkeypatch, webhook
+):
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    claim = sets("pvc={name: bench, path: /mnt/bench}", "image=a/b:1")
+    given = ("run", suite, "-o", "/mnt/bench/r1", "--target", "kfp", "--notify", webhook.url)
+    done = pipeline_command(*given, *sets(f"endpoint={regressed.url}"), *claim)
+    assert done.code == 3, done.err
+    assert "REGRESSION: save takes 26 % longer" in done.out
+    fetched = f"pipeline report run-1 --target kfp --set endpoint={regressed.url} -o report.html"
+    assert f"Report: orbax-bench {fetched}" in done.out
+    assert webhook.states == ["REGRESSION"]
+
+
+def test_the_report_of_a_run_is_fetched(regressed, pipeline_command, tmp_path):
+    page = tmp_path / "page.html"
+    where = ("--target", "kfp", *sets(f"endpoint={regressed.url}"))
+    done = pipeline_command("report", "run-1", *where, "-o", page)
+    assert (done.code, page.read_bytes()) == (3, b"<html>page")
+    assert done.out.splitlines() == ["REGRESSION: save takes 26 % longer", f"Report: {page}"]
+
+
+def test_a_run_whose_logs_are_gone_is_told_in_one_message(cluster, pipeline_command, tmp_path):
+    where = ("--target", "kfp", *sets(f"endpoint={cluster.url}"))
+    done = pipeline_command("report", "run-1", *where, "-o", tmp_path / "page.html")
+    assert (done.code, done.out) == (1, "")
+    assert "the service has no ending of the run run-1" in done.err
+
+
+def test_a_step_that_cannot_start_is_named_with_the_reason_of_kubernetes(
+    pipeline_command, suite, monkeypatch
+):
+    path = "orbax-bench-sweep-x.root.exit-handler-1.{}.executor"
+    pulled = 'ImagePullBackOff: Back-off pulling image "a/b:1"'
+    nodes = [
+        {"name": path.format(step), "type": "Pod", "phase": phase, "message": message}
+        for step, phase, message in (
+            ("begin-run", "Pending", pulled),
+            ("judge-run", "Pending", "PodInitializing"),
+            ("finish", "Failed", "an older failure"),
+        )
+    ]
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    states = ("PENDING", "RUNNING", "RUNNING", "SUCCEEDED")
+    with fakes.FakeKubeflow(states, nodes=nodes).serving() as server:
+        done = pipeline_command(*arguments("run", suite, server, *sets("image=a/b:1")))
+    assert done.code == 0, done.err
+    waited = [line for line in done.out.splitlines() if "has not started" in line]
+    assert waited == [f"begin-run has not started: {pulled}"]

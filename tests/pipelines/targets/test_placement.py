@@ -12,7 +12,7 @@ from orbax_bench_pipelines.targets import Target, check_settings, read_settings
 from tests.pipelines import strict
 
 DIGEST = "sha256:" + "0" * 64
-MEASURE, PLAN, AGGREGATE = "exec-run-sweep-point", "exec-plan-sweep", "exec-aggregate"
+MEASURE, BEGIN, JUDGE = "exec-run-sweep-point", "exec-begin-run", "exec-judge-run"
 
 
 @functools.cache
@@ -128,7 +128,7 @@ def test_records_learn_the_node_below_their_pod():
 @pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
 def test_every_step_is_tried_again_and_has_the_variables(target):
     text = "{retries: 2, backoff_s: 30, environment: {A: b}}"
-    for name in ("run-sweep-point", "plan-sweep", "aggregate"):
+    for name in ("run-sweep-point", "begin-run", "finish"):
         policy = task(target, text, name)["retryPolicy"]
         assert (policy["maxRetryCount"], policy["backoffDuration"]) == (2, "30s")
         assert policy["backoffFactor"] == 2.0
@@ -138,7 +138,7 @@ def test_every_step_is_tried_again_and_has_the_variables(target):
 
 @pytest.mark.parametrize("target", [Target.LOCAL, Target.VERTEX])
 def test_a_verdict_is_not_asked_for_again(target):
-    assert "retryPolicy" not in task(target, "{retries: 2}", "enforce-verdict")
+    assert "retryPolicy" not in task(target, "{retries: 2}", "judge-run")
     assert "retryPolicy" in task(target, "{retries: 2}", "run-sweep-point")
 
 
@@ -151,7 +151,7 @@ def test_a_step_that_measures_is_tried_again_unless_it_is_not_to_be(target, text
     policy = task(target, text, "run-sweep-point").get("retryPolicy", {})
     assert policy.get("maxRetryCount") == times
     assert policy.get("backoffDuration") == ("60s" if times else None)
-    assert "retryPolicy" not in task(target, text, "plan-sweep")
+    assert "retryPolicy" not in task(target, text, "begin-run")
 
 
 STEPS = f"""
@@ -160,39 +160,38 @@ retries: 1
 cpu: "96"
 steps:
   others: {{image: "a/cpu:1", memory: 2Gi}}
-  aggregate: {{memory: 32Gi, cpu: "8", retries: 3}}
-  generate-checkpoint: {{image: "a/tpu@{DIGEST}", cpu: "16"}}
+  judge-run: {{memory: 32Gi, cpu: "8"}}
+  begin-run: {{image: "a/tpu@{DIGEST}", cpu: "16", retries: 3}}
 """
 
 
 @pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
 def test_steps_have_images_and_machines_of_their_own(target):
     found = containers(target, STEPS)
-    measuring, planning, tables = found[MEASURE], found[PLAN], found[AGGREGATE]
-    made = found["exec-generate-checkpoint"]
-    assert measuring["image"] == made["image"] == f"a/tpu@{DIGEST}"
-    assert planning["image"] == tables["image"] == "a/cpu:1"
+    measuring, begun, judged = found[MEASURE], found[BEGIN], found[JUDGE]
+    assert measuring["image"] == begun["image"] == f"a/tpu@{DIGEST}"
+    assert judged["image"] == found["exec-finish"]["image"] == "a/cpu:1"
     assert measuring["resources"]["resourceCpuLimit"] == "96"
     assert "resourceMemoryLimit" not in measuring["resources"]
-    assert tables["resources"]["resourceMemoryLimit"] == "32Gi"
-    assert tables["resources"]["resourceCpuLimit"] == "8"
-    assert planning["resources"]["resourceMemoryLimit"] == "2Gi"
-    assert made["resources"]["resourceCpuLimit"] == "16"
-    assert task(target, STEPS, "aggregate")["retryPolicy"]["maxRetryCount"] == 3
-    assert task(target, STEPS, "plan-sweep")["retryPolicy"]["maxRetryCount"] == 1
+    assert judged["resources"]["resourceMemoryLimit"] == "32Gi"
+    assert judged["resources"]["resourceCpuLimit"] == "8"
+    assert begun["resources"]["resourceMemoryLimit"] == "2Gi"
+    assert begun["resources"]["resourceCpuLimit"] == "16"
+    assert task(target, STEPS, "begin-run")["retryPolicy"]["maxRetryCount"] == 3
+    assert task(target, STEPS, "finish")["retryPolicy"]["maxRetryCount"] == 1
 
 
 def test_a_step_knows_its_image_by_digest_or_not_at_all():
     found = containers(Target.KFP, STEPS)
     told = {"name": "ORBAX_BENCH_IMAGE", "value": f"a/tpu@{DIGEST}"}
     assert found[MEASURE]["env"] == [told]
-    assert "env" not in found[PLAN]
+    assert "env" not in found[JUDGE]
 
 
 def test_a_time_limit_is_that_of_the_step():
     configs = pods("{timeout_s: 600, steps: {run-sweep-point: {timeout_s: 7200}}}")
     assert configs[MEASURE].active_deadline_seconds == 7200
-    assert configs[PLAN].active_deadline_seconds == 600
+    assert configs[JUDGE].active_deadline_seconds == 600
 
 
 def test_gpus_on_kubeflow_are_a_resource_a_label_of_gke_and_a_toleration():
@@ -219,7 +218,7 @@ def test_gpus_on_vertex_are_type_and_count():
     found = containers(Target.VERTEX, text)
     accelerator = found[MEASURE]["resources"]["accelerator"]
     assert (accelerator["type"], accelerator["count"]) == ("NVIDIA_L4", "4")
-    assert "resources" not in found[PLAN]
+    assert "resources" not in found[JUDGE]
     assert expected(Target.VERTEX, text) == "gpu:l4:4"
 
 

@@ -18,6 +18,7 @@ from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
 from orbax_bench_core.steps import pipeline as finishing
+from orbax_bench_core.steps.pipeline import RunEnding
 from tests.pipelines import fakes, strict
 from tests.pipelines.conftest import sets
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
@@ -442,6 +443,31 @@ def test_a_run_is_waited_for(pipeline_command, suite, tmp_path, monkeypatch, sta
         done = pipeline_command(*arguments("run", suite, server))
     assert done.code == code, done.err
     assert f": {word}" in done.out
+
+
+def test_the_submitter_is_told_the_verdict_and_fetches_the_report(
+    pipeline_command, suite, monkeypatch, tmp_path
+):
+    told = RunEnding.of("REGRESSION", ("save takes 26 % longer",), "gs://b/out", b"")
+    (tmp_path / "report.html").write_bytes(b"<html>page")
+    outputs = {
+        "ending": {"artifacts": [{"uri": "gs://b/ending.md", "metadata": told.metadata}]},
+        "report": {"artifacts": [{"uri": str(tmp_path / "report.html")}]},
+    }
+    finish = {"taskId": "9", "taskName": "finish", "outputs": outputs}
+    parsed(finish, types.PipelineTaskDetail)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with fakes.FakeVertex(state=5, tasks=[finish]).serving() as server:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+        done = pipeline_command(*arguments("run", suite, server))
+        assert done.code == 3, done.err
+        assert "REGRESSION: save takes 26 % longer" in done.out
+        [name] = server.jobs
+        page = tmp_path / "fetched.html"
+        run_id = name.rpartition("/")[2]
+        fetched = pipeline_command("report", run_id, *target(server), "-o", page)
+    assert f"pipeline report {run_id} --target vertex" in done.out
+    assert (fetched.code, page.read_bytes()) == (3, b"<html>page")
 
 
 def test_a_refusal_is_one_line_and_exit_code_1(pipeline_command, suite, monkeypatch):
