@@ -114,7 +114,7 @@ def note_retried(step: str, place: str, reasons: list[str], *, succeeded: bool) 
 class StepOutput:
     """One output: what is known of it, and where it lies."""
 
-    metadata: Mapping[str, str | float]  # numbers only where its content is numbers
+    metadata: Mapping[str, str | float]  # of metrics numbers, and the verdict as text
     place: str | None = None  # a local path or URI; None where the metadata is all there is
     copied: bool = False  # whether an engine that keeps files gets its bytes, not a pointer
     content: bytes = b""  # what an engine that keeps files gets, where it is no file
