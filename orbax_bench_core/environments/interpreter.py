@@ -129,8 +129,8 @@ def worker_variables(cache: Path, folder: Path | None) -> dict[str, str]:
     Raises:
         EnvironmentFailed: The suite's `folder` or `PYTHONPATH` has a library of the environment.
     """
-    places = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    for place in filter(None, [folder, *places]):
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    for place in filter(None, ["" if folder is None else str(folder), *given]):
         for library in _SHADOWED:
             if (Path(place) / library).is_dir():
                 raise EnvironmentFailed(
