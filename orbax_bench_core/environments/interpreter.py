@@ -101,6 +101,12 @@ class Interpreter:
     variables: Mapping[str, str]
     calls_itself: str = ""
 
+    def environment(self, base: Mapping[str, str]) -> dict[str, str]:
+        """Returns the environment of a process of it: the places of `base` come after our own."""
+        places = (each.get("PYTHONPATH", "") for each in (self.variables, base))
+        path = os.pathsep.join(filter(None, places))
+        return {**base, **self.variables, "PYTHONPATH": path}
+
 
 def find_executable(given: str, folder: Path) -> Path:
     """Returns the path of an interpreter that a suite names."""
@@ -117,13 +123,14 @@ def find_executable(given: str, folder: Path) -> Path:
     return path
 
 
-def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
-    """Returns the variables with which an interpreter finds the worker and a suite's classes.
+def worker_variables(cache: Path, folder: Path | None) -> dict[str, str]:
+    """Returns the variables with which an interpreter finds the worker, whose source `cache` links.
 
-    The worker's source is linked in `cache`; benchmark classes lie in the suite's `folder`.
+    Raises:
+        EnvironmentFailed: The suite's `folder` or `PYTHONPATH` has a library of the environment.
     """
-    places = [str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    for place in places:
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    for place in filter(None, ["" if folder is None else str(folder), *given]):
         for library in _SHADOWED:
             if (Path(place) / library).is_dir():
                 raise EnvironmentFailed(
@@ -131,7 +138,7 @@ def worker_variables(cache: Path, folder: Path) -> dict[str, str]:
                     "keep the suite file in another folder, and that folder off PYTHONPATH"
                 )
     return {
-        "PYTHONPATH": os.pathsep.join([str(source_folder(cache)), *places]),
+        "PYTHONPATH": str(source_folder(cache)),
         "PYTHONHOME": "",
         # Without bytecode every worker would compile JAX.
         "PYTHONDONTWRITEBYTECODE": "",
@@ -180,7 +187,7 @@ def _probe(interpreter: Interpreter) -> Any:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **interpreter.variables},
+            env=interpreter.environment(os.environ),
             start_new_session=True,  # so that what it started ends with it
         )
         code, said = _answer(process)

@@ -48,14 +48,18 @@ _SCHEMA = 1
 def make_environments(
     configs: Sequence[EnvironmentConfig],
     *,
-    folder: Path,
+    folder: Path | None,
     say: Callable[[str], None],
     cache: Path | None = None,
 ) -> dict[str, Interpreter | EnvironmentFailed]:
-    """Makes the environments of a suite, several at once, or finds those that were made before."""
+    """Makes the environments of a suite, several at once, or finds those that were made before.
+
+    Relative paths are those in the suite's `folder`; of a suite that has none, those in the current
+    directory.
+    """
     if not configs:
         return {}
-    maker = _Maker(folder.absolute(), cache or cache_folder(), say)
+    maker = _Maker((folder or Path.cwd()).absolute(), folder, cache or cache_folder(), say)
     with ThreadPoolExecutor(min(len(configs), _AT_ONCE), "environment") as threads:
         return dict(
             zip([config.name for config in configs], threads.map(maker.make, configs), strict=True)
@@ -74,6 +78,7 @@ def is_made(config: EnvironmentConfig, *, folder: Path) -> bool:
 @dataclasses.dataclass(frozen=True)
 class _Maker:
     folder: Path
+    suite_folder: Path | None
     cache: Path
     tell: Callable[[str], None]
     _telling: threading.Lock = dataclasses.field(default_factory=threading.Lock)
@@ -82,9 +87,7 @@ class _Maker:
         try:
             if config.interpreter is not None:
                 executable = find_executable(config.interpreter, self.folder)
-                interpreter = Interpreter(
-                    str(executable), worker_variables(self.cache, self.folder)
-                )
+                interpreter = Interpreter(str(executable), self._variables())
                 calls_itself, _ = check(interpreter)
                 return dataclasses.replace(interpreter, calls_itself=calls_itself)
             return self._made(config)
@@ -93,12 +96,13 @@ class _Maker:
         except OSError as error:
             return EnvironmentFailed(f"cannot be made in {self.cache}: {error}")
 
+    def _variables(self) -> dict[str, str]:
+        return worker_variables(self.cache, self.suite_folder)
+
     def _made(self, config: EnvironmentConfig) -> Interpreter:
         requirements = [read_requirement(text, self.folder) for text in config.requirements]
         home = self.cache / key(requirements)
-        interpreter = Interpreter(
-            str(home / "venv" / "bin" / "python"), worker_variables(self.cache, self.folder)
-        )
+        interpreter = Interpreter(str(home / "venv" / "bin" / "python"), self._variables())
         with only_process(home, lambda: self._say(config, "waiting for another process's")):
             # The link to the Python that it was made with may have lost its target since.
             if not ((home / _READY).exists() and Path(interpreter.executable).exists()):

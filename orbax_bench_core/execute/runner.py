@@ -7,7 +7,6 @@ import dataclasses
 import datetime
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -33,7 +32,7 @@ def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -
     """Makes the environments that a session needs, and a runner whose workers end with it."""
     unmade = session.settings.host.make_environments(
         environments(session.entries),
-        folder=sweep.suite_folder(session.suite.source.file) or Path.cwd(),
+        folder=sweep.suite_folder(session.suite.source.file),
         say=session.say,
     )
     share = any(

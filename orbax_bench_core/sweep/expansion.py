@@ -9,6 +9,7 @@ import json
 import math
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -85,14 +86,23 @@ def expand(loaded: config.LoadedSuite, *, imports: bool = True) -> Expansion:
 def benchmark_environment(suite_file: str) -> dict[str, str]:
     """Returns the environment in which a suite's benchmark classes can be imported.
 
-    A class may lie beside `suite_file`, whose folder comes first; the current directory does not
-    count.
+    A class may lie next to `suite_file`, whose folder comes first; the current directory does not
+    count. Of a suite that a program made the folder is that of the program.
     """
     places = [os.environ.get("PYTHONPATH", "")]
-    folder = suite_folder(suite_file)
+    folder = suite_folder(suite_file) if suite_file else _program_folder()
     if folder is not None:
         places.insert(0, str(folder))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+
+def _program_folder() -> Path | None:
+    """Returns where this program has its own modules: next to its script, if it has one."""
+    if "" in sys.path:  # an interactive session, or a notebook
+        return Path.cwd()
+    main = sys.modules["__main__"]
+    script = getattr(main, "__file__", None)
+    return Path(script).resolve().parent if script and main.__spec__ is None else None
 
 
 def printed_apart(

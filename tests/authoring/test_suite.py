@@ -109,9 +109,12 @@ if __name__ == "__main__":
 @pytest.mark.slow
 def test_a_script_with_its_own_class_runs_and_is_compared_with_a_baseline(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    (place / "script.py").write_text("raise AssertionError('the current directory counts')")
     command = [sys.executable, tmp_path / "script.py"]
     for given in (["out"], ["again", "out_stored"]):
-        done = subprocess.run([*command, *given], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run([*command, *given], cwd=place, capture_output=True, text=True)
         assert (done.stdout, done.stderr) == ("4\n", "")
-    assert (tmp_path / "again" / "verdicts.json").exists()
-    assert (tmp_path / "again" / "report.html").exists()
+    assert (place / "again" / "verdicts.json").exists()
+    assert (place / "again" / "report.html").exists()

@@ -69,11 +69,12 @@ def test_something_that_does_not_run_is_refused(tmp_path, given):
         find_executable(given, tmp_path)
 
 
-def test_the_suites_folder_is_on_the_path_after_the_worker(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", f"/a{os.pathsep}/b")
-    places = worker_variables(tmp_path / "cache", tmp_path)["PYTHONPATH"].split(os.pathsep)
+def test_what_is_on_the_path_comes_after_the_worker(tmp_path):
+    interpreter = Interpreter("python", worker_variables(tmp_path / "cache", None))
+    found = interpreter.environment({"PYTHONPATH": f"/suite{os.pathsep}/b"})
+    places = found["PYTHONPATH"].split(os.pathsep)
     assert places[0].startswith(str(tmp_path / "cache" / "source-"))
-    assert places[1:] == [str(tmp_path), "/a", "/b"]
+    assert places[1:] == ["/suite", "/b"]
 
 
 @pytest.mark.parametrize("library", ["jax", "orbax/checkpoint"])

@@ -139,7 +139,7 @@ def spare(tmp_path):
 
 
 def _run(interpreter, code):
-    environment = {**os.environ, **interpreter.variables}
+    environment = interpreter.environment(os.environ)
     return subprocess.check_output(
         [interpreter.executable, "-c", code], env=environment, text=True
     ).strip()

@@ -78,5 +78,5 @@ def test_a_host_that_does_not_end_is_killed(host):
 def test_what_ray_has_set_for_its_own_workers_is_taken_back(host, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("MEGASCALE_NUM_SLICES", "7")
-    line = 'echo "$OMP_NUM_THREADS,$MEGASCALE_NUM_SLICES,$PWD,$OURS"'
-    assert list(said(host, line, OURS="here")) == [f",,{Path.cwd()},here\n", 0]
+    line = 'echo "$OMP_NUM_THREADS,$MEGASCALE_NUM_SLICES,$(pwd -P),$OURS"'
+    assert list(said(host, line, OURS="here")) == [f",,{Path.cwd().resolve()},here\n", 0]

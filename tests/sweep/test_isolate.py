@@ -93,7 +93,6 @@ def test_a_module_that_ends_its_process_is_a_problem_of_the_suite(suite_beside, 
         ("/suites/s.yaml", "/mine", "/suites:/mine"),
         ("/suites/s.yaml", "", "/suites"),
         ("gs://bucket/s.yaml", "/mine", "/mine"),
-        ("", "/mine", "/mine"),
     ],
 )
 def test_the_folder_of_the_suite_comes_first_on_the_path(monkeypatch, suite, before, after):

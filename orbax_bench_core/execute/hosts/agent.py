@@ -230,8 +230,8 @@ class Agent:
     ) -> dict[str, str]:
         """Makes environments on this host; returns why there is none, by name."""
         say = functools.partial(self._say_to_all, wire)
-        folder = suite_folder(self._suite) or Path.cwd()
         with self._making():
+            folder = suite_folder(self._suite)
             unmade = self._local.make_environments(configs, folder=folder, say=say)
         return {name: reason for name, reasons in unmade.items() for reason in reasons.values()}
 

@@ -108,7 +108,11 @@ class ClusterHosts:
         return [self._machine(host) for host in range(self._cluster.size)]
 
     def make_environments(
-        self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
+        self,
+        configs: Sequence[EnvironmentConfig],
+        *,
+        folder: Path | None,
+        say: Callable[[str], None],
     ) -> Unmade:
         """Has every host make its own environments, all at once; see `LocalHost`."""
         if not configs:

@@ -92,7 +92,11 @@ class LocalHost:
         return f"[{self.address}]:{port}" if ":" in self.address else f"{self.address}:{port}"
 
     def make_environments(
-        self, configs: Sequence[EnvironmentConfig], *, folder: Path, say: Callable[[str], None]
+        self,
+        configs: Sequence[EnvironmentConfig],
+        *,
+        folder: Path | None,
+        say: Callable[[str], None],
     ) -> Unmade:
         """Makes the environments of a suite, for which `launch` is asked by name."""
         made = make_environments(configs, folder=folder, say=say)
@@ -132,7 +136,7 @@ class LocalHost:
                     LocalWorker(
                         command,
                         # A worker has its place from its setup, not from whoever started this.
-                        environment={**without_cluster(environment), **interpreter.variables},
+                        environment=interpreter.environment(without_cluster(environment)),
                         log_file=log_file,
                         inbox=inbox,
                         index=setup.process_id,
