@@ -64,6 +64,8 @@ class Misbehaving(authoring.BenchmarksGenerator):
             raise authoring.UnmetNeed("this needed something after all")
         if act == "exit":
             raise SystemExit(7)
+        if act == "generator_exit":
+            raise GeneratorExit
         if act == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if act == "segfault":
