@@ -101,9 +101,14 @@ class TestSuite:
             else [f"{self.output_dir}/{number}" for number in range(1, len(suites) + 1)]
         )
         return [
-            steps.run(suite, directory, settings=settings)
+            steps.run(suite, directory, settings=settings, say=_to_stderr)
             for suite, directory in zip(suites, directories, strict=True)
         ]
+
+
+def _to_stderr(line: str) -> None:
+    """Prints what a person waits for: another measurement of this machine, for minutes perhaps."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def _plain(config: object) -> dict[str, Any]:

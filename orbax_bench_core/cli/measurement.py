@@ -116,7 +116,7 @@ class Measurement:
         why, code = stopped(stop)
         # Of a run directory that is gone nothing is left here that the command could go on with.
         there = self.session.directory.exists()
-        self._reporter.line(f"{why}; {self._kept()}" if there else why)
+        self._reporter.line(f"{why}; {self._kept(code)}" if there else why)
         if there:
             with contextlib.suppress(OSError):  # it may be the disk that has ended the run
                 settle(Run(self.session.directory))
@@ -124,13 +124,19 @@ class Measurement:
             self._failed(why)
         return code
 
-    def _kept(self) -> str:
+    def _kept(self, code: int) -> str:
+        """Returns how many repeats need not be measured again, and how to go on."""
         repeats, again = self.session.wanted, "Run the same command again to"
+        if code != Exit.INTERRUPTED:
+            again = "Put that right, then run the same command again to"
         with contextlib.suppress(OSError, UserError):  # it may be the disk that has ended it
             if repeats:
-                kept = len(repeats) - len(self.session.directory.lost(repeats))
-                done = f"{kept} of {len(repeats)} repeats are done and kept."
-                return f"{done}\n{again} finish the rest."
+                points = Run(self.session.directory).points()
+                made = [one for point in points for one in point.repeats if not one.warmup]
+                kept = sum(one.finished for one in made)
+                failed = f", and {len(made) - kept} failed" if kept < len(made) else ""
+                done = f"{kept} of {len(repeats)} repeats are done and kept{failed}."
+                return f"{done}\n{again} measure the rest."
         return f"what is done is kept. {again} go on."
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import pydantic
 
 from orbax_bench_core import config, sweep
-from orbax_bench_core.errors import Problem, UserError, command, first_fault
+from orbax_bench_core.errors import Problem, UserError, command, first_fault, listed
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.record import SCHEMA_VERSION, SchemaVersion
@@ -151,6 +151,11 @@ def parsed_info(data: bytes, file: str) -> RunInfo:
         return RunInfo.model_validate_json(data)
     except pydantic.ValidationError as error:
         refuse_other_version(data, file)
+        faults = [each for each in error.errors() if each["type"] == "extra_forbidden"]
+        if faults:  # a release adds keys, and takes none away
+            keys = listed(dict.fromkeys(".".join(map(str, each["loc"])) for each in faults), 3)
+            said = f"written by a newer orbax-bench, for this one knows no {keys}: upgrade it"
+            raise UserError(Problem(said, file=file)) from None
         said = f"not readable as schema version {SCHEMA_VERSION}: {first_fault(error)}"
         raise UserError(Problem(said, file=file)) from None
 

@@ -55,7 +55,9 @@ def run_repeat(
             "failed",
             records.ErrorInfo(type=records.UNMET_NEED, message=_first_line(need)),
         )
-    except (Exception, SystemExit) as failure:  # noqa: BLE001 - a failure is data
+    except KeyboardInterrupt:
+        raise  # this process is told to end
+    except BaseException as failure:  # noqa: BLE001 - a failure is data, also a GeneratorExit
         status, error = "failed", _describe(failure)
     finally:
         repeat.clean_up()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from perf.chaos import checks, kills, storage
+from perf.chaos import checks, kills, pruned, storage
 from perf.chaos.place import HURRY, Place, Undisturbed
 from perf.chaos.processes import marked
 
@@ -117,6 +117,7 @@ BY_NAME: Final[dict[str, Disturbance]] = {
     "errors": errors,
     "clock": jumping_clock,
     "twice": twice,
+    "nights": pruned.nights,
 }
 
 DISTURBED: Final[dict[tuple[str, str], int]] = {
@@ -143,5 +144,6 @@ DISTURBED: Final[dict[tuple[str, str], int]] = {
     ("ab", "twice"): 5,
     ("report", "twice"): 10,
     ("capture", "twice"): 10,
+    ("prune", "nights"): 60,
 }
 """Trials that `make chaos` makes beside kills, each of one disturbance."""

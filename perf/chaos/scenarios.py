@@ -70,6 +70,12 @@ SCENARIOS: Final = {
             before="run",
             share=300,
         ),
+        Scenario(
+            "prune",
+            _SWEEP,
+            ("prune", "place", "--keep", "90d", "--keep-last", "1", "--delete"),
+            before="run",
+        ),
         Scenario("hosts", _TOGETHER, (*_RUN, "--host-wait", "3"), hosts=2, share=40),
         Scenario(
             "bisect",

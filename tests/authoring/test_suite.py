@@ -7,7 +7,7 @@ import sys
 import pytest
 from orbax.checkpoint._src.testing.benchmarks.core.configs import CheckpointConfig, MeshConfig
 
-from orbax_bench_core import UserError, authoring
+from orbax_bench_core import UserError, authoring, execute
 from orbax_bench_core.benchmarks.save_restore import SaveRestore, SaveRestoreOptions
 from tests.support.scripted import Scripted, ScriptedOptions
 
@@ -118,3 +118,11 @@ def test_a_script_with_its_own_class_runs_and_is_compared_with_a_baseline(tmp_pa
         assert (done.stdout, done.stderr) == ("4\n", "")
     assert (place / "again" / "verdicts.json").exists()
     assert (place / "again" / "report.html").exists()
+    words = [*command, "waits"]
+    with (
+        execute.measuring_lock(print),
+        subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as waiting,
+    ):
+        said = waiting.stderr.readline()  # it was silent for as long as others measured
+        waiting.terminate()
+    assert said.startswith("waiting: process ")

@@ -64,7 +64,8 @@ def test_what_all_points_lack_is_said_once_and_ends_the_run(run, tmp_path):
     done = run({"act": "need", "save_s": [0.02, 0.03, 0.04, 0.05]}, repeats=5)
     assert done.code == 1
     assert done.out.count("stopped: the first 3 of 4 points failed for the same reason") == 1
-    assert "Run the same command again to finish the rest." in done.out
+    assert "; 0 of 20 repeats are done and kept, and 3 failed." in " ".join(done.out.split())
+    assert "Put that right, then run the same command again to measure the rest." in done.out
     assert len(list((tmp_path / "out" / "records").glob("*/repeat_*/host_0.json"))) == 3
 
 

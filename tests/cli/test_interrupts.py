@@ -15,6 +15,7 @@ from etils import epath
 from orbax_bench_core.cli.main import run_command_line
 from orbax_bench_core.files import clear_own, create_exclusively
 from orbax_bench_core.interrupts import interrupted_when_told
+from tests.support.processes import run_cli
 
 ORDERLY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -146,3 +147,10 @@ def test_a_command_takes_no_right_that_its_caller_keeps_back(tmp_path, monkeypat
     finally:
         os.umask(before)
     assert stat.S_IMODE(file.stat().st_mode) == 0o666 & ~kept
+
+
+def test_an_interrupt_while_modules_are_imported_is_no_traceback(tmp_path):
+    """In the first 0.4 s, most of which are imports."""
+    (tmp_path / "typer.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    done = run_cli("--help", PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -1,6 +1,7 @@
 """`orbax-bench report`."""
 
 import errno
+import json
 
 import pytest
 
@@ -135,3 +136,12 @@ def test_a_key_of_several_lines_is_part_of_one(orbax_bench, tmp_path):
     assert outcome.code == 2
     assert not [line for line in outcome.err.splitlines() if not line.startswith("error: ")]
     assert "a\\n::error::planted: unknown key" in outcome.err
+
+
+def test_a_run_of_a_newer_release_is_called_newer(orbax_bench, make_run, make_record):
+    run = make_run([make_record()])
+    info = json.loads((run.root / "run.json").read_text()) | {"hosts": 3}
+    (run.root / "run.json").write_text(json.dumps(info))
+    done = orbax_bench("report", run.root)
+    assert done.code == 2
+    assert "written by a newer orbax-bench, for this one knows no hosts: upgrade it" in done.err

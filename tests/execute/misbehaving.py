@@ -66,6 +66,8 @@ class Misbehaving(authoring.BenchmarksGenerator):
             raise SystemExit(7)
         if act == "fill":
             assert b"x" * 2**31
+        if act == "generator_exit":
+            raise GeneratorExit
         if act == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if act == "segfault":

@@ -485,6 +485,21 @@ def test_whatever_a_newcomer_says_closes_its_own_connection(gathering, said):
         gathering.hosts.await_all()
 
 
+def test_frames_that_differ_in_their_length_are_told_of_once(gathering):
+    """500 of them wrote 35 kB of log."""
+    with gathering.hosts.listening(TOKEN):
+        for length in range(2**20, 2**20 + 50):
+            with socket.create_connection(("127.0.0.1", gathering.port)) as stranger:
+                stranger.sendall(length.to_bytes(4, "big"))
+                with contextlib.suppress(ConnectionResetError):
+                    while stranger.recv(4096):
+                        pass
+        line = gathering.hears("refused an agent from 127.0.0.1")
+        assert str(2**20) in line.replace(",", "")
+        with pytest.raises(queue.Empty):
+            gathering.said.get(timeout=0.5)
+
+
 def test_silent_clients_of_one_address_keep_nobody_of_another_out(gathering):
     with gathering.hosts.listening(TOKEN), contextlib.ExitStack() as stack:
         for _ in range(80):

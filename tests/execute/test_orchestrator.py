@@ -33,7 +33,10 @@ def suite(*acts, repeats=1, retries=0, timeout_s=60, warmups=0, only_once=False)
 
 @pytest.mark.nightly
 def test_every_mishap_is_a_failed_record_and_the_sweep_goes_on(suite_run):
-    acts = ("raise", "exit", "kill", "segfault", "return_none", "corrupt", "need", "behave")
+    acts = (
+        *("raise", "exit", "generator_exit", "kill", "segfault", "return_none", "corrupt"),
+        *("need", "behave"),
+    )
     run = suite_run(suite(*acts))
     code, output = run.run()
     records = {name.split("/")[0]: record for name, record in run.records().items()}
@@ -46,6 +49,7 @@ def test_every_mishap_is_a_failed_record_and_the_sweep_goes_on(suite_run):
     assert {act: error["type"] for act, error in errors.items()} == {
         "raise": "ValueError",
         "exit": "SystemExit",
+        "generator_exit": "GeneratorExit",
         "kill": "WorkerDied",
         "segfault": "WorkerDied",
         "return_none": "TypeError",

@@ -52,7 +52,7 @@ def test_records_that_are_removed_while_others_are_measured_are_told_of(suite_ru
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     assert f"measured repeats are gone from {run.directory}, such as records/" in output
-    assert "Run the same command again to" in output
+    assert "Put that right, then run the same command again to" in output
     assert "verified" not in output
     there = len(list(run.directory.glob("records/*/repeat_*/host_0.json")))
     if command == "run":

@@ -29,6 +29,7 @@ def state(tmp_path_factory):
         pytest.param("report", disturbances.BY_NAME["errors"], id="report-errors"),
         pytest.param("run", disturbances.BY_NAME["renamed"], id="run-renamed"),
         pytest.param("capture", disturbances.BY_NAME["twice"], id="capture-twice"),
+        pytest.param("prune", disturbances.BY_NAME["nights"], id="prune-nights"),
         *(
             pytest.param(of, disturb, id=f"{of}-{name}", marks=pytest.mark.extended)
             for of, name, disturb in (

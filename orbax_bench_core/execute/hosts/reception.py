@@ -4,6 +4,7 @@ import collections
 import contextlib
 import errno
 import ipaddress
+import re
 import socket
 import threading
 import time
@@ -187,11 +188,12 @@ class Reception:
 
     def _say_refused(self, line: str) -> None:
         """Says why somebody was refused; one that comes again and again is told of now and then."""
-        now = time.monotonic()
+        # What differs in a number alone, such as the length of a message, is the same.
+        now, kind = time.monotonic(), re.sub(r"\d+", "#", line)
         with self._changed:
             told = {earlier: at for earlier, at in self._refused.items() if now - at < _SAY_AGAIN_S}
-            self._refused = {line: now, **told}
-        if line not in told:
+            self._refused = {kind: now, **told}
+        if kind not in told:
             self._say(line)
 
     def _admit(self, wire: Wire, token: str, shown: Message) -> None:

@@ -29,6 +29,7 @@ from orbax_bench_core.files import (
     ResultModel,
     place,
     read_at_most,
+    read_json,
     write_atomically,
 )
 from orbax_bench_core.lineage import METRICS
@@ -44,9 +45,9 @@ class RunFinding(NamedTuple):
 
     answer: str  # in a sentence; empty where it found nothing
     page: str  # name of the page that says it
-    # the verdict, COMPARED for a study of two systems, or `not back` after drills that lost a job;
-    # None where it has none of these
-    word: Word | SoakWord | Literal["COMPARED", "not back"] | None = None
+    # the verdict, COMPARED for a study of two systems, `not back` after drills that lost a job, or
+    # `failed` where no repeat has passed; None where it has none of these
+    word: Word | SoakWord | Literal["COMPARED", "not back", "failed"] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,7 +130,7 @@ def _night(directory: RunDirectory, info: RunInfo, unread: list[str]) -> SiteRun
     return SiteRun(
         folder=root,
         info=info,
-        found=found or _best(directory),
+        found=found or _plain(directory, info),
         pages=tuple(page for page in _PAGES if page in names),
     )
 
@@ -161,8 +162,11 @@ def _finding(directory: RunDirectory, file: RunFile) -> RunFinding | None:
     return None
 
 
-def _best(directory: RunDirectory) -> RunFinding:
+def _plain(directory: RunDirectory, info: RunInfo) -> RunFinding:
+    """Returns what a run without a conclusion found: the choice of options, or that it failed."""
     with contextlib.suppress(UserError, OSError, ValueError):
+        if info.status == "incomplete" and read_json(directory.root / METRICS) == {}:
+            return RunFinding("no repeat has passed", "report.html", "failed")
         found = read_best(directory)
         return RunFinding("" if found is None else best_line(found), "report.html")
     return RunFinding("", "report.html")

@@ -17,6 +17,7 @@ _MARKS: Final[Mapping[str, tuple[str, doc.Role]]] = {
     "REGRESSION": ("✗", "bad"),
     "LEAK": ("✗", "bad"),
     "not back": ("✗", "bad"),
+    "failed": ("✗", "bad"),
     "PASS": ("✓", "good"),
     "INCONCLUSIVE": ("?", "unsure"),
     "COMPARED": ("✓", "plain"),

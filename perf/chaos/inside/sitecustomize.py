@@ -16,6 +16,7 @@ import sys
 _TOLD = json.loads(os.environ.get("CHAOS", "{}"))
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _MOVES = {"os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
+_REMOVALS = {"os.remove", "os.rmdir"}
 _LISTS = {"os.listdir", "os.scandir"}
 _HOST = "orbax_bench_core.execute.hosts.local"
 _LEASE = "orbax_bench_core.leases"
@@ -79,6 +80,8 @@ def _kind(event, arguments):
         kind = "write" if isinstance(flags, int) and flags & _WRITES else "read"
     elif event in _MOVES or event in _LISTS:
         path, kind = arguments[0], "read" if event in _LISTS else "write"
+        if event in _REMOVALS and arguments[1] != -1:  # a name in a folder that is open
+            path = pathlib.Path(f"/proc/self/fd/{arguments[1]}").readlink() / path
     else:
         return None
     below = isinstance(path, str | os.PathLike) and _TOLD["under"] in os.fspath(path)

@@ -19,6 +19,7 @@ from orbax_bench_core.exports.site import gather, has_site, renew_site, site_doc
 from orbax_bench_core.exports.site.gathering import CARDS
 from orbax_bench_core.exports.site.view import _address
 from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.steps import publish
 from tests.golden.text_support import page_text
 from tests.support.pages import assert_whole
 from tests.support.scripted import NAME
@@ -230,3 +231,20 @@ def test_a_page_in_a_bucket_is_written_anew_by_every_run_in_it(emulator, tmp_pat
     assert 'href="2/report.html"' in (nights / "index.html").read_text()
     cards = json.loads(gzip.decompress((nights / "site-cards.json.gz").read_bytes()))
     assert len(cards["runs"]) == 2
+
+
+def test_a_suite_whose_class_always_failed_has_failed(make_run, make_record, tmp_path):
+    """`incomplete` is what a run lacks that a later try may add."""
+    for name, first in {"all": "failed", "some": "passed"}.items():
+        given = {"times": {"save": 0.5} if first == "passed" else {}, "run_id": name}
+        last = make_record(None, 1, status="failed", times={}, run_id=name)
+        records = [make_record(None, 0, status=first, **given), last]
+        run = make_run(records, num_repeats=2, folder=f"runs/{name}")
+        info = {"suite_name": name, "run_id": name}
+        run.write_info(run.read_info().model_copy(update=info))
+        publish(run)
+    site = gather([str(tmp_path / "runs")], most=60)
+    states = {name: nights[0].state for name, nights in site.suites().items()}
+    assert states == {"all": "failed", "some": "incomplete"}
+    page = to_html(site_document(site, epath.Path(tmp_path / "runs")))
+    assert "no repeat has passed" in page
