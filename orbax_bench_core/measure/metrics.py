@@ -6,7 +6,7 @@ import logging
 import math
 import re
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from types import TracebackType
@@ -42,7 +42,7 @@ class Metrics:
         self.samples: list[Sample] = []
         self.notes: dict[str, list[str]] = {}
         self._occurrences: Counter[str] = Counter()
-        self._taken: set[tuple[str, int, str]] = set()
+        self._of_block: defaultdict[tuple[str, int], list[Sample]] = defaultdict(list)
         self._lock = threading.Lock()
 
     def measure(
@@ -122,7 +122,7 @@ class Metrics:
         with self._lock:
             occurrence = max(0, self._occurrences[operation] - 1)
             sample = Sample(operation, occurrence, metric, float(value), unit)
-            if (operation, occurrence, metric) in self._taken:
+            if any(kept.metric == metric for kept in self._of_block[operation, occurrence]):
                 raise ValueError(
                     f"{sample.key} has a value already; record one value per metric and block"
                 )
@@ -148,9 +148,8 @@ class Metrics:
 
     def _keep(self, samples: Sequence[Sample]) -> None:
         self.samples.extend(samples)
-        self._taken.update(
-            (sample.operation, sample.occurrence, sample.metric) for sample in samples
-        )
+        for sample in samples[:1]:  # those of one call are of one block
+            self._of_block[sample.operation, sample.occurrence].extend(samples)
 
 
 def _check_name(operation: str) -> None:
