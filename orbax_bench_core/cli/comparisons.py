@@ -44,8 +44,8 @@ def ab(
             "--aa",
             help="Compare the suite with itself, or arms of it that measure the same, in several "
             "worker processes per arm, which must not give REGRESSION: a check of the machine, and "
-            "input for `orbax-bench calibrate`. Without it, arms that measure the same are refused, "
-            "unless the suite says `arms: {}`.",
+            "input for `orbax-bench calibrate`. Without it, arms that measure the same are "
+            "refused, unless the suite says `arms: {}`.",
         ),
     ] = False,
     allow_inconclusive: arguments.AllowInconclusive = False,

@@ -13,9 +13,9 @@ from types import TracebackType
 
 from orbax_bench_core.measure import collectors, known_metrics, observers, profiling
 from orbax_bench_core.measure.collectors import clock_readings
-from orbax_bench_core.measure.definition import Sample, block_name
+from orbax_bench_core.measure.definition import OF_CPU, Sample, block_name
 
-_OCCURRENCE_SUFFIX = re.compile(r"\[\d+\]$")
+_RESERVED = re.compile(rf"(\[\d+\]|{OF_CPU})$")
 
 
 def default_metrics() -> list[str]:
@@ -72,8 +72,8 @@ class Metrics:
 
         Raises:
             TypeError: `metric_keys` is one string instead of a list of them.
-            ValueError: The name is empty or ends in `[<number>]`, `num_bytes` is negative, or a
-                key is unknown; the message lists the known ones.
+            ValueError: The name is empty or ends in `[<number>]` or `:cpu`, `num_bytes` is
+                negative, or a key is unknown; the message lists the known ones.
         """
         called_ns = perf_counter_ns()
         clock = _this_thread()
@@ -153,10 +153,11 @@ class Metrics:
 
 
 def _check_name(operation: str) -> None:
-    if not operation or _OCCURRENCE_SUFFIX.search(operation):
+    if not operation or _RESERVED.search(operation):
         raise ValueError(
             f"{operation!r} cannot name an operation: give a name that is not empty and does not "
-            f"end in [<number>], which marks the second and later blocks of one name"
+            "end in [<number>], which marks the second and later blocks of one name, or in "
+            f"{OF_CPU}, which marks the CPU time of an operation"
         )
 
 
