@@ -13,7 +13,6 @@ from orbax_bench_core.config import (
     LoadedSuite,
     parse_suite,
     with_keys,
-    with_overrides,
 )
 from orbax_bench_core.errors import Problem, UserError, shortened
 from orbax_bench_core.steps import Comparison
@@ -71,8 +70,13 @@ def _lives(loaded: LoadedSuite) -> dict[str, str]:
 
 def _asked(loaded: LoadedSuite) -> LoadedSuite:
     """Returns a suite with arms of its own that says that these are meant to be the same."""
-    asked = ["arms.aa=true", *(f"gate.{key}={value}" for key, value in _lives(loaded).items())]
-    return parse_suite(with_overrides(loaded.text, asked), loaded.source.file)
+    data = loaded.source.data
+    asked = {
+        "arms": {**(data["arms"] or {}), "aa": True},
+        "gate": {**data.get("gate", {}), **_lives(loaded)},
+    }
+    found = parse_suite(yaml.safe_dump({**data, **asked}, sort_keys=False), loaded.source.file)
+    return dataclasses.replace(found, source=loaded.source)  # messages name lines of the file
 
 
 def with_equal_arms(loaded: LoadedSuite, gate: Mapping[str, Any]) -> LoadedSuite:
