@@ -1,8 +1,9 @@
-"""Saves of `orbax-bench run` beside those of a bare loop that writes over its last checkpoint.
+"""Saves of `orbax-bench run` and `ab` beside those of a bare loop.
 
-`python -m perf.run_cost [--rounds N] [--kept]` runs both in turn, for 8 and 64 MiB, each time as
-fresh processes, and prints the median seconds of a save of each and their ratio. `--kept` also
-runs with `--keep-data`, which says what it costs that each save has memory of its own.
+`python -m perf.run_cost [--rounds N] [--kept]` runs the three in turn, for 8 and 64 MiB, each time
+as fresh processes, and prints the median seconds and CPU seconds of a save of each and their
+ratios. `--kept` also runs with `--keep-data`, which says what it costs that each save has memory of
+its own.
 
 The loop is what a training job with `max_to_keep: 1` does between two steps: a save with the
 options of the run, and the last checkpoint deleted. It saves the tree of the run, under the
@@ -17,21 +18,25 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
-from typing import Any, Final
+from time import perf_counter, process_time
+from typing import Any, Final, Literal
 
 from orbax_bench_core.measure import TIME
 from orbax_bench_core.state import StateCache
 from orbax_bench_core.sweep import allocator_settings
 from perf.figure import end, paired_table
-from perf.pairing import Figure
-from perf.probe import Setting, say
+from perf.pairing import Figure, milliseconds
+from perf.probe import Setting
 from perf.process import FROM_SOURCE, our_command, printed, run
 from perf.repeats import OPTIONS, saving_point, target_of
 
 TARGET: Final = 1.05
 SIZES: Final = (8, 64)
 """MiB of float32."""
+
+CPU: Final = "0_basics/cpu_s"
+
+Command = Literal["run", "ab"]
 
 _SAVES: Final = 20
 _WARMUPS: Final = 1
@@ -40,43 +45,58 @@ _OPERATION: Final = "save"
 
 
 def figures(setting: Setting, *, kept: bool = False) -> list[Figure]:
-    """Has a run and a loop save in turn."""
-    return [_figure(setting, mib) for mib in SIZES] + [
-        _figure(setting, mib, "--keep-data") for mib in SIZES if kept
+    """Has a run, a comparison and a loop save in turn."""
+    found: list[Figure] = []
+    for mib in SIZES:
+        found += _figures(setting, mib, "run") + _figures(setting, mib, "ab")
+    for mib in SIZES if kept else ():
+        found += _figures(setting, mib, "run", "--keep-data")
+    return found
+
+
+def _figures(setting: Setting, mib: int, command: Command, *flags: str) -> list[Figure]:
+    name = f"{mib} MiB save: {' '.join((command, *flags))} over a bare loop"
+    pairs = setting.pairs(name, lambda: _of_command(mib, command, flags), lambda: _of_loop(mib))
+    # What is kept is shown for comparison: nothing limits it.
+    target = float("inf") if flags else TARGET
+    return [
+        pairs.figure(f"{name}{suffix}", "ms", milliseconds(metric), target)
+        for metric, suffix in ((TIME, ""), (CPU, ", CPU"))
     ]
 
 
-def _figure(setting: Setting, mib: int, *flags: str) -> Figure:
-    name = f"{mib} MiB save: {' '.join(('run', *flags))} over a bare loop"
-    pairs = setting.pairs(name, lambda: _of_run(mib, flags), lambda: _of_loop(mib))
-    # What is kept is shown for comparison: nothing limits it.
-    target = float("inf") if flags else TARGET
-    figure = pairs.figure(name, "ms", lambda seconds: 1e3 * seconds, target)
-    say(f"{name}: {figure.ours} ms over {figure.upstream} ms")
-    return figure
-
-
-def _of_run(mib: int, flags: Sequence[str]) -> float:
+def _of_command(mib: int, command: Command, flags: Sequence[str]) -> dict[str, float]:
+    """Returns the median of the seconds, and of the CPU seconds, of a save."""
+    how = ("--no-limits",) if command == "run" else ("--allow-inconclusive",)
     with tempfile.TemporaryDirectory() as folder:
         suite = Path(folder) / "suite.json"
-        suite.write_text(json.dumps(_suite(mib)))
-        how = ("--no-limits", "--quiet", *flags)
+        suite.write_text(json.dumps(_suite(mib, command)))
         run(
-            our_command("run", str(suite), "-o", f"{folder}/run", *how),
+            our_command(command, str(suite), "-o", f"{folder}/run", "--quiet", *how, *flags),
             environment=_ENVIRONMENT,
             keep_output=True,
         )
-        records = Path(folder).glob("run/records/*/repeat_*/host_0.json")
-        return statistics.median(
-            sample["value"]
-            for record in records
+        samples = [
+            sample
+            for record in Path(folder).glob("run/records/**/repeat_*/host_0.json")
             for sample in json.loads(record.read_text())["samples"]
-            if (sample["operation"], sample["metric"]) == (_OPERATION, TIME)
-        )
+            if sample["operation"] == _OPERATION
+        ]
+        return {
+            metric: statistics.median(
+                sample["value"] for sample in samples if sample["metric"] == metric
+            )
+            for metric in (TIME, CPU)
+        }
 
 
-def _suite(mib: int) -> dict[str, Any]:
+def _suite(mib: int, command: Command) -> dict[str, Any]:
+    # As many operations as the loop has, whatever the verdict: one look, and limits that no
+    # operations beyond it could show.
+    looks = {"looks": [_SAVES // 2], "max_stalls": None, "max_failures": None, "lives": "auto"}
+    arms = {"arms": {}, "gate": looks} if command == "ab" else {}
     return {
+        **arms,
         "suite_name": "saves",
         "num_repeats": _SAVES,
         "execution": {"warmups": _WARMUPS},
@@ -85,29 +105,31 @@ def _suite(mib: int) -> dict[str, Any]:
     }
 
 
-def _of_loop(mib: int) -> float:
+def _of_loop(mib: int) -> dict[str, float]:
     command = [sys.executable, "-m", "perf.run_cost", "--loop", str(mib)]
-    return float(printed(command, {**_ENVIRONMENT, **allocator_settings("reused")}))
+    found: dict[str, float] = printed(command, {**_ENVIRONMENT, **allocator_settings("reused")})
+    return found
 
 
-def save_again_and_again(mib: int) -> float:
-    """Returns the median seconds of a save of so many MiB that writes over the last."""
+def save_again_and_again(mib: int) -> dict[str, float]:
+    """Returns the median seconds, and CPU seconds, of a save that writes over the last."""
     import jax
     from orbax.checkpoint import v1 as ocp
 
     point = saving_point(shape=(mib, 2**18))
     tree = StateCache().get(point.checkpoint, None, None).tree
     target = target_of(tree)
-    taken = []
+    taken, spent = [], []
     with tempfile.TemporaryDirectory() as folder, OPTIONS().orbax_context():
         path = Path(folder) / "checkpoint"
         for _ in range(_WARMUPS + _SAVES):
             shutil.rmtree(path, ignore_errors=True)
-            began = perf_counter()
+            began, used = perf_counter(), process_time()
             ocp.save_async(path, tree).result()
             taken.append(perf_counter() - began)
+            spent.append(process_time() - used)
             jax.block_until_ready(ocp.load(path, target))
-    return statistics.median(taken[_WARMUPS:])
+    return {TIME: statistics.median(taken[_WARMUPS:]), CPU: statistics.median(spent[_WARMUPS:])}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--loop", type=int, metavar="MIB", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.loop is not None:
-        print(save_again_and_again(options.loop))
+        print(json.dumps(save_again_and_again(options.loop)))
         return 0
     found = figures(Setting(rounds=options.rounds), kept=options.kept)
     return end(found, paired_table(found), file=None, plain=None)

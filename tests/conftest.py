@@ -30,7 +30,7 @@ from _pytest.mark.expression import Expression
 
 from orbax_bench_core.config import CheckpointConfig, parse_suite
 from orbax_bench_core.files import atomic as files
-from orbax_bench_core.measure import BYTES, TIME, Sample
+from orbax_bench_core.measure import BYTES, CPU, TIME, Sample
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, Pair, SweepPoint
 from tests.support.targets import refuse
@@ -265,11 +265,12 @@ def make_point():
 
 @pytest.fixture(scope="session")
 def make_record(make_point):
-    """Builds the record of one repeat: `times` in seconds and `sizes` in bytes, by operation."""
+    """Builds the record of one repeat: `times` and `cpu` in seconds, `sizes` in bytes."""
 
-    def make(point=None, repeat=0, *, times=None, sizes=None, **fields):
+    def make(point=None, repeat=0, *, times=None, cpu=None, sizes=None, **fields):
         point = point or make_point()
         samples = [Sample(name, 0, TIME, value, "s") for name, value in (times or {}).items()]
+        samples += [Sample(name, 0, CPU, value, "s") for name, value in (cpu or {}).items()]
         samples += [Sample(name, 0, BYTES, value, "B") for name, value in (sizes or {}).items()]
         defaults = {
             "run_id": "run",

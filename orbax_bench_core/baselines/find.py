@@ -170,7 +170,7 @@ def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
     for baseline in registry.baselines(wanted):
         if other_surroundings(baseline.records[0].provenance, points[baseline.point_id].provenance):
             continue
-        for operation, seconds in seconds_per_repeat(baseline.records).items():
+        for operation, seconds in seconds_per_repeat(baseline.records, cpu=True).items():
             if all(value > 0 for value in seconds):
                 times.setdefault((baseline.point_id, operation), []).append(seconds)
     return {

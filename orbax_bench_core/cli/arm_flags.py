@@ -7,7 +7,13 @@ from typing import Any, Final
 
 import yaml
 
-from orbax_bench_core.config import ARMS, Arm, LoadedSuite, parse_suite, with_keys
+from orbax_bench_core.config import (
+    ARMS,
+    Arm,
+    LoadedSuite,
+    parse_suite,
+    with_keys,
+)
 from orbax_bench_core.errors import Problem, UserError, shortened
 from orbax_bench_core.steps import Comparison
 
@@ -38,10 +44,10 @@ def with_arms(
     if same and given:
         raise UserError("--aa compares the suite with itself; leave out the arms")
     if loaded.suite.arms is not None:
-        if same or given:
+        if given:
             message = "the suite has arms of its own; leave out the flags"
             raise UserError(loaded.source.problem(message, ("arms",)))
-        return loaded
+        return _asked(loaded) if same else loaded
     if not same and not given:
         raise UserError(
             loaded.source.problem(
@@ -52,11 +58,25 @@ def with_arms(
             )
         )
     if same:
-        lives = {} if "lives" in loaded.source.data.get("gate", {}) else {"lives": "always"}
-        return with_equal_arms(loaded, lives)
+        return with_equal_arms(loaded, _lives(loaded))
     arms = {"baseline": _arm("baseline", baseline), "candidate": _arm("candidate", candidate)}
     text = with_keys(loaded.text, {"arms": arms}, loaded.source.file)
     return parse_suite(text, loaded.source.file)
+
+
+def _lives(loaded: LoadedSuite) -> dict[str, str]:
+    return {} if "lives" in loaded.source.data.get("gate", {}) else {"lives": "always"}
+
+
+def _asked(loaded: LoadedSuite) -> LoadedSuite:
+    """Returns a suite with arms of its own that says that these are meant to be the same."""
+    data = loaded.source.data
+    asked = {
+        "arms": {**(data["arms"] or {}), "aa": True},
+        "gate": {**data.get("gate", {}), **_lives(loaded)},
+    }
+    found = parse_suite(yaml.safe_dump({**data, **asked}, sort_keys=False), loaded.source.file)
+    return dataclasses.replace(found, source=loaded.source)  # messages name lines of the file
 
 
 def with_equal_arms(loaded: LoadedSuite, gate: Mapping[str, Any]) -> LoadedSuite:
@@ -65,7 +85,7 @@ def with_equal_arms(loaded: LoadedSuite, gate: Mapping[str, Any]) -> LoadedSuite
     # environments are two kinds of workers. Keys of `gate` go in place of the suite's.
     data, suite = dict(loaded.source.data), loaded.suite
     arm = suite.arm("candidate").model_dump(mode="json", exclude_unset=True)
-    arms = {"baseline": arm, "candidate": dict(arm)}
+    arms: dict[str, Any] = {"baseline": arm, "candidate": dict(arm)}
     only = suite.environments[0].name if len(suite.environments) == 1 else None
     environment = suite.environment(arm.get("environment", only))
     if environment is not None:
@@ -77,7 +97,7 @@ def with_equal_arms(loaded: LoadedSuite, gate: Mapping[str, Any]) -> LoadedSuite
         arms = {
             name: {**arm, "environment": each.name} for name, each in zip(ARMS, both, strict=True)
         }
-    data |= {"arms": arms, "gate": {**data.get("gate", {}), **gate}}
+    data |= {"arms": {**arms, "aa": True}, "gate": {**data.get("gate", {}), **gate}}
     return parse_suite(yaml.safe_dump(data, sort_keys=False), loaded.source.file)
 
 

@@ -42,8 +42,10 @@ def ab(
         bool,
         typer.Option(
             "--aa",
-            help="Compare the suite with itself, in several worker processes per arm, which must "
-            "not give REGRESSION: a check of the machine, and input for `orbax-bench calibrate`.",
+            help="Compare the suite with itself, or arms of it that measure the same, in several "
+            "worker processes per arm, which must not give REGRESSION: a check of the machine, and "
+            "input for `orbax-bench calibrate`. Without it, arms that measure the same are "
+            "refused, unless the suite says `arms: {}`.",
         ),
     ] = False,
     allow_inconclusive: arguments.AllowInconclusive = False,

@@ -164,9 +164,10 @@ class GateConfig(GateRule):
 
     Attributes:
         primary: Operations whose times decide the verdict, at most 3; those that a benchmark does
-            not have are left out. All others are shown, and decide nothing. A benchmark that has
-            none of the default ones is judged by the first 3 operations that it measures.
-        metrics: What single operations have different, by name.
+            not have are left out. `save:cpu` is the CPU time of `save`, which a busy machine
+            disturbs less than its time. All others are shown, and decide nothing. A benchmark that
+            has none of the default ones is judged by the first 3 operations that it measures.
+        metrics: What single operations have different, by name: `save`, or `save:cpu`.
         family: What `alpha` is shared among: the operations of one `point`, or of all points of
             the `suite`.
         lives: Whether every slot of a block is a worker process of its own: `auto` where the arms

@@ -131,7 +131,7 @@ class Suite(ConfigModel):
                 for environment in self.environments
             ]
         if self.arms is not None:
-            measured["arms"] = self.arms.model_dump(mode="json")
+            measured["arms"] = self.arms.model_dump(mode="json", exclude={"aa"})
         text = json.dumps(measured, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -182,12 +182,20 @@ class ArmConfig(ConfigModel):
 
 
 class ArmsConfig(ConfigModel):
-    """Baseline and candidate; an empty block for each compares the suite with itself.
+    """Baseline and candidate; `arms: {}` compares the suite with itself.
 
     Attributes:
         baseline: What is compared with.
         candidate: What is judged.
+        aa: Whether both sides are meant to be the same, which judges the machine and no change.
+            Without it, sides that measure the same are refused, unless the block is empty.
     """
 
     baseline: ArmConfig = ArmConfig()
     candidate: ArmConfig = ArmConfig()
+    aa: bool = False
+
+    @property
+    def may_be_same(self) -> bool:
+        """Whether the suite asks for two sides that measure the same."""
+        return self.aa or not self.model_fields_set

@@ -148,6 +148,7 @@ class Session:
         # `go_on` taken over.
         expansion = sweep.expand(suite)
         _check_stores(expansion.points)
+        _check_arms(suite, expansion.pairs)
         run = RunDirectory(directory)
         code = code_under_test(expansion.files, suite.source.file)
         with run.owned(None, command=command_line(), say=say):
@@ -265,6 +266,33 @@ def _entries(points: Sequence[str], info: RunInfo, directory: str) -> tuple[swee
             raise UserError(f"{directory} has no point {shortened(point)}; it has {there}")
         found[entry.id] = entry
     return tuple(found.values())
+
+
+def _check_arms(suite: LoadedSuite, pairs: Sequence[sweep.Pair]) -> None:
+    """Refuses arms that measure the same, unless the suite asks for that, and the reverse."""
+    arms = suite.suite.arms
+    if arms is None:
+        return
+    same = all(pair.identical for pair in pairs)
+    if same and not arms.may_be_same:
+        raise UserError(
+            suite.source.problem(
+                f"both arms measure the same (baseline: {arms.baseline}; candidate: "
+                f"{arms.candidate}): the same options, class, environment and code, so that no "
+                "change would be judged. Say what is different in one of them; --aa of "
+                "`orbax-bench ab`, or `aa: true` in this block, compares the same on purpose",
+                ("arms",),
+            )
+        )
+    if arms.aa and not same:
+        raise UserError(
+            suite.source.problem(
+                f"--aa and `aa: true` are for arms that measure the same, and these differ "
+                f"(baseline: {arms.baseline}; candidate: {arms.candidate}): leave it out, or the "
+                "difference",
+                ("arms",),
+            )
+        )
 
 
 def _check_stores(entries: Sequence[sweep.SweepEntry]) -> None:

@@ -20,6 +20,7 @@ from orbax_bench_core.gate.operation import cannot_judge, describe
 from orbax_bench_core.gate.processes import ProcessTest
 from orbax_bench_core.gate.rank_test import p_values
 from orbax_bench_core.gate.verdict import FailureVerdict, Verdict, Word
+from orbax_bench_core.measure import OF_CPU
 
 _NOTHING_WORKED: Final = (
     "every attempt of both arms failed in the first block: this is the place or the suite, and "
@@ -209,11 +210,14 @@ def _in_ratios(rule: GateRule, blocks: Blocks) -> GateRule:
 def primary_operations(operations: Iterable[str], config: GateConfig) -> tuple[str, ...]:
     """Returns those of a point's operations that decide its word, in the order of the config.
 
-    Where none of the default ones occurs, the first three that do decide, in their own order.
+    Where none of the default ones occurs, the first three that do decide, in their own order. A CPU
+    time, such as `save:cpu`, decides only if it is named.
     """
     present = tuple(dict.fromkeys(operations))
     named = tuple(name for name in dict.fromkeys(config.primary) if name in present)
-    return named if named or config.names_primary else present[:MAX_PRIMARY]
+    if named or config.names_primary:
+        return named
+    return tuple(name for name in present if not name.endswith(OF_CPU))[:MAX_PRIMARY]
 
 
 def false_discovery(verdicts: Mapping[str, Verdict], config: GateConfig) -> dict[str, float]:

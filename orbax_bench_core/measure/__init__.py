@@ -17,6 +17,8 @@ from orbax_bench_core.measure.collectors import (
 )
 from orbax_bench_core.measure.definition import (
     BYTES,
+    CPU,
+    OF_CPU,
     PAGE_FAULTS,
     RESIDENT_SHARE,
     TIME,
@@ -53,9 +55,11 @@ __all__ = [
     "ANON",
     "BLOCKED",
     "BYTES",
+    "CPU",
     "HBM_IN_USE",
     "LOST",
     "LOST_STEPS",
+    "OF_CPU",
     "OPEN_FILES",
     "PAGE_FAULTS",
     "PEERS_NOTICE",

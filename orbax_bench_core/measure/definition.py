@@ -9,6 +9,9 @@ Better = Literal["lower", "higher", "none"]
 Aggregate = Literal["sum", "last"]
 
 TIME: Final = "0_basics/time_s"
+CPU: Final = "0_basics/cpu_s"
+OF_CPU: Final = ":cpu"
+"""Behind the name of an operation it means its CPU time, as in `save:cpu`."""
 BYTES: Final = "5_inventory/operation_bytes"
 PAGE_FAULTS: Final = "7_memory/minor_faults_count"
 TOLERATED_SHARE: Final = 0.05
@@ -81,7 +84,8 @@ METRICS = (RESIDENT_SHARE,)
 MOST_OCCURRENCES: Final = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
+# Frozen, each would take four times as long to make, which every value of every block would pay.
+@dataclass(slots=True, unsafe_hash=True)
 class Sample:
     """One value that one measured block gave.
 

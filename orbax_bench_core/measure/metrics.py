@@ -6,16 +6,16 @@ import logging
 import math
 import re
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from types import TracebackType
 
 from orbax_bench_core.measure import collectors, known_metrics, observers, profiling
 from orbax_bench_core.measure.collectors import clock_readings
-from orbax_bench_core.measure.definition import Sample, block_name
+from orbax_bench_core.measure.definition import OF_CPU, Sample, block_name
 
-_OCCURRENCE_SUFFIX = re.compile(r"\[\d+\]$")
+_RESERVED = re.compile(rf"(\[\d+\]|{OF_CPU})$")
 
 
 def default_metrics() -> list[str]:
@@ -42,7 +42,7 @@ class Metrics:
         self.samples: list[Sample] = []
         self.notes: dict[str, list[str]] = {}
         self._occurrences: Counter[str] = Counter()
-        self._taken: set[tuple[str, int, str]] = set()
+        self._of_block: defaultdict[tuple[str, int], list[Sample]] = defaultdict(list)
         self._lock = threading.Lock()
 
     def measure(
@@ -72,8 +72,8 @@ class Metrics:
 
         Raises:
             TypeError: `metric_keys` is one string instead of a list of them.
-            ValueError: The name is empty or ends in `[<number>]`, `num_bytes` is negative, or a
-                key is unknown; the message lists the known ones.
+            ValueError: The name is empty or ends in `[<number>]` or `:cpu`, `num_bytes` is
+                negative, or a key is unknown; the message lists the known ones.
         """
         called_ns = perf_counter_ns()
         clock = _this_thread()
@@ -122,7 +122,7 @@ class Metrics:
         with self._lock:
             occurrence = max(0, self._occurrences[operation] - 1)
             sample = Sample(operation, occurrence, metric, float(value), unit)
-            if (operation, occurrence, metric) in self._taken:
+            if any(kept.metric == metric for kept in self._of_block[operation, occurrence]):
                 raise ValueError(
                     f"{sample.key} has a value already; record one value per metric and block"
                 )
@@ -148,16 +148,16 @@ class Metrics:
 
     def _keep(self, samples: Sequence[Sample]) -> None:
         self.samples.extend(samples)
-        self._taken.update(
-            (sample.operation, sample.occurrence, sample.metric) for sample in samples
-        )
+        for sample in samples[:1]:  # those of one call are of one block
+            self._of_block[sample.operation, sample.occurrence].extend(samples)
 
 
 def _check_name(operation: str) -> None:
-    if not operation or _OCCURRENCE_SUFFIX.search(operation):
+    if not operation or _RESERVED.search(operation):
         raise ValueError(
             f"{operation!r} cannot name an operation: give a name that is not empty and does not "
-            f"end in [<number>], which marks the second and later blocks of one name"
+            "end in [<number>], which marks the second and later blocks of one name, or in "
+            f"{OF_CPU}, which marks the CPU time of an operation"
         )
 
 

@@ -85,14 +85,16 @@ def notify(samples: Sequence[Sample]) -> None:
             attempt("stream samples to the observer", lambda: callback(samples), None)
 
 
-def attempt(what: str, call: Callable[[], T], otherwise: T) -> T:
+def attempt(what: str, call: Callable[[], T], otherwise: T, whose: str = "") -> T:
     """Calls `call`; an exception is logged and `otherwise` is returned."""
     # The first failure of each `what` in the process is a WARNING with its traceback, later ones
     # are DEBUG: a collector that fails must not flood the log of a thousand blocks. `what` follows
-    # "could not" in the log.
+    # "could not" in the log, and then `whose`; they are joined only if needed, since every block
+    # calls this three times for each of its collectors.
     try:
         return call()
     except Exception:  # noqa: BLE001  # measuring is a guest in the process that it measures
+        what = f"{what} {whose!r}" if whose else what
         level = logging.DEBUG if what in _failed else logging.WARNING
         _failed.add(what)
         _log.log(level, "could not %s; the measured code runs on", what, exc_info=True)

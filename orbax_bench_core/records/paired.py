@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm
@@ -45,6 +45,7 @@ class PairedTimes:
     # with lives. What a repeat does several times is summed. `inf` where the first attempt failed
     # or hung, whatever a retry did; `nan` where the repeat lacks an operation that another one has.
     times: dict[str, np.ndarray]
+    cpu: dict[str, np.ndarray]  # CPU seconds of each operation in the same way, as `save:cpu`
     failed: np.ndarray  # which first attempts failed or hung; bool, shape as that of the times
     attempts: dict[Arm, FirstAttempts]  # first attempts of each arm
     # why there are no more blocks, or why they cannot be used; empty when nothing is wrong
@@ -83,7 +84,8 @@ class PairedTimes:
                 [[repeat.series.arm == "candidate" for repeat in block] for block in slots],
                 dtype=bool,
             ).reshape(len(whole), BLOCK_SIZE),
-            times=_times(whole, shape),
+            times=_times(whole, shape, Repeat.seconds),
+            cpu=_times(whole, shape, Repeat.cpu_seconds),
             failed=failed,
             attempts={arm: _attempts(measured, arm) for arm in ARMS},
             problem=uneven or _impossible(measured) or _nothing(whole, nothing) or _lost(measured),
@@ -91,6 +93,11 @@ class PairedTimes:
             lives=per_life is not None,
             continued=_continued(measured),
         )
+
+    @property
+    def judged(self) -> dict[str, np.ndarray]:
+        """All that a verdict may be given on: times, and CPU times."""
+        return {**self.times, **self.cpu}
 
     @staticmethod
     def used(repeats: Iterable[Repeat]) -> list[Repeat]:
@@ -109,7 +116,7 @@ class PairedTimes:
 
         return {
             arm: tuple(map(float, times[np.isfinite(times)]))
-            for arm, times in self._by_arm(self.times[operation]).items()
+            for arm, times in self._by_arm(self.judged[operation]).items()
         }
 
     def failed_of_arms(self) -> dict[Arm, tuple[int, ...]]:
@@ -138,7 +145,7 @@ class PairedTimes:
         import numpy as np
 
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(self.times[operation].reshape(len(self.labels), BLOCK_SIZE, -1))
+            logs = np.log(self.judged[operation].reshape(len(self.labels), BLOCK_SIZE, -1))
             labels = np.broadcast_to(self.labels[:, :, None], logs.shape)
             means = [_mean(logs, np.isfinite(logs) & side) for side in (labels, ~labels)]
             return tuple(map(float, means[0] - means[1]))
@@ -179,12 +186,16 @@ def _whole(repeats: Iterable[Repeat], per_life: int) -> list[list[Repeat]]:
     return [block for _, block in sorted(blocks.items()) if len(block) == size]
 
 
-def _times(blocks: Sequence[Sequence[Repeat]], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+def _times(
+    blocks: Sequence[Sequence[Repeat]],
+    shape: tuple[int, ...],
+    seconds_of: Callable[[Repeat], Mapping[tuple[str, int], float]],
+) -> dict[str, np.ndarray]:
     """Returns the seconds of every operation that any repeat of these blocks has."""
     import numpy as np
 
     repeats = [repeat for block in blocks for repeat in block]
-    seconds = [total_seconds(repeat.seconds()) if repeat.counts else {} for repeat in repeats]
+    seconds = [total_seconds(seconds_of(repeat)) if repeat.counts else {} for repeat in repeats]
     names = operations_in_order(seconds)
 
     def value(repeat: Repeat, found: dict[str, float], name: str) -> float:

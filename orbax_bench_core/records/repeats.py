@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.config import Arm
-from orbax_bench_core.measure import TIME, block_name
+from orbax_bench_core.measure import CPU, OF_CPU, TIME, block_name
 from orbax_bench_core.records.record import (
     PEER_FAILED,
     Attempt,
@@ -240,6 +240,13 @@ class Repeat:
     def _seconds(self) -> Mapping[tuple[str, int], float]:
         return {block: max(of_hosts.values()) for block, of_hosts in self.values().items()}
 
+    def cpu_seconds(self) -> dict[tuple[str, int], float]:
+        """Returns the CPU seconds on the host with most, by `save:cpu` and occurrence."""
+        return {
+            (f"{operation}{OF_CPU}", occurrence): max(of_hosts.values())
+            for (operation, occurrence), of_hosts in self.values(CPU).items()
+        }
+
     def labelled_seconds(self) -> dict[str, float]:
         """Returns the seconds on the slowest host by label: `save`, `save[1]`, ..."""
         return {block_name(*block): value for block, value in self.seconds().items()}
@@ -287,9 +294,15 @@ class OperationTimes:
     repeats: tuple[Mapping[tuple[str, int], float], ...]
 
     @classmethod
-    def of(cls, repeats: Iterable[Repeat]) -> OperationTimes:
-        """Takes the repeats that count, in their order."""
-        return cls(repeats=tuple(repeat.seconds() for repeat in repeats if repeat.counts))
+    def of(cls, repeats: Iterable[Repeat], *, cpu: bool = False) -> OperationTimes:
+        """Takes the repeats that count, in their order; with their CPU times if asked."""
+        return cls(
+            repeats=tuple(
+                {**repeat.seconds(), **(repeat.cpu_seconds() if cpu else {})}
+                for repeat in repeats
+                if repeat.counts
+            )
+        )
 
     def per_repeat(self) -> dict[str, tuple[float, ...]]:
         """Returns one value per repeat: the sum over the occurrences of each operation."""
@@ -324,6 +337,8 @@ def operations_in_order(repeats: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(order)
 
 
-def seconds_per_repeat(records: Iterable[Record]) -> dict[str, tuple[float, ...]]:
+def seconds_per_repeat(
+    records: Iterable[Record], *, cpu: bool = False
+) -> dict[str, tuple[float, ...]]:
     """Returns `OperationTimes.per_repeat` of the records of one series, repeat by repeat."""
-    return OperationTimes.of(repeats_of(records)).per_repeat()
+    return OperationTimes.of(repeats_of(records), cpu=cpu).per_repeat()

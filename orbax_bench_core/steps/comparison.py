@@ -83,6 +83,8 @@ class Comparison(Experiment):
         yield f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
         yield f"  baseline:  {info.baseline}"
         yield f"  candidate: {info.candidate}"
+        if all(pair.identical for pair in pairs):
+            yield "  Both measure the same: this judges the machine and the gate, and no change"
         if self.passport is not None:
             yield noise.forecast(pairs, info.gate, self.passport, str(session.directory.root))
         elif (usual := noise.usual_minutes(pairs, info.gate, info.designs)) is not None:

@@ -131,8 +131,7 @@ class _Repeat:
         context = self._ready_context(mesh, options_class(generator))
         traces, listener = _Traces(self._task, self._run), EffectListener(point.options)
         context.tracer = traces.claim
-        if self._task.block is not None:
-            os.sync()  # what one arm left unwritten would be written at the other's cost
+        os.sync()  # what is left unwritten, of another repeat too, is not this one's to wait for
         collect_garbage()
         with (
             measure.observing(self._observe),

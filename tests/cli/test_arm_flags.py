@@ -1,5 +1,7 @@
 """Arms of a comparison from flags of the command line."""
 
+import pytest
+
 from orbax_bench_core.cli.arm_flags import with_arms
 from orbax_bench_core.config import parse_suite
 
@@ -33,3 +35,53 @@ def test_a_suite_beside_itself_has_a_worker_per_slot_unless_it_says_otherwise():
     assert (found.gate.lives, found.arms.baseline) == ("always", found.arms.candidate)
     kept = with_arms(loaded("gate: {lives: auto}\n"), [], [], same=True).suite
     assert kept.gate.lives == "auto"
+
+
+SMALL = "checkpoint_config: {spec: {a: {dtype: float32, shape: [8]}}}\n"
+SAME = "arms: {candidate: {options: {use_ocdbt: true}}}\n"  # as it is without
+
+
+@pytest.mark.parametrize(
+    ("extra", "flags"),
+    [
+        (SAME, ()),
+        ("arms: {baseline: {}, candidate: {}}\n", ()),
+        ("", ("--candidate", "use_ocdbt=true")),
+        ("", ("--baseline", "use_zarr3=false", "--candidate", "use_zarr3=false")),
+    ],
+)
+def test_arms_that_measure_the_same_are_refused_before_anything_is_written(
+    orbax_bench, write_suite, tmp_path, extra, flags
+):
+    suite = write_suite(extra=extra)
+    ended = orbax_bench("ab", suite, "-o", tmp_path / "out", *flags)
+    assert ended.code == 2
+    assert "both arms measure the same" in ended.err
+    assert "--aa" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_pipeline_refuses_arms_that_measure_the_same(orbax_bench, write_suite, tmp_path):
+    plan = ("step", "plan-sweep", "--output-directory", tmp_path / "out")
+    refused = orbax_bench(*plan, write_suite(extra=SAME))
+    assert refused.code == 2
+    assert "both arms measure the same" in refused.err
+    assert orbax_bench(*plan, write_suite(extra="arms: {}\n")).code == 0
+
+
+def test_arms_that_differ_are_not_compared_as_the_same(orbax_bench, write_suite, tmp_path):
+    suite = write_suite(extra="arms: {candidate: {options: {use_ocdbt: false}}}\n")
+    ended = orbax_bench("ab", suite, "-o", tmp_path / "out", "--aa")
+    assert ended.code == 2
+    assert "these differ" in ended.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("extra", "flags"), [(SAME, ("--aa",)), ("arms: {}\n", ())])
+def test_the_same_is_compared_on_purpose_and_said_first(
+    orbax_bench, write_suite, tmp_path, extra, flags
+):
+    suite = write_suite(extra=f"{extra}gate: {{looks: [4]}}\n{SMALL}")
+    ended = orbax_bench("ab", suite, "-o", tmp_path / "out", "--no-lock", *flags)
+    assert ended.code in (0, 4)
+    assert "Both measure the same" in ended.out + ended.err

@@ -9,6 +9,7 @@ import shutil
 import pytest
 from orbax.checkpoint._src.testing.benchmarks.core.baseline import Baseline, BaselineRecorder
 
+from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.measure import TIME
 from orbax_bench_core.records import Run
 from tests.support.paired_runs import (  # noqa: F401 - fixtures
@@ -78,6 +79,28 @@ def test_a_baseline_without_a_common_point_was_not_compared(
     outcome = orbax_bench("compare", tmp_path / "reg", after.root)
     assert outcome.code == 2
     assert "have no point in common, so that nothing was compared" in outcome.err
+
+
+def test_where_times_are_too_noisy_cpu_times_decide_if_they_are_named(orbax_bench, make_paired_run):
+    run = make_paired_run(0, 1.25, blocks=10, sigma=0.6, cpu_sigma=0.03)
+    wall = orbax_bench("compare", run.root)
+    assert wall.code == Exit.INCONCLUSIVE
+    assert "(REGRESSION)" in wall.out
+    for rule in ("primary=[save:cpu]", "primary=[save:cpu, load]"):
+        named = orbax_bench("compare", run.root, "--rule", rule, "--json")
+        (point,) = json.loads(named.out)["points"]
+        found = {each["operation"]: each for each in point["operations"]}
+        assert (found["save:cpu"]["primary"], found["save"]["primary"]) == (True, False)
+        assert point["word"] == "REGRESSION"
+        assert 1 < found["save:cpu"]["verdict"]["low"] < 1.25 < found["save:cpu"]["verdict"]["high"]
+
+
+def test_a_primary_that_nothing_measured_is_told_with_what_is_measured(
+    orbax_bench, make_paired_run
+):
+    run = make_paired_run(0, blocks=10, cpu_sigma=0.02)
+    told = orbax_bench("compare", run.root, "--rule", "primary=[save:CPU]")
+    assert "measured: save, save:cpu)" in told.out
 
 
 def test_stalls_are_counted_over_all_that_was_measured(orbax_bench, make_paired_run, tmp_path):

@@ -49,7 +49,8 @@ def make_paired_run(make_point, make_record, make_run):
 
     The baseline's saves take `seconds`, the candidate's `ratio` times as long, with noise of which
     the seed is the day. Without a `pair` both arms are the same. With `stalls`
-    or `failures` the first save of the candidate in every fifth block stalls or fails.
+    or `failures` the first save of the candidate in every fifth block stalls or fails. With
+    `cpu_sigma` saves also have CPU times, of that noise.
     """
 
     def make(
@@ -65,6 +66,7 @@ def make_paired_run(make_point, make_record, make_run):
         size=2**26,
         stalls=False,
         failures=False,
+        cpu_sigma=None,
         **fields,
     ):
         point = pair or make_point(candidate=make_point())
@@ -79,6 +81,8 @@ def make_paired_run(make_point, make_record, make_run):
                 took = seconds * (ratio if arm == "candidate" else 1)
                 took *= 20 if bad and stalls else 1
                 failed = bad and failures
+                if cpu_sigma is not None:
+                    fields["cpu"] = {"save": took * math.exp(draw.gauss(0, cpu_sigma))}
                 records.append(
                     make_record(
                         point,

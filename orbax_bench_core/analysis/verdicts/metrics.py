@@ -11,7 +11,7 @@ from orbax_bench_core.analysis.verdicts import words
 from orbax_bench_core.analysis.verdicts.headlines import primary_first
 from orbax_bench_core.analysis.verdicts.model import MetricChange, PointVerdict
 from orbax_bench_core.document import Column, Element, Paragraph, Row, Span, Table, digits
-from orbax_bench_core.measure import TIME, Better, block_name, lookup
+from orbax_bench_core.measure import CPU, OF_CPU, TIME, Better, block_name, lookup
 from orbax_bench_core.records import Repeat
 
 MetricsShown = Literal["all", "changed", "none"]
@@ -264,10 +264,11 @@ def _judged_ratio(point: PointVerdict, metric: MetricChange) -> str:
     """
     measured = [each.operation for each in point.metrics if each.metric == TIME]
     several = sum(name.partition("[")[0] == metric.operation for name in measured) > 1
-    if metric.metric != TIME or several:
+    judged = {TIME: metric.operation, CPU: f"{metric.operation}{OF_CPU}"}.get(metric.metric)
+    if judged is None or several:
         return ""
     for operation in point.operations:
-        if operation.operation == metric.operation and operation.verdict.ratio is not None:
+        if operation.operation == judged and operation.verdict.ratio is not None:
             found = operation.verdict
             return f"{words.ratio(found.ratio)}{words.beside(found)}"
     return ""

@@ -49,7 +49,7 @@ def evidence_of(
     design = _design(info.designs[pair.id], repeats, series)
     scale = 1 / len(info.expansion.points) if info.gate.family == "suite" else 1.0
     judged = judge(
-        series.times,
+        series.judged,
         series.labels,
         info.gate,
         failed=series.failed,
@@ -248,7 +248,7 @@ def _nothing_primary(
         return ""
     if not len(series.labels):
         return "no block is complete"
-    measured = ", ".join(series.times) or "none"
+    measured = ", ".join(series.judged) or "none"
     return (
         f"none of the primary operations ({', '.join(gate.primary)}) was measured in both arms; "
         f"measured: {measured}; name others under `gate.primary`"

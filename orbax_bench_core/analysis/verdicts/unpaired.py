@@ -81,7 +81,7 @@ def compare_unpaired(
         operation
         for point_id in shared
         for records in (before[point_id], now[point_id])
-        for operation in seconds_per_repeat(records)
+        for operation in seconds_per_repeat(records, cpu=True)
     ]
     unknown = never_measured(gate, measured)
     points = tuple(
@@ -138,7 +138,7 @@ def _evidence(
 ) -> Evidence:
     from orbax_bench_core.gate import primary_operations
 
-    was, are = seconds_per_repeat(before), seconds_per_repeat(now)
+    was, are = seconds_per_repeat(before, cpu=True), seconds_per_repeat(now, cpu=True)
     moved = other_surroundings(now[0].provenance, before[0].provenance)
     shared = [operation for operation in are if operation in was]
     deciding = primary_operations(operations_in_order([was, are]), gate)

@@ -4,6 +4,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
 from orbax_bench_core.measure import observers
 from orbax_bench_core.measure.collectors import (
@@ -71,6 +72,7 @@ FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *store_text.FAMILIES)
 _also: observers.Slot[tuple[str, ...]] = observers.Slot("also_collecting")
 
 Running = Sequence[tuple[str, Collector]]
+_FAILED: Final = object()
 
 
 def also_collecting(*keys: str) -> contextlib.AbstractContextManager[None]:
@@ -93,14 +95,12 @@ def start(keys: tuple[str, ...]) -> Running:
     ready = [
         (key, made)
         for key in _known((*keys, *(_also.get() or ())))
-        if (made := observers.attempt(f"load collector {key!r}", FACTORIES[key], None)) is not None
+        if (made := observers.attempt("load collector", FACTORIES[key], None, key)) is not None
     ]
     started = [
         (key, collector)
         for key, collector in reversed(ready)
-        if observers.attempt(
-            f"start collector {key!r}", functools.partial(_start, collector), False
-        )
+        if observers.attempt("start collector", collector.start, _FAILED, key) is not _FAILED
     ]
     return started[::-1]
 
@@ -111,18 +111,13 @@ def stop(running: Running) -> list[Reading]:
     return [
         reading
         for key, collector in running
-        for reading in observers.attempt(f"stop collector {key!r}", collector.stop, nothing)
+        for reading in observers.attempt("stop collector", collector.stop, nothing, key)
     ]
 
 
 def notes(running: Running) -> list[str]:
     """What stopped collectors have to say beside their readings, line by line."""
     return [line for _, collector in running for line in getattr(collector, "notes", ())]
-
-
-def _start(collector: Collector) -> bool:
-    collector.start()
-    return True
 
 
 def check(keys: tuple[str, ...]) -> None:

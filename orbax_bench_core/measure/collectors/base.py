@@ -2,6 +2,7 @@
 
 import abc
 import functools
+import mmap
 import os
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -13,6 +14,10 @@ Read = Callable[[int], bytes]
 
 # The kernel gives at most a page per call where it lists things, and all at once where it does not.
 _MOST = 16384
+# A call gives all lines that fit into a page, so one that gives less than this has come to the end:
+# lines are far shorter than the other half of a page (Documentation/filesystems/seq_file.rst).
+# Another call, only to be told of the end, costs what the first one costs.
+_LEAST_CUT = mmap.PAGESIZE // 2
 
 
 class Reading(NamedTuple):
@@ -99,8 +104,9 @@ def reader(path: str) -> Read | None:
 
 def read_all(read: Read) -> bytes:
     """The whole of a file that may be longer than a page."""
-    text = b""
-    while chunk := read(len(text)):
+    text = chunk = read(0)
+    while len(chunk) >= _LEAST_CUT:
+        chunk = read(len(text))
         text += chunk
     return text
 

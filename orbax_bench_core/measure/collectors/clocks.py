@@ -30,7 +30,7 @@ THROUGHPUT = _clock(
 
 _processor_time = functools.partial(Metric, unit="s", better="lower", collector="cpu")
 TOTAL = _processor_time(
-    name="0_basics/cpu_s",
+    name=definition.CPU,
     description=(
         "cpu_user_s + cpu_system_s; more than time_s when threads ran side by side. Includes what "
         "measuring inner blocks took"

@@ -8,6 +8,7 @@ import functools
 import operator
 import os
 import resource
+from collections.abc import Iterator
 
 from orbax_bench_core.measure.collectors import base
 from orbax_bench_core.measure.definition import Metric
@@ -122,25 +123,17 @@ class DiskIo(base.Difference[bytes]):
         return None if self._file is None else self._file(0)
 
     def _compare(self, before: bytes, after: bytes) -> list[base.Reading]:
-        old, new = _io_counters(before), _io_counters(after)
-        read, written, cancelled, called, given = (
-            new[key] - old[key]
-            for key in (
-                b"read_bytes:",
-                b"write_bytes:",
-                b"cancelled_write_bytes:",
-                b"rchar:",
-                b"wchar:",
-            )
+        called, given, read, written, cancelled = map(
+            operator.sub, _io_counters(after), _io_counters(before)
         )
         # The reading at the start is itself a read call, which the kernel counts once it is done.
         called -= len(before)
         return _DISK.readings(read, written, cancelled, called, given, max(0, called - read))
 
 
-def _io_counters(text: bytes) -> dict[bytes, int]:
-    words = text.split()
-    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+def _io_counters(text: bytes) -> Iterator[int]:
+    _, called, _, given, _, _, _, _, _, read, _, written, _, cancelled = text.split()
+    return map(int, (called, given, read, written, cancelled))
 
 
 class Network(base.Difference[bytes]):
@@ -153,9 +146,11 @@ class Network(base.Difference[bytes]):
         return None if self._file is None else base.read_all(self._file)
 
     def _compare(self, before: bytes, after: bytes) -> list[base.Reading]:
-        old = _interface_counters(before)
-        new = old if after == before else _interface_counters(after)
-        return _NETWORK.readings(*map(operator.sub, new, old))
+        if after == before:
+            return _NETWORK.readings(0, 0, 0)
+        return _NETWORK.readings(
+            *map(operator.sub, _interface_counters(after), _interface_counters(before))
+        )
 
 
 def _interface_counters(text: bytes) -> tuple[int, int, int]:

@@ -54,6 +54,7 @@ def quantile_bound(before: Buckets, after: Buckets, share: float) -> float | Non
 
 
 _STORES, _CACHES = PREFIXES = ("/tensorstore/kvstore/", "/tensorstore/cache/")
+_FILES, _FUTURES = f"{_STORES}file/", "/tensorstore/futures/"
 CHANGED = Metric(
     name="6_tensorstore/changed_metric_count",
     unit="count",
@@ -99,11 +100,11 @@ class _Totals(NamedTuple):
 
 
 class _State(NamedTuple):
-    fingerprint: tuple[object, list[str]] | None
+    fingerprint: tuple[object, ...]
     totals: dict[str, _Totals]
 
 
-_latest = _State(None, {})
+_latest = _State((), {})
 
 
 class TensorStore(Difference[_State]):
@@ -144,27 +145,33 @@ def resolve(name: str) -> Metric | None:
 
 
 def _read(library: Any) -> _State:
-    # Most blocks find the metrics as the last one left them. What says so is read in the cheaper of
-    # two forms: of the stores' metrics most never counted anything, and only text lists those. But
-    # text rounds sums; equal text means equal counts, hence equal totals. The fingerprint is read
+    # Most blocks find the metrics as the last one left them. The fingerprint that says so is read
     # first: a change between the two reads makes the next one differ.
     global _latest  # noqa: PLW0603  # a cache of the process-wide state that the library reports
-    as_text = library.experimental_collect_prometheus_format_metrics
-    as_objects = library.experimental_collect_matching_metrics
-    if store_text.as_text():
-        fingerprint = (as_text(_STORES), as_text(_CACHES))
-    else:
-        fingerprint = (as_objects(_STORES), as_text(_CACHES))
-    latest = _latest
+    fingerprint, latest = _fingerprint(library), _latest
     if latest.fingerprint != fingerprint:
         if store_text.as_text():
             totals = dict(_read_text(library))
         else:
-            # Those of the stores are at hand: TensorStore keeps for ever what it hands out.
-            found = (*fingerprint[0], *as_objects(_CACHES))
-            totals = {metric["name"]: _sum_labels(metric["values"]) for metric in found}
+            found = map(library.experimental_collect_matching_metrics, PREFIXES)
+            totals = {
+                metric["name"]: _sum_labels(metric["values"]) for one in found for metric in one
+            }
         latest = _latest = _State(fingerprint, totals)
     return latest
+
+
+def _fingerprint(library: Any) -> tuple[object, ...]:
+    """Returns what differs once a store or a cache has counted anything, or is read otherwise."""
+    # The metrics of all stores cost three times as much, and hardly any process uses more than two
+    # of them. A request to any store is a future of TensorStore: it is counted as alive until it
+    # has ended, and then by its callbacks, in numbers that only grow. Only a request of the `file`
+    # store can end before anyone asks for a callback, so the metrics of that one are read
+    # themselves. Text rounds sums, but equal text means equal counts, hence equal totals.
+    as_text = library.experimental_collect_prometheus_format_metrics
+    futures = as_text(_FUTURES)  # nothing where a release does not count them
+    stores = as_text(_FILES if futures else _STORES)
+    return store_text.as_text(), futures, stores, as_text(_CACHES)
 
 
 def _read_text(library: Any) -> Iterator[tuple[str, _Totals]]:

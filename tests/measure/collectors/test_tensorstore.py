@@ -1,7 +1,12 @@
 """TensorStore's key-value stores, and its thread pool."""
 
+import contextlib
+import functools
+import http.server
 import threading
 import time
+import zipfile
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -49,6 +54,50 @@ def test_changes_of_other_threads_are_seen(tmp_path):
         thread.join()
 
     assert collect(work)[f"{FILE}bytes_written_value_diff"] == 3
+
+
+@contextlib.contextmanager
+def served(folder):
+    """Serves a folder over HTTP, and yields its port."""
+    handler = functools.partial(SilentHandler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+class SilentHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def stores(folder, port):
+    """Specifications of a store of each kind that a laptop has, with a value under `key`."""
+    files = {"driver": "file", "path": f"{folder}/"}
+    zipped = folder / "zipped"
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("key", b"value")
+    return {
+        "file": files,
+        "ocdbt": {"driver": "ocdbt", "base": files},
+        "zip": {"driver": "zip", "base": {"driver": "file", "path": str(zipped)}},
+        "http": {"driver": "http", "base_url": f"http://127.0.0.1:{port}"},
+    }
+
+
+def test_a_request_counts_for_its_own_block_however_quick_it_is(tmp_path):
+    missed = Counter()
+    with served(tmp_path) as port:
+        for kind, spec in stores(tmp_path, port).items():
+            store = ts.KvStore.open(spec).result()
+            if kind in {"file", "ocdbt"}:
+                store.write("key", b"value").result()
+            for _ in range(100):
+                found = collect(lambda: store.read("key").result())  # noqa: B023
+                read = found.get(f"6_tensorstore/tensorstore_kvstore_{kind}_read_value_diff")
+                missed[kind] += read != 1
+
+    assert not +missed
 
 
 class FakeLibrary:
