@@ -219,11 +219,13 @@ class Reporter:
 
     def tell(self, what: Document | str) -> None:
         """Shows what is no result, such as what is about to be measured."""
-        show(what, self._progress)
+        for part in what.split("\n") if isinstance(what, str) else (what,):
+            show(part, self._progress)
 
     def line(self, what: Document | str) -> None:
         """Shows a part of the result."""
-        show(what, self._console)
+        for part in what.split("\n") if isinstance(what, str) else (what,):
+            show(part, self._console)
 
     def answer(self, found: BaseModel, document: Document, page: str) -> None:
         """Prints an answer on standard output: as JSON and nothing else, or for people."""

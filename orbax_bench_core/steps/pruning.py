@@ -25,7 +25,14 @@ from orbax_bench_core.errors import UserError, command, listed
 from orbax_bench_core.execute import SHARED_FOLDER
 from orbax_bench_core.exports.notifications import last_states
 from orbax_bench_core.exports.site import has_site, renew_site
-from orbax_bench_core.files import answered, checked_path, place, refuse_links, without_detours
+from orbax_bench_core.files import (
+    answered,
+    checked_path,
+    matching,
+    place,
+    refuse_links,
+    without_detours,
+)
 from orbax_bench_core.inventory import file_size, walk
 from orbax_bench_core.leases import holders, is_lease
 from orbax_bench_core.lineage import baseline_digest, compared_with
@@ -306,7 +313,9 @@ def _digest(path: str) -> str:
     try:
         return baseline_digest(path)
     except (UserError, OSError, ValueError):
-        return ""
+        root = place(path)
+        removed = (root / _DESCRIPTION).exists() and not any(matching(root, "records/*/*/*"))
+        return "no records" if removed else ""  # as where a removal was interrupted
 
 
 def _lies_in(other: str, each: Kept) -> bool:

@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -373,6 +374,13 @@ def test_a_baseline_that_was_moved_stays(prune, compared, tmp_path, other):
     code, said = prune_twice(prune, (tmp_path / other).parent, *KEEP_ONE)
     assert (code, names(said["old"])) == (0, ["n1"])
     assert names(said["in_use"]) == [Path(other).name]
+
+
+def test_what_was_removed_in_part_goes_also_where_a_baseline_was_moved(prune, compared, tmp_path):
+    (tmp_path / "nightly" / "n0").rename(tmp_path / "nightly" / "first")
+    shutil.rmtree(tmp_path / "nightly" / "n1" / "records")
+    code, said = prune_twice(prune, tmp_path / "nightly", *KEEP_ONE)
+    assert (code, names(said["old"]), names(said["in_use"])) == (0, ["n1"], ["first"])
 
 
 def test_the_baseline_before_a_rotation_of_names_stays(prune, compared, tmp_path):
