@@ -11,17 +11,20 @@ from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate import random_labels
 from orbax_bench_core.gate.blocks import Blocks, read_blocks
 from orbax_bench_core.gate.interval import interval
-from orbax_bench_core.gate.location import settle
+from orbax_bench_core.gate.location import judge_times
+from orbax_bench_core.gate.looks import Schedule
 from orbax_bench_core.gate.rank_test import centred_statistics, log_ratio, p_values
 
 RULE = GateRule()
 
 
 def ends(series, rule=RULE):
-    """Returns the outcome and its interval, on the data of its look."""
-    outcome = settle({"save": series}, {"save": rule})["save"]
-    used = series.first(rule.looks_of(series.per_life)[outcome.look] // 2 // series.per_life)
-    return used, outcome, interval(used, rule, outcome, log_ratio(used))
+    """Returns the outcome and its interval, on the data of the last look that they reach."""
+    schedule = Schedule.of(rule, series.per_life)
+    look = schedule.reached(len(series)) - 1
+    used = series.first(schedule.blocks(look))
+    outcome = judge_times({"save": used}, {"save": rule}, look)["save"]
+    return used, outcome, interval(used, rule, outcome)
 
 
 def test_without_noise_the_ratio_is_exact(blocks):

@@ -1,4 +1,4 @@
-"""All operations of a point, and what they say together."""
+"""All operations of a point, and what they say together, look by look."""
 
 import numpy as np
 import pytest
