@@ -11,7 +11,8 @@ import dataclasses
 import functools
 import math
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def judge(
     failed: Any = None,
     per_life: int | None = None,
     blocks_per_process: int | None = None,
-    repeat_s: float | None = None,
+    repeat_s: float = 0.0,
     seed: int = 0,
     alpha_scale: float = 1.0,
     better: Mapping[str, Better] | None = None,
@@ -74,9 +75,9 @@ def judge(
         blocks_per_process: Blocks in a row that share one worker process of both arms; a verdict
             then allows for what differs from process to process. None where each arm or slot has
             its own, or where one process is all that the verdict is about.
-        repeat_s: Seconds that a repeat costs with all that is around its operations, for
-            `limit_minutes`; None takes its primary operations, by the baseline up to the first
-            look.
+        repeat_s: Seconds that a repeat takes with all that is around its operations, for
+            `limit_minutes`: at least those of its primary operations, by the baseline up to the
+            first look.
         seed: Seed of random orders, where there are too many blocks to count all.
         alpha_scale: Share of alpha that this point has: 1 / number of points where the whole suite
             is one family. It scales REGRESSION only, for a suite passes when all points do.
@@ -86,27 +87,20 @@ def judge(
         ValueError: If `alpha_scale` is not above 0 and at most 1, or the shape of `failed` is not
             that of the labels.
     """
-    if not 0 < alpha_scale <= 1:
-        raise ValueError(f"alpha_scale is {alpha_scale}; a share is above 0 and at most 1")
-    attempts = _Attempts.of(times, labels, failed, per_life)
-    point = _Point(
-        read={
-            name: read_blocks(
-                attempts.fill(values), labels, (better or {}).get(name, "lower"), blocks_per_process
-            )
-            for name, values in times.items()
-        },
-        attempts=attempts,
-        primary=primary_operations(times, config),
-        config=config,
-        schedule=Schedule.of(config, attempts.per_life),
-        better=better or {},
-        given_s=repeat_s,
-        alpha_scale=alpha_scale,
+    point = Point.of(
+        times,
+        labels,
+        config,
+        failed=failed,
+        per_life=per_life,
+        blocks_per_process=blocks_per_process,
+        repeat_s=repeat_s,
         seed=seed,
+        alpha_scale=alpha_scale,
+        better=better or {},
     )
     found = point.settle()
-    decided = decide(found.decision, found.doubts)
+    decided = found.decided
     return Judged(
         **vars(decided),
         operations=point.describe(found),
@@ -117,7 +111,7 @@ def judge(
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Look:
+class Look:
     """What a point says at a look."""
 
     look: int | None  # its index; None before the first
@@ -128,9 +122,14 @@ class _Look:
     doubts: dict[Doubt, str]
     ends: bool  # whether it ends the comparison, whatever comes later
 
+    @property
+    def decided(self) -> Decision:
+        """The decision, less what the doubts withdraw."""
+        return decide(self.decision, self.doubts)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Point:
+class Point:
     """A point as it was read, and how it is judged."""
 
     read: Mapping[str, Blocks | str]  # its operations, or why one cannot be judged
@@ -139,20 +138,56 @@ class _Point:
     config: GateConfig
     schedule: Schedule
     better: Mapping[str, Better]
-    given_s: float | None
+    given_s: float
     alpha_scale: float
     seed: int
 
-    def settle(self) -> _Look:
+    @classmethod
+    def of(
+        cls,
+        times: Mapping[str, Any],
+        labels: Any,
+        config: GateConfig,
+        *,
+        failed: Any = None,
+        per_life: int | None = None,
+        blocks_per_process: int | None = None,
+        repeat_s: float = 0.0,
+        seed: int = 0,
+        alpha_scale: float = 1.0,
+        better: Mapping[str, Better] = MappingProxyType({}),
+    ) -> Self:
+        """Reads what `judge` is given."""
+        if not 0 < alpha_scale <= 1:
+            raise ValueError(f"alpha_scale is {alpha_scale}; a share is above 0 and at most 1")
+        attempts = _Attempts.of(times, labels, failed, per_life)
+        return cls(
+            read={
+                name: read_blocks(
+                    attempts.fill(values), labels, better.get(name, "lower"), blocks_per_process
+                )
+                for name, values in times.items()
+            },
+            attempts=attempts,
+            primary=primary_operations(times, config),
+            config=config,
+            schedule=Schedule.of(config, attempts.per_life),
+            better=better,
+            given_s=repeat_s,
+            alpha_scale=alpha_scale,
+            seed=seed,
+        )
+
+    def settle(self) -> Look:
         """Goes through the looks until one ends the comparison, or no more were measured."""
         found = None
         for look in range(self.schedule.reached(len(self.attempts.labels))):
-            found = self._at(look)
+            found = self.at(look)
             if found.ends:
                 break
         return found or self._before_the_looks()
 
-    def describe(self, found: _Look) -> dict[str, Verdict]:
+    def describe(self, found: Look) -> dict[str, Verdict]:
         """Returns the verdicts on all operations, of what was measured up to a look."""
         series, times = self._series(self.read, found.look), dict(found.times)
         described: dict[str, Verdict] = {}
@@ -177,7 +212,7 @@ class _Point:
             )
         return self._with_faster(described, times, series)
 
-    def _before_the_looks(self) -> _Look:
+    def _before_the_looks(self) -> Look:
         attempts = self.attempts
         failures = judge_failures(attempts.failed, attempts.labels, self.config, None)
         early = {
@@ -186,7 +221,7 @@ class _Point:
         }
         return self._decided(None, {}, early, failures)
 
-    def _at(self, look: int) -> _Look:
+    def at(self, look: int) -> Look:
         """Judges what was measured up to a look."""
         series, blocks = self._series(self.primary, look), self.schedule.blocks(look)
         rules = {name: self._rule(name, look) for name in series}
@@ -220,7 +255,7 @@ class _Point:
         times: dict[str, TimeTest],
         outlines: dict[str, Verdict],
         failures: FailureVerdict,
-    ) -> _Look:
+    ) -> Look:
         verdicts = {
             name: cannot_judge(read) if isinstance(read, str) else outlines[name]
             for name, read in self.read.items()
@@ -246,7 +281,7 @@ class _Point:
             doubts, certain = self._doubts(look, times, word, regressed, used_up=used_up)
         stands = word == "REGRESSION" and not doubts
         settled = broken or stands or certain or used_up or (passed and not between)
-        return _Look(
+        return Look(
             look=look,
             times=times,
             verdicts=verdicts,
@@ -315,10 +350,9 @@ class _Point:
     @functools.cached_property
     def _repeat_s(self) -> float:
         """Seconds of a repeat; infinite where nothing tells."""
-        if self.given_s is not None:
-            return self.given_s
         first = self._series(self.primary, 0).values() if self.attempts.operations else ()
-        return sum(each.median() for each in first if each.some_worked(False)) or math.inf
+        own = sum(each.median() for each in first if each.some_worked(candidate=False))
+        return max(own, self.given_s) or math.inf
 
     @functools.cached_property
     def _first_pass(self) -> int:

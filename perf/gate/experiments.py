@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 
 from orbax_bench_core.config import GateConfig, GateRule
-from orbax_bench_core.gate import Judged, Verdict, detectable, judge
+from orbax_bench_core.gate import Verdict, detectable
 from orbax_bench_core.gate.blocks import Blocks, Bools, Floats, random_labels
 from orbax_bench_core.gate.failures import judge_failures
 from orbax_bench_core.gate.interval import interval
+from orbax_bench_core.gate.judge import Look, Point
 from orbax_bench_core.gate.location import TimeTest, judge_times
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.operation import outline
@@ -136,33 +137,38 @@ def _point(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
         fails = _shares(cell, blocks.labels) > rng.random(blocks.logs.shape)
         fails &= cell.kind == "point"
         times = np.where(fails, np.inf, cell.seconds * np.exp(blocks.logs))
-        config = GateConfig(**dict(cell.rule))
-        found, first = _live(times, blocks, config, cell)
-        seen = _words(found.word, found.failures.bound < cell.candidate)
-        covered = all(_covers(each, cell.ratio * cell.after) for each in found.operations.values())
-        yield (
-            found.failures.attempts,
-            {
-                **seen,
-                "at_once": first.word == "REGRESSION",
-                "covered": covered,
-                "lives": found.carries_over and found.settled,
-            },
-        )
+        point, found, at_once = _live(times, blocks, cell)
+        seen = _words(found.decided.word, found.failures.bound < cell.candidate)
+        seen |= {"at_once": at_once, "lives": bool(found.doubts)}
+        if cell.after != 1:
+            pays = cell.ratio * cell.after
+            seen["covered"] = all(_covers(each, pays) for each in point.describe(found).values())
+        yield found.failures.attempts, seen
 
 
-def _live(
-    times: Floats, blocks: Blocks, config: GateConfig, cell: Cell
-) -> tuple[Judged, Judged]:
-    """Judges as a live comparison does: what it ends with, and what its first look says."""
-    first, operations = None, _schedule(cell).looks[0]
-    while True:
-        count = cell.design.blocks(operations)
-        found = _judged(times[:count], blocks.first(count), config, cell)
-        first = first or found
-        if found.next_look is None:
-            return found, first
-        operations = found.next_look
+def _live(times: Floats, blocks: Blocks, cell: Cell) -> tuple[Point, Look, bool]:
+    """Judges as a live comparison does: its last look, and if its first one says REGRESSION."""
+    schedule, at_once = _schedule(cell), False
+    for look in range(len(schedule.looks)):
+        count = schedule.blocks(look)
+        point = _read(times[:count], blocks.candidate[:count], blocks.lives, cell)
+        found = point.at(look)
+        at_once |= not look and found.decided.word == "REGRESSION"
+        if found.decided.settled:
+            break
+    return point, found, at_once
+
+
+def _read(times: Floats, labels: Bools, lives: bool, cell: Cell) -> Point:
+    config = GateConfig(**dict(cell.rule))
+    return Point.of(
+        dict.fromkeys(config.primary[: cell.primaries], times if lives else times[:, :, 0]),
+        labels,
+        config,
+        blocks_per_process=cell.design.per_process,
+        # A repeat does each operation once; the primary ones of a point are given the same times.
+        repeat_s=cell.seconds,
+    )
 
 
 def _covers(verdict: Verdict, ratio: float) -> bool:
@@ -178,15 +184,6 @@ def _words(word: str, below_truth: bool = False) -> dict[str, bool]:
         "suspected": word == "INCONCLUSIVE",
         "unbounded": word == "PASS" and below_truth,
     }
-
-
-def _judged(times: Floats, blocks: Blocks, config: GateConfig, cell: Cell) -> Judged:
-    return judge(
-        dict.fromkeys(config.primary[: cell.primaries], times if blocks.lives else times[:, :, 0]),
-        blocks.candidate,
-        config,
-        blocks_per_process=cell.design.per_process,
-    )
 
 
 def _floor(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:

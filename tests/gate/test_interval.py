@@ -44,12 +44,20 @@ def test_the_ratio_balances_the_ranks(blocks):
 
 
 def test_the_interval_ends_where_the_tests_of_the_verdict_begin_to_reject(blocks):
-    used, outcome, found = ends(blocks(30, ratio=1.08, sigma=0.3))
+    used, outcome, found = ends(blocks(30, per_life=2, ratio=1.08, sigma=0.4))
     assert outcome.word == "INCONCLUSIVE"
     low, high = math.log(found[0]), math.log(found[1])
     margin = 0.02 * (high - low)
     assert p_values(used, low)[0] <= outcome.alpha < p_values(used, low + margin)[0]
     assert p_values(used, high)[1] <= outcome.pass_alpha < p_values(used, high - margin)[1]
+
+
+def test_where_arms_share_a_worker_it_holds_what_a_job_may_pay(blocks):
+    _, outcome, (low, high) = ends(blocks(30, ratio=1.08, sigma=0.2))
+    assert high == pytest.approx(
+        math.exp(outcome.job.centre + outcome.job.reach(outcome.pass_alpha))
+    )
+    assert low < 1.08 < high
 
 
 def test_few_blocks_of_lives_rule_out_nothing_below(blocks):
