@@ -2,6 +2,7 @@
 
 import os
 import re
+from pathlib import Path
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 # No test asks how fast a compiled function is; most functions run once.
@@ -10,6 +11,10 @@ os.environ["XLA_FLAGS"] = (
     " --xla_llvm_disable_expensive_passes=true"
 )
 os.environ["JAX_ENABLE_X64"] = "true"
+# What a test starts has the classes of tests, and nothing from the current directory.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
+)
 # Nothing of one test is kept for another.
 os.environ["ORBAX_BENCH_LIMITS"] = "none"
 
@@ -22,7 +27,6 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
