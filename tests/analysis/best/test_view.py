@@ -61,7 +61,8 @@ def test_options_are_whole_at_80_columns(sweep):
 def test_a_terminal_says_what_its_rows_are_ranked_by_and_what_its_remarks_are(found):
     lines = [line.rstrip() for line in printed(best_document(found), 80).splitlines()]
     assert lines[0].startswith("By time of a save: it alone is best of 4 points")
-    assert lines[1].split()[:2] == ["rank", "options"]
+    assert lines[1].strip() == "in 6 worker processes"
+    assert lines[2].split()[:2] == ["rank", "options"]
     assert "  What speaks for use_ocdbt=false, use_compression=false:" in lines
     assert "  The run says nothing of:" in lines
 
@@ -101,7 +102,7 @@ def test_one_round_says_what_would_decide(sweep):
         printed(best_document(best(sweep(TWO, lambda _: 1.0, rounds=1)))).rstrip().splitlines()[-1]
     )
     assert "which are best is unknown; fastest seen: " in last
-    assert "to decide takes two rounds or more (num_repeats) in order: interleaved" in last
+    assert "to decide takes 3 rounds or more (num_repeats) in order: interleaved" in last
 
 
 def test_the_headline_says_why_it_recommends_another_than_the_table_has_first(sweep, stored):
