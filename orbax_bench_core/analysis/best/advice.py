@@ -15,7 +15,7 @@ from orbax_bench_core.analysis.best.words import evidence, option
 from orbax_bench_core.config import ExecutionConfig
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import listed
-from orbax_bench_core.records import VERIFIED_WORDS, RunInfo
+from orbax_bench_core.records import VERIFIED_WORDS, RunInfo, other_cache
 
 EQUAL: Final = math.log(1.01)
 """Ties whose estimates are within 1 % of the smallest are chosen among by bytes and files."""
@@ -270,5 +270,7 @@ def not_measured(
             f"other worker processes: the rounds were measured in {several}, and what an option "
             "does differs from one to the next, by 4 to 7 % where that was measured"
         )
+    states = [state for each in points for of in each.caches.values() for state in of]
+    found += filter(None, [other_cache(states).rstrip(".")])
     found.append("other checkpoints, meshes, storage and numbers of hosts than those of this case")
     return tuple(found)

@@ -17,6 +17,7 @@ from orbax_bench_core.analysis.best.observations import (
     Observed,
     Observer,
     Values,
+    cache_of,
     check_goal,
     choices,
     parse_goal,
@@ -136,7 +137,13 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> model.Case | Non
     left_out = _left_out(points, values, asked)
     processes = processes_of(points)
     choosable = {id_: of for id_, of in values.items() if id_ not in left_out and of}
-    ranking = _ranking(asked.goal, choosable, processes, paired=asked.interleaved)
+    ranking = _ranking(
+        asked.goal,
+        choosable,
+        processes,
+        paired=asked.interleaved,
+        cache=cache_of(points, asked.goal),
+    )
     measured = [point for point in points if values[point.point.id]]
     factorial, rounds = factorial_of(measured, values, varied, processes)
     whole = len(measured) == len(points) and asked.interleaved
@@ -189,7 +196,13 @@ def _other_rankings(
             goal = model.Goal.of(measure)
             found = {id_: of for id_, of in values_for(points, goal).items() if of}
             if found:
-                yield _ranking(goal, found, processes, paired=asked.interleaved)
+                yield _ranking(
+                    goal,
+                    found,
+                    processes,
+                    paired=asked.interleaved,
+                    cache=cache_of(points, goal),
+                )
 
 
 def _varied(points: Sequence[Observed]) -> dict[str, tuple[Any, ...]]:
@@ -235,14 +248,23 @@ def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[
 
 
 def _ranking(
-    goal: model.Goal, values: Values, processes: Mapping[int, int], *, paired: bool
+    goal: model.Goal,
+    values: Values,
+    processes: Mapping[int, int],
+    *,
+    paired: bool,
+    cache: str,
 ) -> model.Ranking:
     places = rank(values, processes)
     if not paired:
         places = tuple(place.model_copy(update={"tied": None}) for place in places)
     rounds = values[places[0].point_id] if places else ()
     return model.Ranking(
-        goal=goal, level=LEVEL, processes=len({processes[at] for at in rounds}), places=places
+        goal=goal,
+        level=LEVEL,
+        processes=len({processes[at] for at in rounds}),
+        cache=cache,
+        places=places,
     )
 
 

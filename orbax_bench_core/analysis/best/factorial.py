@@ -2,7 +2,8 @@
 
 Estimates are made process by process, by least squares on the mean log values of its rounds, and
 averaged over the worker processes; their intervals are those of t over the processes, see
-`ranking`. This is the analysis of a randomized block design with processes as blocks (Box, Hunter and Hunter, "Statistics for Experimenters", 2005, chapters 4, 5).
+`ranking`. This is the analysis of a randomized block design with processes as blocks (Box, Hunter
+and Hunter, "Statistics for Experimenters", 2005, chapters 4, 5).
 
 How surely a point is near the fastest is the sum of the chances of single points, which stands for
 their joint chance and is never less (Chen et al., "Simulation budget allocation", Discrete Event

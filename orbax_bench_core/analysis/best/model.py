@@ -51,6 +51,7 @@ class Ranking(ResultModel):
     goal: Goal
     level: float  # level of its ties and intervals
     processes: int = 1  # worker processes that measured the rounds of the first point
+    cache: str = ""  # state of the page cache that its loads met; empty for a goal without any
     places: tuple[Ranked, ...]  # the points
 
     @property

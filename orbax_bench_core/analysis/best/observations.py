@@ -11,7 +11,7 @@ from orbax_bench_core import measure
 from orbax_bench_core.analysis.best.model import Goal
 from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
-from orbax_bench_core.records import OverlapFinder, Repeat, Verified, weakest
+from orbax_bench_core.records import OverlapFinder, Repeat, Verified, cache_states, weakest
 from orbax_bench_core.sweep import SweepPoint, short_name
 
 BLOCKING: Final = "blocking"
@@ -145,6 +145,7 @@ class Observed:
         verified: What its restored values were compared with, in every repeat that counts.
         versions: Version of Orbax; empty where it is unknown.
         platform: Platform of its devices; empty where it is unknown.
+        caches: States of the page cache that each load met.
         workers: Worker process of its first host, by round; empty where it is unknown.
     """
 
@@ -157,6 +158,7 @@ class Observed:
     verified: list[Verified] = dataclasses.field(default_factory=list)
     version: str = ""
     platform: str = ""
+    caches: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     workers: dict[int, str] = dataclasses.field(default_factory=dict)
 
     @property
@@ -175,6 +177,8 @@ class Observed:
             self.failed[repeat.index] = repeat.reason
             return
         self.workers[repeat.index] = repeat.records[min(repeat.records)].worker
+        for operation, state in cache_states([repeat]).items():
+            self.caches.setdefault(operation, set()).add(state)
         for name, value in measures_of(repeat).items():
             if value > 0:
                 self.values.setdefault(name, {})[repeat.index] = value
@@ -284,6 +288,13 @@ def _flag(repeat: Repeat) -> str:
     if shares and cache == "warm" and min(shares) < 1 - TOLERATED_SHARE:
         flags.append("pages of the checkpoint were not cached before a warm load")
     return ", ".join(flags)
+
+
+def cache_of(points: Sequence[Observed], goal: Goal) -> str:
+    """Returns the state of the page cache that the loads of a goal met; empty without any."""
+    names = {name for measure in goal.weights for name in OPERATIONS.get(measure, (measure,))}
+    states = {state for point in points for name in names for state in point.caches.get(name, ())}
+    return "mixed" if len(states) > 1 else next(iter(states), "")
 
 
 def processes_of(points: Sequence[Observed]) -> dict[int, int]:

@@ -36,11 +36,6 @@ _MOST: Final = 18.0
 Floats = npt.NDArray[np.float64]
 
 
-def looks(processes: int) -> float:
-    """Returns what a p-value is multiplied by, because one may have looked after every process."""
-    return min(_PER_PROCESS * processes, _MOST)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeanLog:
     """Mean of log values over worker processes, and how sure it is."""

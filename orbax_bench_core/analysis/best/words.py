@@ -14,10 +14,10 @@ from orbax_bench_core.records import OverlapFinder
 
 READING: Final = """\
 Points are compared within a case: same benchmark, checkpoint, mesh, processes and page cache.
-Repeats are interleaved, so points are paired by round: what slows a whole round down cancels. The \
+Repeats are interleaved, so points are paired by round: what slows a round down cancels. The \
 rounds of one worker process count as one, because what an option does differs from process to \
 process: the ratio is the geometric mean over the processes.
-Tied: a paired t-test of log values over the processes, against the point with the smallest median, \
+Tied: a paired t-test of log values over the processes, against the point of the smallest median, \
 with Holm's correction over all points, does not tell the point from it at the 5 % level, or it is \
 less than 1 % behind. The interval is what this test does not reject. It may be looked at after \
 every round: the level is that of all looks together. The true best is among the ties in 95 % of \
@@ -141,7 +141,8 @@ def _first(goal: model.Goal) -> str:
 
 def ranked_by(ranking: model.Ranking) -> str:
     """Returns what points are ranked by, and how many cannot be told from the best."""
-    return f"By {goal_words(ranking.goal)}: {ties_sentence(ranking)}"
+    cache = f" ({ranking.cache})" if ranking.cache else ""
+    return f"By {goal_words(ranking.goal)}{cache}: {ties_sentence(ranking)}"
 
 
 def effect(contrast: model.OptionContrast) -> str:

@@ -168,6 +168,7 @@ class _Point:
         """Returns every operation, by its slowest hosts."""
         stragglers = stragglers_of(list(repeat.records.values()) for repeat in self._counted)
         store, conditions = records.store_flags(self._counted), self._series.point.conditions
+        caches = records.cache_states(self._counted)
         return [
             model.OperationSummary(
                 time=self._summary((operation, measure.TIME), seconds),
@@ -175,6 +176,7 @@ class _Point:
                 straggler=stragglers.get(operation),
                 flag=cache_flag(conditions, operation, self._values.get((operation, RESIDENT), ())),
                 store=store[operation].sentence if operation in store else "",
+                cache=caches.get(operation, ""),
                 seconds=tuple(seconds),
             )
             for operation, seconds in self._slowest.items()

@@ -10,6 +10,7 @@ from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerd
 from orbax_bench_core.config import ARMS, CHEAP_S, MAX_PRIMARY, PER_ARM, Arm, GateConfig
 from orbax_bench_core.document import count
 from orbax_bench_core.gate import Endpoint, FailureVerdict, StallCount, StallVerdict, Verdict, Word
+from orbax_bench_core.records import other_cache
 
 NOT_LOOKED_AT: Final = "not looked at"
 
@@ -342,6 +343,7 @@ def remarks(point: PointVerdict) -> list[str]:
         *filter(None, [_told_once(point), *attempts(point), cause(point)]),
         *filter(None, [*evidence_remarks(point), point.switching]),
         *filter(None, [processes(point), continued(point)]),
+        *filter(None, [other_cache(operation.cache for operation in point.operations)]),
     ]
 
 

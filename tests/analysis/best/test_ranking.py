@@ -74,9 +74,8 @@ def test_many_points_are_corrected_for():
 
 
 def test_values_that_never_vary_need_no_test():
-    found = by_name(
-        {name: dict.fromkeys(range(3), value) for name, value in zip("abc", (1.0, 2.0, 1.0))}
-    )
+    never = {"a": 1.0, "b": 2.0, "c": 1.0}
+    found = by_name({name: dict.fromkeys(range(3), value) for name, value in never.items()})
     assert (found["b"].tied, found["c"].tied) == (False, True)
     assert found["b"].low == pytest.approx(found["b"].high) == pytest.approx(2.0)
 
