@@ -118,7 +118,7 @@ def ties_sentence(ranking: model.Ranking) -> str:
     if unknown == len(rest):
         return (
             f"which of the {total} points tie is unknown: that takes {FEWEST} worker processes "
-            f"that measure in interleaved rounds, and these are {ranking.processes}"
+            f"that measure in interleaved rounds, and {ranking.processes} measured these"
         )
     tied = sum(place.tied is True for place in rest)
     base = (

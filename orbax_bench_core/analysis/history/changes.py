@@ -49,6 +49,9 @@ NEAR: Final = 3
 _LAGS: Final = 3
 """A correlation is estimated from runs that are at most a third of all nights apart."""
 
+_CLEAR: Final = 5.0
+"""Standard deviations of one run by which a step is larger than offsets that come and go."""
+
 YEAR: Final = 365
 """Nights for which a flag makes the next one less likely: at most one a year is to be false."""
 
@@ -110,7 +113,7 @@ def flags(values: Sequence[float], level: Callable[[int, int], float]) -> list[F
     return found
 
 
-def _placed(season: Sequence[float], cut: int) -> int:
+def _placed(season: Any, cut: int) -> int:
     """Returns the cut near one by ranks that leaves the least deviations from two medians.
 
     Ranks do not see that a run beside a clear step is far nearer to one of its sides.
@@ -157,11 +160,12 @@ def dependence(values: Sequence[float], ends: Sequence[int], recent: int = 0) ->
     """Returns the variance of a sum of runs over that of a sum of independent ones, at least 1.
 
     It is 1 plus twice the correlations of runs that are 1, 2, ... nights apart, up to the first
-    that is not positive: of normal scores of the values less the median of their part.
+    that is not positive: of normal scores of the values less the median of their part. A step that
+    is far larger than what is left of all parts is no offset of that kind: then it is 1.
 
     Args:
         values: All runs so far.
-        ends: Where parts with a level of their own begin, and the number of runs.
+        ends: Where parts with a level of their own begin, two or more, and the number of runs.
         recent: Flags of the last year: each may be a sign of a dependence that few runs hide.
     """
     import numpy as np
@@ -174,7 +178,10 @@ def dependence(values: Sequence[float], ends: Sequence[int], recent: int = 0) ->
     for part in parts:
         scores[part] -= scores[part].mean()
     squares, count = float((scores**2).sum()), len(scores)
-    if not squares:
+    spread = math.sqrt(float((rest**2).sum()) / max(1, count - len(parts)))
+    before, after = (np.median(np.asarray(values)[part]) for part in parts[-2:])
+    long = parts[-2].stop - parts[-2].start >= FEWEST
+    if not squares or (long and abs(after - before) > _CLEAR * spread):
         return 1.0
     lags = range(1, count // _LAGS + 1)
     correlations = np.array([float((scores[:-lag] * scores[lag:]).sum()) for lag in lags]) / squares
