@@ -25,9 +25,7 @@ from orbax_bench_core.records.record import weakest as weakest
 from orbax_bench_core.records.repeats import OperationTimes as OperationTimes
 from orbax_bench_core.records.repeats import Repeat as Repeat
 from orbax_bench_core.records.repeats import Series as Series
-from orbax_bench_core.records.repeats import cache_states as cache_states
 from orbax_bench_core.records.repeats import operations_in_order as operations_in_order
-from orbax_bench_core.records.repeats import other_cache as other_cache
 from orbax_bench_core.records.repeats import repeats_of as repeats_of
 from orbax_bench_core.records.repeats import seconds_per_repeat as seconds_per_repeat
 from orbax_bench_core.records.run import Run as Run

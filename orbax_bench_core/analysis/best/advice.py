@@ -12,10 +12,11 @@ from orbax_bench_core.analysis.best.factorial import Factorial, separation
 from orbax_bench_core.analysis.best.observations import MEASURES, Observed
 from orbax_bench_core.analysis.best.ranking import FEWEST, complete_rounds, rank, ratio_of
 from orbax_bench_core.analysis.best.words import evidence, option
+from orbax_bench_core.analysis.page_cache import other_cache
 from orbax_bench_core.config import ExecutionConfig
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import listed
-from orbax_bench_core.records import VERIFIED_WORDS, RunInfo, other_cache
+from orbax_bench_core.records import VERIFIED_WORDS, RunInfo
 
 EQUAL: Final = math.log(1.01)
 """Ties whose estimates are within 1 % of the smallest are chosen among by bytes and files."""

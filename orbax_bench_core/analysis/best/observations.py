@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from orbax_bench_core import measure
 from orbax_bench_core.analysis.best.model import Goal
+from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
-from orbax_bench_core.records import OverlapFinder, Repeat, Verified, cache_states, weakest
+from orbax_bench_core.records import OverlapFinder, Repeat, Verified, weakest
 from orbax_bench_core.sweep import SweepPoint, short_name
 
 BLOCKING: Final = "blocking"

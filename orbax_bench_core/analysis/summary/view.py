@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core import document as doc
+from orbax_bench_core.analysis.page_cache import other_cache
 from orbax_bench_core.analysis.summary.charts import charts
 from orbax_bench_core.analysis.summary.effects import effects_elements, effects_line
 from orbax_bench_core.analysis.summary.model import Failure, MetricSummary, PointStatus, RunSummary
@@ -35,7 +36,6 @@ from orbax_bench_core.records import (
     RunInfo,
     Series,
     Verified,
-    other_cache,
 )
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 
+from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.evidence import (
     Evidence,
@@ -31,7 +32,6 @@ from orbax_bench_core.records import (
     Run,
     RunDirectory,
     RunInfo,
-    cache_states,
 )
 from orbax_bench_core.sweep import Pair, PairDesign, side, system_of
 

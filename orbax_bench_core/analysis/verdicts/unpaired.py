@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core import baselines
+from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.evidence import (
     Evidence,
@@ -38,7 +39,6 @@ from orbax_bench_core.records import (
     Record,
     Repeat,
     RunDirectory,
-    cache_states,
     operations_in_order,
     repeats_of,
     seconds_per_repeat,

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 from orbax_bench_core.analysis.intervals import between
+from orbax_bench_core.analysis.page_cache import other_cache
 from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, Unmatched
 from orbax_bench_core.config import ARMS, CHEAP_S, MAX_PRIMARY, PER_ARM, Arm, GateConfig
 from orbax_bench_core.document import count
 from orbax_bench_core.gate import Endpoint, FailureVerdict, StallCount, StallVerdict, Verdict, Word
-from orbax_bench_core.records import other_cache
 
 NOT_LOOKED_AT: Final = "not looked at"
 
