@@ -3,8 +3,9 @@
 `python -m perf.best [--quick] [--json FILE]`
 
 Made-up studies have 64 points, all combinations of six options of two values, and a drift that
-whole rounds share. All of it takes some minutes, `--quick` a quarter of a minute. Exit codes: 0
-every target is met, 1 one is not.
+whole rounds share; two points that differ from process to process are in `perf.gate.choices`. All
+of it takes some minutes, `--quick` a quarter of a minute. Exit codes: 0 every target is met, 1 one
+is not.
 """
 
 import itertools
@@ -16,6 +17,7 @@ from typing import Final, Literal
 import numpy as np
 
 from orbax_bench_core.analysis import best
+from orbax_bench_core.config import ExecutionConfig
 from perf.figure import Figure, at_least, at_most, end_simulated, figure_parser
 from perf.gate.noise import Floats
 
@@ -36,6 +38,7 @@ _DRIFT: Final = 0.1
 _MEANS_ROUNDS: Final = (6, 10, 14, 20, 24, 28, 34, 40, 50, 60, 80)
 _FIT_ROUNDS: Final = (2, 3, 4, 6, 8, 10, 14, 20, 24, 28, 34)
 _FOUND: Final = 0.95
+_EXECUTION: Final = ExecutionConfig()
 _MOST_MISSING: Final = 400
 """More rounds than these are not simulated."""
 
@@ -126,8 +129,16 @@ def _by_means(logs: Floats) -> int:
 
 
 def _by_fit(logs: Floats) -> int:
-    fit = best.analyse(_LAYOUT, logs).fit
+    fit = best.analyse(_LAYOUT, _by_process(logs)).fit
     return int(fit.means.argmin()) if fit is not None and fit.holds else _by_means(logs)
+
+
+def _by_process(logs: Floats) -> Floats:
+    return best.by_process(logs, [_EXECUTION.process_of(at) for at in range(len(logs))])
+
+
+def _confidence(logs: Floats, chosen: int, rounds: int) -> best.Confidence:
+    return best.separation(logs, chosen, rounds=rounds, execution=_EXECUTION)
 
 
 def missing_figures(studies: int, seed: int = 1) -> list[Figure]:
@@ -140,9 +151,7 @@ def missing_figures(studies: int, seed: int = 1) -> list[Figure]:
         for _ in range(studies):
             times = landscape(rng)
             logs = measured_logs(rng, times, 0.3, 30)
-            chosen = _by_means(logs)
-            behind = logs.mean(axis=0) - logs.mean(axis=0)[chosen]
-            more = best.separation(behind, chosen, logs).missing
+            more = _confidence(_by_process(logs), _by_means(logs), len(logs)).missing
             if more != 0:
                 missing.append(_MOST_MISSING if more is None else min(more, _MOST_MISSING))
                 longer = np.vstack([logs, measured_logs(rng, times, 0.3, missing[-1])])
@@ -173,7 +182,8 @@ def tie_figures(studies: int, seed: int = 2) -> list[Figure]:
                     f"{place:02d}": dict(enumerate(np.exp(column)))
                     for place, column in enumerate(logs.T)
                 }
-                ranked = {each.point_id: each for each in best.rank(values)}
+                processes = {at: _EXECUTION.process_of(at) for at in range(rounds)}
+                ranked = {each.point_id: each for each in best.rank(values, processes)}
                 # Of equal points each is best; the last by name must stay as likely as another.
                 true = f"{points - 1:02d}" if study % 3 == 0 else "00"
                 kept += ranked[true].tied is not False
@@ -193,7 +203,7 @@ def effect_figures(studies: int, seed: int = 3) -> list[Figure]:
                 ratios = rng.permutation(_STRONG)
                 times = _SIGNS @ (np.log(ratios) / 2)
                 logs = measured_logs(rng, times, 0.15, rounds, noise)
-                seen = best.analyse(_LAYOUT, logs)
+                seen = best.analyse(_LAYOUT, _by_process(logs))
                 for contrast, true in zip(seen.effects, ratios, strict=True):
                     held += bool(contrast.low <= true <= contrast.high)
                     total += 1
@@ -219,13 +229,11 @@ def claim_figures(studies: int, seed: int = 4) -> list[Figure]:
             for _ in range(studies):
                 times = landscape(rng)
                 logs = measured_logs(rng, times, 0.15, rounds, noise)
-                fit = best.analyse(_LAYOUT, logs).fit
-                chosen = _by_means(logs)
-                behind, spread = logs.mean(axis=0) - logs.mean(axis=0)[chosen], None
+                fit = best.analyse(_LAYOUT, _by_process(logs)).fit
+                seen, chosen = _by_process(logs), _by_means(logs)
                 if fit is not None and fit.holds:
-                    chosen = int(fit.means.argmin())
-                    behind, spread = fit.means - fit.means[chosen], fit.spread[:, chosen]
-                risk = best.separation(behind, chosen, logs, spread=spread).risk
+                    seen, chosen = fit.logs, int(fit.means.argmin())
+                risk = _confidence(seen, chosen, rounds).risk
                 if risk is not None and risk <= best.LEVEL:
                     said += 1
                     near += is_near(times, chosen)

@@ -8,6 +8,7 @@ on a machine that is now and then slower for days. `--thresholds` computes the c
 was missed, 1 one was.
 """
 
+import itertools
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from orbax_bench_core import gate
 from orbax_bench_core.analysis.history import changes
 from orbax_bench_core.config import BLOCK_SIZE, PER_ARM, GateConfig
 from perf.figure import Figure, at_least, at_most, end_simulated, figure_parser, shown
-from perf.gate.noise import Floats
+from perf.gate.noise import Floats, autoregressive
 
 BLOCKS: Final = 10
 NOISE: Final = 0.05
@@ -39,6 +40,14 @@ FOUND: Final[tuple[tuple[float, int, float | None], ...]] = (
     (0.1, 10, 0.99),
 )
 """Steps, nights within which they are to be flagged, and the least share of them that is."""
+
+CORRELATIONS: Final = (0.0, 0.3, 0.6, 0.8)
+"""Of the offset of a night with that of the next one."""
+OFFSETS: Final = (0.01, 0.03, 0.06)
+"""Standard deviations of these offsets; what else moves the ratio of a night is `OWN`."""
+OWN: Final = 0.02
+SETTLED: Final = 90
+"""Nights before a step among nights that depend on each other."""
 
 RARE: Final = (
     ("failures", 0.05, 0.05, 14),
@@ -107,6 +116,67 @@ def delay_figures(series: int, seed: int = 0) -> list[Figure]:
     return found
 
 
+def dependent_figures(years: int, seed: int = 0) -> list[Figure]:
+    """Returns the flags in a year without any change, where nights depend on each other."""
+    found = []
+    for correlation, offset in _dependent():
+        rng = np.random.default_rng(seed)
+        rows = _offset_nights(rng, years, changes.YEAR, correlation, offset)
+        counts = np.array([len(_flags(row)) for row in rows])
+        mean, error = float(counts.mean()), float(counts.std()) / math.sqrt(years)
+        figure = Figure(
+            group="flags in a year without a change",
+            name=_dependence(correlation, offset),
+            value=mean,
+            error=error,
+            target="≤ 1 + Monte Carlo error",
+            met=mean <= 1 + 1.96 * max(error, 1 / years),
+            share=False,
+        )
+        found.append(figure)
+    return found
+
+
+def dependent_delay_figures(series: int, seed: int = 0) -> list[Figure]:
+    """Returns how soon a step is flagged where nights depend on each other."""
+    found = []
+    for correlation, offset in _dependent():
+        for size in (0.05, 0.1, 0.2):
+            rng = np.random.default_rng(seed)
+            rows = _offset_nights(rng, series, SETTLED + 20, correlation, offset)
+            rows[:, SETTLED:] += math.log1p(size)
+            nights = [[flag.night for flag in _flags(row)] for row in rows]
+            for within in (5, 10, 20):
+                until = range(SETTLED, SETTLED + within)
+                count = sum(any(night in until for night in row) for row in nights)
+                name = f"{size:+.0%}, {_dependence(correlation, offset)}"
+                group = f"steps after {SETTLED} nights flagged within {within}"
+                sure = size == 0.2 and not correlation and within == 10 and offset == OFFSETS[0]
+                of = (group, name, count, series)
+                found.append(at_least(*of, 0.95) if sure else shown(*of))
+    return sorted(found, key=lambda figure: figure.group)
+
+
+def _dependent() -> Iterator[tuple[float, float]]:
+    """Yields correlations and standard deviations of offsets."""
+    yield from itertools.product(CORRELATIONS, OFFSETS)
+
+
+def _offset_nights(
+    rng: np.random.Generator, series: int, nights: int, correlation: float, offset: float
+) -> Floats:
+    """Returns log ratios, (series, nights), with offsets that depend on those of the night before.
+
+    The first night's is as any other.
+    """
+    offsets = offset * autoregressive(rng, series, nights, correlation)
+    return np.asarray(offsets + OWN * rng.standard_normal((series, nights)), dtype=np.float64)
+
+
+def _dependence(correlation: float, offset: float) -> str:
+    return f"offsets of {offset:.0%}, correlation {correlation:g}"
+
+
 def paired_figures(series: int, seed: int = 0) -> list[Figure]:
     """Returns how many series are flagged on a machine that is slow for days, nothing changing."""
     found = []
@@ -168,6 +238,8 @@ def history_figures(*, quick: bool) -> list[Figure]:
     return [
         *stationary_figures(size),
         *delay_figures(size // 3),
+        *dependent_figures(2000 if not quick else 40),
+        *dependent_delay_figures(400 if not quick else 40),
         *paired_figures(size // 10),
         *rare_figures(size // 15),
     ]

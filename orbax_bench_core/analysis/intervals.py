@@ -1,6 +1,5 @@
 """Intervals of medians, ratios and means, as all answers give them."""
 
-import functools
 import itertools
 import math
 import statistics
@@ -78,23 +77,3 @@ def _rejected(m: int, n: int) -> int:
     allowed = math.comb(m + n, m) * MISS / 2
     sums = itertools.accumulate(arrangements(m, n))
     return sum(1 for _ in itertools.takewhile(lambda count: count <= allowed, sums))
-
-
-def t_interval(values: Sequence[float], level: float = MISS) -> tuple[float, float, float]:
-    """Mean, half width of the two-sided interval, and one-sided p-value of "not above 0"."""
-    from scipy.special import stdtr
-
-    mean, df = statistics.fmean(values), len(values) - 1
-    squares = math.fsum((value - mean) ** 2 for value in values)
-    error = math.sqrt(squares / df / len(values))
-    if error < 1e-12:
-        return mean, 0.0, 0.0 if mean > 1e-12 else 1.0
-    half = _quantile(df, 1 - level / 2) * error
-    return mean, half, float(stdtr(df, -mean / error))
-
-
-@functools.lru_cache(maxsize=256)
-def _quantile(df: int, share: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, share))

@@ -43,6 +43,8 @@ def checked_requirement(given: str, environment: str) -> None:
 
 MAX_PROCESSES: Final = 100_000
 MAX_WARMUPS: Final = 100_000
+MAX_REPEATS: Final = 100_000
+"""Repeats of a point; at one a second they take more than a day."""
 MAX_RETRIES: Final = 1_000
 MAX_TIMEOUT_S: Final = 31_536_000.0
 """A year: JSON has no infinity, and every process of a run reads it there."""
@@ -51,6 +53,10 @@ MAX_POINTS: Final = 10_000
 """Sweep points of a suite that does not say how many it may have."""
 MOST_POINTS: Final = 100_000
 """Sweep points of any suite: the run.json of so many has 70 MB."""
+
+
+_OWN: Final = 4
+_PER_PROCESS: Final = 2
 
 
 class EnvironmentConfig(ConfigModel):
@@ -116,6 +122,9 @@ class ExecutionConfig(ConfigModel):
         order: `interleaved` runs repeat 0 of every point, then repeat 1, shuffled within each
             round, so that drift of the machine falls on all points alike; `sequential` finishes
             one point before the next.
+        rounds_per_process: Interleaved rounds after which new workers start, where there are points
+            to choose among: what an option does differs from one process to the next. `auto` gives
+            each of the first four rounds workers of its own, and then two rounds each.
         seed: Seed of the shuffle.
         processes: Host processes that run a point together, joined by `jax.distributed`; a list is
             swept.
@@ -136,6 +145,10 @@ class ExecutionConfig(ConfigModel):
 
     warmups: Annotated[int, pydantic.Field(ge=0, le=MAX_WARMUPS)] = 1
     order: Literal["interleaved", "sequential"] = "interleaved"
+    rounds_per_process: Annotated[
+        Annotated[int, pydantic.Field(gt=0, le=MAX_REPEATS)] | Literal["auto"],
+        pydantic.Field(exclude_if=lambda value: value == "auto"),
+    ] = "auto"
     seed: Annotated[int, pydantic.Field(ge=-MAX_SEED, le=MAX_SEED)] = 0
     processes: Annotated[
         tuple[Annotated[int, pydantic.Field(gt=0, le=MAX_PROCESSES)], ...],
@@ -160,6 +173,19 @@ class ExecutionConfig(ConfigModel):
     def _as_it_was_given(self, value: tuple[HostMemory, ...]) -> object:
         # A single one is written as before it could be swept.
         return value[0] if len(value) == 1 else value
+
+    def process_of(self, round_: int) -> int:
+        """Returns the number of the worker process that measures an interleaved round."""
+        if self.rounds_per_process == "auto":
+            # Two processes say little of a third, and many rounds pay for more than one start.
+            return round_ if round_ < _OWN else _OWN + (round_ - _OWN) // _PER_PROCESS
+        return round_ // self.rounds_per_process
+
+    def rounds_of(self, processes: int) -> int:
+        """Returns how many interleaved rounds so many worker processes measure."""
+        if self.rounds_per_process == "auto":
+            return processes + (_PER_PROCESS - 1) * max(0, processes - _OWN)
+        return processes * self.rounds_per_process
 
     @property
     def conditions(self) -> tuple[Conditions, ...]:

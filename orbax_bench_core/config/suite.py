@@ -11,6 +11,7 @@ import pydantic
 from orbax_bench_core.config.base import ConfigModel
 from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.execution import (
+    MAX_REPEATS,
     EnvironmentConfig,
     ExecutionConfig,
     checked_requirement,
@@ -19,8 +20,6 @@ from orbax_bench_core.config.gate import GateConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.files import checked_path
 
-MAX_REPEATS: Final = 100_000
-"""Repeats of a point; at one a second they take more than a day."""
 MAX_NAME: Final = 1_000
 """Characters of the name of a suite, which stands in every record."""
 

@@ -99,9 +99,15 @@ def run_points(session: Session, meanwhile: Callable[[], object] | None = None) 
     """Runs every repeat of the points of a session that has no finished record yet."""
     info = session.info
     shared = CommonFailureCheck(session.plain) if session.settings.give_up else None
+    works = [point.work for point in info.expansion.plain]
+    spread = info.execution.order == "interleaved" and len(set(works)) < len(works)
     with runner_of(session, meanwhile) as runner:
+        process = 0
         cannot_pass: set[str] = set()
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
+            if spread and info.execution.process_of(index) != process:
+                process = info.execution.process_of(index)
+                runner.end_workers(session.plain)
             if point.id in cannot_pass:
                 continue
             repeat = runner.finish(point, index)

@@ -25,6 +25,12 @@ from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_v
 _ID_LENGTH = 12
 
 
+_CHOSEN: Final = ("options", "storage", "environment")
+_DRILLED: Final = "training_job"
+_SUFFERED: Final = ("kill", "wiped", "peers_wait_s")
+"""Options that say what happens to a job: nobody chooses among failures."""
+
+
 class SweepPoint(config.ConfigModel):
     """One combination of benchmark, options, checkpoint, mesh, processes and conditions.
 
@@ -116,6 +122,19 @@ class SweepPoint(config.ConfigModel):
     def directory(self) -> str:
         """Name of the folder that holds the point's checkpoint data, unique in a run."""
         return f"{short_name(self.benchmark)}_{self.id}"
+
+    @property
+    def work(self) -> str:
+        """What is done, as text: one can choose among points of equal work.
+
+        They share benchmark, checkpoint, mesh, processes and conditions, and in drills what is
+        killed. They may differ in other options, storage, environment and the memory of the host.
+        """
+        content = {name: value for name, value in self.content.items() if name not in _CHOSEN}
+        conditions = {**content["conditions"], "host_memory": ""}
+        drilled = short_name(self.benchmark) == _DRILLED
+        suffered = {name: self.options.get(name) for name in _SUFFERED} if drilled else {}
+        return json.dumps({**content, "conditions": conditions, **suffered}, sort_keys=True)
 
     @property
     def num_devices(self) -> int | None:

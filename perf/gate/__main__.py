@@ -28,6 +28,7 @@ from orbax_bench_core import config, gate
 from perf import history, side_rules
 from perf.figure import end, figure_parser, figure_table, positive
 from perf.gate.cells import Cell, Part, Tally
+from perf.gate.choices import choice_figures
 from perf.gate.experiments import run
 from perf.gate.figures import cells, claims, rival_table
 from perf.gate.replay import read_series
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *(claim.figure(tallies) for claim in claimed),
         *side_rules.side_figures(quick=options.quick),
         *history.history_figures(quick=options.quick),
+        *choice_figures(quick=options.quick),
     ]
     rivals = rival_table(tallies, sources, series)
     missed = [figure for figure in found if figure.met is False]

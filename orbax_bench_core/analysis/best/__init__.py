@@ -8,9 +8,11 @@ from orbax_bench_core.analysis.best.factorial import FactorialLayout as Factoria
 from orbax_bench_core.analysis.best.factorial import analyse as analyse
 from orbax_bench_core.analysis.best.factorial import separation as separation
 from orbax_bench_core.analysis.best.model import Best as Best
+from orbax_bench_core.analysis.best.model import Confidence as Confidence
 from orbax_bench_core.analysis.best.observations import Observer as Observer
 from orbax_bench_core.analysis.best.observations import parse_goal as parse_goal
 from orbax_bench_core.analysis.best.ranking import LEVEL as LEVEL
+from orbax_bench_core.analysis.best.ranking import by_process as by_process
 from orbax_bench_core.analysis.best.ranking import rank as rank
 from orbax_bench_core.analysis.best.view import best_document as best_document
 from orbax_bench_core.analysis.best.view import best_section as best_section

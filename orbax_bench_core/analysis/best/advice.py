@@ -10,8 +10,10 @@ import numpy as np
 from orbax_bench_core.analysis.best import model, orbax_code
 from orbax_bench_core.analysis.best.factorial import Factorial, separation
 from orbax_bench_core.analysis.best.observations import MEASURES, Observed
-from orbax_bench_core.analysis.best.ranking import complete_rounds, rank, ratio_of
+from orbax_bench_core.analysis.best.ranking import FEWEST, complete_rounds, rank, ratio_of
 from orbax_bench_core.analysis.best.words import evidence, option
+from orbax_bench_core.analysis.page_cache import other_cache
+from orbax_bench_core.config import ExecutionConfig
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import listed
 from orbax_bench_core.records import VERIFIED_WORDS, RunInfo
@@ -34,7 +36,13 @@ class Choice:
     factorial: Factorial | None  # what the fit says; None where the means count
     places: tuple[str, ...]  # the points of the fit, in its order
     varied: tuple[str, ...]  # names of what varies
-    paired: bool  # whether rounds were interleaved
+    processes: Mapping[int, int]  # worker processes of each round, as a number
+    execution: ExecutionConfig
+
+    @property
+    def paired(self) -> bool:
+        """Whether rounds were interleaved."""
+        return self.execution.order == "interleaved"
 
 
 def recommend(choice: Choice) -> model.Recommendation:
@@ -43,7 +51,7 @@ def recommend(choice: Choice) -> model.Recommendation:
     ties = [id_ for id_ in choice.ranking.ties if id_ in estimates]
     chosen, chosen_by = _chosen(choice, ties, estimates)
     observed = choice.points[chosen]
-    confidence = _confidence(choice, chosen, estimates)
+    confidence = _confidence(choice, chosen)
     against = _against_defaults(choice, chosen)
     return model.Recommendation(
         point_id=chosen,
@@ -113,7 +121,7 @@ def _median(observed: Observed, measure: str) -> float:
     return float(np.median(values)) if values else math.inf
 
 
-def _confidence(choice: Choice, chosen: str, estimates: Mapping[str, float]) -> model.Confidence:
+def _confidence(choice: Choice, chosen: str) -> model.Confidence:
     """Returns how surely the chosen point is within 5 % of the best.
 
     Points with fewer rounds than the chosen one are left aside; the others are compared in the
@@ -122,19 +130,12 @@ def _confidence(choice: Choice, chosen: str, estimates: Mapping[str, float]) -> 
     fit = None if choice.factorial is None else choice.factorial.fit
     if not choice.paired:
         return model.Confidence(risk=None, rounds=0, missing=None, noise=None)
+    most = len(choice.values[chosen])
+    ids = [id_ for id_, of in choice.values.items() if fit is not None or len(of) >= most]
+    logs, rounds = complete_rounds(choice.values, ids, choice.processes)
     if fit is not None:
-        places = [place for place, id_ in enumerate(choice.places) if id_ in choice.values]
-        ids = [choice.places[place] for place in places]
-    else:
-        most = len(choice.values[chosen])
-        ids = [id_ for id_, of in choice.values.items() if len(of) >= most]
-    logs, _ = complete_rounds(choice.values, ids)
-    at = ids.index(chosen)
-    behind = np.array([estimates[id_] - estimates[chosen] for id_ in ids])
-    spread = None if fit is None else fit.spread[places, choice.places.index(chosen)]
-    if fit is None and len(logs):
-        behind = logs.mean(axis=0) - logs.mean(axis=0)[at]
-    return separation(behind, at, logs, spread=spread)
+        logs = fit.logs[:, [choice.places.index(id_) for id_ in ids]]
+    return separation(logs, ids.index(chosen), rounds=len(rounds), execution=choice.execution)
 
 
 def _against_defaults(choice: Choice, chosen: str) -> tuple[float, float, float] | None:
@@ -147,9 +148,10 @@ def _against_defaults(choice: Choice, chosen: str) -> tuple[float, float, float]
             and id_ != chosen
             and id_ in choice.values
         ):
-            found = ratio_of(choice.values[chosen], choice.values[id_])
-            if found.ratio is not None and found.low is not None and found.high is not None:
-                return found.ratio, found.low, found.high
+            found = ratio_of(choice.values[chosen], choice.values[id_], choice.processes)
+            ratio, low, high = (None,) * 3 if found is None else found.ratio()
+            if ratio is not None and low is not None and high is not None:
+                return ratio, low, high
     return None
 
 
@@ -211,7 +213,7 @@ def _without(choice: Choice, chosen: str | None) -> str:
         id_: {at: v for at, v in of.items() if at not in choice.points[id_].flagged}
         for id_, of in choice.values.items()
     }
-    ranked = rank(left)
+    ranked = rank(left, choice.processes)
     place = next((each for each in ranked if each.point_id == chosen), None)
     if place is None:
         return "Without them nothing is left of the point that is recommended"
@@ -233,7 +235,10 @@ def _verification(points: Sequence[Observed]) -> Iterable[str]:
 
 
 def not_measured(
-    points: Sequence[Observed], varied: Mapping[str, Sequence[Any]], info: RunInfo
+    points: Sequence[Observed],
+    varied: Mapping[str, Sequence[Any]],
+    info: RunInfo,
+    processes: Mapping[int, int],
 ) -> tuple[str, ...]:
     """Returns what the run says nothing of."""
     point = points[0].point
@@ -261,11 +266,12 @@ def not_measured(
             "an accelerator: these are CPU devices, on which staging from device to host costs "
             "nothing like there, and `blocking` says little of it"
         )
-    if all(len(each.workers) <= 1 for each in points):
+    if (several := len(set(processes.values()))) < FEWEST:
         found.append(
-            "other worker processes: each point was measured in one, and what an option does "
-            "differs from one to the next, by 4 to 7 % where that was measured; `orbax-bench ab` "
-            "uses several"
+            f"other worker processes: the rounds were measured in {several}, and what an option "
+            "does differs from one to the next, by 4 to 7 % where that was measured"
         )
+    states = [state for each in points for of in each.caches.values() for state in of]
+    found += filter(None, [other_cache(states).rstrip(".")])
     found.append("other checkpoints, meshes, storage and numbers of hosts than those of this case")
     return tuple(found)

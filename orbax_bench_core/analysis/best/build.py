@@ -17,9 +17,11 @@ from orbax_bench_core.analysis.best.observations import (
     Observed,
     Observer,
     Values,
+    cache_of,
     check_goal,
     choices,
     parse_goal,
+    processes_of,
     values_for,
 )
 from orbax_bench_core.analysis.best.orbax_code import attributes
@@ -133,10 +135,17 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> model.Case | Non
         return None
     varied = _varied(points)
     left_out = _left_out(points, values, asked)
+    processes = processes_of(points)
     choosable = {id_: of for id_, of in values.items() if id_ not in left_out and of}
-    ranking = _ranking(asked.goal, choosable, paired=asked.interleaved)
+    ranking = _ranking(
+        asked.goal,
+        choosable,
+        processes,
+        paired=asked.interleaved,
+        cache=cache_of(points, asked.goal),
+    )
     measured = [point for point in points if values[point.point.id]]
-    factorial, rounds = factorial_of(measured, values, varied)
+    factorial, rounds = factorial_of(measured, values, varied, processes)
     whole = len(measured) == len(points) and asked.interleaved
     effects = effects_of(asked.goal, factorial, rounds, measured, whole=whole)
     infos = tuple(_info(point, varied) for point in points)
@@ -149,7 +158,8 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> model.Case | Non
         factorial=factorial if effects.used else None,
         places=tuple(point.point.id for point in measured),
         varied=tuple(varied),
-        paired=asked.interleaved,
+        processes=processes,
+        execution=asked.info.execution,
     )
     recommendation = recommend(choice) if choosable else None
     chosen = None if recommendation is None else recommendation.point_id
@@ -159,7 +169,7 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> model.Case | Non
         rounds=max(len(of) for of in values.values()),
         options=varied,
         points=infos,
-        rankings=(ranking, *_other_rankings(points, asked)),
+        rankings=(ranking, *_other_rankings(points, asked, processes)),
         effects=effects,
         front=pareto({info.point_id: info.medians for info in infos}, front_of),
         front_of=front_of,
@@ -172,19 +182,27 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> model.Case | Non
             if point.point.id in left_out
         ),
         remarks=remarks(points, choice, chosen, memory=memory),
-        not_measured=not_measured(points, varied, asked.info),
+        not_measured=not_measured(points, varied, asked.info, processes),
         not_alone=sum(asked.not_alone.get(point.point.id, 0) for point in points),
     )
 
 
-def _other_rankings(points: Sequence[Observed], asked: Asked) -> Iterator[model.Ranking]:
+def _other_rankings(
+    points: Sequence[Observed], asked: Asked, processes: Mapping[int, int]
+) -> Iterator[model.Ranking]:
     """Yields the rankings by what was measured beside the goal."""
     for measure in MEASURES:
         if measure != asked.goal.text:
             goal = model.Goal.of(measure)
             found = {id_: of for id_, of in values_for(points, goal).items() if of}
             if found:
-                yield _ranking(goal, found, paired=asked.interleaved)
+                yield _ranking(
+                    goal,
+                    found,
+                    processes,
+                    paired=asked.interleaved,
+                    cache=cache_of(points, goal),
+                )
 
 
 def _varied(points: Sequence[Observed]) -> dict[str, tuple[Any, ...]]:
@@ -229,11 +247,25 @@ def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[
     return found
 
 
-def _ranking(goal: model.Goal, values: Values, *, paired: bool) -> model.Ranking:
-    places = rank(values)
+def _ranking(
+    goal: model.Goal,
+    values: Values,
+    processes: Mapping[int, int],
+    *,
+    paired: bool,
+    cache: str,
+) -> model.Ranking:
+    places = rank(values, processes)
     if not paired:
         places = tuple(place.model_copy(update={"tied": None}) for place in places)
-    return model.Ranking(goal=goal, level=LEVEL, places=places)
+    rounds = values[places[0].point_id] if places else ()
+    return model.Ranking(
+        goal=goal,
+        level=LEVEL,
+        processes=len({processes[at] for at in rounds}),
+        cache=cache,
+        places=places,
+    )
 
 
 def _info(observed: Observed, varied: Mapping[str, tuple[Any, ...]]) -> model.PointInfo:

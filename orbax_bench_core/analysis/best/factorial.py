@@ -1,9 +1,9 @@
 """Factorial analysis of a sweep: main effects, pairs, a fit of all points, and confidence in one.
 
-Estimates are made round by round, by least squares on log values, and averaged over the rounds;
-their intervals are those of t over the rounds, so that a round in which the machine was in another
-state counts once. This is the analysis of a randomized block design
-with rounds as blocks (Box, Hunter and Hunter, "Statistics for Experimenters", 2005, chapters 4, 5).
+Estimates are made process by process, by least squares on the mean log values of its rounds, and
+averaged over the worker processes; their intervals are those of t over the processes, see
+`ranking`. This is the analysis of a randomized block design with processes as blocks (Box, Hunter
+and Hunter, "Statistics for Experimenters", 2005, chapters 4, 5).
 
 How surely a point is near the fastest is the sum of the chances of single points, which stands for
 their joint chance and is never less (Chen et al., "Simulation budget allocation", Discrete Event
@@ -22,8 +22,15 @@ import numpy as np
 
 from orbax_bench_core.analysis.best import model
 from orbax_bench_core.analysis.best.observations import Observed, Values, acts_on, choices
-from orbax_bench_core.analysis.best.ranking import LEVEL, Floats, complete_rounds
-from orbax_bench_core.analysis.intervals import t_interval
+from orbax_bench_core.analysis.best.ranking import (
+    FEWEST,
+    LEVEL,
+    Floats,
+    MeanLog,
+    chance_below,
+    complete_rounds,
+)
+from orbax_bench_core.config import ExecutionConfig
 from orbax_bench_core.gate import holm_levels
 
 MOST_COLUMNS: Final = 400
@@ -54,10 +61,13 @@ class FactorialLayout:
 class FactorialFit:
     """Fit of all points by main effects and pairs."""
 
-    means: Floats  # fitted mean of each point, on the log scale
-    # standard deviation of the difference of two fitted means, for noise 1 in one round
-    spread: Floats
+    logs: Floats  # fitted log values, (processes, points)
     lack_of_fit: float  # p-value of the F test that nothing is left beside main effects and pairs
+
+    @property
+    def means(self) -> Floats:
+        """Fitted mean of each point, on the log scale."""
+        return np.asarray(self.logs.mean(axis=0), dtype=np.float64)
 
     @property
     def holds(self) -> bool:
@@ -78,10 +88,17 @@ class Factorial:
 
 
 def analyse(layout: FactorialLayout, logs: Floats) -> Factorial:
-    """Estimates main effects, pairs and the fit; `logs`, (rounds, points), has complete rounds."""
-    rounds = logs.shape[0]
-    if rounds < 2:
-        said = f"effects need 2 rounds in which every point has a value; there are {rounds}"
+    """Estimates main effects, pairs and the fit.
+
+    Args:
+        layout: What varies.
+        logs: Log values by worker process, (processes, points).
+    """
+    if len(logs) < FEWEST:
+        said = (
+            f"effects need {FEWEST} worker processes in which every point has a value; there "
+            f"{'is' if len(logs) == 1 else 'are'} {len(logs)}"
+        )
         return Factorial(unknown=(said,), fit_unknown=said)
     free = [len(levels) - 1 for levels in layout.levels.values()]
     columns = layout.columns + sum(free[first] * free[second] for first, second in layout.pairs)
@@ -164,7 +181,7 @@ def _told(layout: FactorialLayout, design: _Design) -> set[str]:
 def _effects(
     layout: FactorialLayout, design: _Design, logs: Floats, told: set[str] | None = None
 ) -> tuple[model.OptionContrast, ...]:
-    by_round = design.inverse @ logs.T
+    by_process = design.inverse @ logs.T
     found = []
     for place, (option, levels) in enumerate(layout.levels.items()):
         if told is not None and option not in told:
@@ -172,7 +189,7 @@ def _effects(
         code = _code(len(levels))
         for index, value in enumerate(levels[1:], start=1):
             weights = code[index] - code[0]
-            estimates = weights @ by_round[design.places[place,]]
+            estimates = weights @ by_process[design.places[place,]]
             found.append(_contrast((option,), (value,), levels[:1], estimates))
     return _marked(found)
 
@@ -180,7 +197,7 @@ def _effects(
 def _interactions(
     layout: FactorialLayout, design: _Design, logs: Floats
 ) -> tuple[model.OptionContrast, ...]:
-    by_round = design.inverse @ logs.T
+    by_process = design.inverse @ logs.T
     names, levels = list(layout.levels), list(layout.levels.values())
     found = []
     for first, second in layout.pairs:
@@ -194,7 +211,7 @@ def _interactions(
                     (names[first], names[second]),
                     (levels[first][one], levels[second][other]),
                     (levels[first][0], levels[second][0]),
-                    weights @ by_round[design.places[first, second]],
+                    weights @ by_process[design.places[first, second]],
                 )
             )
     return _marked(found)
@@ -207,18 +224,19 @@ def _contrast(
     estimates: Floats,
 ) -> tuple[model.OptionContrast, float]:
     """Returns a contrast, and the two-sided p-value that it is 1."""
-    mean, half, p = t_interval([float(value) for value in estimates], LEVEL)
-    same = half == 0 and abs(mean) < 1e-12  # nothing varies: there is no effect
+    found = MeanLog.of(estimates)
+    ratio, low, high = found.ratio()
+    assert low is not None and high is not None and found.p is not None
     contrast = model.OptionContrast(
         options=options,
         values=values,
         against=against,
-        ratio=math.exp(mean),
-        low=math.exp(mean - half),
-        high=math.exp(mean + half),
+        ratio=ratio,
+        low=low,
+        high=high,
         matters=False,
     )
-    return contrast, 1.0 if same else 2 * min(p, 1 - p)
+    return contrast, found.p
 
 
 def _marked(
@@ -235,69 +253,66 @@ def _marked(
 def _fit(design: _Design, logs: Floats) -> tuple[FactorialFit | None, str]:
     from scipy.special import fdtrc
 
-    rounds, points = logs.shape
+    processes, points = logs.shape
     free = points - design.columns.shape[1]
     if free < 1:
         return None, "main effects and pairs describe every combination: the means are the fit"
     hat = design.columns @ design.inverse
     rest = logs - logs @ hat.T
     mean = rest.mean(axis=0)
-    left = rounds * float((mean**2).sum()) / free
-    pure = float(((rest - mean) ** 2).sum()) / ((rounds - 1) * free)
-    lack = 1.0 if pure < 1e-20 else float(fdtrc(free, (rounds - 1) * free, left / pure))
-    own = np.diag(hat)
-    squared = own[:, None] + own[None, :] - hat - hat.T
-    spread = np.asarray(np.sqrt(np.maximum(squared, 0.0)), dtype=np.float64)
-    return FactorialFit(means=hat @ logs.mean(axis=0), spread=spread, lack_of_fit=lack), ""
+    left = processes * float((mean**2).sum()) / free
+    pure = float(((rest - mean) ** 2).sum()) / ((processes - 1) * free)
+    lack = 1.0 if pure < 1e-20 else float(fdtrc(free, (processes - 1) * free, left / pure))
+    return FactorialFit(logs=logs @ hat.T, lack_of_fit=lack), ""
 
 
 NEAR: Final = math.log(1.05)
 """Points within 5 % of the fastest are as good as it: the indifference zone, on the log scale."""
 
 MOST_ROUNDS: Final = 100_000
-"""More rounds than these are not counted."""
+"""More rounds, or processes, than these are not counted."""
 
 
 def separation(
-    behind: Floats, chosen: int, logs: Floats, *, spread: Floats | None = None
+    logs: Floats, chosen: int, *, rounds: int, execution: ExecutionConfig
 ) -> model.Confidence:
     """Returns how surely the chosen point is within 5 % of the fastest.
 
-    The chance that point k is over 5 % faster is that of a normal deviate above
-    (d_k + log 1.05) / (noise * spread_k / sqrt(rounds)), where d_k is how far its mean lies behind
-    the chosen one. The risk is the sum over all points, which is at least the joint chance.
+    The chance that point k is over 5 % faster is that of a t statistic below
+    -(d_k + log 1.05) / error_k, over all looks, where d_k is how far its mean lies behind the
+    chosen one. The risk is the sum over all points, which is at least the joint chance.
 
     Args:
-        behind: d of each point, on the log scale; negative where it looks faster.
+        logs: Log values by worker process, shape (processes, points), measured or fitted.
         chosen: Place of the chosen point.
-        logs: Log values, shape (rounds, points).
-        spread: Standard deviation of each d for noise 1 in one round; None for that of a
-            difference of two means, sqrt(2).
+        rounds: Rounds that these are the means of.
+        execution: Says how many rounds it takes to have more processes.
     """
-    rounds, points = logs.shape
-    if rounds < 2 or points < 2:
-        return model.Confidence(risk=None, rounds=rounds, missing=None, noise=None)
-    # The residuals of rounds plus points, without what a round or a point adds.
-    rest = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
-    df = (rounds - 1) * (points - 1)
-    noise = float(np.sqrt((rest**2).sum() / df))
-    others = np.arange(points) != chosen
-    wide = np.full(points, math.sqrt(2.0)) if spread is None else spread
-    ahead, unit = (behind + NEAR)[others], (noise * wide)[others]
+    processes, points = logs.shape
+    confidence = model.Confidence(
+        risk=None, rounds=rounds, processes=processes, missing=None, noise=None
+    )
+    if processes < FEWEST or points < 2:
+        return confidence
+    apart = np.delete(logs - logs[:, [chosen]], chosen, axis=1)
+    ahead = apart.mean(axis=0) + NEAR
+    spread = np.maximum(apart.std(axis=0, ddof=1), 1e-12)
 
-    def risk(after: float) -> float:
-        from scipy.special import stdtr
+    def risk(after: int) -> float:
+        return float(chance_below(-ahead * math.sqrt(after) / spread, after).sum())
 
-        with np.errstate(divide="ignore"):
-            return float(stdtr(df, -ahead / np.maximum(unit / math.sqrt(after), 1e-300)).sum())
-
-    candidates = range(rounds, MOST_ROUNDS)
+    candidates = range(processes, MOST_ROUNDS)
     place = bisect.bisect_left(candidates, True, key=lambda after: risk(after) <= LEVEL)
-    return model.Confidence(
-        risk=min(1.0, risk(rounds)),
-        rounds=rounds,
-        missing=candidates[place] - rounds if place < len(candidates) else None,
-        noise=noise,
+    missing = None
+    if place < len(candidates):
+        last = execution.process_of(rounds - 1) + 1
+        missing = max(0, execution.rounds_of(last + place) - rounds) if place else 0
+    return confidence.model_copy(
+        update={
+            "risk": min(1.0, risk(processes)),
+            "missing": missing,
+            "noise": float(np.sqrt((spread**2).mean() / 2)),
+        }
     )
 
 
@@ -306,10 +321,13 @@ _MOST_POINTS: Final = 5000
 
 
 def factorial_of(
-    points: Sequence[Observed], values: Values, varied: Mapping[str, tuple[Any, ...]]
+    points: Sequence[Observed],
+    values: Values,
+    varied: Mapping[str, tuple[Any, ...]],
+    processes: Mapping[int, int],
 ) -> tuple[Factorial, tuple[int, ...]]:
     """Returns the factorial analysis of measured points, and the rounds that all of them have."""
-    logs, rounds = complete_rounds(values, [point.point.id for point in points])
+    logs, rounds = complete_rounds(values, [point.point.id for point in points], processes)
     if len(points) > _MOST_POINTS:
         said = f"with more than {_MOST_POINTS} points effects are not computed"
         return Factorial(unknown=(said,), fit_unknown=said), rounds

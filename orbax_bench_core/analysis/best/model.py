@@ -38,7 +38,8 @@ class Ranked(ResultModel):
     # its value over that of the best, geometric mean over rounds; None without a round that has
     # both
     ratio: float | None
-    # lower end of the 95 % interval of the ratio; None with fewer than two rounds
+    # lower end of the interval of the ratio, at the level of its test; None with fewer than three
+    # worker processes
     low: float | None
     high: float | None  # upper end of it
     tied: bool | None  # whether it cannot be told from the best; None where that is unknown
@@ -49,6 +50,8 @@ class Ranking(ResultModel):
 
     goal: Goal
     level: float  # level of its ties and intervals
+    processes: int = 1  # worker processes that measured the rounds of the first point
+    cache: str = ""  # state of the page cache that its loads met; empty for a goal without any
     places: tuple[Ranked, ...]  # the points
 
     @property
@@ -99,8 +102,9 @@ class Confidence(ResultModel):
     # chance that another is over 5 % better, an upper bound; None where it is unknown
     risk: float | None
     rounds: int  # rounds that it is computed from
+    processes: int = 1  # worker processes that measured these
     missing: int | None  # further rounds after which the risk would be 5 %; None where nobody knows
-    # standard deviation of a value within a round, as a share; None where it is unknown
+    # standard deviation of a value from process to process, as a share; None where it is unknown
     noise: float | None
 
 

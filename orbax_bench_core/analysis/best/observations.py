@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 from orbax_bench_core import measure
 from orbax_bench_core.analysis.best.model import Goal
+from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
 from orbax_bench_core.records import OverlapFinder, Repeat, Verified, weakest
@@ -146,7 +146,8 @@ class Observed:
         verified: What its restored values were compared with, in every repeat that counts.
         versions: Version of Orbax; empty where it is unknown.
         platform: Platform of its devices; empty where it is unknown.
-        workers: Worker processes of its first host.
+        caches: States of the page cache that each load met.
+        workers: Worker process of its first host, by round; empty where it is unknown.
     """
 
     point: SweepPoint
@@ -158,7 +159,8 @@ class Observed:
     verified: list[Verified] = dataclasses.field(default_factory=list)
     version: str = ""
     platform: str = ""
-    workers: set[str] = dataclasses.field(default_factory=set)
+    caches: dict[str, set[str]] = dataclasses.field(default_factory=dict)
+    workers: dict[int, str] = dataclasses.field(default_factory=dict)
 
     @property
     def rounds(self) -> frozenset[int]:
@@ -175,7 +177,9 @@ class Observed:
         if not repeat.counts:
             self.failed[repeat.index] = repeat.reason
             return
-        self.workers.add(repeat.records[min(repeat.records)].worker)
+        self.workers[repeat.index] = repeat.records[min(repeat.records)].worker
+        for operation, state in cache_states([repeat]).items():
+            self.caches.setdefault(operation, set()).add(state)
         for name, value in measures_of(repeat).items():
             if value > 0:
                 self.values.setdefault(name, {})[repeat.index] = value
@@ -212,16 +216,11 @@ class Observer:
         return self._company.found()
 
     def cases(self) -> dict[str, list[Observed]]:
-        """Returns the points, those without a repeat too, by the work that they do.
-
-        Points do the same work when they share benchmark, checkpoint, mesh, processes and
-        conditions, and in drills what is killed. They may differ in other options, storage,
-        environment and the memory of the host.
-        """
+        """Returns the points, those without a repeat too, by their work; see `SweepPoint.work`."""
         found: dict[tuple[str, str], list[Observed]] = {}
         for observed in self._found.values():
             point = observed.point
-            found.setdefault((_title(point), _work(point)), []).append(observed)
+            found.setdefault((_title(point), point.work), []).append(observed)
         titles = [title for title, _ in found]
         return {
             title if titles.count(title) == 1 else f"{title} ({number})": observed
@@ -276,20 +275,6 @@ def _title(point: SweepPoint) -> str:
     return f"{short_name(point.benchmark)}[{','.join(parts)}]"
 
 
-def _work(point: SweepPoint) -> str:
-    content = {name: value for name, value in point.content.items() if name not in _CHOSEN}
-    conditions = {**content["conditions"], "host_memory": ""}
-    drilled = short_name(point.benchmark) == _DRILLED
-    suffered = {name: point.options.get(name) for name in _SUFFERED} if drilled else {}
-    return json.dumps({**content, "conditions": conditions, **suffered}, sort_keys=True)
-
-
-_CHOSEN: Final = ("options", "storage", "environment")
-_DRILLED: Final = "training_job"
-_SUFFERED: Final = ("kill", "wiped", "peers_wait_s")
-"""Options that say what happens to a job: nobody chooses among failures."""
-
-
 def _flag(repeat: Repeat) -> str:
     """Returns why the times of a repeat may not be what they claim to be; empty when they are."""
     flags = [f"trouble with storage in {name}" for name in sorted(repeat.flagged)]
@@ -304,6 +289,33 @@ def _flag(repeat: Repeat) -> str:
     if shares and cache == "warm" and min(shares) < 1 - TOLERATED_SHARE:
         flags.append("pages of the checkpoint were not cached before a warm load")
     return ", ".join(flags)
+
+
+def cache_of(points: Sequence[Observed], goal: Goal) -> str:
+    """Returns the state of the page cache that the loads of a goal met; empty without any."""
+    names = {name for measure in goal.weights for name in OPERATIONS.get(measure, (measure,))}
+    states = {state for point in points for name in names for state in point.caches.get(name, ())}
+    return "mixed" if len(states) > 1 else next(iter(states), "")
+
+
+def processes_of(points: Sequence[Observed]) -> dict[int, int]:
+    """Returns the worker processes of each round, numbered; rounds that share any have one number.
+
+    What an option does differs from process to process, so that only rounds of different processes
+    say independently of each other what the next one would see.
+    """
+    workers: dict[int, set[str]] = {}
+    for observed in points:
+        for at, worker in observed.workers.items():
+            workers.setdefault(at, set()).add(worker)
+    numbers: dict[str, int] = {}
+    for at, present in sorted(workers.items()):
+        joined = {numbers[worker] for worker in present if worker in numbers}
+        first = min(joined, default=at)
+        if len(joined) > 1:
+            numbers = {name: first if old in joined else old for name, old in numbers.items()}
+        numbers.update(dict.fromkeys(present, first))
+    return {at: numbers[next(iter(present))] for at, present in workers.items()}
 
 
 def values_for(points: Sequence[Observed], goal: Goal) -> Values:

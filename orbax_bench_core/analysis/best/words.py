@@ -7,18 +7,21 @@ from typing import Any, Final
 from orbax_bench_core.analysis.best import model
 from orbax_bench_core.analysis.best.factorial import MOST_ROUNDS
 from orbax_bench_core.analysis.best.observations import acts_on
+from orbax_bench_core.analysis.best.ranking import FEWEST
 from orbax_bench_core.document import count, digits, num_bytes, percent, seconds
 from orbax_bench_core.errors import listed
 from orbax_bench_core.records import OverlapFinder
 
 READING: Final = """\
 Points are compared within a case: same benchmark, checkpoint, mesh, processes and page cache.
-Repeats are interleaved, so points are paired by round: what slows a whole round down cancels. The \
-ratio is the geometric mean over the rounds, its interval that of t over the rounds.
-Tied: a one-sided paired t-test on log values against the point with the smallest median, with \
-Holm's correction over all points, does not tell the point from it at the 5 % level, or it is less \
-than 1 % behind. The true best is among the ties in 95 % of sweeps or more; more than one of them \
-may be best.
+Repeats are interleaved, so points are paired by round: what slows a round down cancels. The \
+rounds of one worker process count as one, because what an option does differs from process to \
+process: the ratio is the geometric mean over the processes.
+Tied: a paired t-test of log values over the processes, against the point of the smallest median, \
+with Holm's correction over all points, does not tell the point from it at the 5 % level, or it is \
+less than 1 % behind. The interval is what this test does not reject. It may be looked at after \
+every round: the level is that of all looks together. The true best is among the ties in 95 % of \
+sweeps or more; more than one of them may be best.
 Effect: the factor that one value of an option has on the goal, averaged over all other options. \
 Pair: by which factor that effect changes with another option. "matters" has all contrasts of its \
 kind in mind (Holm, 5 %).
@@ -114,10 +117,14 @@ def ties_sentence(ranking: model.Ranking) -> str:
     unknown = sum(place.tied is None for place in rest)
     if unknown == len(rest):
         return (
-            f"which of the {total} points tie is unknown: that takes two interleaved rounds or more"
+            f"which of the {total} points tie is unknown: that takes {FEWEST} worker processes "
+            f"that measure in interleaved rounds, and {ranking.processes} measured these"
         )
     tied = sum(place.tied is True for place in rest)
-    base = f"at the {percent(ranking.level)} level, over {count(first.rounds, 'round')}"
+    base = (
+        f"at the {percent(ranking.level)} level, over {count(first.rounds, 'round')} in "
+        f"{count(ranking.processes, 'worker process', 'worker processes')}"
+    )
     said = (
         f"{tied} of {total - 1} others tie with the {_first(ranking.goal)} {base}: any of them may "
         "be best"
@@ -134,7 +141,8 @@ def _first(goal: model.Goal) -> str:
 
 def ranked_by(ranking: model.Ranking) -> str:
     """Returns what points are ranked by, and how many cannot be told from the best."""
-    return f"By {goal_words(ranking.goal)}: {ties_sentence(ranking)}"
+    cache = f" ({ranking.cache})" if ranking.cache else ""
+    return f"By {goal_words(ranking.goal)}{cache}: {ties_sentence(ranking)}"
 
 
 def effect(contrast: model.OptionContrast) -> str:
@@ -158,8 +166,8 @@ def risk_sentence(found: model.Confidence) -> str:
     """Returns how surely the recommended point is near the best, and what is missing."""
     if found.risk is None:
         return (
-            "how surely it is near the best is unknown: that takes two interleaved rounds of two "
-            "points or more"
+            f"how surely it is near the best is unknown: that takes {FEWEST} worker processes that "
+            "measure two points or more in interleaved rounds"
         )
     said = f"risk that another point is over 5 % better: {_share(found.risk)}"
     if found.missing == 0:
@@ -257,7 +265,10 @@ def _candidates(case: model.Case, goal: model.Goal) -> set[str]:
 def _to_decide(found: model.Confidence) -> str:
     """Returns what it would take to know that no other point is over 5 % better."""
     if found.risk is None:
-        return "to decide takes two rounds or more (num_repeats) in order: interleaved"
+        return (
+            f"to decide takes {FEWEST} rounds or more (num_repeats) in order: interleaved, in "
+            f"{FEWEST} worker processes or more"
+        )
     if found.missing == 0:
         return f"risk that another is over 5 % better: {_share(found.risk)}"
     if found.missing is None:

@@ -8,13 +8,23 @@ above a threshold, stands from then on, and is neither tested again nor withdraw
 begins at the cut. A search that begins again every night, at 1 %, flags one series in eight within
 60 nights although nothing has changed.
 
-Ranks alone count, so one wild run is no more than one run, and the chance of a flag in a series
-without any change is the same for every distribution of its values. Thresholds are quantiles of the
-largest T over random orders, from `python -m perf.history --thresholds`.
+Ranks alone count, so one wild run is no more than one run, and the chance of a flag in a series of
+independent runs without any change is the same for every distribution of its values. Thresholds are
+quantiles of the largest T over random orders, from `python -m perf.history --thresholds`.
+
+Runs of successive nights may depend on each other: an offset of the machine that lasts for days
+moves sums of scores farther than random orders do. Thresholds are therefore multiplied by the root
+of `dependence`, which is estimated from all runs so far. Correlations of a series are estimated too
+small by about its dependence over the number of runs, for each mean that is subtracted; they are
+corrected for that (F. H. C. Marriott and J. A. Pope, "Bias in the estimation of autocorrelations",
+Biometrika 41 (1954) 390), which few runs overdo rather than not. What is left at a correlation
+of 0.8 from night to night is in `perf.history`. Offsets that last for a season look like changes,
+and are.
 """
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -35,6 +45,15 @@ SMALLEST_PART: Final = 4
 
 NEAR: Final = 3
 """Nights by which a change may be placed too early or too late."""
+
+_LAGS: Final = 3
+"""A correlation is estimated from runs that are at most a third of all nights apart."""
+
+_CLEAR: Final = 5.0
+"""Standard deviations of one run by which a step is larger than offsets that come and go."""
+
+YEAR: Final = 365
+"""Nights for which a flag makes the next one less likely: at most one a year is to be false."""
 
 _THRESHOLDS: Final = (
     (0.1, 3.18, 3.49),
@@ -65,27 +84,36 @@ class Flag:
 def flags(values: Sequence[float], level: Callable[[int, int], float]) -> list[Flag]:
     """Returns the flags that were raised, one night after the other, in order.
 
-    Without a change the values must be exchangeable: independent, or nearly so. Log ratios to a
-    reference that was measured at the same time are; raw seconds, which wander from day to day, are
-    not, and would be flagged all the time.
+    Without a change the values must be stationary, such as log ratios to a reference that was
+    measured at the same time; they may depend on each other for some nights. Raw seconds wander
+    from day to day for longer, and would be flagged too often.
     """
+    import numpy as np
+
     found: list[Flag] = []
     start = 0
+    every, ranks = np.asarray(values), np.zeros(len(values), dtype=int)
     for night in range(len(values)):
-        season = values[start : night + 1]
-        cut, statistic = largest_cut(season)
+        season = every[start : night + 1]
+        _add_rank(ranks[start : night + 1], season)
+        cut, statistic = _largest(ranks[start : night + 1])
         if statistic <= threshold(MOST, len(season)):
             continue
         place = start + _placed(season, cut)
         limit = threshold(level(place, night), len(season))
         if statistic > limit:
+            ends = (0, *(flag.cut for flag in found), start + cut, night + 1)
+            recent = sum(night - flag.night < YEAR for flag in found)
+            limit *= math.sqrt(dependence(values[: night + 1], ends, recent))
+        if statistic > limit:
             flag = Flag(cut=place, night=night, statistic=statistic, threshold=limit)
             found.append(flag)
             start = flag.cut
+            ranks[start : night + 1] = _ranks(every[start : night + 1])
     return found
 
 
-def _placed(season: Sequence[float], cut: int) -> int:
+def _placed(season: Any, cut: int) -> int:
     """Returns the cut near one by ranks that leaves the least deviations from two medians.
 
     Ranks do not see that a run beside a clear step is far nearer to one of its sides.
@@ -107,12 +135,17 @@ def largest_cut(season: Sequence[float]) -> tuple[int, float]:
 
     A season that is too short, or whose values are all equal, has no cut: 0.
     """
-    count = len(season)
+    return _largest(_ranks(season))
+
+
+def _largest(ranks: Any) -> tuple[int, float]:
+    """Returns the largest cut of a season by the ranks of its values, doubled."""
+    count = len(ranks)
     if count < FEWEST:
         return 0, 0.0
     import numpy as np
 
-    scores = _normal_scores(season)
+    scores = _normal_scores(ranks)
     spread = float(np.sqrt((scores**2).mean()))
     if not spread:
         return 0, 0.0
@@ -121,6 +154,45 @@ def largest_cut(season: Sequence[float]) -> tuple[int, float]:
     statistics = sums / (spread * np.sqrt(cuts * (count - cuts) / count))
     best = int(statistics.argmax())
     return int(cuts[best]), float(statistics[best])
+
+
+def dependence(values: Sequence[float], ends: Sequence[int], recent: int = 0) -> float:
+    """Returns the variance of a sum of runs over that of a sum of independent ones, at least 1.
+
+    It is 1 plus twice the correlations of runs that are 1, 2, ... nights apart, up to the first
+    that is not positive: of normal scores of the values less the median of their part. A step that
+    is far larger than what is left of all parts is no offset of that kind: then it is 1.
+
+    Args:
+        values: All runs so far.
+        ends: Where parts with a level of their own begin, two or more, and the number of runs.
+        recent: Flags of the last year: each may be a sign of a dependence that few runs hide.
+    """
+    import numpy as np
+
+    parts = [slice(*pair) for pair in itertools.pairwise(ends)]
+    rest = np.array(values, dtype=np.float64)
+    for part in parts:
+        rest[part] -= np.median(rest[part])
+    scores = _normal_scores(_ranks(rest))
+    for part in parts:
+        scores[part] -= scores[part].mean()
+    squares, count = float((scores**2).sum()), len(scores)
+    spread = math.sqrt(float((rest**2).sum()) / max(1, count - len(parts)))
+    before, after = (np.median(np.asarray(values)[part]) for part in parts[-2:])
+    long = parts[-2].stop - parts[-2].start >= FEWEST
+    if not squares or (long and abs(after - before) > _CLEAR * spread):
+        return 1.0
+    lags = range(1, count // _LAGS + 1)
+    correlations = np.array([float((scores[:-lag] * scores[lag:]).sum()) for lag in lags]) / squares
+
+    def factor(bias: float) -> float:
+        corrected = correlations + bias * len(parts) / count
+        positive = int(np.logical_and.accumulate(corrected > 0).sum())
+        return 1 + 2 * float(corrected[:positive].sum())
+
+    first = factor(1.0 + recent)
+    return max(1.0, first, factor((1.0 + recent) * first))
 
 
 def threshold(level: float, nights: int) -> float:
@@ -137,14 +209,25 @@ def threshold(level: float, nights: int) -> float:
     return math.sqrt(low + (high - low) * (wanted - left) / (right - left))
 
 
-def _normal_scores(values: Sequence[float]) -> Any:
-    """Returns what values of those ranks would be in a normal sample, less their mean."""
+def _ranks(values: Any) -> Any:
+    """Returns the ranks of values, doubled: tied values share a multiple of one half."""
     import numpy as np
     from scipy.stats import rankdata
 
-    ranks = rankdata(values)
-    # Tied values share a rank that is a multiple of one half.
-    scores = _quantiles(len(values))[np.asarray(2 * ranks, dtype=int)]
+    return np.asarray(2 * rankdata(values), dtype=int)
+
+
+def _add_rank(ranks: Any, values: Any) -> None:
+    """Changes ranks to those with one value more, the last."""
+    last, before = values[-1], values[:-1]
+    above, below = before > last, before < last
+    ranks[:-1] += 1 + above - below.astype(int)
+    ranks[-1] = len(values) + 1 + int(below.sum()) - int(above.sum())
+
+
+def _normal_scores(ranks: Any) -> Any:
+    """Returns what values of those doubled ranks would be in a normal sample, less their mean."""
+    scores = _quantiles(len(ranks))[ranks]
     return scores - scores.mean()
 
 

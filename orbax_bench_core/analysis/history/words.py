@@ -32,7 +32,8 @@ sides can be installed again, the command for it stands beside the flag.
 Failures and stalls are added up over the runs, for one run cannot show that one save in twenty \
 fails. Where nothing differs, a series is named for them once in {nights:,} runs at most.
 When nothing has changed, a flag is raised within 60 runs in {significance} of series whose flags \
-can be asked about, and in {significance} of cases anywhere among all the others together.
+can be asked about, and in {significance} of cases anywhere among all the others together. Where \
+successive nights depend on each other that is more, but about one a year and series at most.
 The versions and commits beside a flag are what differs between the last run before it and the \
 first run after it, or, where those ran the same, between the nearest that did not."""
 """Reading aid of a history, one line each."""

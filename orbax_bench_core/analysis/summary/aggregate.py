@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Final
 
 from orbax_bench_core import measure, records
+from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.analysis.summary import model
 from orbax_bench_core.analysis.summary.effects import strongest_effects
 from orbax_bench_core.analysis.summary.hosts import HostFinder, stragglers_of
@@ -168,6 +169,7 @@ class _Point:
         """Returns every operation, by its slowest hosts."""
         stragglers = stragglers_of(list(repeat.records.values()) for repeat in self._counted)
         store, conditions = records.store_flags(self._counted), self._series.point.conditions
+        caches = cache_states(self._counted)
         return [
             model.OperationSummary(
                 time=self._summary((operation, measure.TIME), seconds),
@@ -175,6 +177,7 @@ class _Point:
                 straggler=stragglers.get(operation),
                 flag=cache_flag(conditions, operation, self._values.get((operation, RESIDENT), ())),
                 store=store[operation].sentence if operation in store else "",
+                cache=caches.get(operation, ""),
                 seconds=tuple(seconds),
             )
             for operation, seconds in self._slowest.items()

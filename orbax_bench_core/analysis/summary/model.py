@@ -49,6 +49,7 @@ class OperationSummary:
     # why the operation is not what it claims to be; None when nothing speaks against it
     flag: str | None
     store: str = ""  # what trouble an object store made; empty when it made none
+    cache: str = ""  # state of the page cache that a load met; empty for what is no load
     seconds: tuple[float, ...] = ()  # seconds of each repeat, in the order measured
 
 

@@ -248,7 +248,7 @@ def operation_cells(operation: OperationSummary) -> tuple[str, ...]:
     """Returns one table row, with the columns of `OPERATION_HEADINGS`."""
     time = operation.time
     return (
-        time.operation,
+        f"{time.operation} ({operation.cache})" if operation.cache else time.operation,
         str(time.n),
         doc.seconds(time.median),
         doc.percent(time.spread),

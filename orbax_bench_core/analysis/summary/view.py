@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core import document as doc
+from orbax_bench_core.analysis.page_cache import other_cache
 from orbax_bench_core.analysis.summary.charts import charts
 from orbax_bench_core.analysis.summary.effects import effects_elements, effects_line
 from orbax_bench_core.analysis.summary.model import Failure, MetricSummary, PointStatus, RunSummary
@@ -29,7 +30,13 @@ from orbax_bench_core.analysis.summary.tables import (
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import listed
 from orbax_bench_core.provenance import UNKNOWN
-from orbax_bench_core.records import VERIFIED_WORDS, Record, RunInfo, Series, Verified
+from orbax_bench_core.records import (
+    VERIFIED_WORDS,
+    Record,
+    RunInfo,
+    Series,
+    Verified,
+)
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary.model import PointStatus
@@ -93,6 +100,10 @@ def _page(
         ),
         doc.Only("html", (doc.Section("Files beside this page", _files(files)),)),
     )
+
+
+def _other_cache(summary: RunSummary) -> str:
+    return other_cache(operation.cache for operation in summary.operations)
 
 
 def _legend(extra: ExtraColumns) -> tuple[doc.Element, ...]:
@@ -347,7 +358,9 @@ def summary_elements(
         )
         elements.append(_fitting(tables, extra))
         elements += [
-            doc.Paragraph(said, "dim", fold="wrapped") for said in (legend, extra.legend) if said
+            doc.Paragraph(said, "dim", fold="wrapped")
+            for said in (legend, extra.legend, _other_cache(summary))
+            if said
         ]
     if not summary.points:
         elements.append(doc.Paragraph("No repeat has a record yet."))

@@ -194,7 +194,8 @@ def particulars(point: PointVerdict) -> str:
 def numbers_of(operation: OperationVerdict) -> tuple[str, str, str]:
     """Returns name, interval and ratio: what is known stands before the best guess."""
     verdict = operation.verdict
-    return operation.operation, words.interval(verdict), words.ratio(verdict.ratio)
+    cache = f" ({operation.cache})" if operation.cache else ""
+    return f"{operation.operation}{cache}", words.interval(verdict), words.ratio(verdict.ratio)
 
 
 def operation_word(

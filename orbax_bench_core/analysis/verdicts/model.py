@@ -35,6 +35,9 @@ class OperationVerdict(ResultModel):
     # share of false findings among operations that are not primary and look at least this bad
     # (Benjamini-Hochberg); None for a primary one
     false_discovery: float | None = None
+    # state of the page cache that a load met in both arms: `warm`, `cold`, `mixed` or `unknown`;
+    # empty for what is no load
+    cache: str = ""
 
 
 class MetricChange(ResultModel):

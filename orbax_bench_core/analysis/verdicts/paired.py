@@ -5,6 +5,7 @@ import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 
+from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.evidence import (
     Evidence,
@@ -60,7 +61,8 @@ def evidence_of(
     )
     problem = series.problem or _no_baseline(series, judged)
     stopped = series.stopped or bool(_no_baseline(series, judged))
-    operations = _operations(series, info.gate, judged, stopped=stopped)
+    caches = cache_states(repeats)
+    operations = _operations(series, info.gate, judged, caches, stopped=stopped)
     reason = problem or _nothing_primary(operations, series, info.gate) or judged.reason
     arms = {arm: [each for each in repeats if each.series.arm == arm] for arm in ARMS}
     counted = {arm: [each for each in found if each.counts] for arm, found in arms.items()}
@@ -194,7 +196,12 @@ def report(
 
 
 def _operations(
-    series: PairedTimes, gate: GateConfig, judged: Judged, *, stopped: bool
+    series: PairedTimes,
+    gate: GateConfig,
+    judged: Judged,
+    caches: Mapping[str, str],
+    *,
+    stopped: bool,
 ) -> tuple[OperationVerdict, ...]:
     from orbax_bench_core.gate import false_discovery, health
 
@@ -221,6 +228,7 @@ def _operations(
                 times=times,
                 block_log_ratios=series.log_ratios(operation),
                 false_discovery=discovery.get(operation),
+                cache=caches.get(operation, ""),
             )
         )
     return tuple(found)

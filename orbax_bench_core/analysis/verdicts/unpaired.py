@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core import baselines
+from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.evidence import (
     Evidence,
@@ -145,6 +146,7 @@ def _evidence(
     primary = tuple(operation for operation in deciding if operation in shared)
     others = [operation for operation in shared if operation not in primary]
     elsewhere = f"measured in other surroundings: {'; '.join(moved)}" if moved else ""
+    caches = cache_states(repeats_of([*before, *now]))
     found = tuple(
         _operation(
             operation,
@@ -154,7 +156,7 @@ def _evidence(
             past.get((now[0].point_id, operation), ()),
             primary=operation in primary,
             elsewhere=elsewhere,
-        )
+        ).model_copy(update={"cache": caches.get(operation, "")})
         for operation in [*primary, *others]
     )
     missing = tuple(operation for operation in deciding if operation not in shared)

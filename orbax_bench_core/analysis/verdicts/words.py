@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 from orbax_bench_core.analysis.intervals import between
+from orbax_bench_core.analysis.page_cache import other_cache
 from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, Unmatched
 from orbax_bench_core.config import ARMS, MAX_PRIMARY, PER_ARM, Arm, GateConfig
@@ -340,6 +341,7 @@ def remarks(point: PointVerdict) -> list[str]:
         *filter(None, [_told_once(point), *attempts(point), cause(point)]),
         *filter(None, [*evidence_remarks(point), point.switching]),
         *filter(None, [processes(point), continued(point)]),
+        *filter(None, [other_cache(operation.cache for operation in point.operations)]),
     ]
 
 

@@ -1,5 +1,6 @@
 """Sweeps of which the truth is known."""
 
+import datetime
 import itertools
 
 import numpy as np
@@ -12,6 +13,7 @@ from orbax_bench_core.records import State
 
 CLASS = "save_restore"
 EMPTY = CheckpointConfig()
+NOON = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.UTC)
 PEAK = "7_memory/host_peak_rss_mb"
 
 
@@ -20,22 +22,26 @@ def sweep(make_run, make_point, make_record):
     """Writes a run of all combinations of options, and returns its directory.
 
     `seconds` gives the time of a save from the options; `of` changes the record of one repeat,
-    given options and round, or drops it by returning None.
+    given options and round, or drops it by returning None. New workers start every `per_process`
+    rounds, in each of which every point is off by `apart` on the log scale.
     """
 
     def make(
         options,
         seconds,
         *,
+        seed=0,
         rounds=6,
         cv=0.02,
         of=None,
         only=None,
         load=None,
         checkpoints=(EMPTY,),
+        per_process=1,
+        apart=0.0,
         **fields,
     ):
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(seed)
         points, records = [], []
         for checkpoint, *values in itertools.product(checkpoints, *options.values()):
             given = dict(zip(options, values, strict=True))
@@ -46,10 +52,13 @@ def sweep(make_run, make_point, make_record):
             given_fields = {"benchmark": CLASS, "given": tuple(given), "label": label, **fields}
             point = make_point(options=whole, checkpoint=checkpoint, **given_fields)
             points.append(point)
+        off = {point.id: 1.0 for point in points}
         for number in range(rounds):
             drift = float(rng.lognormal(0, 0.3))
+            if apart and number % per_process == 0:
+                off = {point.id: float(rng.lognormal(0, apart)) for point in points}
             for point in points:
-                noise = float(rng.lognormal(0, cv)) * drift
+                noise = float(rng.lognormal(0, cv)) * drift * off[point.id]
                 times = {
                     "save": seconds(point.options) * noise,
                     "load": (load or (lambda _: 0.1))(point.options) * noise,
@@ -62,6 +71,8 @@ def sweep(make_run, make_point, make_record):
                     changed.update(more)
                 times = changed.pop("times", times)
                 peak = changed.pop("peak_mb", None)
+                changed.setdefault("worker", f"host:{number // per_process}:0")
+                changed["started_at"] = NOON + datetime.timedelta(minutes=number)
                 record = make_record(point, number, times=times, **changed)
                 if peak is not None:
                     samples = (*record.samples, Sample("save", 0, PEAK, peak, "MiB"))

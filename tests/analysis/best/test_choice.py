@@ -205,7 +205,7 @@ def test_few_noisy_rounds_say_how_many_are_missing(sweep):
 def test_one_round_says_that_it_says_nothing(sweep):
     found = case_of(sweep(TWO, lambda _: 1.0, rounds=1)).recommendation
     assert (found.confidence.risk, found.confidence.missing) == (None, None)
-    assert any("is unknown: that takes two" in line for line in found.evidence)
+    assert any("is unknown: that takes 3 worker processes" in line for line in found.evidence)
 
 
 def test_points_that_were_measured_one_after_the_other_have_no_ties(sweep):
@@ -302,7 +302,7 @@ def test_options_that_vary_together_cannot_be_told_apart(sweep):
 def test_one_round_tells_no_effect(sweep):
     found = effects_of(sweep(TWO, lambda _: 1.0, rounds=1))
     assert found.main == ()
-    assert "2 rounds" in found.unknown[0]
+    assert "3 worker processes" in found.unknown[0]
 
 
 def test_the_fit_is_used_where_all_was_measured_and_it_holds(sweep):

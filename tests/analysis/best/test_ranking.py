@@ -7,6 +7,7 @@ import pytest
 
 from orbax_bench_core.analysis.best import best, parse_goal, rank, separation
 from orbax_bench_core.analysis.best.observations import goal_value
+from orbax_bench_core.config import ExecutionConfig
 from orbax_bench_core.errors import UserError
 
 ROUNDS = 8
@@ -21,19 +22,24 @@ def made(ratios, *, rounds=ROUNDS, cv=0.02, drift=0.5, seed=3):
     }
 
 
-def by_name(values):
-    return {each.point_id: each for each in rank(values)}
+def ranked(values, per_process=1):
+    rounds = {at for of in values.values() for at in of}
+    return rank(values, {at: at // per_process for at in rounds})
+
+
+def by_name(values, per_process=1):
+    return {each.point_id: each for each in ranked(values, per_process)}
 
 
 def test_drift_of_the_machine_cancels():
     found = by_name(made({"a": 1.0, "b": 1.2}))
     assert found["b"].tied is False
     assert found["b"].low < 1.2 < found["b"].high
-    assert found["b"].high / found["b"].low < 1.1
+    assert found["b"].high / found["b"].low < 1.15
 
 
 def test_equal_points_tie():
-    assert all(each.tied for each in rank(made({"a": 1.0, "b": 1.0, "c": 1.0})))
+    assert all(each.tied for each in ranked(made({"a": 1.0, "b": 1.0, "c": 1.0})))
 
 
 def test_less_than_one_percent_is_a_tie_however_sure():
@@ -41,8 +47,11 @@ def test_less_than_one_percent_is_a_tie_however_sure():
     assert (found["b"].tied, found["c"].tied) == (True, False)
 
 
-def test_one_round_tells_no_ties():
-    assert [each.tied for each in rank(made({"a": 1.0, "b": 2.0}, rounds=1))] == [None, None]
+@pytest.mark.parametrize(("rounds", "per_process"), [(1, 1), (2, 1), (8, 4), (20, 20)])
+def test_fewer_than_three_processes_tell_no_ties(rounds, per_process):
+    found = ranked(made({"a": 1.0, "b": 2.0}, rounds=rounds), per_process)
+    assert [each.tied for each in found] == [None, None]
+    assert (found[1].low, found[1].high) == (None, None)
 
 
 def test_points_without_a_common_round_are_unknown():
@@ -60,39 +69,44 @@ def test_a_point_that_lacks_rounds_is_compared_in_those_that_it_has():
 
 def test_many_points_are_corrected_for():
     # One of 40 equal points that looks 2 standard errors slower is no news.
-    found = rank(made({f"{number:02d}": 1.0 for number in range(40)}, cv=0.1, rounds=10))
+    found = ranked(made({f"{number:02d}": 1.0 for number in range(40)}, cv=0.1, rounds=10))
     assert all(each.tied for each in found)
 
 
 def test_values_that_never_vary_need_no_test():
-    found = by_name({"a": {0: 1.0, 1: 1.0}, "b": {0: 2.0, 1: 2.0}, "c": {0: 1.0, 1: 1.0}})
+    never = {"a": 1.0, "b": 2.0, "c": 1.0}
+    found = by_name({name: dict.fromkeys(range(3), value) for name, value in never.items()})
     assert (found["b"].tied, found["c"].tied) == (False, True)
     assert found["b"].low == pytest.approx(found["b"].high) == pytest.approx(2.0)
 
 
 def test_points_without_values_are_left_out():
-    assert [each.point_id for each in rank({"a": {0: 1.0}, "b": {}})] == ["a"]
-    assert rank({}) == ()
+    assert [each.point_id for each in ranked({"a": {0: 1.0}, "b": {}})] == ["a"]
+    assert ranked({}) == ()
 
 
 def logs(means, rounds, cv=0.05):
     noise = np.random.default_rng(1).normal(0, cv, (rounds, len(means)))
-    return np.array(means) + noise + np.linspace(0, 1, rounds)[:, None]
+    return np.array(means) + noise - noise.mean(axis=0) + np.linspace(0, 1, rounds)[:, None]
+
+
+def confidence(logs, chosen=0):
+    return separation(logs, chosen, rounds=len(logs), execution=ExecutionConfig())
 
 
 def test_more_noise_needs_more_rounds():
-    needed = [separation(np.zeros(4), 0, logs([0.0] * 4, 4, cv)).missing for cv in (0.1, 0.2, 0.4)]
+    needed = [confidence(logs([0.0] * 4, 4, cv)).missing for cv in (0.1, 0.2, 0.4)]
     assert needed == sorted(needed)
     assert needed[0] < needed[2]
 
 
 def test_the_rounds_that_are_missing_bring_the_risk_down():
     behind, few = np.array([0.0, 0.02, 0.1]), logs([0.0, 0.02, 0.1], 5, cv=0.2)
-    first = separation(behind, 0, few)
+    first = confidence(few)
     many = np.vstack([few - few.mean(axis=0)] * 200)[: 5 + first.missing] + behind
     assert first.risk > 0.05
     assert first.missing > 0
-    assert separation(behind, 0, many).risk < 0.06
+    assert confidence(many).risk < 0.06
 
 
 def test_weights_add_up_to_one():
@@ -105,6 +119,29 @@ def test_weights_add_up_to_one():
 def test_what_is_no_goal_is_refused_with_what_is_one(text):
     with pytest.raises(UserError, match=r"--goal"):
         parse_goal(text)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_differs_from_process_to_process_names_no_winner(sweep, seed):
+    folder = sweep(
+        {"use_ocdbt": (True, False)},
+        lambda _: 1.0,
+        rounds=20,
+        cv=0.005,
+        apart=0.04,
+        per_process=5,
+        seed=seed,
+    )
+    (case,) = best(folder).cases
+    assert case.ranking.processes == 4
+    alone, (low, high) = len(case.ranking.ties) == 1, _interval(case)
+    assert alone == (not low < 1 < high)
+    assert not alone
+
+
+def _interval(case):
+    place = case.ranking.places[1]
+    return place.low, place.high
 
 
 def test_one_percent_of_a_measure_counts_by_its_weight():

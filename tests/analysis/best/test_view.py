@@ -7,6 +7,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.best import best, best_document, best_section
 from orbax_bench_core.document import print_document, to_html, to_markdown
+from orbax_bench_core.measure import RESIDENT_SHARE, TIME, Sample
 from tests.support.figures import undrawn  # noqa: F401 - fixture
 from tests.support.pages import assert_whole
 
@@ -61,7 +62,8 @@ def test_options_are_whole_at_80_columns(sweep):
 def test_a_terminal_says_what_its_rows_are_ranked_by_and_what_its_remarks_are(found):
     lines = [line.rstrip() for line in printed(best_document(found), 80).splitlines()]
     assert lines[0].startswith("By time of a save: it alone is best of 4 points")
-    assert lines[1].split()[:2] == ["rank", "options"]
+    assert lines[1].strip() == "in 6 worker processes"
+    assert lines[2].split()[:2] == ["rank", "options"]
     assert "  What speaks for use_ocdbt=false, use_compression=false:" in lines
     assert "  The run says nothing of:" in lines
 
@@ -101,7 +103,22 @@ def test_one_round_says_what_would_decide(sweep):
         printed(best_document(best(sweep(TWO, lambda _: 1.0, rounds=1)))).rstrip().splitlines()[-1]
     )
     assert "which are best is unknown; fastest seen: " in last
-    assert "to decide takes two rounds or more (num_repeats) in order: interleaved" in last
+    assert "to decide takes 3 rounds or more (num_repeats) in order: interleaved" in last
+
+
+def test_the_ranking_of_loads_says_what_their_cache_was(sweep):
+    share = Sample("load", 0, RESIDENT_SHARE.name, 1.0, "ratio")
+
+    def of(options, _):
+        samples = [Sample(name, 0, TIME, 1.0 + options["use_ocdbt"], "s") for name in ("load",)]
+        return {"samples": (*samples, share)}
+
+    found = best(sweep({"use_ocdbt": (True, False)}, lambda _: 1.0, of=of))
+    (case,) = found.cases
+    assert case.ranking.cache == "warm"
+    text = printed(best_document(found))
+    assert text.startswith("By time of a load (warm): ")
+    assert "`--override execution.cache=cold`" in text
 
 
 def test_the_headline_says_why_it_recommends_another_than_the_table_has_first(sweep, stored):

@@ -228,6 +228,18 @@ def test_what_was_flagged_stays_flagged_whatever_comes_later(night):
     assert later[: len(then)] == then
 
 
+def test_nights_that_depend_on_each_other_are_seldom_flagged():
+    rng = np.random.default_rng(0)
+    years = []
+    for _ in range(20):
+        shocks = rng.normal(size=changes.YEAR)
+        offsets = np.zeros(changes.YEAR)
+        for night in range(1, changes.YEAR):
+            offsets[night] = 0.8 * offsets[night - 1] + 0.6 * shocks[night]
+        years.append(len(found(offsets)))
+    assert sum(years) < 2 * len(years)
+
+
 def _five(cut, night):
     return 0.05
 

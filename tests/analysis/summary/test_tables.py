@@ -3,8 +3,9 @@
 import pytest
 
 from orbax_bench_core.analysis.summary import tables
-from orbax_bench_core.analysis.summary.aggregate import summarize
+from orbax_bench_core.analysis.summary.aggregate import RESIDENT, summarize
 from orbax_bench_core.analysis.summary.charts import short_names, varying
+from orbax_bench_core.analysis.summary.view import summary_elements
 from orbax_bench_core.measure import TIME, Sample, tail_of_steps
 from orbax_bench_core.records import Series, repeats_of
 
@@ -29,6 +30,25 @@ def extra(save):
 def test_a_note_on_an_operation_is_a_remark(save, extra):
     [table] = tables.point_tables(save, extra)
     assert [remark.text for remark in table.remarks] == ["save: It dominates."]
+
+
+@pytest.mark.parametrize(
+    ("shares", "word"),
+    [([1.0, 0.97], "warm"), ([0.0], "cold"), ([1.0, 0.0], "mixed"), ([], "unknown")],
+)
+def test_a_load_says_what_its_cache_was_and_how_to_measure_the_other(make_record, shares, word):
+    time = [Sample(name, 0, TIME, 1.0, "s") for name in ("save", "load")]
+    records = [
+        make_record(samples=(*time, Sample("load", 0, RESIDENT, share, "ratio")), repeat=repeat)
+        for repeat, share in enumerate(shares)
+    ] or [make_record(samples=tuple(time))]
+    summary = summarize(repeats_of(records))
+    rows = [tables.operation_cells(operation)[0] for operation in summary.operations]
+    assert rows == ["save", f"load ({word})"]
+    other = {"warm": "cold", "cold": "warm"}.get(word)
+    said = [getattr(each, "text", "") for each in summary_elements(summary)]
+    hints = [str(text) for text in said if "execution.cache=" in str(text)]
+    assert [f"execution.cache={other}`" in hint for hint in hints] == ([True] if other else [])
 
 
 def test_a_fast_operation_has_no_exponent(make_record):

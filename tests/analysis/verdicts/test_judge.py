@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbax_bench_core.analysis.verdicts.brief import numbers_of
 from orbax_bench_core.analysis.verdicts.headlines import headline
 from orbax_bench_core.analysis.verdicts.paired import (
     evidence_of,
@@ -11,7 +12,9 @@ from orbax_bench_core.analysis.verdicts.paired import (
     report,
     version_differences,
 )
+from orbax_bench_core.analysis.verdicts.words import remarks
 from orbax_bench_core.config import GateConfig
+from orbax_bench_core.measure import RESIDENT_SHARE, Sample
 from orbax_bench_core.records import ErrorInfo, RunInfo, repeats_of
 from orbax_bench_core.sweep import Expansion, Pair
 
@@ -68,6 +71,18 @@ def test_an_operation_that_is_not_primary_decides_nothing(paired_records, pair, 
 def test_primary_operations_come_first(paired_records, pair, info):
     found = judge_point(pair, repeats_of(paired_records(prepare=1.0, load=1.0, save=1.0)), info)
     assert [one.operation for one in found.operations] == ["save", "load", "prepare"]
+
+
+def test_a_verdict_says_what_the_cache_of_its_loads_was(paired_records, pair, info):
+    warm = Sample("load", 0, RESIDENT_SHARE.name, 1.0, "ratio")
+    records = [
+        record.model_copy(update={"samples": (*record.samples, warm)})
+        for record in paired_records(save=1.0, load=1.0)
+    ]
+    found = judge_point(pair, repeats_of(records), info)
+    assert {one.operation: one.cache for one in found.operations} == {"save": "", "load": "warm"}
+    assert [numbers_of(one)[0] for one in found.operations] == ["save", "load (warm)"]
+    assert "`--override execution.cache=cold`" in " ".join(remarks(found))
 
 
 GONE = {"status": "failed", "error": ErrorInfo(type="OSError", message="gone"), "samples": ()}
