@@ -36,8 +36,8 @@ QUIET: Final = (20, 40)
 """Nights before the step."""
 FOUND: Final[tuple[tuple[float, int, float | None], ...]] = (
     (0.05, 10, None),
-    (0.05, 20, 0.9),
-    (0.1, 10, 0.99),
+    (0.05, 20, 0.8),
+    (0.1, 10, 0.75),
 )
 """Steps, nights within which they are to be flagged, and the least share of them that is."""
 

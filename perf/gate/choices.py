@@ -22,7 +22,7 @@ from perf.figure import Figure, at_least, at_most, shown
 from perf.gate.noise import Floats
 
 STUDIES: Final = 2000
-QUICK: Final = 200
+QUICK: Final = 100
 
 APART: Final = (0.0, 0.02, 0.04, 0.07)
 CVS: Final = (0.05, 0.2)
