@@ -60,7 +60,7 @@ def replay(suite: str, replays: int = REPLAYS, seed: int = 0) -> Counter[str]:
 
 def _judged(run: Mapping[str, Floats], gate: GateConfig, rng: np.random.Generator) -> str:
     """Judges a stretch look by look, as a comparison does that stops at its verdict."""
-    labels = random_labels(gate.last_stall_look() // PER_ARM, rng)
+    labels = random_labels(gate.looks_at_all()[-1] // PER_ARM, rng)
     start = rng.integers(len(next(iter(run.values()))) - labels.size + 1)
     times = {
         operation: seconds[start : start + labels.size].reshape(labels.shape)

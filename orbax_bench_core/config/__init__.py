@@ -25,7 +25,6 @@ from orbax_bench_core.config.execution import EnvironmentConfig as EnvironmentCo
 from orbax_bench_core.config.execution import ExecutionConfig as ExecutionConfig
 from orbax_bench_core.config.execution import HostMemory as HostMemory
 from orbax_bench_core.config.gate import BLOCK_SIZE as BLOCK_SIZE
-from orbax_bench_core.config.gate import CHEAP_S as CHEAP_S
 from orbax_bench_core.config.gate import MAX_PRIMARY as MAX_PRIMARY
 from orbax_bench_core.config.gate import PER_ARM as PER_ARM
 from orbax_bench_core.config.gate import GateConfig as GateConfig

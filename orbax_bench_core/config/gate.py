@@ -31,13 +31,10 @@ _BLOCKS_OF_LONG_LIVES: Final = (4, 6, 8, 12)
 """Blocks of lives at the default looks. Four are the fewest whose orders, 6 to the 4th, make the
 level of the first look possible for one of three primary operations, a quarter of 1 % over 3."""
 
-_STALL_FACTOR: Final = (5, 3)
-"""Stalls are rarer than times are noisy: their last look is at 5/3 of the last one of the times."""
+_FOLLOWED_UP: Final = (5, 3)
+"""Stalls and failures are rare: they are followed up to 5/3 of the last of the looks."""
 
 _CONFIDENCE: Final = 0.95
-
-CHEAP_S: Final = 2.0
-"""Seconds of an operation below which a PASS waits until about 30 of each arm were seen."""
 
 _AUTO_LIMIT: Final = 0.1
 
@@ -56,10 +53,12 @@ class GateRule(ConfigModel):
             the tolerance and the margin are at least as many seconds.
         max_stalls: Share of operations in which the candidate may stall beyond the share in which
             the baseline does: PASS has to exclude a larger one with 95 % confidence. `null` asks
-            for no more than that the candidate does not stall more often. `auto` is 0.1 where the
-            primary operations of the baseline take less than 2 s, in workers that run more than
-            one, and the looks are enough to show it; elsewhere it is null.
+            for no more than that the candidate does not stall more often. `auto` is 0.1 for as far
+            as `limit_minutes` reach, and `looks` that end below 29 operations have no such limit.
         max_failures: The same of first attempts that fail.
+        limit_minutes: Minutes that the operations of one point may take for the sake of limits that
+            are `auto`: a PASS does not wait for a look that takes more, and says which share it
+            cannot exclude. Suspected stalls and failures are followed up all the same.
         alpha: Probability of a REGRESSION when the slow-down is within the tolerance, over all
             looks together.
         pass_alpha: Probability of a PASS when the slow-down is the margin, over all looks together.
@@ -72,6 +71,7 @@ class GateRule(ConfigModel):
     min_effect_s: Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)] = 0.0
     max_stalls: Limit = "auto"
     max_failures: Limit = "auto"
+    limit_minutes: Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)] = 30.0
     alpha: Share = 0.01
     pass_alpha: Share = 0.05
     looks: Annotated[
@@ -94,29 +94,44 @@ class GateRule(ConfigModel):
         """Level of the failures of a point; its stalls have the same as its times, `alpha`."""
         return _FAILURES_OF_ALPHA * self.alpha
 
-    def last_stall_look(self, per_life: int = 1) -> int:
-        """Returns the last look at stalls, in operations per arm: 100 by default."""
-        block, (times, over) = PER_ARM * per_life, _STALL_FACTOR
-        return block * -(-self.looks_of(per_life)[-1] * times // (over * block))
+    def looks_at_all(self, per_life: int = 1) -> tuple[int, ...]:
+        """Returns `looks_of`, and the one more that follows up stalls and failures: 100."""
+        looks, block, (times, over) = self.looks_of(per_life), PER_ARM * per_life, _FOLLOWED_UP
+        return (*looks, block * -(-looks[-1] * times // (over * block)))
 
-    def with_limits(self, *, cheap: bool) -> Self:
-        """Returns the rule with a share or None for each limit that is `auto`."""
-        found = _AUTO_LIMIT if cheap and _shown(_AUTO_LIMIT, self.looks_of()[-1]) else None
-        automatic = [name for name, (share, _) in self._limits().items() if share == "auto"]
+    def limits_at(self, look: int, repeat_s: float, per_life: int = 1) -> Self:
+        """Returns the rule with a share or None for each limit that is `auto`, as it is at a look.
+
+        Args:
+            look: Index of the look, among `looks_at_all`.
+            repeat_s: Seconds that one operation costs, with all that is around it.
+            per_life: Operations of one life of a worker.
+        """
+        looks = self.looks_at_all(per_life)
+        needed = looks[min(look + 1, len(looks) - 1)]
+        reached = BLOCK_SIZE / PER_ARM * needed * repeat_s <= 60 * self.limit_minutes
+        found = _AUTO_LIMIT if reached and _shown(_AUTO_LIMIT, looks[-2]) else None
+        automatic = [name for name, share in self._limits().items() if share == "auto"]
         return self.model_copy(update=dict.fromkeys(automatic, found))
 
-    def fewest_of_pass(self) -> int:
+    def fewest_of_pass(self, repeat_s: float, per_life: int = 1) -> int:
         """Returns the first look at which a PASS can exclude what the limits ask for."""
-        asked = [share for share, _ in self._limits().values() if isinstance(share, float)]
-        looks = self.looks_of()
-        return next((n for n in looks if all(_shown(share, n) for share in asked)), looks[-1])
+        looks = self.looks_at_all(per_life)
+        for index, look in enumerate(looks):
+            limits = self.limits_at(index, repeat_s, per_life)._limits().values()
+            if all(_shown(share, look) for share in limits if isinstance(share, float)):
+                return look
+        return looks[-1]
 
-    def _limits(self) -> dict[str, tuple[Limit, int]]:
-        """Returns each limit with the last look that could show it."""
-        return {
-            "max_stalls": (self.max_stalls, self.last_stall_look()),
-            "max_failures": (self.max_failures, self.looks_of()[-1]),
-        }
+    def in_ratios(self, typical_s: float) -> Self:
+        """Returns the rule for times of so many seconds, with `min_effect_s` as a share of them."""
+        least = self.min_effect_s / typical_s
+        return self.model_copy(
+            update={"tolerance": max(self.tolerance, least), "margin": max(self.margin, least)}
+        )
+
+    def _limits(self) -> dict[str, Limit]:
+        return {"max_stalls": self.max_stalls, "max_failures": self.max_failures}
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> Self:
@@ -129,13 +144,13 @@ class GateRule(ConfigModel):
             raise ValueError(f"looks must ascend, got {list(self.looks)}")
         if odd := [look for look in self.looks if look % 2]:
             raise ValueError(f"looks must be even, because a block has two per arm; got {odd}")
-        for name, (share, last) in self._limits().items():
+        last = self.looks_at_all()[-1]
+        for name, share in self._limits().items():
             if isinstance(share, float) and not _shown(share, last):
                 needed = math.ceil(math.log(1 - _CONFIDENCE) / math.log1p(-share))
-                why = " (5/3 of the last of looks)" if name == "max_stalls" else ""
                 raise ValueError(
                     f"{name} {share:g} can never be shown: even without one it takes {needed} "
-                    f"operations per arm, and the last look is at {last}{why}"
+                    f"operations per arm, and the last look is at {last} (5/3 of the last of looks)"
                 )
         return self
 
@@ -270,6 +285,8 @@ def _written(name: str, value: Any) -> str:
         return " ".join(map(str, value))
     if name in _SHARES:
         return f"{100 * value:.3g} %"
+    if name == "limit_minutes":
+        return f"{value:g} min"
     return f"{value:g} s" if name == "min_effect_s" else str(value)
 
 

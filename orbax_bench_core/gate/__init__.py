@@ -37,7 +37,6 @@ from orbax_bench_core.gate.unpaired import run_log_ratio as run_log_ratio
 from orbax_bench_core.gate.verdict import Endpoint as Endpoint
 from orbax_bench_core.gate.verdict import FailureVerdict as FailureVerdict
 from orbax_bench_core.gate.verdict import SeriesHealth as SeriesHealth
-from orbax_bench_core.gate.verdict import StallCount as StallCount
 from orbax_bench_core.gate.verdict import StallVerdict as StallVerdict
 from orbax_bench_core.gate.verdict import Verdict as Verdict
 from orbax_bench_core.gate.verdict import Word as Word

@@ -1,23 +1,29 @@
-"""Verdict on one point: the times of its operations, their stalls, and its failed attempts."""
+"""Verdict on one point: the times of its operations, their stalls, and its failed attempts.
+
+The data are looked at as they come in. REGRESSION is looked for at every look, and ends a
+comparison. PASS is given at the look at which the comparison ends, of all that was measured: a slow
+state that begins late is in it. Every number of a point is of the operations up to that look.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, Self
 
 import numpy as np
 
-from orbax_bench_core.config import BLOCK_SIZE, CHEAP_S, MAX_PRIMARY, GateConfig, GateRule
+from orbax_bench_core.config import BLOCK_SIZE, MAX_PRIMARY, GateConfig, GateRule
 from orbax_bench_core.gate.blocks import Better, Blocks, Bools, Floats, read_blocks, read_labels
-from orbax_bench_core.gate.carry_over import LEVEL, SUSPECTED, carry_over
+from orbax_bench_core.gate.carry_over import LEVEL, NOT_SHOWN, SUSPECTED, AfterEffect
 from orbax_bench_core.gate.decide import Decision, Doubt, decide, word_of_parts
-from orbax_bench_core.gate.failures import nothing_worked, settle_failures
-from orbax_bench_core.gate.location import settle
+from orbax_bench_core.gate.failures import judge_failures, nothing_worked
+from orbax_bench_core.gate.location import TimeTest, judge_times
 from orbax_bench_core.gate.looks import Schedule, within
-from orbax_bench_core.gate.operation import cannot_judge, describe
-from orbax_bench_core.gate.processes import ProcessTest
+from orbax_bench_core.gate.operation import JOB_OPEN, cannot_judge, describe, outline, too_early
 from orbax_bench_core.gate.rank_test import p_values
 from orbax_bench_core.gate.verdict import FailureVerdict, Verdict, Word
 
@@ -45,20 +51,17 @@ def judge(
     failed: Any = None,
     per_life: int | None = None,
     blocks_per_process: int | None = None,
+    repeat_s: float = 0.0,
     seed: int = 0,
     alpha_scale: float = 1.0,
     better: Mapping[str, Better] | None = None,
 ) -> Judged:
     """Judges a point; cheap enough to call after each look of a live run.
 
-    The data are gone through look by look, as if they were just coming in, and the first verdict
-    stands: data beyond it change nothing, and only their stalls are reported.
-
     Primary operations share alpha under Holm's procedure at every look. One that could not be
     measured well enough to be judged still has its share, so that losing data makes nothing easier
-    to find. A verdict stands once it is given; the others go on to their own as far as there are
-    data. An operation that is not primary is judged by itself, as if it were the only one: its
-    verdict, settled or not, is what its times would say, and decides nothing.
+    to find. An operation that is not primary is judged by itself, as if it were the only one, at
+    the look at which the point ends: its verdict is what its times would say, and decides nothing.
 
     Args:
         times: Seconds by operation, each of shape (blocks, 4), or (blocks, 4, m) where each slot is
@@ -72,6 +75,9 @@ def judge(
         blocks_per_process: Blocks in a row that share one worker process of both arms; a verdict
             then allows for what differs from process to process. None where each arm or slot has
             its own, or where one process is all that the verdict is about.
+        repeat_s: Seconds that a repeat takes with all that is around its operations, for
+            `limit_minutes`: at least those of its primary operations, by the baseline up to the
+            first look.
         seed: Seed of random orders, where there are too many blocks to count all.
         alpha_scale: Share of alpha that this point has: 1 / number of points where the whole suite
             is one family. It scales REGRESSION only, for a suite passes when all points do.
@@ -81,129 +87,317 @@ def judge(
         ValueError: If `alpha_scale` is not above 0 and at most 1, or the shape of `failed` is not
             that of the labels.
     """
-    if not 0 < alpha_scale <= 1:
-        raise ValueError(f"alpha_scale is {alpha_scale}; a share is above 0 and at most 1")
-    attempts = _Attempts.of(times, labels, failed, per_life)
-    read = {
-        name: read_blocks(
-            attempts.fill(values), labels, (better or {}).get(name, "lower"), blocks_per_process
-        )
-        for name, values in times.items()
-    }
-    series = {name: blocks for name, blocks in read.items() if isinstance(blocks, Blocks)}
-    primary = primary_operations(times, config)
-    cheap = series.keys() >= set(primary) and _cheap([series[name] for name in primary], config)
-    plain = config.with_limits(cheap=False)
-    config = config.with_limits(cheap=cheap)
-    rules = {name: _rule(config if name in primary else plain, name, better) for name in series}
-    share = alpha_scale / max(1, len(primary))
-    outcomes = settle(
-        {name: series[name] for name in primary if name in series},
-        {name: rules[name] for name in primary if name in series},
-        family=len(primary),
-        alpha_scale=alpha_scale,
+    point = Point.of(
+        times,
+        labels,
+        config,
+        failed=failed,
+        per_life=per_life,
+        blocks_per_process=blocks_per_process,
+        repeat_s=repeat_s,
         seed=seed,
+        alpha_scale=alpha_scale,
+        better=better or {},
     )
-    found: dict[str, Verdict] = {}
-    for name, blocks in read.items():
-        if isinstance(blocks, str):
-            found[name] = cannot_judge(blocks)
-            continue
-        rule, scale = rules[name], share if name in outcomes else 1.0
-        outcome = outcomes.get(name) or settle({name: blocks}, {name: rule}, seed=seed)[name]
-        found[name] = describe(blocks, rule, outcome, alpha_scale=scale, seed=seed)
-    found = _with_faster(found, series, primary, config, alpha_scale, seed)
-    end = _end([found[name] for name in primary or found])
-    failures, known = settle_failures(
-        attempts.failed, attempts.labels, config, end=end, alpha_scale=alpha_scale, seed=seed
-    )
-    broken = nothing_worked(attempts.failed)
-    word, endpoint, reason = word_of_parts(found, primary, failures)
-    if broken:
-        word, endpoint, reason = "INCONCLUSIVE", "failures", _NOTHING_WORKED
-    settled = broken or word == "REGRESSION" or (end is not None and known)
-    schedule = Schedule.of(config, attempts.per_life)
-    ahead = [look for look in schedule.looks if look > attempts.operations]
-    judged = {name: series[name] for name in primary if name in series}
-    doubts, final = _carried(judged, found, rules, word, schedule, end)
-    settled = ((settled or bool(doubts)) and final) or not ahead
-    decided = decide(
-        Decision(
-            word=word,
-            endpoint=endpoint,
-            reason=reason,
-            settled=settled,
-            next_look=None if settled else ahead[0],
-        ),
-        doubts,
-    )
-    own = {each.name: getattr(decided, each.name) for each in dataclasses.fields(Decision)}
+    found = point.settle()
+    decided = found.decided
     return Judged(
-        **own,
-        operations=found,
-        primary=primary,
-        failures=failures,
-        carries_over=bool(doubts) and decided.word == "INCONCLUSIVE",
+        **vars(decided),
+        operations=point.describe(found),
+        primary=point.primary,
+        failures=found.failures,
+        carries_over=bool(found.doubts) and decided.word == "INCONCLUSIVE",
     )
 
 
-def _carried(
-    series: Mapping[str, Blocks],
-    verdicts: Mapping[str, Verdict],
-    rules: Mapping[str, GateRule],
-    word: Word,
-    schedule: Schedule,
-    end: int | None,
-) -> tuple[dict[Doubt, str], bool]:
-    """Returns the doubt of a point whose operations depend on the arm of the one before them.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Look:
+    """What a point says at a look."""
 
-    And whether more blocks could not change that. Every look is looked at until the word was
-    settled, at index `end`, and on from there for as long as it may be so; what is certain at a
-    look ends the comparison there. There is no doubt of a word that stands with what operations
-    carry over: REGRESSION if it does for one operation.
-    """
-    judged = {
-        name: blocks
-        for name, blocks in series.items()
-        if not blocks.lives and blocks.some_worked(True) and blocks.some_worked(False)
-    }
-    rules = {name: _in_ratios(rules[name], blocks) for name, blocks in judged.items()}
-    doubts: dict[Doubt, str] = {}
-    last = word
-    for look in range(schedule.last + 1 if judged else 0):
-        word = last if end is not None and look >= end else "INCONCLUSIVE"
-        count = schedule.blocks(look)
-        if any(len(blocks) < count for blocks in judged.values()):
-            return doubts, not doubts
-        found = {name: carry_over(blocks.first(count)) for name, blocks in judged.items()}
-        chance = SUSPECTED / len(judged)
-        contradicted = {
-            name: each.contradicts(word, verdicts[name], rules[name], chance)
-            for name, each in found.items()
-            if word != "REGRESSION" or verdicts[name].word == word
+    look: int | None  # its index; None before the first
+    times: dict[str, TimeTest]  # tests of the primary operations
+    verdicts: dict[str, Verdict]  # outlines of their verdicts, and what cannot be judged
+    failures: FailureVerdict
+    decision: Decision  # without the doubts
+    doubts: dict[Doubt, str]
+    ends: bool  # whether it ends the comparison, whatever comes later
+
+    @property
+    def decided(self) -> Decision:
+        """The decision, less what the doubts withdraw."""
+        return decide(self.decision, self.doubts)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Point:
+    """A point as it was read, and how it is judged."""
+
+    read: Mapping[str, Blocks | str]  # its operations, or why one cannot be judged
+    attempts: _Attempts
+    primary: tuple[str, ...]
+    config: GateConfig
+    schedule: Schedule
+    better: Mapping[str, Better]
+    given_s: float
+    alpha_scale: float
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        times: Mapping[str, Any],
+        labels: Any,
+        config: GateConfig,
+        *,
+        failed: Any = None,
+        per_life: int | None = None,
+        blocks_per_process: int | None = None,
+        repeat_s: float = 0.0,
+        seed: int = 0,
+        alpha_scale: float = 1.0,
+        better: Mapping[str, Better] = MappingProxyType({}),
+    ) -> Self:
+        """Reads what `judge` is given."""
+        if not 0 < alpha_scale <= 1:
+            raise ValueError(f"alpha_scale is {alpha_scale}; a share is above 0 and at most 1")
+        attempts = _Attempts.of(times, labels, failed, per_life)
+        return cls(
+            read={
+                name: read_blocks(
+                    attempts.fill(values), labels, better.get(name, "lower"), blocks_per_process
+                )
+                for name, values in times.items()
+            },
+            attempts=attempts,
+            primary=primary_operations(times, config),
+            config=config,
+            schedule=Schedule.of(config, attempts.per_life),
+            better=better,
+            given_s=repeat_s,
+            alpha_scale=alpha_scale,
+            seed=seed,
+        )
+
+    def settle(self) -> Look:
+        """Goes through the looks until one ends the comparison, or no more were measured."""
+        found = None
+        for look in range(self.schedule.reached(len(self.attempts.labels))):
+            found = self.at(look)
+            if found.ends:
+                break
+        return found or self._before_the_looks()
+
+    def describe(self, found: Look) -> dict[str, Verdict]:
+        """Returns the verdicts on all operations, of what was measured up to a look."""
+        series, times = self._series(self.read, found.look), dict(found.times)
+        described: dict[str, Verdict] = {}
+        for name, reason in self.read.items():
+            if isinstance(reason, str):
+                described[name] = cannot_judge(reason)
+                continue
+            decides, rule = name in self.primary, self._rule(name, found.look or 0)
+            verdict = found.verdicts.get(name)
+            if found.look is not None and not decides:
+                alone = {name: series[name]}
+                times |= judge_times(alone, {name: rule}, found.look, seed=self.seed)
+                verdict = outline(series[name], rule, times[name], seed=self.seed)
+            described[name] = describe(
+                verdict or too_early(series[name], rule),
+                series[name],
+                rule,
+                times.get(name),
+                alpha_scale=self._share if decides else 1.0,
+                first_pass=self._first_pass if decides else 0,
+                seed=self.seed,
+            )
+        return self._with_faster(described, times, series)
+
+    def _before_the_looks(self) -> Look:
+        attempts = self.attempts
+        failures = judge_failures(attempts.failed, attempts.labels, self.config, None)
+        early = {
+            name: too_early(blocks, self.config)
+            for name, blocks in self._series(self.primary, None).items()
         }
-        against = contradicted.values()
-        stands = not (all(against) if word == "REGRESSION" else any(against))
-        name = min(found, key=lambda each: found[each].p_value)
-        least = found[name].p_value
-        if word == "PASS" and not stands and not within(least, chance):
-            name = next(each for each in contradicted if contradicted[each])
-        said: dict[Doubt, str] = {"carry_over": f"{name}: {found[name].said(chance, rules[name])}"}
-        if within(least, LEVEL * schedule.shares[look] / len(judged)) and not stands:
-            return said, True
-        if end is not None and look >= min(end, schedule.last):
-            if stands or not (word == "PASS" or within(least, chance)):
-                return {}, True
-            doubts = said
-    return doubts, True
+        return self._decided(None, {}, early, failures)
 
+    def at(self, look: int) -> Look:
+        """Judges what was measured up to a look."""
+        series, blocks = self._series(self.primary, look), self.schedule.blocks(look)
+        rules = {name: self._rule(name, look) for name in series}
+        times = judge_times(
+            series,
+            rules,
+            look,
+            family=len(self.primary),
+            alpha_scale=self.alpha_scale,
+            seed=self.seed,
+        )
+        outlines = {
+            name: outline(
+                series[name], rules[name], test, alpha_scale=self._share, seed=self.seed
+            )
+            for name, test in times.items()
+        }
+        failures = judge_failures(
+            self.attempts.failed[:blocks],
+            self.attempts.labels[:blocks],
+            self._limits(look, self._repeat_s),
+            look,
+            alpha_scale=self.alpha_scale,
+            seed=self.seed,
+        )
+        return self._decided(look, times, outlines, failures)
 
-def _in_ratios(rule: GateRule, blocks: Blocks) -> GateRule:
-    """Returns a rule whose tolerance and margin are at least the seconds that nobody minds."""
-    least = rule.min_effect_s / blocks.median()
-    return rule.model_copy(
-        update={"tolerance": max(rule.tolerance, least), "margin": max(rule.margin, least)}
-    )
+    def _decided(
+        self,
+        look: int | None,
+        times: dict[str, TimeTest],
+        outlines: dict[str, Verdict],
+        failures: FailureVerdict,
+    ) -> Look:
+        verdicts = {
+            name: cannot_judge(read) if isinstance(read, str) else outlines[name]
+            for name, read in self.read.items()
+            if name in self.primary
+        }
+        word, endpoint, reason = word_of_parts(verdicts, self.primary, failures)
+        if broken := nothing_worked(self.attempts.failed):
+            word, endpoint, reason = "INCONCLUSIVE", "failures", _NOTHING_WORKED
+        looks, operations = self.schedule.looks, self.attempts.operations
+        ahead = [each for each in looks if each > operations]
+        between = look is not None and bool(ahead) and looks[look] < operations
+        if word == "PASS" and between:
+            word = "INCONCLUSIVE"
+            reason = f"{operations} operations per arm were measured; the next look is at {ahead[0]}"
+        # An operation that an arm lacks is not waited for.
+        judged = [verdict for verdict in verdicts.values() if verdict.endpoint != "missing"]
+        passed = failures.word == "PASS" and all(verdict.word == "PASS" for verdict in judged)
+        is_open = any(verdict.time_word != "PASS" for verdict in judged)
+        used_up = look is not None and (not ahead or (is_open and look >= self.schedule.last))
+        doubts, certain = {}, False
+        if look is not None and endpoint != "missing":
+            regressed = {name for name in times if verdicts[name].word == "REGRESSION"}
+            doubts, certain = self._doubts(look, times, word, regressed, used_up=used_up)
+        stands = word == "REGRESSION" and not doubts
+        settled = broken or stands or certain or used_up or (passed and not between)
+        return Look(
+            look=look,
+            times=times,
+            verdicts=verdicts,
+            failures=failures,
+            decision=Decision(
+                word=word,
+                endpoint=endpoint,
+                reason=reason,
+                settled=settled,
+                next_look=None if settled else ahead[0],
+            ),
+            doubts=doubts,
+            ends=stands or certain,
+        )
+
+    def _doubts(
+        self,
+        look: int,
+        times: Mapping[str, TimeTest],
+        word: Word,
+        regressed: Collection[str],
+        *,
+        used_up: bool,
+    ) -> tuple[dict[Doubt, str], bool]:
+        """Returns the doubt of a point whose operations depend on the arm of the one before them.
+
+        And whether it is certain, so that the arms need workers of their own at once. A REGRESSION
+        waits where it may not be one of what a job pays; one that stands for an operation is
+        enough. Where an after-effect keeps a PASS back, the comparison goes on for as long as there
+        are looks.
+        """
+        fitted = {name: test for name, test in times.items() if test.carry_over is not None}
+        chance = SUSPECTED / max(1, len(fitted))
+        level = LEVEL * self.schedule.shares[look] / max(1, len(fitted))
+        if word == "REGRESSION":
+            fitted = {name: test for name, test in fitted.items() if name in regressed}
+        suspects: dict[str, AfterEffect] = {}
+        for name, test in fitted.items():
+            effect = None if test.stands else test.carry_over.after_effect()
+            if effect is not None and within(effect.p_value, chance) and effect.matters(test.rule):
+                suspects[name] = effect
+            elif word == "REGRESSION":
+                return {}, False
+        certain = any(within(effect.p_value, level) for effect in suspects.values())
+        if suspects and (certain or used_up or word == "REGRESSION"):
+            name = min(suspects, key=lambda each: suspects[each].p_value)
+            return {"carry_over": f"{name}: {suspects[name].seen()}, {NOT_SHOWN}"}, certain
+        unsettled = [name for name, test in fitted.items() if test.job_open]
+        if unsettled and used_up:
+            return {"carry_over": f"{unsettled[0]}: {JOB_OPEN}, {NOT_SHOWN}"}, False
+        return {}, False
+
+    def _series(self, names: Iterable[str], look: int | None) -> dict[str, Blocks]:
+        """Returns those operations that can be judged, up to a look."""
+        found = {name: self.read[name] for name in names}
+        return {
+            name: blocks if look is None else blocks.first(self.schedule.blocks(look))
+            for name, blocks in found.items()
+            if isinstance(blocks, Blocks)
+        }
+
+    @property
+    def _share(self) -> float:
+        return self.alpha_scale / max(1, len(self.primary))
+
+    @functools.cached_property
+    def _repeat_s(self) -> float:
+        """Seconds of a repeat; infinite where nothing tells."""
+        first = self._series(self.primary, 0).values() if self.attempts.operations else ()
+        own = sum(each.median() for each in first if each.some_worked(candidate=False))
+        return max(own, self.given_s) or math.inf
+
+    @functools.cached_property
+    def _first_pass(self) -> int:
+        return self.config.fewest_of_pass(self._repeat_s, self.schedule.per_life)
+
+    def _limits(self, look: int, repeat_s: float) -> GateConfig:
+        return self.config.limits_at(look, repeat_s, self.schedule.per_life)
+
+    def _rule(self, name: str, look: int) -> GateRule:
+        """Returns the rule of an operation at a look; limits are for those that decide."""
+        rule = self._limits(look, self._repeat_s if name in self.primary else math.inf).rule(name)
+        # Where higher is better its values are no seconds.
+        rate = self.better.get(name) == "higher"
+        return rule.model_copy(update={"min_effect_s": 0.0}) if rate else rule
+
+    def _with_faster(
+        self,
+        found: Mapping[str, Verdict],
+        times: Mapping[str, TimeTest],
+        series: Mapping[str, Blocks],
+    ) -> dict[str, Verdict]:
+        """Marks candidates that are faster: the ratio 1.00 is rejected downward, under Holm."""
+        shares = {name: self._evidence(found[name], times[name], series[name]) for name in times}
+        alpha = self.config.alpha
+        faster = {n for n in shares if n not in self.primary and within(shares[n], alpha)}
+        order = sorted((n for n in shares if n in self.primary), key=shares.__getitem__)
+        for rejected, name in enumerate(order):
+            if not within(
+                shares[name], alpha * self.alpha_scale / (len(self.primary) - rejected)
+            ):
+                break
+            faster.add(name)
+        return {
+            name: verdict.model_copy(update={"faster": True}) if name in faster else verdict
+            for name, verdict in found.items()
+        }
+
+    def _evidence(self, verdict: Verdict, test: TimeTest, blocks: Blocks) -> float:
+        """Returns the p-value of a candidate that is not faster, over the share of its look."""
+        if verdict.word != "PASS":
+            return math.inf
+        p_value = p_values(blocks, 0.0, draws=self.config.draws, seed=self.seed)[1]
+        for each in filter(None, (test.processes, test.job)):
+            p_value = max(p_value, each.tails(0.0)[1])
+        return p_value / self.schedule.shares[test.look]
 
 
 def primary_operations(operations: Iterable[str], config: GateConfig) -> tuple[str, ...]:
@@ -235,79 +429,6 @@ def false_discovery(verdicts: Mapping[str, Verdict], config: GateConfig) -> dict
         smallest = min(smallest, found[name] * len(found) / rank)
         adjusted[name] = smallest
     return adjusted
-
-
-def _cheap(primary: Sequence[Blocks], config: GateConfig) -> bool:
-    """Returns whether about 30 operations per arm cost little, by the first look's baseline."""
-    if not primary or any(blocks.lives for blocks in primary):
-        return False
-    first = [blocks.first(Schedule.of(config, blocks.per_life).blocks(0)) for blocks in primary]
-    return all(blocks.some_worked(False) and blocks.median() < CHEAP_S for blocks in first)
-
-
-def _rule(config: GateConfig, name: str, better: Mapping[str, Better] | None) -> GateRule:
-    rule = config.rule(name)
-    if (better or {}).get(name) == "higher":  # its values are no seconds
-        return rule.model_copy(update={"min_effect_s": 0.0})
-    return rule
-
-
-def _end(verdicts: Sequence[Verdict]) -> int | None:
-    """Returns the look at which the word of a point was settled by its operations; None if open.
-
-    One regression ends it at once. Otherwise all are waited for, but one that an arm lacks.
-    """
-    regressed = [_look(verdict) for verdict in verdicts if verdict.word == "REGRESSION"]
-    if regressed:
-        return min(regressed)
-    if not verdicts or not all(verdict.settled for verdict in verdicts):
-        return None
-    return max(map(_look, verdicts))
-
-
-def _look(verdict: Verdict) -> int:
-    """Returns the index of the last look at an operation."""
-    looks = [verdict.look, None if verdict.stalls is None else verdict.stalls.look]
-    if verdict.endpoint == "stalls" and verdict.word == "REGRESSION":
-        looks = looks[1:]
-    return max((look for look in looks if look is not None), default=0)
-
-
-def _with_faster(
-    found: Mapping[str, Verdict],
-    series: Mapping[str, Blocks],
-    primary: Sequence[str],
-    config: GateConfig,
-    alpha_scale: float,
-    seed: int,
-) -> dict[str, Verdict]:
-    """Marks candidates that are faster: the ratio 1.00 is rejected downward, under Holm.
-
-    The p-value of a look is first divided by the share of alpha that the look may spend.
-    """
-    shares = {name: _evidence(found[name], blocks, config, seed) for name, blocks in series.items()}
-    faster = {n for n in shares if n not in primary and within(shares[n], config.alpha)}
-    order = sorted((n for n in shares if n in primary), key=shares.__getitem__)
-    for rejected, name in enumerate(order):
-        if not within(shares[name], config.alpha * alpha_scale / (len(primary) - rejected)):
-            break
-        faster.add(name)
-    return {
-        name: verdict.model_copy(update={"faster": True}) if name in faster else verdict
-        for name, verdict in found.items()
-    }
-
-
-def _evidence(verdict: Verdict, blocks: Blocks, config: GateConfig, seed: int) -> float:
-    """Returns the p-value of a candidate that is not faster, over the share of its look."""
-    if verdict.word != "PASS" or verdict.look is None:
-        return math.inf
-    schedule = Schedule.of(config, blocks.per_life)
-    used = blocks.first(schedule.blocks(verdict.look))
-    p_value = p_values(used, 0.0, draws=config.draws, seed=seed)[1]
-    if used.per_process is not None:
-        p_value = max(p_value, ProcessTest.of(used).tails(0.0)[1])
-    return p_value / schedule.shares[verdict.look]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Verdict on one operation: its typical time, its stalls, and what they let one say."""
 
 import math
-from typing import Literal
+from typing import Final, Literal
 
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks, Missing
@@ -12,8 +12,12 @@ from orbax_bench_core.gate.noise import within_block_sigma
 from orbax_bench_core.gate.plan import more_blocks
 from orbax_bench_core.gate.power import LIKELY, POWER, detectable_at
 from orbax_bench_core.gate.rank_test import log_ratio
-from orbax_bench_core.gate.stalls import count_stalls, settle_stalls
+from orbax_bench_core.gate.stalls import judge_stalls
 from orbax_bench_core.gate.verdict import Endpoint, StallVerdict, Verdict, Word
+
+JOB_OPEN: Final = (
+    "its own time passes, and that with what it costs the next operation does not yet"
+)
 
 
 def cannot_judge(reason: str) -> Verdict:
@@ -23,83 +27,116 @@ def cannot_judge(reason: str) -> Verdict:
     return Verdict(word="INCONCLUSIVE", reason=reason)
 
 
-def describe(
+def outline(
     blocks: Blocks, rule: GateRule, outcome: TimeTest, *, alpha_scale: float = 1.0, seed: int = 0
 ) -> Verdict:
-    """Returns what the looks said, with how large the ratio is and what could have been found."""
+    """Returns what one look says, of the operations up to it, without what `describe` adds."""
     schedule = Schedule.of(rule, blocks.per_life)
     alpha = rule.alpha * alpha_scale
-    stalls, known = settle_stalls(blocks, rule, outcome, alpha=alpha, seed=seed)
-    if stalls is not None and stalls.operations < blocks.operations:
-        stalls = stalls.model_copy(update={"measured": count_stalls(blocks)})
+    stalls = judge_stalls(blocks, rule, outcome.look, alpha=alpha, seed=seed)
     word, endpoint, reason = word_of(outcome, stalls)
-    if outcome.look is None:
-        first = schedule.looks[0]
-        reason = (
-            f"too early: {blocks.operations} operations per arm, and the first look is at {first}"
-        )
-    used = blocks if outcome.look is None else blocks.first(schedule.blocks(outcome.look))
-    ratio = low = high = None
-    sigma = within_block_sigma(used)
-    if outcome.processes is not None:
-        sigma = outcome.processes.sigma(used.operations, alpha * schedule.shares[-1])
-    more: int | None = 0
-    if used.some_worked(candidate=True) and used.some_worked(candidate=False):
-        centre = log_ratio(used)
-        ratio = math.exp(centre)
-        if outcome.look is not None:
-            low, high = interval(used, rule, outcome, centre, seed=seed)
-        if not outcome.settled:
-            more = more_blocks(sigma, centre, used.operations, rule, blocks.per_life)
-    baseline_s = used.median() if used.some_worked(candidate=False) else None
-
-    slow_downs = detectable_at(
-        (POWER, LIKELY),
-        sigma,
-        used.operations,
-        rule,
-        per_life=blocks.per_life,
-        baseline_s=baseline_s,
-        alpha_scale=alpha_scale,
-    )
-    most, likely = (each if math.isfinite(each) else None for each in slow_downs)
-    exhausted = outcome.look == schedule.last and not outcome.settled
+    last = len(schedule.looks) - 1 if outcome.word == "PASS" else schedule.last
     return Verdict(
         word=word,
         reason=reason,
         endpoint=endpoint,
         time_word=outcome.word,
-        ratio=ratio,
-        low=low,
-        high=high,
         p_regression=outcome.p_regression,
         p_pass=outcome.p_pass,
-        operations=used.operations,
-        lives=used.operations // used.per_life if used.lives else 0,
+        operations=blocks.operations,
+        lives=blocks.operations // blocks.per_life if blocks.lives else 0,
         look=outcome.look,
-        settled=known or exhausted,
-        bound=_bound(rule, outcome, baseline_s),
-        detectable=most,
-        detectable_80=likely,
-        more_blocks=more,
+        settled=word != "INCONCLUSIVE" or outcome.look >= last,
         stalls=stalls,
     )
 
 
-def word_of(outcome: TimeTest, stalls: StallVerdict | None) -> tuple[Word, Endpoint, str]:
+def describe(
+    found: Verdict,
+    blocks: Blocks,
+    rule: GateRule,
+    outcome: TimeTest | None,
+    *,
+    alpha_scale: float = 1.0,
+    first_pass: int = 0,
+    seed: int = 0,
+) -> Verdict:
+    """Adds how large the ratio is, and what could have been found.
+
+    Args:
+        found: What the look says, or too little was measured for one.
+        blocks: What it is of.
+        rule: The rule of the operation.
+        outcome: The test of its times; None before the first look.
+        alpha_scale: Share of alpha that it has.
+        first_pass: Operations per arm before which a limit on stalls or failures allows no PASS.
+        seed: Seed of random orders.
+    """
+    last = Schedule.of(rule, blocks.per_life).shares[-2]
+    ratio = low = high = None
+    more: int | None = 0
+    whole = sigma = within_block_sigma(blocks)
+    if outcome is not None and outcome.processes is not None:
+        whole = outcome.processes.sigma(blocks.operations, rule.alpha * alpha_scale * last)
+    if blocks.some_worked(candidate=True) and blocks.some_worked(candidate=False):
+        centre = log_ratio(blocks) if outcome is None else outcome.centre
+        assert centre is not None
+        ratio = math.exp(centre)
+        if outcome is not None:
+            low, high = interval(blocks, rule, outcome, seed=seed)
+        if outcome is None or not outcome.settled:
+            more = more_blocks(whole, centre, blocks.operations, rule, blocks.per_life)
+    baseline_s = blocks.median() if blocks.some_worked(candidate=False) else None
+    slow_downs = detectable_at(
+        (POWER, LIKELY),
+        min(sigma, whole),
+        blocks.operations,
+        rule,
+        tau=math.sqrt(max(0.0, whole**2 - sigma**2)),
+        per_life=blocks.per_life,
+        baseline_s=baseline_s,
+        alpha_scale=alpha_scale,
+        first_pass=first_pass,
+    )
+    most, likely = (each if math.isfinite(each) else None for each in slow_downs)
+    word = "INCONCLUSIVE" if outcome is None else outcome.word
+    return found.model_copy(
+        update={
+            "ratio": ratio,
+            "low": low,
+            "high": high,
+            "bound": _bound(rule, word, baseline_s),
+            "detectable": most,
+            "detectable_80": likely,
+            "more_blocks": more,
+        }
+    )
+
+
+def too_early(blocks: Blocks, rule: GateRule) -> Verdict:
+    """Returns the verdict on fewer operations than the first look takes."""
+    first = Schedule.of(rule, blocks.per_life).looks[0]
+    operations = blocks.operations
+    return Verdict(
+        word="INCONCLUSIVE",
+        reason=f"too early: {operations} operations per arm, and the first look is at {first}",
+        operations=operations,
+        lives=operations // blocks.per_life if blocks.lives else 0,
+    )
+
+
+def word_of(outcome: TimeTest, stalls: StallVerdict) -> tuple[Word, Endpoint, str]:
     """Returns the word of an operation by its time and its stalls, which decided it, and why."""
-    if outcome.word == "REGRESSION" or stalls is None:
+    if outcome.word == "REGRESSION":
         return outcome.word, "time", ""
     if stalls.word == "REGRESSION":
         return "REGRESSION", "stalls", stalls.reason
     if outcome.word == "INCONCLUSIVE":
-        return "INCONCLUSIVE", "time", ""
+        return "INCONCLUSIVE", "time", JOB_OPEN if outcome.job_open else ""
     return stalls.word, "time" if stalls.word == "PASS" else "stalls", stalls.reason
 
 
-def _bound(
-    rule: GateRule, outcome: TimeTest, baseline_s: float | None
-) -> Literal["ratio", "floor"]:
+def _bound(rule: GateRule, word: Word, baseline_s: float | None) -> Literal["ratio", "floor"]:
     """Returns which bound is the larger slow-down at the typical time of the baseline."""
-    share = rule.tolerance if outcome.word == "REGRESSION" else rule.margin
+    share = rule.tolerance if word == "REGRESSION" else rule.margin
     return "floor" if baseline_s and rule.min_effect_s > share * baseline_s else "ratio"

@@ -39,8 +39,11 @@ def plan(
     per_life: int = 1,
     tau: float = 0.0,
     baseline_s: float | None = None,
+    first_pass: int = 0,
 ) -> GatePlan:
     """Returns how long a comparison will probably take.
+
+    Before `first_pass` operations per arm a limit on stalls or failures allows no PASS.
 
     It follows the normal process of `detectable` over the looks, for independent log-normal times.
     Stalls and slow states that the robust sigma leaves out make it take longer, and so do stalls
@@ -53,13 +56,22 @@ def plan(
         raise ValueError(f"true_ratio is {true_ratio}; a positive number is needed")
     rule = GateRule() if rule is None else rule
     looks = rule.looks_of(per_life)
-    process = boundaries(sigma, rule, per_life=per_life, tau=tau, baseline_s=baseline_s)
+    process = boundaries(
+        sigma, rule, per_life=per_life, tau=tau, baseline_s=baseline_s, first_pass=first_pass
+    )
     by_look = process.verdict_by_look(math.log(true_ratio))
     undecided = [1.0, *(1 - share for share in by_look[:-1])]
     steps = np.diff((0, *looks)).tolist()
 
     most, likely = detectable_at(
-        (POWER, LIKELY), sigma, looks[-1], rule, per_life=per_life, tau=tau, baseline_s=baseline_s
+        (POWER, LIKELY),
+        sigma,
+        looks[-1],
+        rule,
+        per_life=per_life,
+        tau=tau,
+        baseline_s=baseline_s,
+        first_pass=first_pass,
     )
     return GatePlan(
         operations=sum(step * share for step, share in zip(steps, undecided, strict=True)),
@@ -76,10 +88,18 @@ def plan_operations(
     *,
     per_life: int = 1,
     tau: float = 0.0,
+    first_pass: int = 0,
 ) -> dict[str, GatePlan]:
     """Returns the plan of each operation by its own rule; a point takes as long as its slowest."""
     return {
-        name: plan(sigma, config.rule(name), true_ratio, per_life=per_life, tau=tau)
+        name: plan(
+            sigma,
+            config.rule(name),
+            true_ratio,
+            per_life=per_life,
+            tau=tau,
+            first_pass=first_pass,
+        )
         for name, sigma in sigmas.items()
     }
 
@@ -93,11 +113,11 @@ def more_blocks(
     of its own at the last look's level would need: the looks of the rule have to be extended first.
     """
     schedule, block = Schedule.of(rule, per_life), PER_ARM * per_life
-    for look, share in enumerate(schedule.shares):
+    for look, share in enumerate(schedule.shares[:-1]):
         at = schedule.looks[look]
         if at > operations and at >= _needed(sigma, log_ratio, share, rule):
             return math.ceil((at - operations) / block)
-    needed = _needed(sigma, log_ratio, schedule.shares[-1], rule)
+    needed = _needed(sigma, log_ratio, schedule.shares[schedule.last], rule)
     if needed > _LONGEST * schedule.looks[schedule.last]:
         return None
     return max(1, math.ceil((needed - operations) / block))

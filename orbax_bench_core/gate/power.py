@@ -7,14 +7,16 @@ increments over the square root of the operations, that a true log ratio t moves
     PASS       if  a'_k (log(1 + margin) - t)    / se_k - Z_k > c'_k,
 
 with the standard error se_k = sigma sqrt(2 / N_k). Both boundaries count, for a PASS that comes
-first ends the search. The factors a and c are fits to the test itself.
+first ends the search. The factors a and c are fits to the test itself. Where the arms share
+workers, a PASS is also of what a job pays: an estimate that the order of the arms makes less
+certain, with its own se_k and a process of which Z_k is a part.
 """
 
 import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
@@ -30,6 +32,10 @@ LIKELY: Final = 0.8
 _PATHS: Final = 20_000
 _SEED: Final = 20_240_229
 _ORDERS: Final = math.comb(BLOCK_SIZE, PER_ARM)
+
+_JOB: Final = 1.88
+"""Standard error of what a job pays over that of its own part: the order of the arms alternates
+more often than not, which tells the two parts apart the less."""
 
 _EFFICIENCY: Final = 0.955
 """Asymptotic efficiency of ranks against means under normal noise, 3 / pi."""
@@ -84,6 +90,22 @@ class Boundaries:
         return Chances(regression=regression, passes=float((first_fast < first_slow).mean()))
 
 
+class _Noise(NamedTuple):
+    """Noise of one operation, with what differs from process to process."""
+
+    own: float  # of its own time
+    job: float  # of that and what it costs the next operation
+
+    @classmethod
+    def of(cls, sigma: float, per_life: int, tau: float) -> Self:
+        """Returns it for one within a process, and an offset of each process.
+
+        Operations of a life follow others of its own arm, so that a job's time is their own.
+        """
+        own = math.hypot(sigma, tau * math.sqrt(per_life))
+        return cls(own, own if per_life > 1 else math.hypot(_JOB * sigma, tau))
+
+
 def detectable(
     sigma: float,
     operations: int,
@@ -122,16 +144,20 @@ def detectable_at(
     tau: float = 0.0,
     baseline_s: float | None = None,
     alpha_scale: float = 1.0,
+    first_pass: int = 0,
 ) -> tuple[float, ...]:
-    """Returns what `detectable` does for each of several powers, of one simulation."""
+    """Returns what `detectable` does for each of several powers, of one simulation.
+
+    Before `first_pass` operations per arm a limit on stalls or failures allows no PASS.
+    """
     schedule = Schedule.of(rule, per_life)
     looks = max(1, sum(look <= operations for look in rule.looks_of(per_life)))
-    paths = _paths(schedule.looks[:-1])[:, :looks]
+    paths = _paths(schedule.looks[:-1])[:, :, :looks]
     if looks == 1:
         # Nothing can have passed before, so the order of the paths decides alone, and it is known.
         paths = _at_powers(schedule.looks[:-1], tuple(powers))
-    floor = _floor(rule, baseline_s)
-    found = _boundaries(paths, _spread(sigma, per_life, tau), rule, per_life, floor, alpha_scale)
+    noise, floor = _Noise.of(sigma, per_life, tau), _floor(rule, baseline_s)
+    found = _boundaries(paths, noise, rule, per_life, floor, alpha_scale, first_pass)
     ends = found.detected()
     if looks > 1:
         ends = np.quantile(ends, list(powers), method="higher")
@@ -139,10 +165,16 @@ def detectable_at(
 
 
 def chances_of(
-    sigma: float, rule: GateRule, slow_downs: Sequence[float], *, per_life: int = 1
+    sigma: float,
+    rule: GateRule,
+    slow_downs: Sequence[float],
+    *,
+    per_life: int = 1,
+    tau: float = 0.0,
+    first_pass: int = 0,
 ) -> tuple[Chances, ...]:
     """Returns the chances of each word for each of several true slow-downs, at one noise."""
-    found = boundaries(sigma, rule, per_life=per_life)
+    found = boundaries(sigma, rule, per_life=per_life, tau=tau, first_pass=first_pass)
     return tuple(found.chances(math.log1p(slow_down)) for slow_down in slow_downs)
 
 
@@ -154,36 +186,46 @@ def boundaries(
     tau: float = 0.0,
     baseline_s: float | None = None,
     alpha_scale: float = 1.0,
+    first_pass: int = 0,
 ) -> Boundaries:
     """Returns what each of 20,000 fixed paths says at all looks."""
     paths = _paths(Schedule.of(rule, per_life).looks[:-1])
-    floor = _floor(rule, baseline_s)
-    return _boundaries(paths, _spread(sigma, per_life, tau), rule, per_life, floor, alpha_scale)
+    noise, floor = _Noise.of(sigma, per_life, tau), _floor(rule, baseline_s)
+    return _boundaries(paths, noise, rule, per_life, floor, alpha_scale, first_pass)
 
 
 def _boundaries(
-    paths: Floats, spread: float, rule: GateRule, per_life: int, floor: float, alpha_scale: float
+    paths: Floats,
+    noise: _Noise,
+    rule: GateRule,
+    per_life: int,
+    floor: float,
+    alpha_scale: float,
+    first_pass: int,
 ) -> Boundaries:
     """Returns what paths say at as many looks as they have, shape (paths, looks)."""
-    schedule = Schedule.of(rule, per_life)
+    schedule, (own, apart) = Schedule.of(rule, per_life), paths
+    more = noise.job / noise.own if noise.own else 1.0
+    job = (own + math.sqrt(more**2 - 1) * apart) / more
     lower, upper = math.log1p(max(rule.tolerance, floor)), math.log1p(max(rule.margin, floor))
-    regression, passes = np.empty_like(paths), np.empty_like(paths)
-    for look, share in enumerate(schedule.shares[: paths.shape[1]]):
-        error = spread * math.sqrt(2 / schedule.looks[look])
+    regression, passes = np.empty_like(own), np.full_like(own, -np.inf)
+    for look, share in enumerate(schedule.shares[: own.shape[1]]):
+        scale = math.sqrt(2 / schedule.looks[look])
+        error = noise.own * scale
         blocks = schedule.blocks(look)
         slope, quantile = _fit(blocks, rule.alpha * share * alpha_scale)
-        regression[:, look] = _from(lower, error, slope, quantile - paths[:, look])
+        regression[:, look] = _from(lower, error, slope, quantile - own[:, look])
+        if schedule.looks[look] < first_pass:
+            continue
         slope, quantile = _fit(blocks, rule.pass_alpha * share)
-        passes[:, look] = 2 * upper - _from(upper, error, slope, quantile + paths[:, look])
+        passes[:, look] = 2 * upper - _from(upper, error, slope, quantile + own[:, look])
+        of_job = 2 * upper - _from(upper, noise.job * scale, slope, quantile + job[:, look])
+        passes[:, look] = np.minimum(passes[:, look], of_job)
     return Boundaries(regression=regression, passes=passes)
 
 
 def _floor(rule: GateRule, baseline_s: float | None) -> float:
     return rule.min_effect_s / baseline_s if baseline_s else 0.0
-
-
-def _spread(sigma: float, per_life: int, tau: float) -> float:
-    return math.sqrt(sigma**2 + per_life * tau**2)
 
 
 def standard_error(sigma: float, operations: int) -> float:
@@ -211,21 +253,24 @@ def _fit(blocks: int, level: float) -> tuple[float, float]:
 
 @functools.lru_cache(maxsize=64)
 def _paths(looks: tuple[int, ...]) -> Floats:
-    """Returns the normal process at the looks, shape (paths, looks)."""
+    """Returns two normal processes at the looks, shape (2, paths, looks)."""
     rng = np.random.default_rng(_SEED)
     steps = np.sqrt(np.diff((0, *looks)))
-    sums = (rng.standard_normal((_PATHS, len(looks))) * steps).cumsum(axis=1)
-    found = np.asarray(sums / np.sqrt(looks), dtype=np.float64)
+    found = np.stack(
+        [(rng.standard_normal((_PATHS, len(looks))) * steps).cumsum(axis=1) for _ in range(2)]
+    ) / np.sqrt(looks)
     found.flags.writeable = False
     return found
 
 
 @functools.lru_cache(maxsize=64)
 def _at_powers(looks: tuple[int, ...], powers: tuple[float, ...]) -> Floats:
-    """Returns the paths that decide at the first look, shape (powers, 1).
+    """Returns the paths that decide at the first look, shape (2, powers, 1).
 
     The higher a path, the smaller the slow-down that it finds: at power p it is found by the path
     that comes at the place p among all of them, the highest first.
     """
-    descending = np.sort(_paths(looks)[:, 0])[::-1]
-    return descending[[math.ceil(power * (_PATHS - 1)) for power in powers]][:, None]
+    own = _paths(looks)[0, :, 0]
+    descending = own.argsort()[::-1]
+    places = descending[[math.ceil(power * (_PATHS - 1)) for power in powers]]
+    return np.asarray(_paths(looks)[:, places, :1])

@@ -13,7 +13,7 @@ Biometrics Bulletin 2 (1946) 110.
 
 import dataclasses
 import math
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from orbax_bench_core.config import PER_ARM
 from orbax_bench_core.gate.blocks import Blocks
 from orbax_bench_core.gate.noise import within_block_sigma, within_reach
 from orbax_bench_core.gate.power import standard_error
-from orbax_bench_core.gate.rank_test import log_ratio
 
 PRIOR: Final = 0.06
 """Standard deviation of the log ratio of two options from process to process: 3.8 % was measured
@@ -33,38 +32,65 @@ _PRIOR_FREEDOM: Final = 8.0
 _SIGMA_FREEDOM: Final = 0.37
 """Efficiency of a median absolute deviation against a standard deviation."""
 
+_LEAST_ERROR: Final = 1e-12
+"""Standard error of identical times, of which a t test is still one."""
+
+
+class Spread(NamedTuple):
+    """What is known of how far an option differs from process to process."""
+
+    processes: int
+    variance: float  # of the log ratio, from one process to the next
+    precision: float  # one over the variance of that
+
+    @classmethod
+    def of(cls, blocks: Blocks, centre: float) -> Self:
+        """Returns that of blocks with a log ratio; nothing where they have no `per_process`."""
+        if blocks.per_process is None:
+            return cls(1, 0.0, math.inf)
+        found = _differences(blocks, centre, blocks.per_process)
+        prior = PRIOR**2
+        weight, known = _PRIOR_FREEDOM / (2 * prior**2), prior
+        if len(found) > 1:
+            within = len(found) * within_processes(blocks) ** 2
+            seen = float(np.var(found, ddof=1)) - within
+            own = (len(found) - 1) / (2 * (prior + within) ** 2)
+            known = max(0.0, (weight * prior + own * seen) / (weight + own))
+            weight += own
+        return cls(len(found), known, weight)
+
+
+def within_processes(blocks: Blocks) -> float:
+    """Returns the standard error of a log ratio by the noise within the processes."""
+    sigma, step = within_block_sigma(blocks), blocks.per_process or len(blocks)
+    per_arm = [PER_ARM * min(step, len(blocks) - at) for at in range(0, len(blocks), step)]
+    return math.sqrt(sum(standard_error(sigma, count) ** 2 for count in per_arm)) / len(per_arm)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessTest:
-    """t test over processes."""
+    """t test of a log ratio that allows for the spread over processes."""
 
     centre: float  # estimated log ratio
     error: float  # standard error of it, with the spread from process to process
     freedom: float  # degrees of freedom of that
 
     @classmethod
-    def of(cls, blocks: Blocks) -> Self:
-        """Returns the test of blocks that have `per_process`."""
-        assert blocks.per_process is not None
-        sigma, centre = within_block_sigma(blocks), log_ratio(blocks)
-        starts = range(0, len(blocks), blocks.per_process)
-        per_arm = [PER_ARM * min(blocks.per_process, len(blocks) - at) for at in starts]
-        within = sum(standard_error(sigma, count) ** 2 for count in per_arm) / len(per_arm)
-        prior = PRIOR**2
-        weight, known = _PRIOR_FREEDOM / (2 * prior**2), prior
-        if len(per_arm) > 1:
-            found = _differences(blocks, centre, blocks.per_process)
-            seen = float(np.var(found, ddof=1)) - within
-            own = (len(found) - 1) / (2 * (prior + within) ** 2)
-            known = max(0.0, (weight * prior + own * seen) / (weight + own))
-            weight += own
-        total = within + known
-        pairs = _SIGMA_FREEDOM * 2 * len(blocks)
-        doubt = 2 * within**2 / pairs + 1 / weight
+    def of(cls, blocks: Blocks, centre: float, spread: Spread) -> Self:
+        """Returns the test of the ratio of the arms as measured."""
+        freedom = _SIGMA_FREEDOM * 2 * len(blocks)
+        return cls.about(centre, within_processes(blocks), freedom, spread)
+
+    @classmethod
+    def about(cls, centre: float, error: float, freedom: float, spread: Spread) -> Self:
+        """Returns the test of an estimate with an error and its freedom within the processes."""
+        within = spread.processes * error**2  # of one process
+        total = within + spread.variance
+        doubt = 2 * within**2 / freedom + 1 / spread.precision
         return cls(
             centre=centre,
-            error=math.sqrt(total / len(per_arm)),
-            freedom=max(1.0, 2 * total**2 / doubt),
+            error=max(math.sqrt(total / spread.processes), _LEAST_ERROR),
+            freedom=max(1.0, 2 * total**2 / doubt) if doubt else math.inf,
         )
 
     def tails(self, shift: float) -> tuple[float, float]:
@@ -88,9 +114,9 @@ class ProcessTest:
         return error / standard_error(1.0, operations)
 
 
-def spread_over_processes(sigma: float, per_process: int | None) -> float:
-    """Returns what the noise of one operation counts as where the arms share several processes."""
-    return math.hypot(sigma, PRIOR * math.sqrt(per_process or 0))
+def spread_over_processes(per_process: int | None) -> float:
+    """Returns what differs from process to process, as noise of one operation, where arms share."""
+    return PRIOR * math.sqrt(per_process or 0)
 
 
 def _differences(blocks: Blocks, centre: float, per_process: int) -> list[float]:

@@ -12,11 +12,10 @@ import numpy as np
 
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks, Bools
-from orbax_bench_core.gate.excess import Excess, upper_bound
-from orbax_bench_core.gate.location import TimeTest
+from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.noise import robust_sigma
-from orbax_bench_core.gate.verdict import StallCount, StallVerdict, Word
+from orbax_bench_core.gate.verdict import StallVerdict, Word
 
 RATIO: Final = 1.5
 SIGMAS: Final = 4.0
@@ -35,53 +34,38 @@ def find_stalls(blocks: Blocks) -> tuple[Bools, float]:
     return np.asarray(logs > np.median(logs) + above), math.exp(above)
 
 
-def count_stalls(blocks: Blocks) -> StallCount:
-    """Returns the stalls of both arms."""
-    seen, threshold = find_stalls(blocks)
-    candidate = int(seen[blocks.labels].sum())
-    return StallCount(
-        candidate=candidate,
-        baseline=int(seen.sum()) - candidate,
-        operations=blocks.operations,
-        bound=upper_bound(candidate, blocks.operations),
-        threshold=threshold,
-        mean_ratio=_mean_ratio(blocks),
-    )
+def judge_stalls(
+    blocks: Blocks, rule: GateRule, look: int, *, alpha: float, seed: int = 0
+) -> StallVerdict:
+    """Judges the stalls of one series by its operations up to a look, at its share of alpha.
 
-
-def settle_stalls(
-    blocks: Blocks, rule: GateRule, outcome: TimeTest, *, alpha: float, seed: int = 0
-) -> tuple[StallVerdict | None, bool]:
-    """Looks at the stalls of one series for as long as its comparison goes on.
-
-    While the time is open the comparison goes on for its sake. Once that passes, it goes on while
-    the candidate is suspected of more stalls, or `max_stalls` is not yet excluded, to a last look
-    of its own.
+    While the candidate is suspected of more stalls, or `max_stalls` is not yet excluded, a
+    comparison goes on, to one look more than open times have.
     """
     schedule = Schedule.of(rule, blocks.per_life)
-    found: StallVerdict | None = None
-    for look in range(schedule.reached(len(blocks))):
-        if outcome.look is None or (look > outcome.look and outcome.word != "PASS"):
-            break
-        found = _look(blocks.first(schedule.blocks(look)), rule, look, alpha, seed)
-        ends = outcome.settled and look >= outcome.look
-        last = look == len(schedule.looks) - 1
-        if found.word == "REGRESSION" or (ends and (found.word == "PASS" or last)):
-            return found, True
-        if outcome.word == "REGRESSION" and ends:
-            return found, True
-    return found, False
-
-
-def _look(blocks: Blocks, rule: GateRule, look: int, alpha: float, seed: int) -> StallVerdict:
-    schedule = Schedule.of(rule, blocks.per_life)
-    count = count_stalls(blocks)
-    excess = Excess.of(find_stalls(blocks)[0], blocks.candidate, draws=rule.draws, seed=seed)
-    level = alpha * schedule.stall_shares[look]
-    failed = int((blocks.failed & blocks.labels).sum())
-    last = look == len(schedule.looks) - 1
-    word, reason = _word(excess, failed, count.mean_ratio, rule, level, last=last)
-    return StallVerdict(**dict(count), word=word, reason=reason, p_value=excess.p_value, look=look)
+    seen, threshold = find_stalls(blocks)
+    excess = Excess.of(seen, blocks.candidate, draws=rule.draws, seed=seed)
+    mean_ratio = _mean_ratio(blocks)
+    word, reason = _word(
+        excess,
+        int((blocks.failed & blocks.labels).sum()),
+        mean_ratio,
+        rule,
+        alpha * schedule.stall_shares[look],
+        last=look == len(schedule.looks) - 1,
+    )
+    return StallVerdict(
+        word=word,
+        candidate=excess.candidate,
+        baseline=excess.baseline,
+        operations=excess.operations,
+        bound=excess.bound,
+        threshold=threshold,
+        mean_ratio=mean_ratio,
+        p_value=excess.p_value,
+        look=look,
+        reason=reason,
+    )
 
 
 def _word(

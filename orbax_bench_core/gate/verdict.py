@@ -1,6 +1,8 @@
 """Verdict of the gate on one metric, and health of a series of times."""
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+import pydantic
 
 from orbax_bench_core.files import ResultModel
 
@@ -14,9 +16,10 @@ Endpoint = Literal["time", "stalls", "failures", "missing", "storage"]
 arm lacks, or so much trouble with an object store that times tell of storage."""
 
 
-class StallCount(ResultModel):
-    """Stalls among some operations: values far above the median of both arms."""
+class StallVerdict(ResultModel):
+    """Verdict on the stalls of one operation, values far above the median of both arms."""
 
+    word: Word  # REGRESSION, PASS, or INCONCLUSIVE while the candidate is suspected of more stalls
     candidate: int  # stalled operations of the candidate
     baseline: int  # stalled operations of the baseline
     operations: int  # operations per arm that were looked at
@@ -27,23 +30,17 @@ class StallCount(ResultModel):
     # mean time of the candidate over that of the baseline, failed attempts left out; None where an
     # arm has none. At the last look it can keep a PASS back.
     mean_ratio: float | None = None
-
-
-class StallVerdict(StallCount):
-    """Verdict on the stalls of one operation, by those up to its look."""
-
-    word: Word  # REGRESSION, PASS, or INCONCLUSIVE while the candidate is suspected of more stalls
     p_value: float  # probability of at least so many in the candidate if the arms are the same
-    look: int  # index of the look; after those of the times there is one for stalls alone
+    look: int  # index of the look
     reason: str = ""  # why it is not PASS; empty when it is
-    # the same of all that was measured, where that went on after the look for the sake of other
-    # operations; it decides nothing
-    measured: StallCount | None = None
 
-    @property
-    def of_all(self) -> StallCount:
-        """Stalls among all that was measured."""
-        return self.measured or self
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _of_before(cls, content: Any) -> Any:
+        """Reads verdicts of earlier releases, which counted operations after the look as well."""
+        if isinstance(content, dict):
+            return {name: value for name, value in content.items() if name != "measured"}
+        return content
 
 
 class FailureVerdict(ResultModel):
@@ -71,18 +68,18 @@ class Verdict(ResultModel):
         endpoint: Which of the two decided the word; `missing` when an arm lacks the metric.
         time_word: What the typical time alone says.
         ratio: Candidate over baseline, so that above 1 is worse; None when it could not be judged.
-        low: Lower end of the 95 % interval of the ratio: above the tolerance exactly when the time
-            says REGRESSION.
+        low: Lower end of the 95 % interval of the ratio, and of what a job pays that runs the
+            candidate alone: above the tolerance exactly when the time says REGRESSION.
         high: Upper end of it: below the margin exactly when the time says PASS. Where the smallest
             slow-down in seconds decided, the interval stays one of ratios and need not agree.
         p_regression: Probability of data like these when the ratio is within the tolerance; for two
             separate runs, within what these may differ by, at least 2x.
         p_pass: Probability of data like these when the ratio is at the margin.
-        operations: Operations per arm at that look.
-        lives: Lives of workers per arm at that look; 0 for arms in one process each, or in one.
-        look: Index of the look at which the time was settled, or of the last one made; None before
+        operations: Operations per arm that all of this is of: those up to the look.
+        lives: Lives of workers per arm among them; 0 for arms in one process each, or in one.
+        look: Index of the look at which the comparison ended, or of the last one made; None before
             the first.
-        settled: Whether more operations would change nothing: a verdict stands, or the looks are
+        settled: Whether more operations of it are not needed: it has a verdict, or its looks are
             used up.
         bound: Which bound the word is about: a `ratio`, or the `floor` of seconds.
         faster: Whether a candidate that is as slow as the baseline is ruled out.

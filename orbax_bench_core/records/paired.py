@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import datetime
 import itertools
+import statistics
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm
 from orbax_bench_core.records.repeats import Repeat, operations_in_order, total_seconds
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+_FIRST_BLOCKS: Final = 4
+"""Blocks that tell what a repeat takes: no more than the first look has, so that it stays."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,6 +62,9 @@ class PairedTimes:
     # how many lives went on in a new process although nothing had failed: somebody interrupted the
     # run
     continued: int = 0
+    # seconds that a repeat of the first blocks took with all that is around its operations, the
+    # median of these; 0 without a block
+    repeat_s: float = 0.0
 
     @classmethod
     def of(cls, repeats: Iterable[Repeat]) -> PairedTimes:
@@ -90,6 +99,7 @@ class PairedTimes:
             stopped=bool(uneven or _impossible(measured)) or nothing,
             lives=per_life is not None,
             continued=_continued(measured),
+            repeat_s=_repeat_s(whole[:_FIRST_BLOCKS]),
         )
 
     @staticmethod
@@ -177,6 +187,19 @@ def _whole(repeats: Iterable[Repeat], per_life: int) -> list[list[Repeat]]:
             blocks[repeat.block].append(repeat)
     size = BLOCK_SIZE * per_life
     return [block for _, block in sorted(blocks.items()) if len(block) == size]
+
+
+def _repeat_s(blocks: Sequence[Sequence[Repeat]]) -> float:
+    """Returns the seconds of a repeat, by the median of blocks from their start to their end."""
+    found = []
+    for block in blocks:
+        records = [record for repeat in block for record in repeat.records.values()]
+        begun = min(record.started_at for record in records)
+        ended = max(
+            record.started_at + datetime.timedelta(seconds=record.duration_s) for record in records
+        )
+        found.append((ended - begun).total_seconds() / len(block))
+    return statistics.median(found) if found else 0.0
 
 
 def _times(blocks: Sequence[Sequence[Repeat]], shape: tuple[int, ...]) -> dict[str, np.ndarray]:

@@ -117,12 +117,12 @@ class PairDesign(pydantic.BaseModel):
         return repeats * PER_ARM // BLOCK_SIZE
 
     def looks(self, gate: GateConfig) -> tuple[int, ...]:
-        """Returns the looks at times and failures, in operations per arm."""
+        """Returns the looks of the rule, in operations per arm."""
         return gate.looks_of(self.operations_per_life)
 
     def last_look(self, gate: GateConfig) -> int:
         """Returns the last look of all, which is one at stalls, in operations per arm."""
-        return gate.last_stall_look(self.operations_per_life)
+        return gate.looks_at_all(self.operations_per_life)[-1]
 
 
 def lives_of(gate: GateConfig, after: int = 0) -> PairDesign:

@@ -11,7 +11,16 @@ from perf.gate.designs import ONE_WORKER, Design
 from perf.gate.replay import Series
 
 Kind = Literal[
-    "time", "stalls", "failures", "point", "detectable", "interval", "floor", "rivals", "test alone"
+    "time",
+    "stalls",
+    "failures",
+    "point",
+    "stalling point",
+    "detectable",
+    "interval",
+    "floor",
+    "rivals",
+    "test alone",
 ]
 
 _RULE: Final = GateRule()
@@ -38,6 +47,10 @@ class Cell:
     power: float = 0.9  # claimed share of slow-downs that are found
     after: float = 1.0
     """Times as long an operation takes after one of the candidate in the same process."""
+    late: float = 1.0
+    """Times as long an operation of the candidate takes from its eleventh on."""
+    growth: float = 0.0  # share by which each operation of the candidate takes longer than its last
+    seconds: float = 1.0  # typical seconds of an operation of a point
     primaries: int = 1  # primary operations of a point, with the same times
 
     @property

@@ -87,7 +87,7 @@ _LIMITED: Final = (
 
 def limited_stalls(series: int) -> list[Claim]:
     """The default limit on stalls: not in the way where both arms have as many."""
-    rule, found = GateRule().with_limits(cheap=True), []
+    rule, found = GateRule(max_stalls=0.1), []
     for (candidate, baseline), sense, limit in _LIMITED:
         cell = Cell(kind="stalls", series=series, rule=rule, candidate=candidate, baseline=baseline)
         name = f"{100 * baseline:.2g} % against {100 * candidate:.2g} %"

@@ -8,15 +8,15 @@ from typing import Final
 import numpy as np
 
 from orbax_bench_core.config import GateConfig, GateRule
-from orbax_bench_core.gate import Judged, detectable, judge
+from orbax_bench_core.gate import Verdict, detectable
 from orbax_bench_core.gate.blocks import Blocks, Bools, Floats, random_labels
-from orbax_bench_core.gate.failures import settle_failures
+from orbax_bench_core.gate.failures import judge_failures
 from orbax_bench_core.gate.interval import interval
-from orbax_bench_core.gate.location import TimeTest, settle
+from orbax_bench_core.gate.judge import Look, Point
+from orbax_bench_core.gate.location import TimeTest, judge_times
 from orbax_bench_core.gate.looks import Schedule, within
-from orbax_bench_core.gate.operation import word_of
-from orbax_bench_core.gate.rank_test import log_ratio, p_values
-from orbax_bench_core.gate.stalls import settle_stalls
+from orbax_bench_core.gate.operation import outline
+from orbax_bench_core.gate.rank_test import p_values
 from perf.gate.cells import Cell, Part, Tally
 from perf.gate.noise import REGIMES, days
 from perf.gate.replay import windows
@@ -30,6 +30,9 @@ BASELINE_S: Final = 0.010
 
 Seen = tuple[int, dict[str, bool]]
 """Of one comparison: the operations per arm that it took, and what was seen in it."""
+
+LATE: Final = 10
+"""Operations of the candidate before a slow-down that begins late."""
 
 LEAVE_STALL: Final = 0.3
 LIVES_THAT_STALL: Final = 3
@@ -50,8 +53,8 @@ def run(part: Part) -> Tally:
 def _time(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What the typical time says, after how many operations, and whether it is called faster."""
     schedule = _schedule(cell)
-    for blocks, outcome in _settled(cell, rng, schedule.looks[schedule.last]):
-        faster = _faster(blocks, outcome, cell)
+    for used, outcome in _settled(cell, rng, schedule.looks[schedule.last]):
+        faster = _faster(used, outcome, cell)
         yield schedule.looks[outcome.look], {**_words(outcome.word), "faster": faster}
 
 
@@ -86,9 +89,8 @@ def claimed(cell: Cell) -> float:
 def _interval(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """Whether the interval at the look that stopped holds the truth and agrees with the verdict."""
     schedule = _schedule(cell)
-    for blocks, outcome in _settled(cell, rng, schedule.looks[schedule.last]):
-        used = blocks.first(schedule.blocks(outcome.look))
-        low, high = interval(used, cell.rule, outcome, log_ratio(used))
+    for used, outcome in _settled(cell, rng, schedule.looks[schedule.last]):
+        low, high = interval(used, cell.rule, outcome)
         above = low is not None and low > 1 + cell.rule.tolerance
         below = high is not None and high < 1 + cell.rule.margin
         words = _words(outcome.word)
@@ -99,41 +101,79 @@ def _interval(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
 
 def _stalls(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What time and stalls say together, with the bound of a PASS."""
-    for blocks, outcome in _settled(cell, rng, _schedule(cell).looks[-1]):
-        stalls, _ = settle_stalls(blocks, cell.rule, outcome, alpha=cell.rule.alpha)
-        word, endpoint, _ = word_of(outcome, stalls)
-        seen = _words(word, stalls.bound < cell.candidate)
-        by_stalls = endpoint == "stalls"
+    schedule = _schedule(cell)
+    for blocks in _comparisons(cell, rng, schedule.looks[-1]):
+        for look in range(len(schedule.looks)):
+            used = blocks.first(schedule.blocks(look))
+            outcome = _look(used, cell.rule, look)
+            found = outline(used, cell.rule, outcome)
+            if found.settled:
+                break
+        assert found.stalls is not None
+        seen = _words(found.word, found.stalls.bound < cell.candidate)
+        by_stalls = found.endpoint == "stalls"
         seen["by_stalls"] = seen["regression"] and by_stalls
         seen["suspected"] = seen["suspected"] and by_stalls
-        yield stalls.operations, seen
+        yield found.operations, seen
 
 
 def _failures(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What failures say of a comparison whose times pass at the first look."""
     schedule, per_life = _schedule(cell), cell.design.per_life
-    blocks = schedule.blocks(schedule.last)
     for _ in range(cell.series):
-        labels = random_labels(blocks, rng)
+        labels = random_labels(schedule.blocks(-1), rng)
         failed = _shares(cell, labels[..., None]) > rng.random((*labels.shape, per_life))
-        found, _ = settle_failures(failed, labels, cell.rule, end=0)
+        for look in range(len(schedule.looks)):
+            count = schedule.blocks(look)
+            found = judge_failures(failed[:count], labels[:count], cell.rule, look)
+            if found.word != "INCONCLUSIVE":
+                break
         yield found.attempts, _words(found.word, found.bound < cell.candidate)
 
 
 def _point(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
-    """What the door says of a point some of whose attempts fail: times, stalls and failures."""
-    schedule = _schedule(cell)
-    for blocks in _comparisons(cell, rng, schedule.looks[-1]):
+    """What the door says of a point, look by look: times, stalls, failures and after-effects."""
+    for blocks in _comparisons(cell, rng, _schedule(cell).looks[-1]):
         fails = _shares(cell, blocks.labels) > rng.random(blocks.logs.shape)
-        times = np.where(fails, np.inf, np.exp(blocks.logs))
-        config = GateConfig(**dict(cell.rule))
-        found = _judged(times, blocks, config, cell)
-        first = found
-        if cell.primaries > 1:
-            count = schedule.blocks(0)
-            first = _judged(times[:count], blocks.first(count), config, cell)
-        seen = _words(found.word, found.failures.bound < cell.candidate)
-        yield found.failures.attempts, {**seen, "at_once": first.word == "REGRESSION"}
+        fails &= cell.kind == "point"
+        times = np.where(fails, np.inf, cell.seconds * np.exp(blocks.logs))
+        point, found, at_once = _live(times, blocks, cell)
+        seen = _words(found.decided.word, found.failures.bound < cell.candidate)
+        seen |= {"at_once": at_once, "lives": bool(found.doubts)}
+        if cell.after != 1:
+            pays = cell.ratio * cell.after
+            seen["covered"] = all(_covers(each, pays) for each in point.describe(found).values())
+        yield found.failures.attempts, seen
+
+
+def _live(times: Floats, blocks: Blocks, cell: Cell) -> tuple[Point, Look, bool]:
+    """Judges as a live comparison does: its last look, and if its first one says REGRESSION."""
+    schedule, at_once = _schedule(cell), False
+    for look in range(len(schedule.looks)):
+        count = schedule.blocks(look)
+        point = _read(times[:count], blocks.candidate[:count], blocks.lives, cell)
+        found = point.at(look)
+        at_once |= not look and found.decided.word == "REGRESSION"
+        if found.decided.settled:
+            break
+    return point, found, at_once
+
+
+def _read(times: Floats, labels: Bools, lives: bool, cell: Cell) -> Point:
+    config = GateConfig(**dict(cell.rule))
+    return Point.of(
+        dict.fromkeys(config.primary[: cell.primaries], times if lives else times[:, :, 0]),
+        labels,
+        config,
+        blocks_per_process=cell.design.per_process,
+        # A repeat does each operation once; the primary ones of a point are given the same times.
+        repeat_s=cell.seconds,
+    )
+
+
+def _covers(verdict: Verdict, ratio: float) -> bool:
+    low, high = verdict.low, verdict.high
+    return (low is None or low <= ratio) and (high is None or ratio <= high)
 
 
 def _words(word: str, below_truth: bool = False) -> dict[str, bool]:
@@ -146,15 +186,6 @@ def _words(word: str, below_truth: bool = False) -> dict[str, bool]:
     }
 
 
-def _judged(times: Floats, blocks: Blocks, config: GateConfig, cell: Cell) -> Judged:
-    return judge(
-        dict.fromkeys(config.primary[: cell.primaries], times if blocks.lives else times[:, :, 0]),
-        blocks.candidate,
-        config,
-        blocks_per_process=cell.design.per_process,
-    )
-
-
 def _floor(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What is said of a candidate that takes g(t) exactly: `ratio` is that of the bound."""
     schedule = _schedule(cell)
@@ -162,7 +193,7 @@ def _floor(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
         times = BASELINE_S * np.exp(blocks.logs)
         slower = np.maximum(cell.ratio * times, times + cell.rule.min_effect_s)
         logs = np.log(np.where(blocks.labels, slower, times))
-        outcome = _settle(dataclasses.replace(blocks, logs=logs), cell.rule)
+        _, outcome = _settle(dataclasses.replace(blocks, logs=logs), cell.rule)
         yield schedule.looks[outcome.look], _words(outcome.word)
 
 
@@ -185,6 +216,7 @@ _KINDS: Final[Mapping[str, Callable[[Cell, np.random.Generator], Iterator[Seen]]
     "stalls": _stalls,
     "failures": _failures,
     "point": _point,
+    "stalling point": _point,
     "floor": _floor,
 }
 
@@ -193,8 +225,19 @@ def _schedule(cell: Cell) -> Schedule:
     return Schedule.of(cell.rule, cell.design.per_life)
 
 
-def _settle(blocks: Blocks, rule: GateRule) -> TimeTest:
-    return settle({"": blocks}, {"": rule})[""]
+def _look(blocks: Blocks, rule: GateRule, look: int) -> TimeTest:
+    return judge_times({"": blocks}, {"": rule}, look)[""]
+
+
+def _settle(blocks: Blocks, rule: GateRule) -> tuple[Blocks, TimeTest]:
+    """Returns the operations up to the look that ends a comparison of times, and what it says."""
+    schedule = Schedule.of(rule, blocks.per_life)
+    for look in range(min(schedule.reached(len(blocks)), schedule.last + 1)):
+        used = blocks.first(schedule.blocks(look))
+        outcome = _look(used, rule, look)
+        if outcome.settled:
+            break
+    return used, outcome
 
 
 def _settled(
@@ -202,7 +245,7 @@ def _settled(
 ) -> Iterator[tuple[Blocks, TimeTest]]:
     """Makes comparisons of so many operations per arm, each with what its times say."""
     for blocks in _comparisons(cell, rng, operations, ratio):
-        yield blocks, _settle(blocks, cell.rule)
+        yield _settle(blocks, cell.rule)
 
 
 def _comparisons(
@@ -217,7 +260,11 @@ def _comparisons(
     logs = logs + math.log(cell.ratio if ratio is None else ratio) * labels[..., None]
     if cell.after != 1:
         logs = logs + math.log(cell.after) * _after_candidate(labels, design.per_process)
-    if cell.kind == "stalls":
+    if cell.late != 1 or cell.growth:
+        earlier = labels.reshape(len(labels), -1).cumsum(axis=1).reshape(labels.shape) - 1
+        slower = math.log(cell.late) * (earlier >= LATE) + np.log1p(cell.growth * earlier)
+        logs = logs + (slower * labels)[..., None]
+    if cell.kind in ("stalls", "stalling point"):
         logs = logs + _stalled(cell, rng, labels)
     for row, candidate in zip(logs, labels, strict=True):
         failed = np.zeros(row.shape, dtype=bool)
@@ -269,13 +316,12 @@ def _shares(cell: Cell, labels: Bools) -> Floats:
 
 def _faster(blocks: Blocks, outcome: TimeTest, cell: Cell) -> bool:
     """Returns whether the ratio 1.00 is rejected downward, as for a single operation."""
-    if outcome.word != "PASS" or outcome.look is None:
+    if outcome.word != "PASS":
         return False
-    schedule = _schedule(cell)
-    p_value = p_values(blocks.first(schedule.blocks(outcome.look)), 0.0)[1]
-    if outcome.processes is not None:
-        p_value = max(p_value, outcome.processes.tails(0.0)[1])
-    return within(p_value, cell.rule.alpha * schedule.shares[outcome.look])
+    p_value = p_values(blocks, 0.0)[1]
+    for test in filter(None, (outcome.processes, outcome.job)):
+        p_value = max(p_value, test.tails(0.0)[1])
+    return within(p_value, cell.rule.alpha * _schedule(cell).shares[outcome.look])
 
 
 def _logs(cell: Cell, rng: np.random.Generator, length: int) -> Floats:

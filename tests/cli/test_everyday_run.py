@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from orbax_bench_core import execute, run_benchmarks
+from orbax_bench_core import execute, load_run, read_verdicts, run_benchmarks
 from tests.support.fake_worker import MODULE
 from tests.support.scripted import NAME
 
@@ -72,6 +72,21 @@ def test_a_comparison_is_given_up_once_four_pairs_cannot_but_lack_the_same(run):
     done = run({"act": "need", "save_s": [0.02, 0.03, 0.04, 0.05]}, "--aa", command="ab")
     assert done.code == 1
     assert "stopped: the first 3 of 4 arms failed for the same reason" in done.out
+
+
+def test_a_slow_down_from_the_eleventh_operation_on_is_a_regression(run, tmp_path):
+    late = " ".join(map(str, range(10, 100)))
+    slower = ("--candidate", f"slow_at={late}", "--candidate", "slow_by=1.5")
+    done = run({}, "--override", "execution.retries=0", *slower, command="ab")
+    assert done.code == 3
+    (point,) = read_verdicts(load_run(str(tmp_path / "out"))).points
+    by = {operation.verdict.operations for operation in point.operations}
+    assert by == {point.failures.attempts} == {point.attempts["candidate"].count}
+    assert min(by) > 10
+    (save,) = (each.verdict for each in point.operations if each.operation == "save")
+    assert save.word == "REGRESSION"
+    assert 1.1 < save.ratio <= 1.51
+    assert f"{save.operations} operations per arm" in " ".join(done.out.split())
 
 
 def test_of_few_pairs_each_says_why_it_has_no_verdict(run):

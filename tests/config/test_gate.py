@@ -28,7 +28,8 @@ def test_an_operation_can_have_a_rule_of_its_own(accept):
             "{max_stalls: 0.01}",
             "takes 299 operations per arm, and the last look is at 100 (5/3 of the last of looks)",
         ),
-        ("{max_failures: 0.04}", "takes 74 operations per arm, and the last look is at 60"),
+        ("{max_failures: 0.02}", "takes 149 operations per arm, and the last look is at 100"),
+        ("{limit_minutes: -1}", "limit_minutes"),
         ("{operations_per_life: 0}", "operations_per_life"),
         ("{lives: never}", "lives"),
     ],
@@ -56,7 +57,7 @@ def test_seconds_that_do_not_matter_can_be_those_of_one_operation(accept):
 )
 def test_looks_are_whole_blocks(accept, looks, per_life, expected, last):
     gate = accept(f"gate: {{looks: {looks}}}\n").gate
-    assert (gate.looks_of(per_life), gate.last_stall_look(per_life)) == (expected, last)
+    assert (gate.looks_of(per_life), gate.looks_at_all(per_life)) == (expected, (*expected, last))
 
 
 def test_the_fingerprint_is_of_the_rules_and_not_of_how_they_are_written(accept):

@@ -11,17 +11,20 @@ from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate import random_labels
 from orbax_bench_core.gate.blocks import Blocks, read_blocks
 from orbax_bench_core.gate.interval import interval
-from orbax_bench_core.gate.location import settle
+from orbax_bench_core.gate.location import judge_times
+from orbax_bench_core.gate.looks import Schedule
 from orbax_bench_core.gate.rank_test import centred_statistics, log_ratio, p_values
 
 RULE = GateRule()
 
 
 def ends(series, rule=RULE):
-    """Returns the outcome and its interval, on the data of its look."""
-    outcome = settle({"save": series}, {"save": rule})["save"]
-    used = series.first(rule.looks_of(series.per_life)[outcome.look] // 2 // series.per_life)
-    return used, outcome, interval(used, rule, outcome, log_ratio(used))
+    """Returns the outcome and its interval, on the data of the last look that they reach."""
+    schedule = Schedule.of(rule, series.per_life)
+    look = schedule.reached(len(series)) - 1
+    used = series.first(schedule.blocks(look))
+    outcome = judge_times({"save": used}, {"save": rule}, look)["save"]
+    return used, outcome, interval(used, rule, outcome)
 
 
 def test_without_noise_the_ratio_is_exact(blocks):
@@ -41,12 +44,20 @@ def test_the_ratio_balances_the_ranks(blocks):
 
 
 def test_the_interval_ends_where_the_tests_of_the_verdict_begin_to_reject(blocks):
-    used, outcome, found = ends(blocks(30, ratio=1.08, sigma=0.3))
+    used, outcome, found = ends(blocks(30, per_life=2, ratio=1.08, sigma=0.4))
     assert outcome.word == "INCONCLUSIVE"
     low, high = math.log(found[0]), math.log(found[1])
     margin = 0.02 * (high - low)
     assert p_values(used, low)[0] <= outcome.alpha < p_values(used, low + margin)[0]
     assert p_values(used, high)[1] <= outcome.pass_alpha < p_values(used, high - margin)[1]
+
+
+def test_where_arms_share_a_worker_it_holds_what_a_job_may_pay(blocks):
+    _, outcome, (low, high) = ends(blocks(30, ratio=1.08, sigma=0.2))
+    assert high == pytest.approx(
+        math.exp(outcome.job.centre + outcome.job.reach(outcome.pass_alpha))
+    )
+    assert low < 1.08 < high
 
 
 def test_few_blocks_of_lives_rule_out_nothing_below(blocks):

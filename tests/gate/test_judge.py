@@ -1,4 +1,4 @@
-"""All operations of a point, and what they say together."""
+"""All operations of a point, and what they say together, look by look."""
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from orbax_bench_core.gate import (
     primary_operations,
     random_labels,
 )
+from orbax_bench_core.gate.looks import Schedule
 
 
 def rules(**fields):
@@ -139,7 +140,7 @@ def test_false_discovery_is_benjamini_hochberg_on_what_the_looks_may_spend():
     }
     weighted = [
         min(1, value / share)
-        for value, share in zip(p.values(), (0.25, 0.125, 0.25, 0.375), strict=True)
+        for value, share in zip(p.values(), Schedule.of(CONFIG).shares[:-1], strict=True)
     ]
     expected = dict(zip(p, false_discovery_control(weighted), strict=True))
     config = rules(primary=("save",))
@@ -155,20 +156,36 @@ def test_primary_operations_and_those_without_a_look_have_no_false_discovery():
     assert list(false_discovery(found, CONFIG)) == ["other"]
 
 
-def as_judged(verdict):
-    """A verdict without what it tells of later operations."""
-    stalls = verdict.stalls.model_copy(update={"measured": None})
-    return verdict.model_copy(update={"stalls": stalls})
+@pytest.mark.parametrize("blocks", [5, 10, 20, 30, 50])
+def test_everything_that_is_said_is_of_all_that_was_measured(point, blocks):
+    times, labels = point(blocks, sigma=0.1, save=1.0, load=1.0, other=1.0)
+    found = judge(times, labels, GateConfig())
+    operations = {verdict.operations for verdict in found.operations.values()}
+    stalls = {verdict.stalls.operations for verdict in found.operations.values()}
+    assert operations == stalls == {found.failures.attempts} == {2 * blocks}
 
 
-def test_a_live_run_stops_where_a_look_back_does(point):
-    times, labels = point(30, sigma=0.15, save=1.1, load=1.0)
-    whole = verdicts(times, labels, CONFIG)
-    for blocks in (5, 10, 20, 30):
-        so_far = verdicts({n: t[:blocks] for n, t in times.items()}, labels[:blocks], CONFIG)
-        if so_far["load"].settled:
-            break
-    assert so_far["load"] == as_judged(whole["load"])
+@pytest.mark.parametrize("late", [5, 10, 20, 30])
+def test_a_slow_down_that_begins_late_is_in_the_word(point, late):
+    times, labels = point(50, save=1.0)
+    times["save"][late:] *= np.where(labels[late:], 1.5, 1.0)
+    found = judge(times, labels, CONFIG)
+    assert found.word == "REGRESSION"
+    assert found.operations["save"].operations > 2 * late
+
+
+def test_a_regression_ends_a_comparison_and_all_numbers_are_up_to_it(point):
+    times, labels = point(30, save=1.5, load=1.0, other=1.0)
+    whole = judge(times, labels, CONFIG)
+    assert {verdict.operations for verdict in whole.operations.values()} == {10}
+    assert whole == judge({n: t[:5] for n, t in times.items()}, labels[:5], CONFIG)
+
+
+def test_what_passed_at_a_look_is_no_pass_while_more_was_measured(point):
+    times, labels = point(7, save=1.0)
+    found = judge(times, labels, CONFIG)
+    assert (found.word, found.settled, found.next_look) == ("INCONCLUSIVE", False, 20)
+    assert found.reason == "14 operations per arm were measured; the next look is at 20"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +213,7 @@ def test_no_verdict_goes_on_to_the_next_look_until_they_are_used_up(point):
 
 def test_between_looks_the_verdict_is_that_of_the_look(point):
     times, labels = point(9, sigma=0.3, save=1.08)
-    assert as_judged(alone(times["save"], labels)) == alone(times["save"][:5], labels[:5])
+    assert alone(times["save"], labels) == alone(times["save"][:5], labels[:5])
     assert judge(times, labels, CONFIG).next_look == 20
 
 
@@ -399,15 +416,29 @@ def test_verdicts_of_version_1_are_read():
     assert (found.stalls, found.endpoint, found.time_word) == (None, "time", None)
 
 
-@pytest.mark.parametrize(("seconds", "operations"), [(0.1, 40), (3.0, 10)])
-def test_operations_that_cost_little_pass_once_a_tenth_of_stalls_and_failures_is_excluded(
-    point, seconds, operations
+@pytest.mark.parametrize(
+    ("seconds", "minutes", "operations"),
+    [
+        pytest.param(0.1, 30, 40, id="quick operations"),
+        pytest.param(5.0, 30, 40, id="slow operations within the minutes"),
+        pytest.param(30.0, 30, 20, id="only the second look is"),
+        pytest.param(300.0, 30, 10, id="no other look is"),
+        pytest.param(300.0, 600, 40, id="more minutes"),
+        pytest.param(0.1, 0, 10, id="no minutes"),
+    ],
+)
+def test_a_pass_excludes_a_tenth_of_stalls_and_failures_for_as_far_as_the_minutes_reach(
+    point, seconds, minutes, operations
 ):
     times, labels = point(30, save=1.0)
-    found = judge({"save": seconds * times["save"]}, labels, GateConfig())
-    save = found.operations["save"]
+    config, found = GateConfig(limit_minutes=minutes), None
+    while found is None or found.next_look:
+        blocks = (found.next_look if found else 10) // 2
+        found = judge({"save": seconds * times["save"][:blocks]}, labels[:blocks], config)
     assert (found.word, found.failures.attempts) == ("PASS", operations)
-    assert save.stalls.operations == operations
-    assert judge({"save": seconds * times["save"][:5]}, labels[:5], GateConfig()).word == (
-        "PASS" if operations == 10 else "INCONCLUSIVE"
-    )
+
+
+def test_minutes_are_those_of_all_that_a_repeat_takes(point):
+    times, labels = point(5, save=1.0)
+    assert judge(times, labels, GateConfig(), repeat_s=300.0).word == "PASS"
+    assert judge(times, labels, GateConfig()).next_look == 20

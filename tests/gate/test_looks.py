@@ -8,13 +8,12 @@ from orbax_bench_core.gate.looks import Schedule
 RULE = GateRule()
 
 
-def test_four_looks_share_alpha_and_the_first_has_a_quarter():
+def test_looks_share_alpha_and_the_first_of_the_rule_has_a_quarter():
     shares = Schedule.of(RULE).shares
-    assert [0.01 * share for share in shares] == pytest.approx([0.0025, 0.00125, 0.0025, 0.00375])
-    assert [0.05 * share for share in shares] == pytest.approx([0.0125, 0.00625, 0.0125, 0.01875])
+    assert [100 * share for share in shares] == pytest.approx([25, 11.67, 23.33, 35, 5], abs=0.01)
 
 
-def test_stalls_have_a_look_more():
+def test_stalls_have_shares_of_their_own():
     shares = [0.01 * share for share in Schedule.of(RULE).stall_shares]
     assert shares == pytest.approx([0.0005, 0.001, 0.002, 0.0025, 0.004])
 

@@ -89,10 +89,22 @@ def test_a_certain_after_effect_ends_a_comparison_before_its_times_are_settled()
 def test_a_pass_excludes_a_large_after_effect_also_where_noise_hides_it():
     found = [judged(*comparison(seed, after=1.5, noise=0.4, blocks=30)) for seed in range(60)]
     assert "PASS" not in [each.word for each in found]
-    noisy = judged(*comparison(0, after=1.2, noise=0.4, blocks=30))
-    assert noisy.word == "INCONCLUSIVE"
-    assert "may take up to 1.51x as long" in noisy.reason
-    assert "1.4x has to be excluded" in noisy.reason
+
+
+@pytest.mark.parametrize(
+    ("own", "after", "noise"), [(1.08, 1.15 / 1.08, 0.1), (1.0, 1.15, 0.2)]
+)
+def test_a_pass_is_of_what_a_job_pays(own, after, noise):
+    found = [
+        judged(*comparison(seed, ratio=own, after=after, noise=noise, blocks=30))
+        for seed in range(40)
+    ]
+    assert [each.word for each in found].count("PASS") <= 4
+    lives = [each for each in found if each.settled and each.carries_over]
+    assert len(lives) >= 20
+    assert all("what a job pays" in each.reason for each in lives)
+    covered = [each.operations["save"].high >= 1.15 for each in found]
+    assert covered.count(False) <= 4
 
 
 def test_arms_that_only_alternate_do_not_tell_an_after_effect_from_their_own():
@@ -101,7 +113,7 @@ def test_arms_that_only_alternate_do_not_tell_an_after_effect_from_their_own():
     gate = GATE.model_copy(update={"max_stalls": None, "max_failures": None})
     found = judged(times, labels, gate=gate)
     assert (found.word, found.settled) == ("INCONCLUSIVE", False)
-    assert "may take many times as long" in found.reason
+    assert found.operations["save"].high > 10
 
 
 @pytest.mark.parametrize(("after", "ratio"), [(0.9, 1.6), (1.5, 5.0)])

@@ -9,8 +9,8 @@ from scipy.stats import beta
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks
 from orbax_bench_core.gate.excess import Excess
-from orbax_bench_core.gate.location import settle
-from orbax_bench_core.gate.stalls import find_stalls, settle_stalls
+from orbax_bench_core.gate.looks import Schedule
+from orbax_bench_core.gate.stalls import find_stalls, judge_stalls
 
 RULE = GateRule()
 
@@ -34,8 +34,10 @@ def stalled(blocks, rng):
 
 
 def verdict(blocks, rule=RULE):
-    outcome = settle({"save": blocks}, {"save": rule})["save"]
-    return settle_stalls(blocks, rule, outcome, alpha=rule.alpha)
+    """Judges at the last look that so many blocks reach."""
+    schedule = Schedule.of(rule, blocks.per_life)
+    look = schedule.reached(len(blocks)) - 1
+    return judge_stalls(blocks.first(schedule.blocks(look)), rule, look, alpha=rule.alpha)
 
 
 def by_hand(seen, labels):
@@ -80,40 +82,40 @@ def test_stalls_are_found_without_the_labels(stalled):
 
 
 def test_without_a_stall_the_first_look_passes_with_its_bound(stalled):
-    found, settled = verdict(stalled(50))
-    assert (found.word, found.operations, settled) == ("PASS", 10, True)
+    found = verdict(stalled(5))
+    assert (found.word, found.operations) == ("PASS", 10)
     assert found.bound == pytest.approx(1 - 0.05 ** (1 / 10))
 
 
 def test_the_bound_is_that_of_clopper_and_pearson(stalled):
-    found, _ = verdict(stalled(5, candidate=1, baseline=1))
+    found = verdict(stalled(5, candidate=1, baseline=1))
     assert (found.word, found.candidate, found.baseline) == ("PASS", 1, 1)
     assert found.bound == pytest.approx(beta.ppf(0.95, 2, 9))
 
 
 def test_one_stall_more_goes_on_to_the_next_look(stalled):
-    found, settled = verdict(stalled(5, candidate=1))
-    assert (found.word, found.look, settled) == ("INCONCLUSIVE", 0, False)
+    found = verdict(stalled(5, candidate=1))
+    assert (found.word, found.look) == ("INCONCLUSIVE", 0)
     assert found.reason == ("1 of 10 operations of the candidate stalled, and 0 of the baseline")
 
 
 def test_many_stalls_are_a_regression(stalled):
-    found, settled = verdict(stalled(50, candidate=20))
-    assert (found.word, settled) == ("REGRESSION", True)
+    found = verdict(stalled(50, candidate=20))
+    assert found.word == "REGRESSION"
     assert found.candidate >= 5
     assert found.mean_ratio > 1.1
 
 
 @pytest.mark.parametrize(("stalls", "word"), [(6, "INCONCLUSIVE"), (3, "PASS")])
 def test_a_suspicion_passes_at_the_last_look_where_chance_explains_it(stalled, stalls, word):
-    found, settled = verdict(stalled(50, candidate=stalls))
-    assert (found.word, found.operations, settled) == (word, 100, True)
+    found = verdict(stalled(50, candidate=stalls))
+    assert (found.word, found.operations) == (word, 100)
     assert (found.p_value <= 0.05) == (word == "INCONCLUSIVE")
 
 
 def test_stalls_that_chance_explains_are_no_pass_where_the_mean_is_beyond_the_margin(stalled):
-    found, settled = verdict(stalled(50, candidate=3, factor=20))
-    assert (found.word, found.operations, settled) == ("INCONCLUSIVE", 100, True)
+    found = verdict(stalled(50, candidate=3, factor=20))
+    assert (found.word, found.operations) == ("INCONCLUSIVE", 100)
     assert found.reason == (
         "3 of 100 operations of the candidate stalled, and 0 of the baseline; with them the mean "
         f"time is {found.mean_ratio:.2f}x"
@@ -121,10 +123,10 @@ def test_stalls_that_chance_explains_are_no_pass_where_the_mean_is_beyond_the_ma
 
 
 def test_the_largest_share_of_stalls_is_a_condition(stalled):
-    found, settled = verdict(stalled(50), GateRule(max_stalls=0.1))
-    assert (found.word, found.operations, settled) == ("PASS", 40, True)
-    found, settled = verdict(stalled(5), GateRule(max_stalls=0.1))
-    assert (found.word, settled) == ("INCONCLUSIVE", False)
+    found = verdict(stalled(20), GateRule(max_stalls=0.1))
+    assert (found.word, found.operations) == ("PASS", 40)
+    found = verdict(stalled(5), GateRule(max_stalls=0.1))
+    assert found.word == "INCONCLUSIVE"
     assert found.reason == (
         "stalls beyond those of the baseline in up to 26 % of operations cannot be excluded, and "
         "max_stalls is 10 %"
@@ -132,8 +134,8 @@ def test_the_largest_share_of_stalls_is_a_condition(stalled):
 
 
 def test_stalls_of_a_slow_place_are_no_obstacle_where_both_arms_have_them(stalled):
-    found, settled = verdict(stalled(50, candidate=8, baseline=6), GateRule(max_stalls=0.1))
-    assert (found.word, settled) == ("PASS", True)
+    found = verdict(stalled(50, candidate=8, baseline=6), GateRule(max_stalls=0.1))
+    assert found.word == "PASS"
     assert found.bound > 0.1
 
 
@@ -143,7 +145,7 @@ def test_lives_are_redrawn_as_a_whole(blocks):
     first = [tuple(place) for place in np.argwhere(made.candidate)[::2]]
     for place in first:
         logs[place] += np.log(4)
-    found, _ = verdict(Blocks(logs=logs, candidate=made.candidate, failed=made.failed, lives=True))
+    found = verdict(Blocks(logs=logs, candidate=made.candidate, failed=made.failed, lives=True))
     # Eight stalls, but in four lives of one arm: each is in the candidate with chance 1/2.
     assert found.candidate == 8
     assert found.p_value == pytest.approx(2.0**-4)

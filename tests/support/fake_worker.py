@@ -268,7 +268,7 @@ class FakeWorker:
         ):
             return
         if operation == "save" and self._is_among(task, script.slow_at):
-            seconds *= 4
+            seconds *= script.slow_by
         noise = random.Random(f"{task.point.id}:{task.repeat}:{task.arm}:{operation}:{task.host}")
         value = seconds * (1 + noise.gauss(0, NOISE))
         if operation == "save" and script.sleeps_s:

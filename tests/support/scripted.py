@@ -26,7 +26,8 @@ class ScriptedOptions(authoring.BenchmarkOptions):
         first_attempts: Whether it happens in first attempts, and retries behave.
         lacks: An operation that is not measured.
         lacks_at: The repeats that lack it; empty means all.
-        slow_at: The repeats whose `save` takes four times as long.
+        slow_at: The repeats whose `save` takes `slow_by` times as long.
+        slow_by: See `slow_at`.
         only_once: Whether it happens in one repeat, and the next ones behave.
         on_host: The only host on which it happens.
         in_warmup: Whether it happens in warm-ups, and not in measured repeats.
@@ -51,6 +52,7 @@ class ScriptedOptions(authoring.BenchmarkOptions):
     lacks: str = ""
     lacks_at: str = ""
     slow_at: str = ""
+    slow_by: float = 4.0
     only_once: bool = False
     on_host: int | None = None
     in_warmup: bool = False

@@ -320,8 +320,13 @@ def chances_at(noise: Noise, gate: GateConfig) -> dict[float, Chances]:
     """Returns the chances of each word for the true slow-downs of the table of power."""
     from orbax_bench_core.gate import chances_of, spread_over_processes
 
-    sigma = spread_over_processes(noise.sigma, gate.blocks_per_process)
-    found = chances_of(sigma, gate.rule(noise.operation), SLOW_DOWNS)
+    found = chances_of(
+        noise.sigma,
+        gate.rule(noise.operation),
+        SLOW_DOWNS,
+        tau=spread_over_processes(gate.blocks_per_process),
+        first_pass=gate.fewest_of_pass(noise.repeat_s),
+    )
     return dict(zip(SLOW_DOWNS, found, strict=True))
 
 

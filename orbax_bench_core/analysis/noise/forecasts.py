@@ -6,7 +6,7 @@ from typing import Final
 
 from orbax_bench_core import sweep
 from orbax_bench_core.analysis.noise.passport import Passport
-from orbax_bench_core.config import ARMS, CHEAP_S, GateConfig
+from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.document import wait
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 
@@ -50,20 +50,20 @@ def expected(
     if not entries:
         return None
     offsets = [entry.tau.estimate for entry in entries.values() if entry.tau is not None]
+    slow = max(entry.repeat_s for entry in entries.values())
     plans = plan_operations(
-        {
-            name: spread_over_processes(entry.sigma, design.blocks_per_process)
-            for name, entry in entries.items()
-        },
+        {name: entry.sigma for name, entry in entries.items()},
         gate,
         per_life=design.operations_per_life,
-        # Of arms in one worker the offset of the worker is no part of the ratio.
-        tau=max(offsets, default=0.0) if design.lives else 0.0,
+        # Of arms in one worker its offset is no part of the ratio; what an option does there is.
+        tau=max(offsets, default=0.0)
+        if design.lives
+        else spread_over_processes(design.blocks_per_process),
+        first_pass=gate.fewest_of_pass(slow, design.operations_per_life),
     )
     slowest = max(plans, key=lambda name: (plans[name].operations, entries[name].sigma))
     seconds = entries[slowest].repeat_s
-    rule = gate.with_limits(cheap=seconds < CHEAP_S and not design.lives)
-    operations = max(plans[slowest].operations, 0 if design.lives else rule.fewest_of_pass())
+    operations = plans[slowest].operations
     return Expectation(
         operation=slowest,
         sigma=entries[slowest].sigma,

@@ -159,6 +159,23 @@ def _passed(report: VerdictReport) -> str:
         f"A typical slow-down {large} is ruled out for "
         f"{count(len(primary), 'primary operation')} of {count(len(report.points), 'point')}, by "
         f"{_looked_at(report)} operations per arm. {open_shares(report.points)}"
+        f"{_beyond_the_budget(report)}"
+    )
+
+
+def _beyond_the_budget(report: VerdictReport) -> str:
+    """Returns why stalls and failures have no limit, where one took longer than it may."""
+    gate = report.gate
+    automatic = "auto" in (gate.max_stalls, gate.max_failures)
+    shorter = any(
+        point.failures is not None and point.failures.attempts < gate.fewest_of_pass(0.0)
+        for point in report.points
+    )
+    if not (automatic and shorter):
+        return ""
+    return (
+        f" Fewer would take longer than `gate.limit_minutes` ({gate.limit_minutes:g}); "
+        "`orbax-bench history` adds up nights."
     )
 
 

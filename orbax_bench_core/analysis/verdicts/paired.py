@@ -55,6 +55,7 @@ def evidence_of(
         failed=series.failed,
         per_life=design.operations_per_life,
         blocks_per_process=design.blocks_per_process,
+        repeat_s=series.repeat_s,
         alpha_scale=scale,
     )
     problem = series.problem or _no_baseline(series, judged)

@@ -322,7 +322,7 @@ def _stalled_above(operation: OperationVerdict) -> float | None:
     """Returns from how many seconds on an operation is a stall; None where nobody looked."""
     times = [value for values in operation.times.values() for value in values if is_real(value)]
     found = operation.verdict.stalls
-    return None if found is None or not times else found.of_all.threshold * statistics.median(times)
+    return None if found is None or not times else found.threshold * statistics.median(times)
 
 
 def _places(count: int, failed: Sequence[int]) -> list[int]:

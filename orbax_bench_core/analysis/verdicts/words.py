@@ -7,9 +7,9 @@ from typing import Final, Protocol
 from orbax_bench_core.analysis.intervals import between
 from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, Unmatched
-from orbax_bench_core.config import ARMS, CHEAP_S, MAX_PRIMARY, PER_ARM, Arm, GateConfig
+from orbax_bench_core.config import ARMS, MAX_PRIMARY, PER_ARM, Arm, GateConfig
 from orbax_bench_core.document import count
-from orbax_bench_core.gate import Endpoint, FailureVerdict, StallCount, StallVerdict, Verdict, Word
+from orbax_bench_core.gate import Endpoint, FailureVerdict, StallVerdict, Verdict, Word
 
 NOT_LOOKED_AT: Final = "not looked at"
 
@@ -39,10 +39,11 @@ def finding(operation: OperationVerdict) -> str:
         return f"Not judged: {verdict.reason}."
     why = f": {verdict.reason}" if verdict.reason else ""
     found = verdict.stalls
-    beside = f"; {_counted(found)}" if found is not None and _some(found.of_all) else ""
+    beside = f"; {_counted(found)}" if found is not None and _some(found) else ""
+    by = "" if verdict.look is None else f" by {verdict.operations} operations per arm"
     if verdict.word == "REGRESSION":
-        return f"REGRESSION of the typical time{why}{beside}."
-    return f"No verdict on the typical time{why}{beside}."
+        return f"REGRESSION of the typical time{by}{why}{beside}."
+    return f"No verdict on the typical time{by}{why}{beside}."
 
 
 def stalls(verdict: Verdict) -> str:
@@ -50,7 +51,7 @@ def stalls(verdict: Verdict) -> str:
     found = verdict.stalls
     if found is None:
         return f"stalls were {NOT_LOOKED_AT}"
-    bound = _share(found.of_all.bound)
+    bound = _share(found.bound)
     return f"{_counted(found)}: stalls of up to {bound} of operations cannot be excluded"
 
 
@@ -89,7 +90,7 @@ def open_shares(points: Iterable[PointVerdict]) -> str:
         for operation in point.operations
         if operation.primary
     ]
-    seen = [verdict.of_all.bound for verdict in found if verdict is not None]
+    seen = [verdict.bound for verdict in found if verdict is not None]
     failed = [point.failures.bound for point in points if point.failures is not None]
     unseen = []
     if not seen or len(seen) < len(found):
@@ -140,26 +141,23 @@ def _of_stalls(verdict: Verdict) -> str:
         "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
     )
     limit = f"; {verdict.reason}" if "max_stalls" in verdict.reason else ""
-    later = "" if found.measured is None else f"; of all that was measured, {_counted(found)}"
-    return f"{said} (more than {found.threshold:.3g} times the median{means}){limit}{later}"
+    return f"{said} (more than {found.threshold:.3g} times the median{means}){limit}"
 
 
-def _counted(verdict: StallVerdict) -> str:
-    """Returns the stalls among all that was measured, and how much of that was judged."""
-    found = verdict.of_all
-    judged = "" if verdict.measured is None else f" (the first {verdict.operations} were judged)"
+def _counted(found: StallVerdict) -> str:
+    """Returns the stalls of both arms."""
     if not _some(found):
-        return f"no stalls in {count(found.operations, 'operation')}{judged}"
+        return f"no stalls in {count(found.operations, 'operation')}"
     means = (
         "" if found.mean_ratio is None else f", mean time of what passed {found.mean_ratio:.2f}x"
     )
     return (
         f"{found.candidate} of {count(found.operations, 'operation')} stalled, and "
-        f"{found.baseline} of the baseline{means}{judged}"
+        f"{found.baseline} of the baseline{means}"
     )
 
 
-def _some(found: StallCount) -> bool:
+def _some(found: StallVerdict) -> bool:
     return bool(found.candidate or found.baseline)
 
 
@@ -441,9 +439,11 @@ def rules(gate: GateConfig) -> list[str]:
             "REGRESSION."
         ),
         *_limits(gate),
-        f"Looks at {', '.join(map(str, looks))} operations per arm; the first verdict stands.",
+        f"Looks at {', '.join(map(str, looks))} operations per arm: REGRESSION ends a comparison at "
+        "any of them, PASS is of all that was measured.",
         f"With lives, looks at {', '.join(map(str, of_lives))}.",
-        f"Suspected stalls are followed up, to {gate.last_stall_look()} operations per arm.",
+        f"Suspected stalls and failures are followed up, to {gate.looks_at_all()[-1]} operations "
+        "per arm.",
         "Blocks have two operations of each arm in random order, or two lives.",
     ]
     for operation, own in gate.metrics.items():
@@ -471,19 +471,15 @@ def _floor(gate: GateConfig) -> list[str]:
 
 def _limits(gate: GateConfig) -> list[str]:
     said = []
-    cheap = gate.with_limits(cheap=True)
+    reached = gate.limits_at(0, 0.0)
     for name in ("stalls", "failures"):
-        limit = getattr(cheap, f"max_{name}")
+        limit = getattr(reached, f"max_{name}")
         automatic = getattr(gate, f"max_{name}") == "auto"
-        of = (
-            f"operations that take less than {CHEAP_S:g} s, without lives"
-            if automatic
-            else "operations"
-        )
+        far = f", for as far as {gate.limit_minutes:g} minutes of a point reach" if automatic else ""
         if limit is not None:
             said.append(
                 f"PASS has to exclude {name} beyond those of the baseline in more than "
-                f"{share(limit)} of {of}."
+                f"{share(limit)}{far}."
             )
     return said
 

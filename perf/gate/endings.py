@@ -1,0 +1,82 @@
+"""Claims on what a PASS speaks of: all that was measured, rare events, and what a job pays."""
+
+import functools
+import math
+from typing import Any, Final
+
+from perf.gate.cells import Cell, Kind
+from perf.gate.claims import OPERATIONS, Claim, Sense
+from perf.gate.designs import PROCESSES, with_tau
+from perf.gate.rules import EXPECTED_TAU, LEVEL, MARGIN, SLOWER, SOMEWHAT_SLOWER, TOLERANCE
+
+_GROUP: Final = "whole comparison by the default rules"
+
+_Wanted = tuple[str, Sense, float]
+"""What is counted, how it compares with the limit, and the limit."""
+
+_NEVER_PASSES: Final[_Wanted] = ("passes", "at most", 0.005)
+_HARDLY_PASSES: Final[_Wanted] = ("passes", "at most", 0.05)
+_NO_ALARM: Final[_Wanted] = ("regression", "at most", LEVEL)
+_FOUND: Final[_Wanted] = ("regression", "at least", 0.95)
+_COVERED: Final[_Wanted] = ("covered", "at least", 0.95)
+
+_QUIET: Final[tuple[tuple[str, dict[str, Any], tuple[_Wanted, ...]], ...]] = (
+    ("nothing differs", {}, (_NO_ALARM, ("passes", "at least", 0.9))),
+    ("1.03", {"ratio": TOLERANCE}, (_NO_ALARM,)),
+    ("1.10", {"ratio": SOMEWHAT_SLOWER}, (("regression", "at least", 0.4),)),
+    ("1.15", {"ratio": MARGIN}, (_HARDLY_PASSES,)),
+    ("1.20", {"ratio": SLOWER}, (_FOUND,)),
+    ("1.5 from the eleventh on", {"late": 1.5}, (_FOUND, _NEVER_PASSES)),
+    ("1 % more with each", {"growth": 0.01}, (_FOUND, _NEVER_PASSES)),
+)
+"""At a CV of 5 and 10 %: what the candidate does, and what has to be found."""
+
+_OTHERS: Final[tuple[tuple[str, Kind, float, dict[str, Any], tuple[_Wanted, ...]], ...]] = (
+    # With a limit of 10 % on either, these shares can still be met by chance.
+    (
+        "5 s an operation, 5 % fail",
+        "point",
+        0.1,
+        {"seconds": 5.0, "candidate": 0.05},
+        (("passes", "at most", 0.2),),
+    ),
+    (
+        "5 s an operation, 3 % stall x20",
+        "stalling point",
+        0.1,
+        {"seconds": 5.0, "candidate": 0.03, "factor": (20.0, 20.0)},
+        (("passes", "at most", 0.35),),
+    ),
+    (
+        "1.08, and 1.07 for the next",
+        "point",
+        0.1,
+        {"ratio": 1.08, "after": MARGIN / 1.08},
+        (_HARDLY_PASSES, _COVERED),
+    ),
+    ("1.15 for the next", "point", 0.2, {"after": MARGIN}, (_HARDLY_PASSES, _COVERED)),
+    ("nothing differs", "point", 0.2, {}, (_NO_ALARM, ("passes", "shown", 0.0))),
+)
+"""The same with the kind of cell and the CV."""
+
+
+def endings(series: int) -> list[Claim]:
+    """Whole comparisons, live: what they end in, and after how many operations."""
+    quiet = [(name, "point", cv, *rest) for cv in (0.05, 0.1) for name, *rest in _QUIET]
+    found = []
+    for name, kind, cv, fields, wanted in (*quiet, *_OTHERS):
+        cell = Cell(
+            kind=kind,
+            series=series,
+            design=with_tau(PROCESSES, EXPECTED_TAU),
+            sigma=math.sqrt(math.log1p(cv**2)),
+            **fields,
+        )
+        claim = functools.partial(Claim, cell=cell, name=f"{name}, CV {cv:.0%}")
+        found += [
+            claim(f"{_GROUP}: {seen}", seen=seen, sense=sense, limit=limit)
+            for seen, sense, limit in wanted
+        ]
+        found.append(claim(f"{_GROUP}: goes on with lives", seen="lives"))
+        found.append(claim(f"{_GROUP}: operations per arm", seen=OPERATIONS))
+    return found
