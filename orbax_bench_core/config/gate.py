@@ -118,7 +118,8 @@ class GateRule(ConfigModel):
         """Returns the first look at which a PASS can exclude what the limits ask for."""
         looks = self.looks_at_all(per_life)
         for index, look in enumerate(looks):
-            limits = self.limits_at(index, repeat_s, per_life)._limits().values()
+            rule = self.limits_at(index, repeat_s, per_life)
+            limits = (rule.max_stalls, rule.max_failures)
             if all(_shown(share, look) for share in limits if isinstance(share, float)):
                 return look
         return looks[-1]

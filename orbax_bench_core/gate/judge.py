@@ -189,7 +189,7 @@ class Point:
 
     def describe(self, found: Look) -> dict[str, Verdict]:
         """Returns the verdicts on all operations, of what was measured up to a look."""
-        series, times = self._series(self.read, found.look), dict(found.times)
+        series, times = self.series(self.read, found.look), dict(found.times)
         described: dict[str, Verdict] = {}
         for name, reason in self.read.items():
             if isinstance(reason, str):
@@ -217,13 +217,13 @@ class Point:
         failures = judge_failures(attempts.failed, attempts.labels, self.config, None)
         early = {
             name: too_early(blocks, self.config)
-            for name, blocks in self._series(self.primary, None).items()
+            for name, blocks in self.series(self.primary, None).items()
         }
         return self._decided(None, {}, early, failures)
 
     def at(self, look: int) -> Look:
         """Judges what was measured up to a look."""
-        series, blocks = self._series(self.primary, look), self.schedule.blocks(look)
+        series, blocks = self.series(self.primary, look), self.schedule.blocks(look)
         rules = {name: self._rule(name, look) for name in series}
         times = judge_times(
             series,
@@ -234,9 +234,7 @@ class Point:
             seed=self.seed,
         )
         outlines = {
-            name: outline(
-                series[name], rules[name], test, alpha_scale=self._share, seed=self.seed
-            )
+            name: outline(series[name], rules[name], test, alpha_scale=self._share, seed=self.seed)
             for name, test in times.items()
         }
         failures = judge_failures(
@@ -269,7 +267,9 @@ class Point:
         between = look is not None and bool(ahead) and looks[look] < operations
         if word == "PASS" and between:
             word = "INCONCLUSIVE"
-            reason = f"{operations} operations per arm were measured; the next look is at {ahead[0]}"
+            reason = (
+                f"{operations} operations per arm were measured; the next look is at {ahead[0]}"
+            )
         # An operation that an arm lacks is not waited for.
         judged = [verdict for verdict in verdicts.values() if verdict.endpoint != "missing"]
         passed = failures.word == "PASS" and all(verdict.word == "PASS" for verdict in judged)
@@ -334,7 +334,7 @@ class Point:
             return {"carry_over": f"{unsettled[0]}: {JOB_OPEN}, {NOT_SHOWN}"}, False
         return {}, False
 
-    def _series(self, names: Iterable[str], look: int | None) -> dict[str, Blocks]:
+    def series(self, names: Iterable[str], look: int | None) -> dict[str, Blocks]:
         """Returns those operations that can be judged, up to a look."""
         found = {name: self.read[name] for name in names}
         return {
@@ -350,7 +350,7 @@ class Point:
     @functools.cached_property
     def _repeat_s(self) -> float:
         """Seconds of a repeat; infinite where nothing tells."""
-        first = self._series(self.primary, 0).values() if self.attempts.operations else ()
+        first = self.series(self.primary, 0).values() if self.attempts.operations else ()
         own = sum(each.median() for each in first if each.some_worked(candidate=False))
         return max(own, self.given_s) or math.inf
 
@@ -380,9 +380,7 @@ class Point:
         faster = {n for n in shares if n not in self.primary and within(shares[n], alpha)}
         order = sorted((n for n in shares if n in self.primary), key=shares.__getitem__)
         for rejected, name in enumerate(order):
-            if not within(
-                shares[name], alpha * self.alpha_scale / (len(self.primary) - rejected)
-            ):
+            if not within(shares[name], alpha * self.alpha_scale / (len(self.primary) - rejected)):
                 break
             faster.add(name)
         return {

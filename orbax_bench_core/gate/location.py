@@ -100,9 +100,7 @@ def judge_times(
     levels = holm_levels(
         {name: test.p_regression for name, test in found.items()}, family or len(series), alpha
     )
-    return {
-        name: _with_word(test, levels[name], pass_alpha) for name, test in found.items()
-    }
+    return {name: _with_word(test, levels[name], pass_alpha) for name, test in found.items()}
 
 
 def _look(blocks: Blocks, rule: GateRule, look: int, seed: int) -> TimeTest:

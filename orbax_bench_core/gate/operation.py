@@ -15,9 +15,7 @@ from orbax_bench_core.gate.rank_test import log_ratio
 from orbax_bench_core.gate.stalls import judge_stalls
 from orbax_bench_core.gate.verdict import Endpoint, StallVerdict, Verdict, Word
 
-JOB_OPEN: Final = (
-    "its own time passes, and that with what it costs the next operation does not yet"
-)
+JOB_OPEN: Final = "its own time passes, and that with what it costs the next operation does not yet"
 
 
 def cannot_judge(reason: str) -> Verdict:

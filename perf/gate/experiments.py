@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from orbax_bench_core.config import GateConfig, GateRule
-from orbax_bench_core.gate import Verdict, detectable
+from orbax_bench_core.gate import detectable
 from orbax_bench_core.gate.blocks import Blocks, Bools, Floats, random_labels
 from orbax_bench_core.gate.failures import judge_failures
 from orbax_bench_core.gate.interval import interval
@@ -27,6 +27,9 @@ RIVAL_OPERATIONS: Final = 20
 
 BASELINE_S: Final = 0.010
 """Typical seconds where the smallest slow-down in seconds is tried."""
+
+Ends = tuple[float | None, float | None]
+"""Of an interval; one that is None is open."""
 
 Seen = tuple[int, dict[str, bool]]
 """Of one comparison: the operations per arm that it took, and what was seen in it."""
@@ -90,11 +93,11 @@ def _interval(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """Whether the interval at the look that stopped holds the truth and agrees with the verdict."""
     schedule = _schedule(cell)
     for used, outcome in _settled(cell, rng, schedule.looks[schedule.last]):
-        low, high = interval(used, cell.rule, outcome)
+        low, high = ends = interval(used, cell.rule, outcome)
         above = low is not None and low > 1 + cell.rule.tolerance
         below = high is not None and high < 1 + cell.rule.margin
         words = _words(outcome.word)
-        covered = (low is None or low <= cell.ratio) and (high is None or cell.ratio <= high)
+        covered = _covers(ends, cell.ratio)
         contrary = above != words["regression"] or below != words["passes"]
         yield used.operations, {"covered": covered, "contrary": contrary}
 
@@ -141,8 +144,8 @@ def _point(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
         seen = _words(found.decided.word, found.failures.bound < cell.candidate)
         seen |= {"at_once": at_once, "lives": bool(found.doubts)}
         if cell.after != 1:
-            pays = cell.ratio * cell.after
-            seen["covered"] = all(_covers(each, pays) for each in point.describe(found).values())
+            ends = _ends(point, found, cell)
+            seen["covered"] = all(_covers(each, cell.ratio * cell.after) for each in ends)
         yield found.failures.attempts, seen
 
 
@@ -171,8 +174,16 @@ def _read(times: Floats, labels: Bools, lives: bool, cell: Cell) -> Point:
     )
 
 
-def _covers(verdict: Verdict, ratio: float) -> bool:
-    low, high = verdict.low, verdict.high
+def _ends(point: Point, found: Look, cell: Cell) -> list[Ends]:
+    """Returns the intervals of the operations of a point, at its last look."""
+    return [
+        interval(point.series([name], found.look)[name], cell.rule, test)
+        for name, test in found.times.items()
+    ]
+
+
+def _covers(ends: Ends, ratio: float) -> bool:
+    low, high = ends
     return (low is None or low <= ratio) and (high is None or ratio <= high)
 
 

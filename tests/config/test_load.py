@@ -183,7 +183,7 @@ def test_nothing_of_a_suite_has_them_for_a_run_keeps_all_of_it(more, place):
 
 OF_AN_ARM = "environment, generator, mesh_config, options, processes, storage"
 OF_THE_GATE = (
-    "alpha, blocks_per_process, draws, family, lives, looks, margin, max_failures, "
+    "alpha, blocks_per_process, draws, family, limit_minutes, lives, looks, margin, max_failures, "
     "max_stalls, metrics, min_effect_s, operations_per_life, pass_alpha, primary, seed, tolerance"
 )
 OF_A_CHECKPOINT = (

@@ -44,7 +44,7 @@ def test_the_ratio_balances_the_ranks(blocks):
 
 
 def test_the_interval_ends_where_the_tests_of_the_verdict_begin_to_reject(blocks):
-    used, outcome, found = ends(blocks(30, per_life=2, ratio=1.08, sigma=0.4))
+    used, outcome, found = ends(blocks(10, per_life=2, ratio=1.08, sigma=0.4))
     assert outcome.word == "INCONCLUSIVE"
     low, high = math.log(found[0]), math.log(found[1])
     margin = 0.02 * (high - low)

@@ -396,16 +396,12 @@ def test_the_unit_of_time_changes_nothing(point, unit):
     assert (one.ratio, one.low, one.high) == pytest.approx((other.ratio, other.low, other.high))
 
 
-def test_the_order_of_slots_changes_nothing(point, rng):
+def test_the_order_of_slots_changes_nothing_but_after_what_each_came(point, rng):
     times, labels = point(10, sigma=0.2, save=1.1)
     order = rng.random(labels.shape).argsort(axis=1)
     moved = [np.take_along_axis(table, order, axis=1) for table in (times["save"], labels)]
     one, other = alone(*moved), alone(times["save"], labels)
-    assert (one.word, one.p_regression, one.p_pass) == (
-        other.word,
-        other.p_regression,
-        other.p_pass,
-    )
+    assert (one.ratio, one.p_regression) == (other.ratio, other.p_regression)
 
 
 def test_verdicts_of_version_1_are_read():

@@ -1,6 +1,5 @@
 """Typical times at a look: several series share alpha."""
 
-import numpy as np
 import pytest
 
 from orbax_bench_core.config import GateRule
@@ -47,7 +46,9 @@ def test_the_order_of_series_does_not_matter(slightly_slow, blocks):
     series, rule = slightly_slow
     found = {"a": series, "b": blocks(5, ratio=2.0), "c": series}
     rules = dict.fromkeys(found, rule)
-    one, other = (judge_times(dict(each), rules, 0) for each in (found.items(), reversed(found.items())))
+    one, other = (
+        judge_times(dict(each), rules, 0) for each in (found.items(), reversed(found.items()))
+    )
     assert all((one[n].word, one[n].alpha) == (other[n].word, other[n].alpha) for n in found)
 
 

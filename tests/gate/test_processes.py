@@ -91,9 +91,7 @@ def test_a_pass_excludes_a_large_after_effect_also_where_noise_hides_it():
     assert "PASS" not in [each.word for each in found]
 
 
-@pytest.mark.parametrize(
-    ("own", "after", "noise"), [(1.08, 1.15 / 1.08, 0.1), (1.0, 1.15, 0.2)]
-)
+@pytest.mark.parametrize(("own", "after", "noise"), [(1.08, 1.15 / 1.08, 0.1), (1.0, 1.15, 0.2)])
 def test_a_pass_is_of_what_a_job_pays(own, after, noise):
     found = [
         judged(*comparison(seed, ratio=own, after=after, noise=noise, blocks=30))

@@ -439,11 +439,10 @@ def rules(gate: GateConfig) -> list[str]:
             "REGRESSION."
         ),
         *_limits(gate),
-        f"Looks at {', '.join(map(str, looks))} operations per arm: REGRESSION ends a comparison at "
-        "any of them, PASS is of all that was measured.",
+        f"Looks at {', '.join(map(str, looks))} operations per arm.",
+        "REGRESSION ends a comparison at any look; PASS is of all that was measured.",
         f"With lives, looks at {', '.join(map(str, of_lives))}.",
-        f"Suspected stalls and failures are followed up, to {gate.looks_at_all()[-1]} operations "
-        "per arm.",
+        f"What stalls or fails is followed up, to {gate.looks_at_all()[-1]} operations per arm.",
         "Blocks have two operations of each arm in random order, or two lives.",
     ]
     for operation, own in gate.metrics.items():
@@ -475,7 +474,9 @@ def _limits(gate: GateConfig) -> list[str]:
     for name in ("stalls", "failures"):
         limit = getattr(reached, f"max_{name}")
         automatic = getattr(gate, f"max_{name}") == "auto"
-        far = f", for as far as {gate.limit_minutes:g} minutes of a point reach" if automatic else ""
+        far = (
+            f", for as far as {gate.limit_minutes:g} minutes of a point reach" if automatic else ""
+        )
         if limit is not None:
             said.append(
                 f"PASS has to exclude {name} beyond those of the baseline in more than "
