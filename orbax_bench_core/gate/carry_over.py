@@ -94,11 +94,12 @@ class CarryOver:
         explained, more = self.order.fitted(self.rest)
         left = (_centred(self.rest) - explained).ravel()
         tells = self.order.tells
-        freedom = float(tells.sum()) - len(tells) - 2
-        # The fit has taken two directions out of what is left.
-        variance = float(left @ self.drawn.job @ left) * (freedom + 2) / freedom
-        error = min(math.sqrt(variance) * float(self.order.job.spreads[0]), _ANYTHING)
-        return ProcessTest.about(self.own + more, error, freedom, spread)
+        error, freedom = _ANYTHING, float(tells.sum()) - len(tells) - 2
+        if freedom > 0:
+            # The fit has taken two directions out of what is left.
+            variance = float(left @ self.drawn.job @ left) * (freedom + 2) / freedom
+            error = min(math.sqrt(variance) * float(self.order.job.spreads[0]), _ANYTHING)
+        return ProcessTest.about(self.own + more, error, max(freedom, 1.0), spread)
 
 
 class AfterEffect(NamedTuple):

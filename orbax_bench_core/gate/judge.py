@@ -275,7 +275,8 @@ class Point:
         passed = failures.word == "PASS" and all(verdict.word == "PASS" for verdict in judged)
         is_open = any(verdict.time_word != "PASS" for verdict in judged)
         used_up = look is not None and (not ahead or (is_open and look >= self.schedule.last))
-        doubts, certain = {}, False
+        doubts: dict[Doubt, str] = {}
+        certain = False
         if look is not None and endpoint != "missing":
             regressed = {name for name in times if verdicts[name].word == "REGRESSION"}
             doubts, certain = self._doubts(look, times, word, regressed, used_up=used_up)
@@ -320,7 +321,9 @@ class Point:
             fitted = {name: test for name, test in fitted.items() if name in regressed}
         suspects: dict[str, AfterEffect] = {}
         for name, test in fitted.items():
-            effect = None if test.stands else test.carry_over.after_effect()
+            effect = None
+            if test.carry_over is not None and not test.stands:
+                effect = test.carry_over.after_effect()
             if effect is not None and within(effect.p_value, chance) and effect.matters(test.rule):
                 suspects[name] = effect
             elif word == "REGRESSION":

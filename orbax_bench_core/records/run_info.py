@@ -81,9 +81,7 @@ class RunInfo(ResultModel):
     @classmethod
     def _of_before(cls, gate: Any) -> Any:
         """Reads rules of before there were limits on failures: they asked for none."""
-        return (
-            {"max_failures": None, "limit_minutes": 0, **gate} if isinstance(gate, dict) else gate
-        )
+        return {"max_failures": None, **gate} if isinstance(gate, dict) else gate
 
     @property
     def paired(self) -> bool:

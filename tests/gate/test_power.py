@@ -24,9 +24,9 @@ def test_it_is_what_was_published(per_life, tau, expected):
 
 
 def test_the_chances_of_each_word_are_those_of_a_simulated_gate():
-    """300 comparisons by `judge` of log-normal noise of 20 %: 18, 22 and 60 % at +10 %."""
+    """300 comparisons in one worker, log-normal noise of 20 %: 18, 6 and 76 % at +10 %."""
     none, ten, half = chances_of(0.2, GateRule(), (0.0, 0.1, 0.5))
-    assert (ten.regression, ten.passes, ten.open) == pytest.approx((0.18, 0.22, 0.60), abs=0.02)
+    assert (ten.regression, ten.passes, ten.open) == pytest.approx((0.18, 0.06, 0.76), abs=0.025)
     assert none.regression < 0.005
     assert half.regression > 0.99
 
