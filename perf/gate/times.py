@@ -82,14 +82,15 @@ def power(sources: Sources, series: int) -> list[Claim]:
     twenty = Cell(kind="time", ratio=SOMEWHAT_SLOWER, series=series, rule=TWENTY)
     group = f"one worker: power at {SOMEWHAT_SLOWER:.2f}, N = 20, tolerance 0"
     found.append(Claim(group, twenty, "regression", "at least", 0.8))
-    for ratio in (1.0, SLOWER):
+    # A PASS is also of what the next operation pays, which the order of the arms tells less well.
+    for ratio, quiet, noisy in ((1.0, 14.0, 42.0), (SLOWER, 12.0, 35.0)):
         found += [
             _length(
-                time_cell(source, ratio, series), "at most" if source == "iid" else "shown", 12.0
+                time_cell(source, ratio, series), "at most" if source == "iid" else "shown", quiet
             )
             for source in sources.all
         ]
-        wild = [_length(time_cell(each, ratio, series), "at most", 35) for each in sources.wild]
+        wild = [_length(time_cell(each, ratio, series), "at most", noisy) for each in sources.wild]
         found.append(_together("slow states to CV 50 %, all operations", wild))
     return found
 

@@ -215,9 +215,9 @@ def test_a_false_alarm_is_counted(tests_of, make_paired_run):
 
 def test_at_no_tolerance_a_small_offset_is_seen(tests_of, make_paired_run):
     # The gate passes 2 %, as it should; an A/A test that does so too would be blind.
-    (test,) = tests_of(make_paired_run(0, 1.02, blocks=15, sigma=0.005))
+    (test,) = tests_of(make_paired_run(0, 1.02, blocks=20, sigma=0.005))
     assert (test.word, test.differs) == ("PASS", True)
-    (faster,) = tests_of(make_paired_run(1, 0.98, blocks=15, sigma=0.005))
+    (faster,) = tests_of(make_paired_run(1, 0.98, blocks=20, sigma=0.005))
     assert faster.differs
 
 

@@ -21,7 +21,7 @@ def page(eventful):
     "fact",
     [
         "# ✗ REGRESSION: a suite\n",
-        "| [1.163–1.259] | 1.210x | ✗ REGRESSION | REGRESSION of the typical time by 10 operations per arm. advice",
+        "| [1.163–1.259] | 1.210x | ✗ REGRESSION | REGRESSION of the typical time",
         "| ✗ (REGRESSION) |",
         "candidate: drifts by +15 % from start to end",
         "- taking turns cost 12 s\n",
