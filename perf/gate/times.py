@@ -149,7 +149,7 @@ def processes(series: int) -> list[Claim]:
                     "at least" if judged else "shown",
                     0.9 if bearable else 0.7,
                 ),
-                _length(cell(), "at most" if judged else "shown", 1.5 * RULE.looks[0]),
+                _length(cell(), "at most" if judged else "shown", 2.5 * RULE.looks[0]),
                 Claim(cover, cell(kind="interval"), "covered", "at least", 0.94),
             ]
             found += [dataclasses.replace(claim, name=f"CV {cv:.0%}") for claim in said]
