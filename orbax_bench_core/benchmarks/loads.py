@@ -224,7 +224,8 @@ class SafetensorsLoad(authoring.BenchmarksGenerator[SafetensorsLoadOptions]):
 
         metrics, options = Metrics(), context.options
         path = options.checkpoint_path
-        own, left_out = path is None, ()
+        own = path is None
+        left_out: tuple[str, ...] = ()
         if path is None:
             if context.pytree is None:
                 raise authoring.UnmetNeed(

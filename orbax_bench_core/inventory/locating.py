@@ -126,7 +126,7 @@ def writes_a_tree(handler: str) -> bool:
 
 def is_root(directory: AnyPath) -> bool:
     """Says whether Orbax has marked a directory as that of a checkpoint."""
-    return (directory / ROOT_FILE).exists() or (directory / MARKER_FILE).exists()
+    return any((directory / name).exists() for name in (ROOT_FILE, MARKER_FILE))
 
 
 def is_item(directory: AnyPath) -> bool:
