@@ -16,6 +16,7 @@ class Exit(enum.IntEnum):
     INCONCLUSIVE = 4
     LOST_HEAD = 75
     INTERRUPTED = 130
+    PIPE_CLOSED = 141
 
 
 MEANINGS: Final[dict[Exit, tuple[str, str]]] = {
@@ -32,6 +33,10 @@ MEANINGS: Final[dict[Exit, tuple[str, str]]] = {
     ),
     Exit.LOST_HEAD: ("an agent lost process 0 of its run", "retry, on all hosts"),
     Exit.INTERRUPTED: ("interrupted", "run the same command again: it continues"),
+    Exit.PIPE_CLOSED: (
+        "what read its output ended before it, as head does",
+        "run the same command again: it continues",
+    ),
 }
 """Meaning of each code, and what an engine should do."""
 
@@ -41,6 +46,7 @@ RETRIED: Final = (Exit.FAILED, Exit.LOST_HEAD)
 _REGRESSED: Final = ("REGRESSION", "LEAK")
 _RANKED: Final = (
     Exit.INTERRUPTED,
+    Exit.PIPE_CLOSED,
     Exit.INVALID,
     Exit.REGRESSION,
     Exit.FAILED,

@@ -54,11 +54,11 @@ class LoadOptions(MeasuringOptions):
         import numpy as np
         from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-        from orbax_bench_core.state import check_dtype, load_targets, with_targets
+        from orbax_bench_core.state import check_dtype, with_targets
 
         file, devices = self.sharding_config_path, jax.devices()
         if file is not None:
-            targets = load_targets(reference.described, file, devices)
+            targets = reference.targets(file, devices)
         else:
             # To broadcast, Orbax wants replicas that are whole processes, where there are several.
             replicas = jax.process_count() if jax.process_count() > 1 else len(devices)
@@ -168,8 +168,8 @@ class SafetensorsLoadOptions(LoadOptions):
     """Options of `safetensors_load`.
 
     Attributes:
-        checkpoint_path: A `.safetensors` file or a directory of them; null writes the
-            checkpoint_config's data first.
+        checkpoint_path: A `.safetensors` file or a directory of them, of which an index says what
+            is loaded; null writes the checkpoint_config's data first.
         use_load_and_broadcast: Orbax's loader of this format has no broadcast, so true is refused.
         safetensors_max_over_read_ratio: Most bytes read per byte needed when neighbouring ranges
             are read as one; null takes the loader's own choice.
@@ -219,22 +219,29 @@ class SafetensorsLoad(authoring.BenchmarksGenerator[SafetensorsLoadOptions]):
         self, context: authoring.TestContext[SafetensorsLoadOptions]
     ) -> authoring.TestResult:
         """Runs one load."""
-        from orbax_bench_core.state import Location, describe
+        from orbax_bench_core.inventory import Location
+        from orbax_bench_core.state import describe
 
         metrics, options = Metrics(), context.options
         path = options.checkpoint_path
         own = path is None
+        left_out: tuple[str, ...] = ()
         if path is None:
             if context.pytree is None:
                 raise authoring.UnmetNeed(
                     "there is nothing to load: give checkpoint_path, or a checkpoint_config to be "
                     "written first"
                 )
-            path = str(context.path / "model")
-            safetensors.write_arrays(context.path / "model", context.pytree)
+            place = context.path / "model"
+            safetensors.write_arrays(place, context.pytree)
+        else:
+            place, left_out = safetensors.named_files(path, context.path / "named")
         with options.orbax_context():
-            location = Location(absolute(path), None)
-            reference = existing.Reference(location, describe(path, location), own)
+            location = Location(place, form="safetensors")
+            described = describe(path or str(place), location)
+            for name in left_out:
+                del described[name]
+            reference = existing.Reference(location, described, own)
             target = options.target(reference)
             restored = existing.measure_load(metrics, context, reference, target)
             options.check(context, reference, restored)

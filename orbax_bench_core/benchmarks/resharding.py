@@ -44,12 +44,11 @@ class Resharding(authoring.BenchmarksGenerator[ReshardingOptions]):
         """Runs one load."""
         import jax
 
-        from orbax_bench_core.state import load_targets, with_targets
+        from orbax_bench_core.state import with_targets
 
         metrics, options = Metrics(), context.options
         reference = _find(context)
-        file = options.reference_sharding_path
-        targets = load_targets(reference.described, file, jax.devices())
+        targets = reference.targets(options.reference_sharding_path, jax.devices())
         if options.use_load_and_broadcast:
             replicas.check_broadcast(targets)
         target = with_targets(reference.described, targets)
@@ -153,7 +152,7 @@ def _find_for_replicas(
     context: authoring.TestContext[ReshardingOptions], benchmark: str
 ) -> tuple[existing.Reference, Any]:
     """Returns a checkpoint, and the target with which every replica of the mesh loads it."""
-    from orbax_bench_core.state import load_targets, with_targets
+    from orbax_bench_core.state import with_targets
 
     options, mesh = context.options, require_mesh(context, benchmark)
     if len(mesh.axis_names) < 2 or mesh.axis_names[0] != replicas.REPLICA:
@@ -163,7 +162,7 @@ def _find_for_replicas(
         )
     reference = _find(context)
     first = mesh.devices[0].flatten().tolist()
-    targets = load_targets(reference.described, options.reference_sharding_path, first)
+    targets = reference.targets(options.reference_sharding_path, first)
     everywhere = {name: _over_replicas(name, target, mesh) for name, target in targets.items()}
     return reference, with_targets(reference.described, everywhere)
 

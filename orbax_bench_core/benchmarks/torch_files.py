@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
-from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, check_holds
+from orbax_bench_core.benchmarks.support.safetensors import check_holds
 from orbax_bench_core.benchmarks.support.saving import measure_parts
+from orbax_bench_core.inventory import SAFETENSORS
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class PyTorchSafetensors(authoring.BenchmarksGenerator[pytorch.TorchOptions]):
         return _round_trip(
             context,
             "pytorch_safetensors",
-            suffix=SUFFIX,
+            suffix=SAFETENSORS,
             write=_write_safetensors,
             read=_read_safetensors,
             check=_check,

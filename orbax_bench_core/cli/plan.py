@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -182,7 +181,7 @@ def goodput(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Log of ml-goodput-measurement as JSON lines: step, interval, stalls, failures.",
+            help="Log of ml-goodput-measurement as JSON: step, interval, stalls, failures.",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -251,7 +250,8 @@ def inspect(
         str,
         typer.Argument(
             metavar="CHECKPOINT",
-            help="Root of a checkpoint or the directory of one item; local or gs://.",
+            help="Root of a checkpoint, the directory of one item, or .safetensors files; local "
+            "or gs://.",
         ),
     ],
     mesh: Annotated[
@@ -298,8 +298,8 @@ def sharding(
         str,
         typer.Argument(
             metavar="CHECKPOINT",
-            help="Root of a checkpoint, the directory of one item, or a folder of .safetensors "
-            "files; local or gs://.",
+            help="Root of a checkpoint, the directory of one item, or .safetensors files; local "
+            "or gs://.",
         ),
     ],
     mesh: Annotated[
@@ -315,7 +315,12 @@ def sharding(
 
     orbax-bench sharding /ckpt/items --mesh fsdp=8 > sharding.json
     """
-    from orbax_bench_core.sweep import printed_apart
+    from orbax_bench_core.plan import plan_shardings, read_mesh
 
-    module = "orbax_bench_core.steps.sharding"
-    sys.stdout.write(printed_apart(module, checkpoint, mesh, environment=os.environ))
+    place = read_mesh(mesh, 1)
+    content, stored = plan_shardings(checkpoint, dict(zip(place.axes, place.sizes, strict=True)))
+    for note in stored.notes:
+        print(f"note: {note}", file=sys.stderr)
+    # A line for each array, so that people can read the file and compare two.
+    entries = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in content.items())
+    print("{\n" + ",\n".join(entries) + "\n}")

@@ -6,10 +6,13 @@ import contextlib
 import functools
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, Final
+
+from orbax_bench_core.exit_codes import Exit
 
 if TYPE_CHECKING:
     from etils import epath
@@ -29,6 +32,8 @@ def printable_streams() -> Iterator[None]:
     """Has all that is printed meanwhile written out what a terminal would obey."""
     # It is written as JSON has it, an escape as a backslash and u001b, so that JSON stays JSON.
     # Bytes of a name that are no text are shown as well, and credentials in addresses are left out.
+    # Where nobody reads on, as after `| head -1`, the command ends with the code of SIGPIPE; if all
+    # was done by then, with its own. Python's own codes for that are those of other failures.
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
@@ -38,6 +43,11 @@ def printable_streams() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
+        for stream in before:
+            try:
+                stream.flush()
+            except BrokenPipeError:
+                _silence(stream)
 
 
 def new_console(**settings: Any) -> Console:
@@ -66,6 +76,23 @@ def _written(character: str) -> str:
     return character if character == "\r" else f"\\u{ord(character):04x}"
 
 
+@contextlib.contextmanager
+def _ended_if_closed(stream: IO[str]) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        _silence(stream)
+        sys.exit(Exit.PIPE_CLOSED)
+
+
+def _silence(stream: IO[str]) -> None:
+    """Has a stream that nobody reads write to nowhere, so that Python can flush it at the end."""
+    with contextlib.suppress(OSError, ValueError):  # a stream of a test has no descriptor
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
 class _Printable:
     """A text stream that writes out control characters."""
 
@@ -76,7 +103,12 @@ class _Printable:
             self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
-        return self._stream.write(_written_out(text))
+        with _ended_if_closed(self._stream):
+            return self._stream.write(_written_out(text))
+
+    def flush(self) -> None:
+        with _ended_if_closed(self._stream):
+            self._stream.flush()
 
     def writelines(self, lines: Any) -> None:
         for line in lines:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core import plan
-from orbax_bench_core.document import num_bytes
+from orbax_bench_core.document import num_bytes, seconds
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.inventory import Inventory, StoredCheckpoint, read_checkpoint, take_inventory
 
@@ -157,7 +158,10 @@ class Inspection:
             "unfit": list(self.unfit),
             "replicated_share": self.replicated_share,
             "siblings": list(stored.siblings),
+            "sibling_ages_s": list(stored.siblings.values()),
             "problems": list(self.problems),
+            "unloadable": list(stored.unloadable),
+            "notes": list(stored.notes),
             "advice": list(self.advice),
         }
 
@@ -166,6 +170,7 @@ _MANY: Final = 2.0
 _NO_GAIN: Final = 0.97
 _LARGE_FILE: Final = 4 * 2**30
 _HOST_COUNTS: Final = 8
+_SIBLINGS: Final = 3
 
 
 def inspect_checkpoint(
@@ -178,8 +183,8 @@ def inspect_checkpoint(
     """Looks at a checkpoint without loading an array.
 
     Args:
-        path: Root of a checkpoint or the directory of one item, local or gs://, finished or not,
-            damaged or not.
+        path: Root of a checkpoint, the directory of one item or a safetensors model, local or
+            gs://, finished or not, damaged or not.
         mesh: What it would be loaded onto, as `data=2,fsdp=4`; None for what it was saved from.
         devices_per_host: Devices of one process there; None for as they were, or all.
         restore_limit: Most bytes in flight while loading; None sets no limit.
@@ -194,7 +199,7 @@ def inspect_checkpoint(
     inventory = take_inventory(epath.Path(stored.root))
     tree = _tree(stored)
     reads: tuple[HostReads, ...] = ()
-    if place is not None and tree is not None:
+    if place is not None and tree is not None and not stored.is_safetensors:
         reads = tuple(_reads(tree, place, restore_limit))
     return Inspection(
         stored=stored,
@@ -271,11 +276,13 @@ def _replicated(tree: plan.PlannedTree, reads: HostReads) -> float | None:
 def _advice(
     stored: StoredCheckpoint, inventory: Inventory, reads: tuple[HostReads, ...], limit: int | None
 ) -> Iterator[str]:
-    if stored.siblings:
+    for name, age in itertools.islice(stored.siblings.items(), _SIBLINGS):
         yield (
-            f"{len(stored.siblings)} unfinished saves lie beside it, such as "
-            f"{stored.siblings[0]}: delete them, for nothing else does"
+            f"an unfinished save lies next to it, {name}, which last changed {seconds(age)} ago: "
+            "it is still written, or its process has ended"
         )
+    if (rest := len(stored.siblings) - _SIBLINGS) > 0:
+        yield f"{rest} more unfinished saves lie next to it"
     if inventory.warning:
         yield inventory.warning
     if inventory.largest_data_bytes > _LARGE_FILE:

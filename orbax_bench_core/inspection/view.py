@@ -14,6 +14,8 @@ def inspection_document(found: Inspection) -> doc.Document:
     elements: tuple[doc.Element, ...] = (
         doc.Heading(f"Checkpoint {found.stored.path}", level=1),
         *(doc.Paragraph(problem, "bad", mark="wrong:") for problem in found.problems),
+        *(doc.Paragraph(why, "unsure", mark="not loadable:") for why in found.stored.unloadable),
+        *(doc.Paragraph(note, "dim", mark="note:") for note in found.stored.notes),
         doc.Facts((*_state(found), *_format(found))),
         doc.Section("Files", (_files(found),)),
         *((doc.Section("Arrays", _arrays(found)),) if found.stored.arrays else ()),
@@ -40,13 +42,14 @@ def _state(found: Inspection) -> tuple[tuple[str, doc.Text], ...]:
 def _format(found: Inspection) -> tuple[tuple[str, doc.Text], ...]:
     stored = found.stored
     zarrs = [array.zarr for array in stored.arrays if array.zarr is not None]
-    versions = sorted({f"Zarr {zarr.zarr_format}" for zarr in zarrs})
+    versions = sorted({f"Zarr {zarr.zarr_format}" for zarr in zarrs if zarr.zarr_format})
     codecs = sorted({zarr.compressor or "no compression" for zarr in zarrs})
     ratio = "" if found.ratio is None else f", {found.ratio:.3g} of it on storage"
     numbers = sum(array.is_scalar for array in stored.arrays)
     more = f", {doc.count(numbers, 'number')}" if numbers else ""
     more += f", {doc.count(len(stored.strings), 'string')}" if stored.strings else ""
-    place = "OCDBT" if stored.ocdbt else "a folder per array"
+    folders = "safetensors" if stored.is_safetensors else "a folder per array"
+    place = "OCDBT" if stored.ocdbt else folders
     writers = by_writer(stored)
     facts: list[tuple[str, doc.Text]] = [
         ("format", ", ".join([place, *versions, *codecs])),
@@ -97,7 +100,7 @@ def _arrays(found: Inspection) -> tuple[doc.Element, ...]:
         rows.append(
             doc.Row(
                 (
-                    doc.Span(array.name, code=True),
+                    doc.Span(array.label, code=True),
                     _UNKNOWN if zarr is None else _shape(zarr.shape),
                     _UNKNOWN if zarr is None else zarr.dtype,
                     _UNKNOWN if zarr is None else _shape(zarr.chunk_shape),
@@ -118,6 +121,9 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _loads(found: Inspection) -> tuple[doc.Element, ...]:
+    if found.stored.is_safetensors:
+        said = "Of this format a load reads any range of bytes: only a measurement tells how much."
+        return (doc.Paragraph(said),)
     if found.mesh is None:
         return (doc.Paragraph("No mesh is known: give --mesh to see what hosts would read."),)
     if not found.reads:

@@ -1,17 +1,10 @@
-"""Layout of a checkpoint: its root and item, and the kinds of its files."""
+"""Kinds of the files of a checkpoint, by their names and places."""
 
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import IO, Any, Final, Literal, get_args
 
-from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import AnyPath, absolute
-
-UNFINISHED: Final = ".orbax-checkpoint-tmp"
-"""In the name of a directory that a save is still writing, or was when it ended."""
-TREE: Final = "_METADATA"
-"""File of Orbax that says which tree lies in its folder."""
 ARRAY_METADATA: Final = "array_metadatas"
 """Folder of Orbax's own metadata of arrays, of each process."""
 ARRAY_FILES: Final = ("zarr.json", ".zarray")
@@ -141,63 +134,3 @@ def holds_only_nodes(file: IO[Any], size: int) -> bool:
             return False
         offset += length
     return size > 0 and offset == size
-
-
-ROOT_FILE: Final = "_CHECKPOINT_METADATA"
-MARKER_FILE: Final = "commit_success.txt"
-_LOOKED_AT: Final = 3
-"""Folders of arrays that are looked into, to tell an item by them."""
-_USUAL: Final = ("state", "pytree", "default", "items")
-
-
-def locate(path: str) -> tuple[AnyPath, str]:
-    """Returns the root of a checkpoint and the name of its item, empty where the root is one."""
-    directory = absolute(path)
-    if not directory.exists():
-        raise UserError(f"{path!r} does not exist; give the directory of an Orbax checkpoint")
-    if not directory.is_dir():
-        raise UserError(f"{path!r} is a file; give the directory of an Orbax checkpoint")
-    children = sorted(child for child in directory.iterdir() if child.is_dir())
-    if is_item(directory):
-        is_below = (directory.parent / ROOT_FILE).exists()
-        return (directory.parent, directory.name) if is_below else (directory, "")
-    items = [child.name for child in children if is_item(child)]
-    if items:
-        usual = [name for name in _USUAL if name in items]
-        if len(items) > 1 and not usual:
-            example = str(directory / items[0])
-            raise UserError(f"{path!r} holds the items {items}; give one, such as {example!r}")
-        return directory, (usual or items)[0]
-    steps = [
-        child for child in children if (child / ROOT_FILE).exists() or UNFINISHED in child.name
-    ]
-    if steps:
-        number = len(steps)
-        raise UserError(
-            f"{path!r} holds {number} checkpoint{'s' * (number > 1)}; give one, such as "
-            f"{str(max(steps, key=_by_step))!r}"
-        )
-    if (directory / ROOT_FILE).exists() or (directory / MARKER_FILE).exists():
-        return directory, children[0].name if children else _USUAL[0]
-    raise UserError(
-        f"{path!r} is not an Orbax checkpoint: neither it nor a directory in it has {TREE}, "
-        "manifest.ocdbt or Zarr arrays; give the root of a checkpoint or the directory of one item"
-    )
-
-
-def is_item(directory: AnyPath) -> bool:
-    """Returns whether a folder holds the arrays of a tree, or what Orbax writes beside them."""
-    names = (TREE, "manifest.ocdbt", "ocdbt.process_0", ARRAY_METADATA)
-    if any((directory / name).exists() for name in names):
-        return True
-    return any(
-        (child / name).exists()
-        for child in sorted(directory.iterdir())[:_LOOKED_AT]
-        for name in ARRAY_FILES
-        if not (directory / ROOT_FILE).exists()
-    )
-
-
-def _by_step(directory: AnyPath) -> tuple[int, str]:
-    name = directory.name
-    return int(name) if name.isdecimal() else -1, name

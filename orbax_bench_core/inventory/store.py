@@ -6,6 +6,7 @@ import errno
 import functools
 import json
 import math
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -16,6 +17,7 @@ from orbax_bench_core.files import MAX_BYTES, AnyPath, opened, read_at_most
 from orbax_bench_core.inventory.layout import ARRAY_FILES
 
 _MANIFEST: Final = PurePosixPath("manifest.ocdbt")
+_PLACES: Final = re.compile(r" \[(?:source locations|tensorstore_spec)=")
 _MOST_READ: Final = 2**24
 """Bytes of the metadata of an array."""
 
@@ -142,7 +144,7 @@ def _lost(keys: Mapping[str, Chunk], sizes: Mapping[PurePosixPath, int]) -> list
 
 def _first_line(error: Exception) -> str:
     """Returns the reason without the places in TensorStore's source that follow it."""
-    return str(error).splitlines()[0].partition(" [")[0][:300]
+    return _PLACES.split(str(error).splitlines()[0])[0][:300]
 
 
 _COMPRESSORS: Final = ("zstd", "gzip", "blosc")

@@ -24,6 +24,7 @@ from orbax_bench_core.plan.reading import (
     read_cost,
 )
 from orbax_bench_core.plan.save_count import orbax_save_count
+from orbax_bench_core.plan.sharding_files import plan_shardings
 from orbax_bench_core.plan.trees import (
     PlannedArray,
     PlannedTree,
@@ -55,6 +56,7 @@ __all__ = [
     "orbax_save_count",
     "plan_checkpoint",
     "plan_document",
+    "plan_shardings",
     "plan_source",
     "plan_suite",
     "plans_document",

@@ -267,7 +267,10 @@ def plan_tree(
         memory=memory_bounds(layout, reading, options),
         time=time_bounds(layout, reading, options, speeds),
         speeds=speeds,
-        failures=tuple(foretold(layout, reading, options)),
+        failures=(
+            *(f"this checkpoint cannot be loaded: {problem}" for problem in tree.problems),
+            *foretold(layout, reading, options),
+        ),
         notes=tuple(_notes(tree, layout, dict.fromkeys((mesh, target)), options)),
     )
 
@@ -330,6 +333,7 @@ def _mesh(mesh: Mesh, devices_per_host: int | None, flag: str) -> PlanMesh | Non
 def _notes(
     tree: PlannedTree, layout: SaveLayout, places: Iterable[PlanMesh], options: StorageOptions
 ) -> Iterator[str]:
+    yield from tree.notes
     for place in places:
         if missing := unknown_axes(tree.arrays, place):
             yield f"{place.label} has no axis {', '.join(missing)}: arrays are whole along it"

@@ -59,6 +59,8 @@ class PlannedTree:
         numbers: Paths of its Python numbers, each of which Orbax stores as an array of its own.
         strings: Paths of its strings, which Orbax keeps in one file.
         saved: Chunk shape of each array by its name, where the tree is an existing checkpoint.
+        problems: What keeps that checkpoint from being loaded.
+        notes: What of it is no part of the tree, or was not looked at.
     """
 
     label: str
@@ -66,6 +68,8 @@ class PlannedTree:
     numbers: tuple[tuple[str | int, ...], ...] = ()
     strings: tuple[tuple[str | int, ...], ...] = ()
     saved: dict[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def elements(self) -> int:
@@ -116,7 +120,7 @@ def tree_of_stored(stored: StoredCheckpoint) -> PlannedTree:
     """
     known = [(a, a.zarr) for a in stored.arrays if a.zarr is not None and not a.is_scalar]
     if not known:
-        reason = stored.problems[0] if stored.problems else "it holds none"
+        reason = next(iter((*stored.problems, *stored.unloadable)), "it holds none")
         raise UserError(f"no array of checkpoint {stored.path!r} can be described: {reason}")
     paths = {array.name: array.path or (array.name,) for array in stored.arrays}
     known.sort(key=lambda pair: [str(key) for key in paths[pair[0].name]])
@@ -129,7 +133,10 @@ def tree_of_stored(stored: StoredCheckpoint) -> PlannedTree:
         arrays,
         numbers=tuple(paths[array.name] for array in stored.arrays if array.is_scalar),
         strings=tuple(tuple(name.split(".")) for name in stored.strings),
-        saved={array.name: zarr.chunk_shape for array, zarr in known},
+        # Of safetensors any range of bytes is read alone: they are planned for as Orbax saves them.
+        saved={} if stored.is_safetensors else {a.name: zarr.chunk_shape for a, zarr in known},
+        problems=(*stored.problems, *stored.unloadable),
+        notes=stored.notes,
     )
 
 

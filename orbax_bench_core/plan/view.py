@@ -16,6 +16,7 @@ def plan_document(plan: Plan) -> doc.Document:
     elements: tuple[doc.Element, ...] = (
         doc.Heading(f"Plan: {plan.tree.label} on {plan.mesh.label}", level=1),
         *(doc.Paragraph(failure, "bad", mark="error:") for failure in plan.failures),
+        *_whole_copies(plan),
         doc.Facts(_tree(plan)),
         doc.Section("On storage", (doc.Facts(_storage(plan)),)),
         doc.Section("Hosts", (doc.Facts(_hosts(plan)),)),
@@ -75,6 +76,19 @@ def stored_text(plan: Plan) -> str:
     if plan.stored_bytes is None:
         return f"<= {doc.num_bytes(plan.layout.num_bytes)}"
     return doc.num_bytes(plan.stored_bytes)
+
+
+def _whole_copies(plan: Plan) -> tuple[doc.Element, ...]:
+    """Says that a mesh of several devices cuts nothing, which all figures below follow from."""
+    if plan.mesh.num_devices == 1 or any(
+        array.shard_shape != array.shape for array in plan.layout.arrays
+    ):
+        return ()
+    each = (
+        f"each of the {plan.mesh.num_devices} devices holds all {doc.num_bytes(plan.device_bytes)}"
+    )
+    reason = f"no axis of {plan.mesh.label} is in the partition of an array and divides it"
+    return (doc.Paragraph(f"nothing is sharded: {reason}, so that {each}", "unsure", mark="note:"),)
 
 
 def _tree(plan: Plan) -> tuple[tuple[str, doc.Text], ...]:

@@ -9,12 +9,12 @@ from orbax_bench_core.state.layout import check_dtype as check_dtype
 from orbax_bench_core.state.layout import split_axes as split_axes
 from orbax_bench_core.state.layout import spread as spread
 from orbax_bench_core.state.loading import DIGESTS_FILE as DIGESTS_FILE
-from orbax_bench_core.state.loading import Location as Location
 from orbax_bench_core.state.loading import describe as describe
 from orbax_bench_core.state.loading import described_arrays as described_arrays
 from orbax_bench_core.state.loading import load_checkpoint as load_checkpoint
 from orbax_bench_core.state.loading import load_targets as load_targets
 from orbax_bench_core.state.loading import locate as locate
+from orbax_bench_core.state.loading import locate_whole as locate_whole
 from orbax_bench_core.state.loading import read_sharding_file as read_sharding_file
 from orbax_bench_core.state.loading import record_digest as record_digest
 from orbax_bench_core.state.loading import recorded_digest as recorded_digest

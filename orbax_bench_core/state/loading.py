@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +18,8 @@ from jax.sharding import Mesh
 from orbax_bench_core import config, inventory
 from orbax_bench_core.config import CheckpointConfig, ShardingEntry
 from orbax_bench_core.errors import UserError, first_fault
-from orbax_bench_core.files import absolute, matching, place, read_at_most, read_json
-from orbax_bench_core.inventory import ROOT_FILE, TREE, UNFINISHED
+from orbax_bench_core.files import absolute, place, read_at_most, read_json
+from orbax_bench_core.inventory import ROOT_FILE, UNFINISHED, Location, random_keys, read_checkpoint
 from orbax_bench_core.state import layout, many_hosts, orbax_api
 from orbax_bench_core.state.digests import Digest, digest
 from orbax_bench_core.state.tree import StateError, named_leaves
@@ -34,10 +33,11 @@ def load_checkpoint(config: CheckpointConfig) -> PyTree:
     # spread over all devices as far as their dimensions allow. The mesh of the suite plays no part.
     if config.path is None:
         raise StateError("there is nothing to load: checkpoint_config has no `path`; add one")
-    location = locate(config.path)
+    location = locate_whole(config.path)
     with many_hosts.loading_context(colocated_python=config.load_with_colocated_python):
         described = describe(config.path, location)
-        targets = load_targets(described, config.sharding_config_path, jax.devices())
+        keys = random_keys(location)
+        targets = load_targets(described, config.sharding_config_path, jax.devices(), keys)
         target = with_targets(described, targets)
         loaded = orbax_api.load_item(location.root, location.item, target)
     return jax.block_until_ready(loaded)
@@ -56,30 +56,50 @@ def describe(path: str, location: Location) -> PyTree:
 
 
 def _unreadable(path: str, reason: str) -> StateError:
-    return StateError(
-        f"checkpoint {path!r} cannot be read by Orbax: {reason}; give one whose save finished"
-    )
+    release = orbax_api.installed()
+    return StateError(f"checkpoint {path!r} cannot be read by Orbax {release}: {reason}")
 
 
 def described_arrays(described: PyTree) -> dict[str, Any]:
     """Returns shape and dtype of each array of a checkpoint, by dotted path."""
-    return {name: leaf for name, leaf in named_leaves(described) if hasattr(leaf, "shape")}
+    # A complex number is described as one of NumPy's, which has a shape as well.
+    return {
+        name: leaf
+        for name, leaf in named_leaves(described)
+        if hasattr(leaf, "shape") and not isinstance(leaf, np.generic)
+    }
 
 
 def load_targets(
-    described: PyTree, sharding_path: str | None, devices: Sequence[jax.Device]
+    described: PyTree,
+    sharding_path: str | None,
+    devices: Sequence[jax.Device],
+    keys: Collection[str] = (),
 ) -> dict[str, jax.ShapeDtypeStruct]:
-    """Returns how each array is to be laid out: as a file says, or spread over the devices."""
+    """Returns how each array is to be laid out: as a file says, or spread over the devices.
+
+    The arrays called `keys` hold the data of random keys: the last dimension is one key, which JAX
+    does not split.
+    """
     arrays = described_arrays(described)
     if sharding_path is not None:
         shapes = {name: leaf.shape for name, leaf in arrays.items()}
         entries = read_sharding_file(sharding_path)
+        for name in keys:
+            spec = entries[name].sharding.spec if name in entries else ()
+            if len(spec) == len(shapes[name]) and spec[-1]:
+                raise StateError(
+                    f"leaf {name!r}: it holds random keys, whose last dimension JAX does not "
+                    f"split; end its spec {list(spec)} with null"
+                )
         return sharding_targets(entries, shapes, devices)
     for name, leaf in arrays.items():
         layout.check_dtype(name, jnp.dtype(leaf.dtype).name)
     return {
         name: jax.ShapeDtypeStruct(
-            tuple(leaf.shape), leaf.dtype, sharding=layout.spread(leaf.shape, devices)
+            tuple(leaf.shape),
+            leaf.dtype,
+            sharding=layout.spread(leaf.shape[:-1] if name in keys else leaf.shape, devices),
         )
         for name, leaf in arrays.items()
     }
@@ -91,35 +111,33 @@ def with_targets(described: PyTree, targets: Mapping[str, jax.ShapeDtypeStruct])
     return jax.tree.unflatten(jax.tree.structure(described), leaves)
 
 
-@dataclasses.dataclass(frozen=True)
-class Location:
-    """A pytree in storage, as Orbax's v1 functions want it."""
-
-    root: epath.Path
-    item: str | None  # None when the root itself holds the arrays
+def locate_whole(path: str) -> Location:
+    """Finds the pytree that a path names, and checks that all that it names is there."""
+    location = locate(path)
+    try:
+        read_checkpoint(path).check()
+    except UserError as error:
+        raise StateError(str(error)) from None
+    return location
 
 
 def locate(path: str) -> Location:
-    """Finds the pytree that a path names, of a save that has finished."""
+    """Finds the pytree that a path names, as Orbax's v1 functions want it named."""
     if UNFINISHED in str(absolute(path)):
         raise StateError(
             f"checkpoint path {path!r} is of a save that has not finished; give one that has"
         )
     try:
-        root, item = inventory.locate(path)
+        location = inventory.locate(path)
     except UserError as error:
-        if any(matching(absolute(path), "*.safetensors")):
-            raise StateError(
-                f"path {path!r} is not an Orbax checkpoint: it holds safetensors files, which the "
-                "benchmark safetensors_load loads"
-            ) from None
         raise StateError(str(error)) from None
-    if not (root / item / TREE).exists():
+    if location.form == "safetensors":
         raise StateError(
-            f"path {path!r} is not an Orbax checkpoint: there is no {TREE} in it or one level "
-            "below; give the root of a checkpoint or the directory of one item"
+            f"path {path!r} is not an Orbax checkpoint: it holds safetensors files, which the "
+            "benchmark safetensors_load loads"
         )
-    return Location(root, item or None)
+    # Without metadata of the root, v1 finds no item in it, but reads the item as a checkpoint.
+    return location if (location.root / ROOT_FILE).exists() else Location(location.folder)
 
 
 def save_fixture(tree: Any, path: str) -> None:
@@ -195,7 +213,7 @@ class LeafEntry(_Entry):
     sharding: ShardingSpec
 
 
-ShardingFile = dict[Annotated[str, pydantic.AfterValidator(config.checked_name)], LeafEntry]
+ShardingFile = dict[str, LeafEntry]
 
 
 def read_sharding_file(path: str) -> ShardingFile:

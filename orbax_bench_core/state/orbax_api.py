@@ -9,9 +9,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.config import checked_name
 from orbax_bench_core.files import AnyPath
-from orbax_bench_core.state.tree import StateError, named_leaves
+from orbax_bench_core.state.tree import StateError
 
 if TYPE_CHECKING:
     from orbax.checkpoint import v1 as ocp
@@ -60,14 +59,13 @@ def load_item(root: AnyPath, item: str | None, target: Any) -> Any:
 
 def describe_item(root: AnyPath, item: str | None) -> Any:
     """Returns one tree of a checkpoint, its arrays as shape and dtype; None without metadata."""
+    folder = root if item is None else root / item
     if is_at_least("0.11.26"):
-        found = _function("metadata", "pytree_metadata")(root, checkpointable_name=item).metadata
-    else:
-        found = _described_by_v0(root if item is None else root / item)
-    for name, _ in named_leaves(found):
-        if name:  # a tree that is one leaf has none
-            checked_name(name)
-    return found
+        try:
+            return _function("metadata", "pytree_metadata")(root, checkpointable_name=item).metadata
+        except TypeError:
+            pass  # it does not describe scalars that are bool or complex, but loads them
+    return _described_by_v0(folder)
 
 
 def _described_by_v0(directory: AnyPath) -> Any:
@@ -78,7 +76,10 @@ def _described_by_v0(directory: AnyPath) -> Any:
         # A description stands for a scalar too, where a target must have a value.
         kinds = {metadata.StringMetadata: ""}
         scalar = isinstance(leaf, metadata.ScalarMetadata)
-        return leaf.dtype.type(0).item() if scalar else kinds.get(type(leaf), leaf)
+        if not scalar:
+            return kinds.get(type(leaf), leaf)
+        zero = leaf.dtype.type(0)
+        return zero if leaf.dtype.kind == "c" else zero.item()
 
     described = PyTreeCheckpointHandler().metadata(directory)
     return jax.tree.map(of, getattr(described, "tree", described))
@@ -230,16 +231,17 @@ def _set_array_handler(**settings: Any) -> None:
 
 def is_at_least(release: str) -> bool:
     """Says whether the installed Orbax is `release` or later; `1.2.3.dev4` counts as `1.2.3`."""
-    return _numbers(_installed()) >= _numbers(release)
+    return _numbers(installed()) >= _numbers(release)
 
 
 def lacks(setting: str, release: str) -> str:
     """Says that a setting needs a later Orbax than the one that is installed."""
-    return f"{setting} needs orbax-checkpoint >= {release}; this environment has {_installed()}"
+    return f"{setting} needs orbax-checkpoint >= {release}; this environment has {installed()}"
 
 
 @functools.cache
-def _installed() -> str:
+def installed() -> str:
+    """Returns the release of Orbax in this environment."""
     return importlib.metadata.version("orbax-checkpoint")
 
 

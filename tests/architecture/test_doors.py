@@ -54,8 +54,6 @@ SECOND_DOORS = [
     (f"{CORE}.testing.run", f"{CORE}.worker.repeat"),  # the door must not import JAX
     ("perf.gate", f"{CORE}.gate.*"),  # simulates each part
     ("perf.history", f"{CORE}.analysis.history.changes"),  # simulates the rule itself
-    # Describes what the benchmark loads.
-    (f"{CORE}.steps.sharding", f"{CORE}.benchmarks.support.safetensors"),
 ]
 
 

@@ -7,6 +7,7 @@ from etils import epath
 from jax.sharding import NamedSharding, PartitionSpec
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
+from orbax_bench_core.benchmarks.loads import OrbaxLoad
 from orbax_bench_core.benchmarks.resharding import (
     ReplicaParallelMultislice,
     Resharding,
@@ -145,6 +146,13 @@ def test_reference_sharding_path_describes_one_replica(run, sharding_file):
 def test_reference_checkpoint_path_is_left_alone(run, checkpoint):
     run(ReplicaParallelMultislice, spec=ARRAYS, reference_checkpoint_path=str(checkpoint))
     assert checkpoint.exists()
+
+
+@pytest.mark.parametrize("benchmark", [ReplicaParallelMultislice, RestoreAndBroadcast, OrbaxLoad])
+def test_a_broadcast_is_compared_with_a_load_without_one(run, checkpoint, benchmark):
+    name = "checkpoint_path" if benchmark is OrbaxLoad else "reference_checkpoint_path"
+    outcome = run(benchmark, spec=None, use_load_and_broadcast=True, **{name: str(checkpoint)})
+    assert outcome.verified
 
 
 @pytest.mark.slow

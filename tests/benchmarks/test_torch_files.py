@@ -12,12 +12,12 @@ from etils import epath
 
 from orbax_bench_core.authoring import TestContext, UnmetNeed
 from orbax_bench_core.benchmarks import torch_files
-from orbax_bench_core.benchmarks.support.safetensors import read_arrays
 from orbax_bench_core.benchmarks.torch_files import (
     PyTorchSafetensors,
     TorchSave,
     TorchSaveOptions,
 )
+from orbax_bench_core.inventory import read_model
 from tests.support.processes import run_cli
 
 from .conftest import ARRAYS, SPEC
@@ -82,9 +82,10 @@ def test_the_file_is_one_that_orbax_reads(save):
     assert outcome.blocks == ["save_blocking", "save", "load"]
     assert outcome.prepared == ["load"]
     assert outcome.verified
-    assert read_arrays(epath.Path(outcome.folder / "ckpt")) == {
-        "array": ([512, 256], "bfloat16"),
-        "nested.replicated": ([64, 64], "float32"),
+    model = read_model(epath.Path(outcome.folder / "ckpt"))
+    assert {array.name: (array.shape, array.dtype) for array in model.arrays} == {
+        "array": ((512, 256), "bfloat16"),
+        "nested.replicated": ((64, 64), "float32"),
     }
 
 

@@ -75,7 +75,11 @@ DAMAGE = [
         write("state/array_metadatas/process_0", '{"array_metadatas": [{}]}'),
         "state/array_metadatas/process_0 is damaged: it does not describe arrays",
     ),
-    ("ocdbt", remove("state/manifest.ocdbt"), "the databases of processes were not merged"),
+    (
+        "ocdbt",
+        remove("state/manifest.ocdbt"),
+        "manifest.ocdbt is missing, though ocdbt.process_0 is there",
+    ),
     ("ocdbt", write("state/manifest.ocdbt", "none"), "its arrays cannot be listed"),
     ("ocdbt", root_node, "its arrays cannot be listed"),
     ("ocdbt", lambda path: data_file(path).unlink(), "is missing, with"),

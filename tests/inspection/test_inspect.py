@@ -96,14 +96,15 @@ def test_pages_say_what_the_terminal_says(saved):
 def test_unfinished_saves_beside_it_are_named(copied):
     path = copied("folders")
     (path.parent / "9.orbax-checkpoint-tmp").mkdir()
-    assert inspect_checkpoint(str(path)).advice[0].startswith("1 unfinished saves lie beside it")
+    (advice,) = inspect_checkpoint(str(path)).advice
+    assert "next to it, 9.orbax-checkpoint-tmp, which last changed" in advice
 
 
 def test_what_is_no_checkpoint_is_explained(saved, tmp_path):
     for path, message in (
         (tmp_path / "none", "does not exist"),
         (saved("ocdbt") / "commit_success.txt", "is a file"),
-        (tmp_path, "is not an Orbax checkpoint"),
+        (tmp_path, "is not a checkpoint: neither it nor"),
     ):
         with pytest.raises(UserError, match=message):
             inspect_checkpoint(str(path))
@@ -152,7 +153,10 @@ def test_a_checkpoint_in_a_bucket_is_read_without_jax(emulator, saved):
     assert done.stdout.splitlines() == [
         f"() yes: commit_success.txt is there {here.inventory.file_count} data=2,fsdp=4",
         f"{here.value_bytes} False",
-        "('its save has not finished: commit_success.txt is missing',)",
+        (
+            "('commit_success.txt is missing, without which Orbax takes a checkpoint in object "
+            "storage for unfinished: the save has not ended, or a copy left it out',)"
+        ),
     ]
 
 

@@ -1,6 +1,8 @@
 """Goodput, held against published and independent figures."""
 
 import dataclasses
+import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -179,13 +181,13 @@ def test_what_neither_log_nor_checkpoint_has_must_be_given():
     ("text", "message"),
     [
         ("{\n", "an entry is a JSON object, got '{'"),
-        ("3\n", "an entry is a JSON object, got '3'"),
+        ("3\n", "an entry is a JSON object, got 3"),
         ('{"step_start_time": "noon"}\n', "a number of seconds since the epoch, got 'noon'"),
         ('{"step_start_time": 1e999}\n', "a number of seconds since the epoch, got inf"),
         ('{"step_start_time": NaN}\n', "a number of seconds since the epoch, got nan"),
         (f'{{"step_start_time": 1{"0" * 400}}}\n', "a number of seconds since the epoch, got 1"),
         ('{"step_count": "1e3", "step_start_time": 1}\n', "of a step is an integer, got '1e3'"),
-        (f"{'[' * 100_000}\n", "an entry is a JSON object, got '[[["),
+        (f"{'[' * 100_000}\n", "an array of JSON has its end missing, or a mistake"),
         ('{"job_start_time": 1}\n', "no entry has a step_start_time"),
         ("", "no entry has a step_start_time"),
     ],
@@ -195,6 +197,63 @@ def test_a_file_that_is_no_log_is_explained(tmp_path, text, message):
     with pytest.raises(UserError) as error:
         goodput.read_log(str(tmp_path / "log"))
     assert message in str(error.value)
+
+
+def wrapped(rows):
+    return [
+        {"insertId": str(n), "logName": "projects/p/logs/g", "jsonPayload": row}
+        for n, row in enumerate(rows)
+    ]
+
+
+def lines(rows):
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+FORMS = {
+    "newest first": lambda rows: lines(rows[::-1]),
+    "wrapped": lambda rows: lines(wrapped(rows)),
+    "wrapped in an array, newest first": lambda rows: json.dumps(wrapped(rows)[::-1]).encode(),
+    "gzip": lambda rows: gzip.compress(lines(rows)),
+    "of Windows": lambda rows: b"\xef\xbb\xbf" + lines(rows).replace(b"\n", b"\r\n\r\n"),
+    "numbers of Cloud Logging": lambda rows: lines(
+        [row | {k: float(v) for k, v in row.items() if k == "step_count"} for row in rows]
+    ),
+    "twice": lambda rows: lines(rows * 2),
+    "with lines of text": lambda rows: lines([{"textPayload": "hi", "insertId": "t"}, *rows]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_log_says_the_same_in_every_form(tmp_path, form):
+    rows = [json.loads(line) for line in LOG.read_text().splitlines() if line.strip()]
+    (tmp_path / "log").write_bytes(FORMS[form](rows))
+    words = ["--save-background", "10s", "--save-blocking", "2s", "--slowdown", "0.1", "--json"]
+    told = []
+    for file in (LOG, tmp_path / "log"):
+        result = CliRunner().invoke(app, ["goodput", "--from-log", str(file), *words])
+        assert result.exit_code == 0, result.output
+        told.append(json.loads(result.stdout))
+    notes = told[1]["log"].pop("notes")
+    assert any("entries" in note for note in notes) == (form in ("twice", "with lines of text"))
+    told[0]["log"].pop("notes")
+    assert told[0] == told[1]
+
+
+def test_a_log_of_two_jobs_names_them(tmp_path):
+    text = LOG.read_text()
+    (tmp_path / "log").write_bytes(
+        lines(
+            [
+                {**json.loads(line), "job_name": name}
+                for name in "ab"
+                for line in text.splitlines()
+                if line
+            ]
+        )
+    )
+    with pytest.raises(UserError, match=r"entries of 2 jobs: a, b; keep those of one"):
+        goodput.read_log(str(tmp_path / "log"))
 
 
 def test_durations_have_units():

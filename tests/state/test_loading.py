@@ -133,7 +133,7 @@ def test_64_bit_arrays_are_not_narrowed_silently(tmp_path: Path) -> None:
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
     ocp.save(tmp_path / "checkpoint", {"w": jax.numpy.ones(4)})
     (tmp_path / "checkpoint" / "state" / "_METADATA").write_text("{")
-    with pytest.raises(StateError, match="cannot be read by Orbax"):
+    with pytest.raises(StateError, match="state/_METADATA is damaged"):
         _load(tmp_path / "checkpoint")
 
 
@@ -150,7 +150,7 @@ def test_a_checkpoint_whose_metadata_name_another_place_is_not_loaded(tmp_path: 
     outside = str(tmp_path / "elsewhere" / "w")
     text = file.read_text().replace("('w',)", f"('{outside}',)")
     file.write_text(text.replace('"key": "w"', f'"key": "{outside}"'))
-    with pytest.raises(StateError, match=r"elsewhere/w' is not the name of an array"):
+    with pytest.raises(StateError, match=r"no Zarr metadata of .*elsewhere/w"):
         _load(tmp_path / "c")
 
 
@@ -200,9 +200,9 @@ def test_a_directory_of_steps_names_the_last(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("empty/", "is not an Orbax checkpoint"),
-        ("nothing", "does not exist; give the directory of an Orbax checkpoint"),
-        ("file", "is a file; give the directory of an Orbax checkpoint"),
+        ("empty/", "is not a checkpoint: neither it nor"),
+        ("nothing", "does not exist; give the directory of a checkpoint"),
+        ("file", "is a file; give the directory of a checkpoint"),
         ("model/model.safetensors", "which the benchmark safetensors_load loads"),
         ("step.orbax-checkpoint-tmp/_CHECKPOINT_METADATA", "has not finished"),
     ],

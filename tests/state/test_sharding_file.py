@@ -28,13 +28,6 @@ def _entry(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_a_name_of_another_place_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "sharding.json"
-    file.write_text(json.dumps({"../w": _entry()}))
-    with pytest.raises(StateError, match=r"'\.\./w' is not the name of an array"):
-        loading.read_sharding_file(str(file))
-
-
 def _target(tmp_path: Path, **changes: Any) -> jax.ShapeDtypeStruct:
     file = tmp_path / "sharding.json"
     file.write_text(json.dumps({"p.w": _entry(**changes)}))

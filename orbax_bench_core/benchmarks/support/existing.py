@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.needs import require_arrays_of_all
@@ -14,12 +13,16 @@ from orbax_bench_core.benchmarks.support.options import await_all_hosts, delete,
 from orbax_bench_core.files import absolute
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import jax
     from etils import epath
 
     from orbax_bench_core.authoring import TestContext
     from orbax_bench_core.benchmarks.support.options import MeasuringOptions
+    from orbax_bench_core.inventory import Location
     from orbax_bench_core.measure import Metrics
-    from orbax_bench_core.state import Digest, Location
+    from orbax_bench_core.state import Digest
 
 PyTree = Any
 
@@ -31,6 +34,7 @@ class Reference:
     location: Location
     described: PyTree
     own: bool = False  # whether it was made for this repeat
+    keys: frozenset[str] = frozenset()  # names of the arrays that hold the data of random keys
 
     @property
     def arrays(self) -> dict[str, Any]:
@@ -49,6 +53,14 @@ class Reference:
         """What is to be listed beside the repeat: None where it lies under the repeat's `path`."""
         root, item = self.location.root, self.location.item
         return None if self.own else root / item if item else root
+
+    def targets(
+        self, sharding_path: str | None, devices: Sequence[jax.Device]
+    ) -> dict[str, jax.ShapeDtypeStruct]:
+        """Returns how each array is to be laid out: as a file says, or spread over devices."""
+        from orbax_bench_core.state import load_targets
+
+        return load_targets(self.described, sharding_path, devices, self.keys)
 
     def load(self, target: PyTree) -> PyTree:
         """Loads the checkpoint; its arrays are ready."""
@@ -76,7 +88,8 @@ def find_reference(
     saving: contextlib.AbstractContextManager[Any],
 ) -> Reference:
     """Returns the checkpoint at a path or, without one, saves the repeat's data as one."""
-    from orbax_bench_core.state import describe, locate, orbax_api
+    from orbax_bench_core.inventory import random_keys
+    from orbax_bench_core.state import describe, locate, locate_whole, orbax_api
 
     if path is None and context.checkpoint is not None:
         path = context.checkpoint.path
@@ -90,8 +103,8 @@ def find_reference(
         path = str(context.path / "reference")
         with saving:
             orbax_api.save(context.path / "reference", context.pytree)
-    location = locate(path)
-    return Reference(location, describe(path, location), own)
+    location = locate(path) if own else locate_whole(path)
+    return Reference(location, describe(path, location), own, random_keys(location))
 
 
 def measure_load(
@@ -135,7 +148,7 @@ def verify(
         context.verify(found, against="itself")
     elif known is None:
         delete(restored)
-        context.verify(found, _digest_by_another_load(reference.location), against="itself")
+        context.verify(found, _digest_by_another_load(reference), against="itself")
 
 
 def _same_bytes(context: TestContext, reference: Reference) -> bool:
@@ -149,12 +162,20 @@ def _same_bytes(context: TestContext, reference: Reference) -> bool:
     return absolute(source) == root or locate(source) == reference.location
 
 
-@functools.cache
-def _digest_by_another_load(location: Location) -> Digest:
+_DIGESTS: Final[dict[Location, Digest]] = {}
+"""Digests by another load, of each checkpoint that was loaded by this process."""
+
+
+def _digest_by_another_load(reference: Reference) -> Digest:
     import jax
 
-    from orbax_bench_core.state import describe, digest, load_targets, with_targets
+    from orbax_bench_core.state import digest, orbax_api, with_targets
 
-    described = describe(str(location.root), location)
-    target = with_targets(described, load_targets(described, None, jax.devices()))
-    return digest(Reference(location, described).load(target))
+    location = reference.location
+    if location not in _DIGESTS:
+        target = with_targets(reference.described, reference.targets(None, jax.devices()))
+        # Options of the load that is verified do not suit this layout: a broadcast needs replicas.
+        is_orbax = location.form == "orbax"
+        with orbax_api.make_context() if is_orbax else contextlib.nullcontext():
+            _DIGESTS[location] = digest(reference.load(target))
+    return _DIGESTS[location]

@@ -15,9 +15,10 @@ from orbax_bench_core.benchmarks.support.options import (
     CollectorOptions,
     delete_if_scarce,
 )
-from orbax_bench_core.benchmarks.support.safetensors import SUFFIX, read_arrays
 from orbax_bench_core.benchmarks.support.saving import load_target
-from orbax_bench_core.files import absolute, matching
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import absolute
+from orbax_bench_core.inventory import read_checkpoint
 
 if TYPE_CHECKING:
     import torch
@@ -101,18 +102,22 @@ def _reference_tree(directory: str) -> Any:
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     safetensors = authoring.optional_module("safetensors", "torch", "reference_checkpoint_path")
-    folder = absolute(directory)
     try:
-        read_arrays(folder)
-    except ValueError as error:
+        stored = read_checkpoint(directory)
+        if not stored.is_safetensors:
+            raise UserError(f"{directory!r} holds no .safetensors files")
+        stored.check()
+    except UserError as error:
         raise authoring.UnmetNeed(f"reference_checkpoint_path: {error}") from None
+    known = {array.name for array in stored.arrays}
     first = {device.process_index: device for device in reversed(jax.devices())}
     world = len(first)
     mesh = Mesh(np.array([first[rank] for rank in range(world)], dtype=object), ("rank",))
     tree = {}
-    for file in sorted(matching(folder, f"*{SUFFIX}")):
-        with safetensors.safe_open(str(file), framework="pt") as opened:
-            for name in opened.keys():  # noqa: SIM118 - not a mapping
+    for file in stored.sizes:
+        path = absolute(directory) / str(file) if absolute(directory).is_dir() else directory
+        with safetensors.safe_open(str(path), framework="pt") as opened:
+            for name in known.intersection(opened.keys()):
                 part = opened.get_slice(name)
                 shape = tuple(part.get_shape())
                 part = part if shape else {(): opened.get_tensor(name)}

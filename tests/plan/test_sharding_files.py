@@ -5,16 +5,17 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+import typer.testing
 from etils import epath
 from orbax.checkpoint import v1 as ocp
 from orbax.checkpoint._src.testing.benchmarks.orbax_load.sharding import generate_from_metadata
 from orbax.checkpoint._src.testing.benchmarks.safetensors import prepare
 
 from orbax_bench_core.benchmarks.support.safetensors import write_arrays
+from orbax_bench_core.cli.main import app
 from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.errors import UserError
 from orbax_bench_core.state import digest, load_checkpoint, read_sharding_file
-from orbax_bench_core.steps import sharding
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +33,11 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _spec(shape: tuple[int, ...], **mesh: int) -> Any:
-    planned = sharding.plan_shardings({"w": (shape, "float32")}, mesh)
-    return planned["w"]["sharding"]["spec"]
+def _printed(path: Path, mesh: str) -> str:
+    result = typer.testing.CliRunner().invoke(app, ["sharding", str(path), "--mesh", mesh])
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
 
 
 @pytest.mark.parametrize(
@@ -52,13 +55,12 @@ def _spec(shape: tuple[int, ...], **mesh: int) -> Any:
     ],
 )
 def test_the_names_of_the_axes_decide_what_they_shard(
-    mesh: dict[str, int], spec: list[Any]
+    saved: Path, mesh: dict[str, int], spec: list[Any]
 ) -> None:
-    assert _spec((8, 8), **mesh) == spec
-
-
-def test_arrays_of_one_dimension_are_replicated() -> None:
-    assert (_spec((8,), fsdp=8), _spec((), fsdp=8)) == ([None], [])
+    content = json.loads(_printed(saved, ",".join(f"{axis}={mesh[axis]}" for axis in mesh)))
+    assert content["even"]["sharding"]["spec"] == spec
+    assert content["vector"]["sharding"]["spec"] == [None]
+    assert content["scalar"]["sharding"]["spec"] == []
 
 
 @pytest.mark.parametrize(
@@ -68,8 +70,9 @@ def test_arrays_of_one_dimension_are_replicated() -> None:
 def test_a_mesh_of_one_axis_gives_what_orbaxs_own_tool_gives(
     saved: Path, axis: str, strategy: str, size: int
 ) -> None:
-    ours = sharding.plan_shardings(sharding.arrays_in(str(saved)), {axis: size})
-    assert ours == generate_from_metadata.build_config(str(saved), size, strategy)
+    assert json.loads(_printed(saved, f"{axis}={size}")) == generate_from_metadata.build_config(
+        str(saved), size, strategy
+    )
 
 
 @pytest.fixture
@@ -85,52 +88,36 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("axis", "strategy"), [("fsdp", "fsdp"), ("tp", "tp_inner")])
 def test_the_file_of_a_safetensors_model_is_that_of_orbaxs_own_tool(
-    model: Path, capsys: pytest.CaptureFixture[str], axis: str, strategy: str
+    model: Path, axis: str, strategy: str
 ) -> None:
-    assert sharding.main([str(model), f"{axis}=4"]) == 0
-    written = json.loads(capsys.readouterr().out)
-    assert written == prepare.build_config(epath.Path(model), 4, strategy)
+    assert json.loads(_printed(model, f"{axis}=4")) == prepare.build_config(
+        epath.Path(model), 4, strategy
+    )
 
 
-def test_a_model_that_cannot_be_read_is_one_line(
-    model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_cannot_be_read_is_one_line(model: Path) -> None:
     (model / "more.safetensors").write_bytes(b"cut")
-    assert sharding.main([str(model), "fsdp=4"]) == Exit.INVALID
-    said = capsys.readouterr().err
-    assert "more.safetensors" in said
-    assert said.count("\n") == 1
+    with pytest.raises(UserError, match=r"more\.safetensors is damaged: it has no") as refused:
+        _printed(model, "fsdp=4")
+    assert len(refused.value.said) == 1
 
 
 @pytest.mark.slow
-def test_what_is_written_is_a_sharding_file_to_load_with(
-    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert sharding.main([str(saved), "data=2,fsdp=2,tensor=2"]) == 0
+def test_what_is_written_is_a_sharding_file_to_load_with(saved: Path, tmp_path: Path) -> None:
     file = tmp_path / "sharding.json"
-    file.write_text(capsys.readouterr().out)
+    file.write_text(_printed(saved, "data=2,fsdp=2,tensor=2"))
     assert len(read_sharding_file(str(file))) == 6
     loaded = load_checkpoint(CheckpointConfig(path=str(saved), sharding_config_path=str(file)))
     assert loaded["even"].sharding.shard_shape((8, 8)) == (4, 4)
     assert digest(loaded) == digest(load_checkpoint(CheckpointConfig(path=str(saved))))
 
 
-def test_each_array_is_a_line(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sharding.main([str(saved / "state"), "fsdp=8"])
-    written = capsys.readouterr().out
+def test_each_array_is_a_line(saved: Path) -> None:
+    written = _printed(saved / "state", "fsdp=8")
     assert len(written.splitlines()) == len(json.loads(written)) + 2
 
 
 @pytest.mark.parametrize("mesh", ["", "fsdp", "fsdp=", "fsdp=0", "fsdp=-1", "=8", "a=2,a=4", "a=x"])
-def test_what_is_no_mesh_is_refused(
-    saved: Path, capsys: pytest.CaptureFixture[str], mesh: str
-) -> None:
-    assert sharding.main([str(saved), mesh]) == Exit.INVALID
-    assert "--mesh: expected a mesh such as data=16,fsdp=16" in capsys.readouterr().err
-
-
-def test_a_folder_that_is_no_checkpoint_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert sharding.main([str(tmp_path), "fsdp=8"]) == Exit.INVALID
-    assert "is not an Orbax checkpoint: neither it nor" in capsys.readouterr().err
+def test_what_is_no_mesh_is_refused(saved: Path, mesh: str) -> None:
+    with pytest.raises(UserError, match="--mesh: expected a mesh such as data=16,fsdp=16"):
+        _printed(saved, mesh)
