@@ -151,8 +151,9 @@ def parsed_info(data: bytes, file: str) -> RunInfo:
         return RunInfo.model_validate_json(data)
     except pydantic.ValidationError as error:
         refuse_other_version(data, file)
-        faults = [each for each in error.errors() if each["type"] == "extra_forbidden"]
-        if faults:  # a release adds keys, and takes none away
+        faults = error.errors()
+        # A release adds keys, and takes none away.
+        if all(each["type"] == "extra_forbidden" for each in faults):
             keys = listed(dict.fromkeys(".".join(map(str, each["loc"])) for each in faults), 3)
             said = f"written by a newer orbax-bench, for this one knows no {keys}: upgrade it"
             raise UserError(Problem(said, file=file)) from None

@@ -40,6 +40,7 @@ class Notifiers:
 
     webhook: Webhook | None = None
     states: str = ""
+    remembers: bool = True  # whether this machine has the folder of the run directory
     junit: str | None = None
     page: str = ""
     site: str = ""
@@ -232,11 +233,10 @@ class Notifiers:
             begun=begun,
             lines=lines,
         )
-        folder = None if known is None or late else _path(self.states or directory)
+        remembers = known is not None and not late and (self.states or self.remembers)
+        folder = _path(self.states or directory) if remembers else None
         if folder is not None and not self.states:
             folder = folder.parent
-            # A folder of another machine is not made here, where nobody would find it.
-            folder = folder if "://" in directory or folder.exists() else None
         announce(news, self.webhook, folder, say=to_stderr)
 
 

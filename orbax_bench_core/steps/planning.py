@@ -1,5 +1,6 @@
 """Steps before the first point: the plan of a sweep, and the checkpoint that its points load."""
 
+import importlib.util
 import json
 import math
 import subprocess
@@ -21,7 +22,7 @@ from orbax_bench_core.files import place
 from orbax_bench_core.lineage import write_planned
 from orbax_bench_core.python_command import python_command
 from orbax_bench_core.steps.experiments import Experiment, load_for
-from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, lacking_modules
+from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, benchmark_of
 
 _STEP_S: Final = 300.0
 """Seconds that a step is to measure for: the start of its pod is small beside that, and a step that
@@ -34,6 +35,13 @@ MOST_STEPS: Final = 300
 """Steps of one loop. The number is ours: no service documents one. Argo, which runs the loops of
 Kubeflow, keeps the state of all iterations in one object of 1 MB at most, compressed (its page
 "Offloading Large Workflows"), and loops of many hundreds have failed (kubeflow/pipelines#12131)."""
+_MODULES: Final = {
+    "nnx_restore": ("flax",),
+    "pytorch_dcp": ("torch",),
+    "torch_save": ("torch",),
+    "pytorch_safetensors": ("torch", "safetensors"),
+}
+"""What built-ins import beside JAX and Orbax, each of which an extra of that name brings."""
 _MOST_POINTS: Final = 1000
 """Points of one step, whose ids travel in one argument of a command."""
 
@@ -77,8 +85,14 @@ def plan(
 
 def _check_modules(suite: Suite) -> None:
     """Refuses what the image of this step cannot measure, unless environments are made for it."""
-    lacking = [] if suite.environments else lacking_modules(suite)
-    if lacking:
+    needs = [
+        (entry.generator, module)
+        for entry in suite.benchmarks
+        for module in _MODULES.get(benchmark_of(entry.generator), ())
+    ]
+    needs += [(f"nnx: {one.nnx}", "flax") for one in suite.checkpoint_configs if one.nnx]
+    lacking = [(what, name) for what, name in needs if importlib.util.find_spec(name) is None]
+    if lacking and not suite.environments:
         raise UserError(
             *(
                 f"{what} needs {module}, which this image does not have; take one that is built "

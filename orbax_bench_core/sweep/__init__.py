@@ -3,7 +3,6 @@
 from orbax_bench_core.sweep.catalog import BUILTINS as BUILTINS
 from orbax_bench_core.sweep.catalog import benchmark_of as benchmark_of
 from orbax_bench_core.sweep.catalog import is_builtin as is_builtin
-from orbax_bench_core.sweep.catalog import lacking_modules as lacking_modules
 from orbax_bench_core.sweep.catalog import load_class as load_class
 from orbax_bench_core.sweep.catalog import names_of as names_of
 from orbax_bench_core.sweep.catalog import options_class as options_class

@@ -1,6 +1,6 @@
 """Catalog of the built-in benchmarks by name, and import of the class that a suite names."""
 
-import importlib.util
+import importlib
 import inspect
 import traceback
 from collections.abc import Mapping
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
-from orbax_bench_core.config import Suite
 from orbax_bench_core.errors import did_you_mean
 
 _UPSTREAM: Final = "orbax.checkpoint._src.testing.benchmarks."
@@ -58,14 +57,6 @@ _SYSTEMS: Final = {
     "torch_save": "torch.save",
     "pytorch_safetensors": "safetensors with PyTorch",
 }
-
-_MODULES: Final = {
-    "nnx_restore": ("flax",),
-    "pytorch_dcp": ("torch",),
-    "torch_save": ("torch",),
-    "pytorch_safetensors": ("torch", "safetensors"),
-}
-"""What built-ins import beside JAX and Orbax, each of which an extra of that name brings."""
 
 _UPSTREAM_PATHS: Final[dict[str, str]] = {
     _UPSTREAM + path: name
@@ -127,17 +118,6 @@ def system_of(benchmark: str) -> str:
     Two benchmarks of different systems are compared in a study: neither is a release of the other.
     """
     return _SYSTEMS.get(benchmark, "Orbax" if is_builtin(benchmark) else "")
-
-
-def lacking_modules(suite: Suite) -> list[tuple[str, str]]:
-    """Returns what of a suite needs a module that is not installed here, and its name."""
-    needs = [
-        (entry.generator, module)
-        for entry in suite.benchmarks
-        for module in _MODULES.get(benchmark_of(entry.generator), ())
-    ]
-    needs += [(f"nnx: {one.nnx}", "flax") for one in suite.checkpoint_configs if one.nnx]
-    return [each for each in needs if importlib.util.find_spec(each[1]) is None]
 
 
 def benchmark_of(generator: str) -> str:

@@ -139,7 +139,8 @@ def _conclude_told(job: Job, ended: Ended, console: Console, told: Told) -> int:
     say(f"Run directory: {place}, which this machine cannot read")
     if code:
         lines = ended.told.reasons if ended.told else ("no result: see the log",)
-        told.notifiers.ended(told.suite, code, place, lines)
+        elsewhere = dataclasses.replace(told.notifiers, remembers=False)
+        elsewhere.ended(told.suite, code, place, lines)
     return code
 
 

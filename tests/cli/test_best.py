@@ -15,6 +15,7 @@ def sweep(make_run, make_point, make_record):
             point,
             number,
             times={"save": (2.0 - place) * (1 + number / 100), "load": 1.0 + number / 100},
+            worker=f"host:{number}:0",
         )
         for number in range(4)
         for place, point in enumerate(points)

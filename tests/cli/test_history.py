@@ -70,9 +70,7 @@ def test_a_run_that_keeps_no_verdict_is_judged_as_compare_does(
         verdict["low"],
         verdict["high"],
     )
-    # All blocks that there are say something else: the verdict stood before.
     assert (found["n"], point["blocks"]) == (verdict["operations"] // 2, 30)
-    assert found["n"] < 30
 
 
 def test_a_run_that_is_too_short_for_a_verdict_names_what_it_shows(history, make_paired_run):

@@ -11,7 +11,6 @@ import types
 import pytest
 
 from orbax_bench_core.cli import watch as nights
-from orbax_bench_core.steps.pipeline import outputs
 from tests.support.disks import fill, small_disk
 from tests.support.nights import drill, move_clock
 from tests.support.processes import ROOT
@@ -91,7 +90,7 @@ def test_a_mistake_is_not_tried_again_and_says_what_it_is(one_night, webhook):
 )
 def test_a_night_that_cannot_be_kept_is_told_once(one_night, webhook, tmp_path, monkeypatch, why):
     """Five times on a full disk, and twice below a folder that cannot be made."""
-    monkeypatch.setattr(outputs, "WAITS_S", (0.0, 0.0, 0.0))
+    monkeypatch.setattr("orbax_bench_core.steps.pipeline.outputs.WAITS_S", (0.0, 0.0, 0.0))
     with contextlib.ExitStack() as stack:
         if why.startswith("No space"):
             fill(stack.enter_context(small_disk(tmp_path / "runs", "1m")))

@@ -241,11 +241,11 @@ def test_what_is_allowed_is_said_in_the_words_of_a_suite(only_problem, extra, me
 @pytest.mark.parametrize(
     ("extra", "known", "instead"),
     [
-        ("arms: {with: [jax==0.10.2]}", "baseline, candidate", PACKAGES),
+        ("arms: {with: [jax==0.10.2]}", "aa, baseline, candidate", PACKAGES),
         ("arms: {candidate: {with: [jax==0.10.2]}}", OF_AN_ARM, PACKAGES),
         (
             "arms: {environment: new}",
-            "baseline, candidate",
+            "aa, baseline, candidate",
             "`environment` belongs in `arms.baseline` or `arms.candidate`",
         ),
         (

@@ -10,8 +10,8 @@ from etils import epath
 from orbax.checkpoint import v1 as ocp
 from orbax.checkpoint._src.testing.benchmarks.orbax_load.sharding import generate_from_metadata
 from orbax.checkpoint._src.testing.benchmarks.safetensors import prepare
+from safetensors.flax import save_file
 
-from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.cli.main import app
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.errors import UserError
@@ -82,7 +82,8 @@ def model(tmp_path: Path) -> Path:
         "odd": jax.numpy.ones((5, 3), "int32"),
         "scalar": jax.numpy.ones(()),
     }
-    write_arrays(epath.Path(tmp_path) / "a model", tree)
+    (tmp_path / "a model").mkdir()
+    save_file(tree, tmp_path / "a model" / "model.safetensors")
     return tmp_path / "a model"
 
 

@@ -12,7 +12,7 @@ from orbax_bench_core.state.orbax_api import make_colocated_context, make_contex
 
 @pytest.fixture
 def installed(monkeypatch):
-    return lambda version: monkeypatch.setattr(orbax_api, "_installed", lambda: version)
+    return lambda version: monkeypatch.setattr(orbax_api, "installed", lambda: version)
 
 
 @pytest.mark.parametrize(

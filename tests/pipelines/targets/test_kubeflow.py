@@ -218,7 +218,7 @@ def test_a_run_is_waited_for(pipeline_command, suite, tmp_path, monkeypatch, sta
         done = pipeline_command("run", suite, *words)
     assert done.code == code, done.err
     assert states[-1].lower() in done.out
-    assert "This machine cannot read" in done.out
+    assert "which this machine cannot read" in done.out
 
 
 def test_a_refusal_is_one_line_and_exit_code_1(pipeline_command, suite):
@@ -277,7 +277,9 @@ def test_no_source_of_ours_knows_kubeflows_metadata_store():
 @pytest.fixture
 def regressed():
     """A cluster whose run failed by a regression, and whose exit task told so in its log."""
-    told = RunEnding.of("REGRESSION", ("save takes 26 % longer",), "/mnt/bench/r1", b"<html>page")
+    told = RunEnding.of(
+        "REGRESSION", ("save takes 26 % longer",), "/mnt/elsewhere/r1", b"<html>page"
+    )
     logs = {"driver": "driving", "finish": f"some words\n{told.line}\norbax-bench: REGRESSION"}
     with fakes.FakeKubeflow(("RUNNING", "FAILED"), logs).serving() as server:
         yield server
@@ -287,8 +289,8 @@ def test_the_submitter_is_told_the_verdict_and_where_the_report_is(
     regressed, pipeline_command, suite, monkeypatch, webhook
 ):
     monkeypatch.setattr("time.sleep", lambda _: None)
-    claim = sets("pvc={name: bench, path: /mnt/bench}", "image=a/b:1")
-    given = ("run", suite, "-o", "/mnt/bench/r1", "--target", "kfp", "--notify", webhook.url)
+    claim = sets("pvc={name: bench, path: /mnt/elsewhere}", "image=a/b:1")
+    given = ("run", suite, "-o", "/mnt/elsewhere/r1", "--target", "kfp", "--notify", webhook.url)
     done = pipeline_command(*given, *sets(f"endpoint={regressed.url}"), *claim)
     assert done.code == 3, done.err
     assert "REGRESSION: save takes 26 % longer" in done.out
