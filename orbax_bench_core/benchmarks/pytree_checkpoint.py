@@ -82,7 +82,13 @@ class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
         """Makes the handler that these options describe; nothing outside it changes."""
         import orbax.checkpoint as ocp
 
+        from orbax_bench_core.state import orbax_api
+
+        limited: dict[str, Any] = {}
+        if self.save_device_host_concurrent_gb is not None and orbax_api.has_background_callback():
+            limited["callback"] = orbax_api.background_callback(f"^[^{_PRIORITIZED}]*$")
         handlers = _handlers(
+            **limited,
             use_colocated_python=self.use_colocated_python,
             use_replica_parallel=self.use_replica_parallel,
             enable_replica_parallel_separate_folder=self.enable_replica_parallel_separate_folder,

@@ -77,6 +77,47 @@ STEPS = [
 ]
 
 
+BACKGROUND = {"background_keys": ".", "device_host_concurrent_gb": 0.0001}
+STAGES = [
+    {
+        "enable_pinned_host_transfer": True,
+        "ocdbt_target_data_file_size": 16384,
+        "min_slice_bytes_for_replica_parallel": 1024,
+        "max_replicas_for_replica_parallel": 1,
+        "enable_write_sharding_file": False,
+        "enable_post_merge_validation": False,
+        "path_permission_mode": "750",
+        "atomicity": "commit_file",
+        "host_arrays": False,
+        "num_savings": 2,
+    },
+    {
+        "save_dtype": "float16",
+        "enable_pinned_host_transfer": False,
+        "enable_write_sharding_file": True,
+        "enable_post_merge_validation": True,
+        "path_permission_mode": "700",
+        "atomicity": "atomic_rename",
+        "num_savings": 1,
+    },
+    {
+        "chunk_byte_size": 1024,
+        "ocdbt_target_data_file_size": 4096,
+        "host_arrays": True,
+    },
+    {
+        "use_replica_parallel": True,
+        "min_slice_bytes_for_replica_parallel": 2048,
+        "max_replicas_for_replica_parallel": 2,
+    },
+    BACKGROUND | {"background_keys": ["array", "."], "regulator_max_gb": None},
+    BACKGROUND | {"device_host_concurrent_gb": 0.0002, "regulator_max_gb": [0.01, 0.02]},
+    {"device_host_concurrent_gb": None, "background_keys": None},
+    BACKGROUND | {"device_host_concurrent_gb": 0.0002},
+]
+"""Options of the stages of a save; null and `host_arrays` go without copies off a device."""
+
+
 def entries(folder, checkpoint="ckpt", model="model"):
     """Returns what each benchmark is given, once for each point, on one process.
 
@@ -102,7 +143,7 @@ def entries(folder, checkpoint="ckpt", model="model"):
             ),
             {"matrix_size": 8, "max_steps_during": [1, 2]},
         ],
-        "staged_save": both(on={"save_dtype": "bfloat16"}, off={"save_dtype": "float16"}),
+        "staged_save": both(on={"save_dtype": "bfloat16"} | STAGES[0], off=STAGES[1]) + STAGES[2:],
         "checkpoint_interval": [
             STEPS[0] | {"enable_async_checkpointing": True},
             STEPS[1] | {"enable_async_checkpointing": False},

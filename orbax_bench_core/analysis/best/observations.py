@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from orbax_bench_core import measure
 from orbax_bench_core.analysis.best.model import Goal
+from orbax_bench_core.analysis.best.orbax_code import attributes
 from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
 from orbax_bench_core.records import OverlapFinder, Repeat, Verified, weakest
@@ -258,9 +259,14 @@ def measures_of(repeat: Repeat) -> dict[str, float]:
 
 
 def choices(point: SweepPoint) -> dict[str, Any]:
-    """Returns what can be chosen of a point: options, storage, environment, memory of the host."""
+    """Returns what can be chosen of a point: options, storage, environment, memory of the host.
+
+    A point lacks an option that is newer than its benchmark and that its suite does not give: it
+    has the default, which is Orbax's.
+    """
     environment = None if point.environment is None else point.environment.name
     return {
+        **{name: each.default for name, each in attributes(point).items()},
         **point.options,
         "storage": point.storage,
         "environment": environment,
