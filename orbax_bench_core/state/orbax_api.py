@@ -69,6 +69,26 @@ def load_item(root: AnyPath, item: str | None, target: Any) -> Any:
     return load(root, target)
 
 
+def load_item_async(root: AnyPath, item: str | None, target: Any) -> Any:
+    """Begins to load one tree of a checkpoint; `result()` of what it returns is the tree.
+
+    Raises:
+        UnmetNeed: The installed Orbax does not load this format in the background.
+    """
+    from orbax.checkpoint import v1 as ocp
+
+    asked = "load_async: true"
+    if not is_at_least(_MUTABLE):
+        raise UnmetNeed(lacks(asked, _MUTABLE))
+    try:
+        return ocp.load_async(root, target, checkpointable_name=item)
+    except NotImplementedError as error:
+        raise UnmetNeed(
+            f"orbax-checkpoint {_installed()} refuses {asked}: {error}; only safetensors_load "
+            "measures it"
+        ) from None
+
+
 def describe_item(root: AnyPath, item: str | None) -> Any:
     """Returns one tree of a checkpoint, its arrays as shape and dtype; None without metadata."""
     if is_at_least("0.11.26"):

@@ -300,6 +300,12 @@ def _async_by_second_name(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     return _async(asked, evidence)
 
 
+def _async_load(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    found = "load_blocking" in evidence.counts
+    proof = "the load has a part that blocks" if found else "all of the load blocks"
+    return _judged(found == bool(asked), f"{proof}, by the operations measured")
+
+
 def _limit(key: str) -> Rule:
     pattern = rf"(?<![a-z_]){key}[:=] ?(None|\d+)"
 
@@ -366,6 +372,8 @@ def _transfers(key: str) -> Rule:
         if not found:
             return unproved("Orbax copied no array off a device")
         proof = f"Orbax's log says of its copies {key}={', '.join(sorted(found))}"
+        if asked is None:  # v0 says what it took for it
+            return _only_if(found == {"None"}, proof)
         return _judged(found == {str(asked)}, proof)
 
     return rule
@@ -447,6 +455,21 @@ def _manager(*patterns: str, persistent: bool = False) -> Rule:
         return unproved("Orbax's log line on such a manager was not seen")
 
     return rule
+
+
+def _best(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    has_loss = any(matching(evidence.directory, "steps/*/metrics/metrics"))
+    if asked is None or not has_loss:
+        said = "a loss was saved" if has_loss else "no loss was saved"
+        return _judged(has_loss == (asked is not None), f"{said} with the checkpoints")
+    return _manager(r"best_mode=.(\w+)")(asked, evidence)
+
+
+def _moved(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    if asked is None:
+        return unproved("null deletes, which leaves no trace")
+    moved = [step.name for step in matching(evidence.directory, f"steps/{asked}/*")]
+    return _judged(bool(moved), f"steps that were moved to {asked}: {', '.join(sorted(moved))}")
 
 
 def _interval(folders: str) -> Rule:
@@ -630,6 +653,7 @@ PROOFS: Final[Mapping[str, Proof]] = MappingProxyType(
     {
         "async_enabled": Proof(f"{_SAMPLES}, {_LOG}", _async_by_first_name),
         "enable_async_save": Proof(_SAMPLES, _async_by_second_name),
+        "load_async": Proof(_SAMPLES, _async_load),
         "use_ocdbt": Proof(_FILES, _ocdbt),
         "use_zarr3": Proof(_FILES, _zarr3),
         "use_compression": Proof(_FILES, _compression),
@@ -672,6 +696,10 @@ PROOFS: Final[Mapping[str, Proof]] = MappingProxyType(
         "persistent_save_interval_steps": Proof(_FILES, _interval("persistent/*")),
         "persistent_max_to_keep": Proof(_LOG, _manager(r"max_to_keep=(\w+)", persistent=True)),
         "enable_async_checkpointing": Proof(_LOG, _manager(r"enable_async_checkpointing=(\w+)")),
+        "keep_period": Proof(_LOG, _manager(r"keep_period=(\w+)")),
+        "best_fn": Proof(f"{_FILES}, {_LOG}", _best),
+        "enable_background_delete": Proof(_LOG, _manager(r"enable_background_delete=(\w+)")),
+        "todelete_subdir": Proof(_FILES, _moved),
         "num_deletion_threads": Proof(_LOG, _manager(r"num_deletion_threads=(\w+)")),
         "checkpoint_policies_options": Proof(_LOG, _policies),
         "train_steps": Proof(_SAMPLES, _counted("steps", _offered)),
@@ -707,6 +735,7 @@ _OF_MEMORY: Final = "how arrays lie in memory leaves no trace"
 NOT_PROVED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "matrix_size": "the matrices live inside a step, and show in its time alone",
+        "todelete_full_path": "it is refused outside gs://, and moves out of the repeat's folder",
         "expected_surge_gb": "Orbax logs the limit that follows from it, and not the surge",
         "deepcopy_host_arrays": "a copy in memory shows in the peak of memory alone",
         "create_directories_asynchronously": "which thread made a folder leaves no trace",
@@ -722,6 +751,7 @@ NOT_PROVED: Final[Mapping[str, str]] = MappingProxyType(
         ),
         "safetensors_max_over_read_ratio": "Orbax's loader of safetensors does not tell it",
         "safetensors_read_chunk_mb": "Orbax's loader of safetensors does not tell it",
+        "orbax_load.load_async": "Orbax loads in the background safetensors alone",
         "safetensors_load.restore_concurrent_gb": "Orbax's loader of safetensors does not tell it",
         "safetensors_load.use_load_and_broadcast": "only false is allowed",
         "cancel_delay_secs": "it shows in times alone",

@@ -164,25 +164,27 @@ def entries(folder, checkpoint="ckpt", model="model"):
         ),
         "safetensors_load": [
             {"metric_tracemalloc_enabled": True, "enable_xprof": True, "checkpoint_path": None}
+            | {"load_async": True}
             | digests[2],
             {
                 "metric_tracemalloc_enabled": False,
                 "enable_xprof": False,
+                "load_async": False,
                 "checkpoint_path": str(model),
             }
             | digests[3],
         ],
         "pytree_checkpoint": both(
             *TREE,
-            on={"save_device_host_concurrent_gb": 0.5},
-            off={"save_device_host_concurrent_gb": None},
+            on={"save_device_host_concurrent_gb": 0.5, "enable_pinned_host_transfer": True},
+            off={"save_device_host_concurrent_gb": None, "enable_pinned_host_transfer": False},
         ),
         "array_handler": both(
             *ARRAY, on={"use_metadata_store": True}, off={"use_metadata_store": False}
         ),
         "checkpoint_manager": [
-            STEPS[0] | {"async_enabled": True},
-            STEPS[1] | {"async_enabled": False},
+            STEPS[0] | {"async_enabled": True, "keep_period": 2, "best_fn": "min"},
+            STEPS[1] | {"async_enabled": False, "keep_period": 3, "best_fn": "max"},
         ],
         "checkpoint_manager_perf": both(
             "use_ocdbt", "use_zarr3", on={"train_steps": 2}, off={"train_steps": 3}
@@ -192,8 +194,9 @@ def entries(folder, checkpoint="ckpt", model="model"):
             {"num_checkpoints": 8, "checkpoint_policies_options": [policies(3, 2)]},
         ],
         "deleter": [
-            STEPS[0] | {"num_deletion_threads": 1},
-            STEPS[1] | {"num_deletion_threads": 2},
+            STEPS[0] | {"num_deletion_threads": 1, "enable_background_delete": True},
+            STEPS[1] | {"num_deletion_threads": 2, "enable_background_delete": False},
+            STEPS[0] | {"todelete_subdir": ["trash", "old"]},
         ],
         "v0_cancel": [{"cancel_delay_secs": 0, "perform_cancellation": [True, False]}],
         "v1_cancel": [{"cancel_delay_secs": 0, "perform_cancellation": [True, False]}],

@@ -141,6 +141,7 @@ HANDLER: Final[Mapping[str, Attribute]] = {
     "save_concurrent_gb": Attribute("handler.save_concurrent_gb"),
     "restore_concurrent_gb": Attribute("handler.restore_concurrent_gb"),
     "save_device_host_concurrent_gb": Attribute("handler.save_device_host_concurrent_gb"),
+    "enable_pinned_host_transfer": Attribute("handler.enable_pinned_host_transfer"),
     "use_replica_parallel": Attribute("arrays.use_replica_parallel", True),
     "enable_replica_parallel_separate_folder": Attribute(
         "arrays.enable_replica_parallel_separate_folder", False
@@ -152,6 +153,10 @@ MANAGER: Final[Mapping[str, Attribute]] = {
     "save_interval_steps": Attribute("options.save_interval_steps", 1),
     "max_to_keep": Attribute("options.max_to_keep"),
     "num_deletion_threads": Attribute("options.num_deletion_threads"),
+    "keep_period": Attribute("options.keep_period"),
+    "enable_background_delete": Attribute("options.enable_background_delete", False),
+    "todelete_subdir": Attribute("options.todelete_subdir"),
+    "todelete_full_path": Attribute("options.todelete_full_path"),
     "enable_async_checkpointing": Attribute("options.enable_async_checkpointing", True),
     "async_enabled": Attribute("options.enable_async_checkpointing", True),
 }
@@ -165,7 +170,6 @@ _V1_BY_V0: Final[Mapping[str, Attribute]] = {
     "device_host_concurrent_gb": Attribute(
         "handler.save_device_host_concurrent_gb", factor=_GIB_IN_GB
     ),
-    "enable_pinned_host_transfer": Attribute("handler.enable_pinned_host_transfer"),
     "chunk_byte_size": Attribute("leaf.chunk_byte_size"),
     "save_dtype": Attribute(
         "leaf.dtype", form="jnp.dtype({!r}) if jnp.issubdtype(leaf.dtype, jnp.floating) else None"
