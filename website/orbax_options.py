@@ -31,7 +31,7 @@ _MEASURES: Final = {
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
-    """What a page says of an option beside its figures."""
+    """Text on an option that is not measured."""
 
     measures: tuple[str, ...]  # what it is about, of `_MEASURES`
     when: str  # when to use it

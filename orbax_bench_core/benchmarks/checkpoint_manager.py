@@ -25,7 +25,7 @@ class CheckpointManagerOptions(BoundedOptions):
         max_to_keep: How many of the latest checkpoints to keep.
         train_steps: How many steps to offer to the manager.
         async_enabled: Save in the background; otherwise all of a save blocks.
-        keep_period: Also keep every step that is a multiple of this; null keeps none besides.
+        keep_period: Also keep every step that is a multiple of this; null keeps no other.
         best_fn: Keep the best checkpoints by a loss that is saved with each, in place of the
             latest: `min` those of the smallest loss, `max` of the largest; null goes by age.
     """

@@ -35,7 +35,7 @@ _OF_ORBAX: Final = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StagedSaveOptions(SaveRestoreOptions):
-    """Options of `staged_save`, beside those of `save_restore`.
+    """Options of `staged_save`, in addition to those of `save_restore`.
 
     Attributes:
         device_host_concurrent_gb: Most data on its way from device to storage at a time, in GiB on

@@ -739,7 +739,7 @@ NOT_PROVED: Final[Mapping[str, str]] = MappingProxyType(
         "expected_surge_gb": "Orbax logs the limit that follows from it, and not the surge",
         "deepcopy_host_arrays": "a copy in memory shows in the peak of memory alone",
         "create_directories_asynchronously": "which thread made a folder leaves no trace",
-        "skip_sync_file_validations": "that nobody looked for a path leaves no trace",
+        "skip_sync_file_validations": "a check that is left out leaves no trace",
         "timeout_secs": "it shows in saves that take longer alone",
         "wiped": "it is about the life after a kill: orbax-bench recovery does it",
         "kill": "it is about a kill: orbax-bench recovery does it",

@@ -46,6 +46,7 @@ _LOADS_ONLY: Final = frozenset(
         "broadcast_memory_limit_bytes",
         "broadcast_memory_scaling_factor",
         "mmap",
+        "load_async",
     )
 )
 _SAVES_ONLY: Final = frozenset(
@@ -56,6 +57,17 @@ _SAVES_ONLY: Final = frozenset(
         "save_concurrent_gb",
         "device_host_concurrent_gb",
         "save_device_host_concurrent_gb",
+        "background_keys",
+        "regulator_max_gb",
+        "expected_surge_gb",
+        "deepcopy_host_arrays",
+        "host_arrays",
+        "create_directories_asynchronously",
+        "enable_pinned_host_transfer",
+        "enable_post_merge_validation",
+        "skip_sync_file_validations",
+        "timeout_secs",
+        "enable_background_delete",
     )
 )
 
