@@ -2,11 +2,15 @@
 
 import dataclasses
 import functools
+import operator
+from collections.abc import Callable
+from typing import Any, Final, Literal
 
 from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.support import saving
 from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
-from orbax_bench_core.benchmarks.support.options import BoundedOptions, delete_if_scarce
+from orbax_bench_core.benchmarks.support.options import BoundedOptions, delete_if_scarce, later
+from orbax_bench_core.files import AnyPath
 from orbax_bench_core.measure import Metrics
 
 _JSON = {"a": 1, "b": "test"}
@@ -21,6 +25,9 @@ class CheckpointManagerOptions(BoundedOptions):
         max_to_keep: How many of the latest checkpoints to keep.
         train_steps: How many steps to offer to the manager.
         async_enabled: Save in the background; otherwise all of a save blocks.
+        keep_period: Also keep every step that is a multiple of this; null keeps no other.
+        best_fn: Keep the best checkpoints by a loss that is saved with each, in place of the
+            latest: `min` those of the smallest loss, `max` of the largest; null goes by age.
     """
 
     save_interval_steps: authoring.Sweepable[int] = 1
@@ -29,6 +36,8 @@ class CheckpointManagerOptions(BoundedOptions):
     async_enabled: authoring.Sweepable[bool] = dataclasses.field(
         default=True, metadata=authoring.LATER
     )
+    keep_period: authoring.Sweepable[int | None] = later(None)
+    best_fn: authoring.Sweepable[Literal["min", "max"] | None] = later(None)
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1}
 
@@ -56,6 +65,7 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
         tree, directory = require_tree(context, "checkpoint_manager"), context.path / "steps"
         num_bytes, target = tree_bytes(tree), saving.restore_target(tree)
         generator = np.random.RandomState(0).get_state()
+        best, loss_of = _by_loss(options)
         arguments = ocp.args.Composite(
             pytree=ocp.args.StandardSave(tree),
             json_item=ocp.args.JsonSave(_JSON),
@@ -66,23 +76,26 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
             save_interval_steps=options.save_interval_steps,
             max_to_keep=options.max_to_keep,
             enable_async_checkpointing=options.async_enabled,
+            keep_period=options.keep_period,
+            **best,
         ) as manager:
             offer = functools.partial(saving.measure_step, asynchronous=options.async_enabled)
             saved = [
                 step
                 for step in range(options.train_steps)
-                if offer(metrics, context, manager, step, tree, arguments)
+                if offer(metrics, context, manager, step, tree, arguments, **loss_of(step))
             ]
-            saving.check_steps(manager, saved[-options.max_to_keep :])
+            saving.check_steps(manager, _kept(options, saved))
+            last = _kept(options, saved)[-1]
             delete_if_scarce(tree)
             arguments = ocp.args.Composite(
                 pytree=ocp.args.StandardRestore(target),
                 json_item=ocp.args.JsonRestore(),
                 np_random_key=ocp.args.NumpyRandomKeyRestore(),
             )
-            context.prepare_load("restore", directory / str(saved[-1]))
+            context.prepare_load("restore", directory / str(last))
             with metrics.measure("restore", num_bytes=num_bytes):
-                restored = manager.restore(saved[-1], args=arguments)
+                restored = manager.restore(last, args=arguments)
                 jax.block_until_ready(restored["pytree"])
         context.verify(restored["pytree"])
         context.verify(
@@ -91,6 +104,35 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
             against="saved",
         )
         return authoring.TestResult(metrics=metrics)
+
+
+_LOSS: Final = "loss"
+
+
+def _by_loss(
+    options: CheckpointManagerOptions,
+) -> tuple[dict[str, Any], Callable[[int], dict[str, Any]]]:
+    """Returns what makes a manager go by the loss, and what a save of a step takes for that."""
+    if options.best_fn is None:
+        return {}, lambda _: {}
+    best = {"best_fn": operator.itemgetter(_LOSS), "best_mode": options.best_fn}
+    return best, lambda step: {"metrics": {_LOSS: _loss(step)}}
+
+
+def _loss(step: int) -> float:
+    """Returns the loss of a step, which falls, and rises at times, as in a training."""
+    return 1 / (step + 1) + 0.5 * (step % 2)
+
+
+def _kept(options: CheckpointManagerOptions, saved: list[int]) -> list[int]:
+    """Returns the steps that a manager should hold at the end, in order."""
+    if options.best_fn is None:
+        ranked = saved
+    else:
+        ranked = sorted(saved, key=_loss, reverse=options.best_fn == "min")
+    period = options.keep_period
+    of_period = [] if period is None else [step for step in saved if step % period == 0]
+    return sorted({*ranked[-options.max_to_keep :], *of_period})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -178,12 +220,25 @@ class DeleterOptions(BoundedOptions):
             measured it must be 2 or more.
         train_steps: How many steps to offer to the manager.
         num_deletion_threads: How many threads delete the files of one checkpoint.
+        enable_background_delete: Delete in a thread of its own: a save and `delete` leave it the
+            work, and `close` waits for what is left of it.
+        todelete_subdir: Move checkpoints to a folder of this name below the manager's directory,
+            and delete nothing; Orbax ignores it on gs://. Null deletes.
+        todelete_full_path: Move checkpoints to this path in the bucket, and delete nothing; needs
+            gs://. Null deletes.
     """
 
     save_interval_steps: authoring.Sweepable[int] = 1
     max_to_keep: authoring.Sweepable[int] = 1
     train_steps: authoring.Sweepable[int] = 5
     num_deletion_threads: authoring.Sweepable[int] = 1
+    enable_background_delete: authoring.Sweepable[bool] = later(False)
+    todelete_subdir: authoring.Sweepable[str | None] = later(None)
+    todelete_full_path: authoring.Sweepable[str | None] = later(None)
+
+    def is_valid(self) -> bool:
+        """Orbax moves checkpoints to one place."""
+        return self.todelete_subdir is None or self.todelete_full_path is None
 
     least = {
         "save_interval_steps": 1,
@@ -198,7 +253,8 @@ class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
     """Measures, for each step but the first, the save and the `delete` of the one saved before.
 
     The saves give `save_blocking`, `save_background` and `save`. What the manager deletes by itself
-    shows in the `7_overhead/delete_standard_s` of `save_background`. The last checkpoint is
+    shows in the `7_overhead/delete_standard_s` of `save_background`. With
+    `enable_background_delete` also `close`, which waits for the deletions. The last checkpoint is
     restored and verified outside the clock.
     """
 
@@ -210,7 +266,7 @@ class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
 
         metrics, options = Metrics(), context.options
         tree, directory = require_tree(context, "deleter"), context.path / "steps"
-        _require_deletable(options)
+        _require_deletable(options, directory)
         arguments = ocp.args.Composite(
             pytree=ocp.args.StandardSave(tree), json_item=ocp.args.JsonSave({"a": 1})
         )
@@ -219,6 +275,9 @@ class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
             save_interval_steps=options.save_interval_steps,
             max_to_keep=options.max_to_keep,
             num_deletion_threads=options.num_deletion_threads,
+            enable_background_delete=options.enable_background_delete,
+            todelete_subdir=options.todelete_subdir,
+            todelete_full_path=options.todelete_full_path,
         ) as manager:
             saved: list[int] = []
             for step in range(options.train_steps):
@@ -232,10 +291,20 @@ class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
                 target = ocp.args.StandardRestore(saving.restore_target(tree))
                 restored = manager.restore(saved[-1], args=ocp.args.Composite(pytree=target))
                 context.verify(restored["pytree"])
+            if options.enable_background_delete:
+                with metrics.measure("close"):
+                    manager.close()
         return authoring.TestResult(metrics=metrics)
 
 
-def _require_deletable(options: DeleterOptions) -> None:
+def _require_deletable(options: DeleterOptions, directory: AnyPath) -> None:
+    for name in ("todelete_subdir", "todelete_full_path"):
+        needs_bucket = name == "todelete_full_path"
+        if getattr(options, name) is not None and needs_bucket != ("gs://" in str(directory)):
+            raise authoring.UnmetNeed(
+                f"{name} needs an output directory {'on' if needs_bucket else 'outside'} gs://; "
+                f"{str(directory)!r} is not"
+            )
     saved = len(range(0, options.train_steps, options.save_interval_steps))
     if saved < 2 or options.max_to_keep < 2:
         raise authoring.UnmetNeed(

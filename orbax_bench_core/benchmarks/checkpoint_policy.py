@@ -15,6 +15,7 @@ _NEEDS: Final[Mapping[str, Mapping[str, str | None]]] = {
         "LatestN": "n",
         "EveryNSeconds": "interval_secs",
         "EveryNSteps": "interval_steps",
+        "EveryNStepsClosest": "interval_steps",
         "CustomSteps": "custom_steps",
     },
     "save_decision_policies": {
@@ -45,7 +46,13 @@ class Policy:
     def make(self) -> Any:
         """Returns Orbax's policy."""
         orbax = require_orbax_module("checkpoint_managers", "checkpoint_policy")
-        kind = getattr(orbax, _CLASS.get(self.policy_type, self.policy_type))
+        name = _CLASS.get(self.policy_type, self.policy_type)
+        kind = getattr(orbax, name, None)
+        if kind is None:
+            raise authoring.UnmetNeed(
+                f"policy_type: {self.policy_type} needs ocp.checkpoint_managers.{name}, which the "
+                "installed Orbax lacks"
+            )
         if self.parameter is None:
             return kind()
         field = _FIELD.get((self.policy_type, self.parameter), self.parameter)
@@ -114,11 +121,12 @@ class CheckpointPolicyOptions(BoundedOptions):
 
     Attributes:
         checkpoint_policies_options: Mappings, one per sweep point, with preservation_policies
-            (LatestN, EveryNSeconds, EveryNSteps, CustomSteps), save_decision_policies
-            (FixedIntervalPolicy, SpecificStepsPolicy, ContinuousCheckpointingPolicy,
-            InitialSavePolicy, PreemptionSavePolicy) and, if wanted, expected_preserve_checkpoints:
-            steps that must be there at the end. Each policy has a policy_type and its parameter: n,
-            interval_secs, interval_steps, custom_steps or minimum_interval_secs.
+            (LatestN, EveryNSeconds, EveryNSteps, EveryNStepsClosest, CustomSteps),
+            save_decision_policies (FixedIntervalPolicy, SpecificStepsPolicy,
+            ContinuousCheckpointingPolicy, InitialSavePolicy, PreemptionSavePolicy) and, if wanted,
+            expected_preserve_checkpoints: steps that must be there at the end. Each policy has a
+            policy_type and its parameter: n, interval_secs, interval_steps, custom_steps or
+            minimum_interval_secs.
         num_checkpoints: How many steps to offer to the manager.
     """
 

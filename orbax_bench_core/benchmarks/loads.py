@@ -11,6 +11,7 @@ from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
     await_all_hosts,
     gib_to_bytes,
+    later,
 )
 from orbax_bench_core.benchmarks.support.replicas import REPLICA, check_broadcast, check_replicas
 from orbax_bench_core.files import absolute
@@ -35,6 +36,7 @@ class LoadOptions(MeasuringOptions):
             this or capture_digests_path.
         use_load_and_broadcast: Load on one replica and broadcast to the others.
         restore_concurrent_gb: Most data in flight while loading, in GiB; null sets no limit.
+        load_async: Load in the background, which Orbax 0.12 does of safetensors alone.
     """
 
     checkpoint_path: authoring.Sweepable[str | None] = None
@@ -43,6 +45,7 @@ class LoadOptions(MeasuringOptions):
     reference_digests_path: str | None = None
     use_load_and_broadcast: authoring.Sweepable[bool] = False
     restore_concurrent_gb: authoring.Sweepable[float | None] = None
+    load_async: authoring.Sweepable[bool] = later(False)
 
     def __post_init__(self) -> None:
         if self.capture_digests_path is not None and self.reference_digests_path is not None:
@@ -73,6 +76,18 @@ class LoadOptions(MeasuringOptions):
         if self.use_load_and_broadcast:
             check_broadcast(targets)
         return with_targets(reference.described, targets)
+
+    def measure(
+        self,
+        metrics: Metrics,
+        context: authoring.TestContext[Any],
+        reference: existing.Reference,
+        target: Any,
+    ) -> Any:
+        """Measures one load, and returns what was loaded."""
+        return existing.measure_load(
+            metrics, context, reference, target, asynchronous=bool(self.load_async)
+        )
 
     def check(
         self, context: authoring.TestContext, reference: existing.Reference, restored: Any
@@ -137,7 +152,7 @@ class OrbaxLoadOptions(LoadOptions):
 
 @authoring.benchmark_options(OrbaxLoadOptions)
 class OrbaxLoad(authoring.BenchmarksGenerator[OrbaxLoadOptions]):
-    """Measures `load` of an existing checkpoint.
+    """Measures `load` of an existing checkpoint, with `load_async` also its `load_blocking`.
 
     What was loaded is compared with the digest that was recorded with the checkpoint or that an
     earlier run kept, and with the checkpoint_config's data if they were generated. Where there is
@@ -158,7 +173,7 @@ class OrbaxLoad(authoring.BenchmarksGenerator[OrbaxLoadOptions]):
         )
         target = options.target(reference)
         with loading:
-            restored = existing.measure_load(metrics, context, reference, target)
+            restored = options.measure(metrics, context, reference, target)
             options.check(context, reference, restored)
         return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
 
@@ -209,7 +224,7 @@ class SafetensorsLoadOptions(LoadOptions):
 
 @authoring.benchmark_options(SafetensorsLoadOptions)
 class SafetensorsLoad(authoring.BenchmarksGenerator[SafetensorsLoadOptions]):
-    """Measures `load` of a safetensors checkpoint.
+    """Measures `load` of a safetensors checkpoint, with `load_async` also its `load_blocking`.
 
     What was loaded is compared as in `orbax_load`. `orbax-bench sharding` writes the sharding
     file of a model.
@@ -243,6 +258,6 @@ class SafetensorsLoad(authoring.BenchmarksGenerator[SafetensorsLoadOptions]):
                 del described[name]
             reference = existing.Reference(location, described, own)
             target = options.target(reference)
-            restored = existing.measure_load(metrics, context, reference, target)
+            restored = options.measure(metrics, context, reference, target)
             options.check(context, reference, restored)
         return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)

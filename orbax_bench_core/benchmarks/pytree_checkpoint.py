@@ -10,6 +10,7 @@ from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
     ReplicaFolderOptions,
     delete_if_scarce,
+    later,
 )
 from orbax_bench_core.measure import Metrics
 
@@ -65,6 +66,7 @@ class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
         use_colocated_python: On Pathways, have the hosts of the devices read and write.
         save_device_host_concurrent_gb: Most data in flight from the devices, in GB; null sets no
             limit. Leaves with an "a" in their path go first, and are not limited.
+        enable_pinned_host_transfer: Copy off the devices into pinned memory; null does so on GPUs.
     """
 
     async_enabled: authoring.Sweepable[bool] = True
@@ -77,12 +79,19 @@ class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
     enable_replica_parallel_separate_folder: authoring.Sweepable[bool] = False
     use_colocated_python: authoring.Sweepable[bool] = False
     save_device_host_concurrent_gb: authoring.Sweepable[float | None] = None
+    enable_pinned_host_transfer: authoring.Sweepable[bool | None] = later(None)
 
     def handler(self) -> Any:
         """Makes the handler that these options describe; nothing outside it changes."""
         import orbax.checkpoint as ocp
 
+        from orbax_bench_core.state import orbax_api
+
+        limited: dict[str, Any] = {}
+        if self.save_device_host_concurrent_gb is not None and orbax_api.has_background_callback():
+            limited["callback"] = orbax_api.background_callback(f"^[^{_PRIORITIZED}]*$")
         handlers = _handlers(
+            **limited,
             use_colocated_python=self.use_colocated_python,
             use_replica_parallel=self.use_replica_parallel,
             enable_replica_parallel_separate_folder=self.enable_replica_parallel_separate_folder,
@@ -94,6 +103,7 @@ class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
             save_concurrent_gb=self.save_concurrent_gb,
             restore_concurrent_gb=self.restore_concurrent_gb,
             save_device_host_concurrent_gb=self.save_device_host_concurrent_gb,
+            enable_pinned_host_transfer=self.enable_pinned_host_transfer,
             is_prioritized_key_fn=lambda path: _PRIORITIZED in ocp.tree.str_keypath(path),
             type_handler_registry=handlers,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import importlib.metadata
 import json
@@ -15,7 +16,17 @@ from orbax_bench_core.state.tree import StateError
 if TYPE_CHECKING:
     from orbax.checkpoint import v1 as ocp
 
-_Group = Literal["saving", "storage", "leaf storage", "loading", "memory", "handler"]
+_Group = Literal[
+    "saving",
+    "storage",
+    "leaf storage",
+    "loading",
+    "memory",
+    "handler",
+    "asynchronous",
+    "file",
+    "atomicity",
+]
 _Chosen = dict[_Group, dict[str, Any]]
 _FIRST = "0.11.12"
 _MUTABLE = "0.12.0"
@@ -55,6 +66,26 @@ def load_item(root: AnyPath, item: str | None, target: Any) -> Any:
     if item != "pytree":
         raise StateError(lacks(f"an item called {item!r}", "0.11.14"))
     return load(root, target)
+
+
+def load_item_async(root: AnyPath, item: str | None, target: Any) -> Any:
+    """Begins to load one tree of a checkpoint; `result()` of what it returns is the tree.
+
+    Raises:
+        UnmetNeed: The installed Orbax does not load this format in the background.
+    """
+    from orbax.checkpoint import v1 as ocp
+
+    asked = "load_async: true"
+    if not is_at_least(_MUTABLE):
+        raise UnmetNeed(lacks(asked, _MUTABLE))
+    try:
+        return ocp.load_async(root, target, checkpointable_name=item)
+    except NotImplementedError as error:
+        raise UnmetNeed(
+            f"orbax-checkpoint {_installed()} refuses {asked}: {error}; only safetensors_load "
+            "measures it"
+        ) from None
 
 
 def describe_item(root: AnyPath, item: str | None) -> Any:
@@ -102,17 +133,37 @@ _OPTIONS: Final[dict[str, tuple[tuple[str, _Group], ...]]] = {
     "write_concurrent_bytes": (("0.11.34", "memory"), (_FIRST, "saving")),
     "transfer_concurrent_bytes": ((_MUTABLE, "memory"),),
     "read_concurrent_bytes": (("0.11.34", "memory"), (_FIRST, "loading")),
+    "deepcopy_host_arrays": (("0.12.5", "memory"),),
+    "create_directories_asynchronously": ((_MUTABLE, "asynchronous"),),
+    "timeout_secs": ((_MUTABLE, "asynchronous"),),
+    "enable_pinned_host_transfer": ((_MUTABLE, "saving"),),
+    "ocdbt_target_data_file_size": ((_MUTABLE, "saving"),),
+    "min_slice_bytes_for_replica_parallel": ((_MUTABLE, "saving"),),
+    "max_replicas_for_replica_parallel": ((_MUTABLE, "saving"),),
+    "enable_write_sharding_file": ((_MUTABLE, "saving"),),
+    "enable_post_merge_validation": ((_MUTABLE, "saving"),),
+    "skip_sync_file_validations": (("0.12.5", "file"),),
+    "path_permission_mode": ((_MUTABLE, "file"),),
+    "atomicity": (("0.12.3", "atomicity"),),
 }
 """Places of each option, each with the release that has it first; the newest place first."""
 _NAMES: Final[dict[tuple[_Group, str], str]] = {
     ("saving", "write_concurrent_bytes"): "concurrent_bytes",
     ("loading", "read_concurrent_bytes"): "concurrent_bytes",
+    ("atomicity", "atomicity"): "mode",
 }
 """Names of options in places where they have others."""
 _OTHERWISE: Final = {
     "use_compression": True,
     "enable_replica_parallel_separate_folder": False,
     "use_load_and_broadcast": False,
+    "deepcopy_host_arrays": True,
+    "create_directories_asynchronously": True,
+    "timeout_secs": 1200,
+    "enable_write_sharding_file": True,
+    "enable_post_merge_validation": True,
+    "skip_sync_file_validations": False,
+    "atomicity": "auto",
 }
 """What a release older than all places of an option does in every save or load."""
 
@@ -144,6 +195,91 @@ def store_floating_as(context: ocp.Context, dtype: str) -> None:
         return storage(dtype=jnp.dtype(dtype)) if floating else None
 
     context.array.saving.scoped_storage_options_creator = of
+
+
+def copy_in_background(context: ocp.Context, keys: str) -> None:
+    """Has saves in a context copy arrays off their devices later, within the transfer limit.
+
+    Orbax 0.12 reads no `is_prioritized_key_fn`: it asks its callback for each array, whose default
+    copies all of them before a save goes on, whatever `transfer_concurrent_bytes` says.
+
+    Args:
+        context: The context.
+        keys: Regular expression that is searched in the path of each array, such as `params.w`.
+
+    Raises:
+        UnmetNeed: The installed Orbax has no such callback.
+    """
+    if not has_background_callback():
+        raise UnmetNeed(lacks(f"background_keys: {json.dumps(keys)}", "0.12.3"))
+    context.memory.serialization_status_callback = background_callback(keys)
+
+
+def has_background_callback() -> bool:
+    """Says whether Orbax asks a callback when to copy an array, not its `is_prioritized_key_fn`."""
+    return is_at_least("0.12.3")
+
+
+def background_callback(keys: str) -> Any:
+    """Returns the callback of `copy_in_background`, which v0 array handlers take as well."""
+    import jax
+    from orbax.checkpoint._src.serialization import types
+
+    priority = types.TransferPriority
+
+    class Callback(types.DefaultSerializationStatusCallback):  # type: ignore[misc]
+        def key_priority(self, keypath: Any) -> Any:
+            path = jax.tree_util.keystr(keypath, simple=True, separator=".")
+            later = re.search(keys, path)
+            return priority.ASYNCHRONOUS_DEPRIORITIZED if later else priority.SYNCHRONOUS
+
+    return Callback()
+
+
+def regulate_transfers(
+    context: ocp.Context, *, least_gib: float, most_gib: float, surge_bytes: int | None
+) -> None:
+    """Has Orbax set the transfer limit of each save in a context by the memory that the last took.
+
+    Args:
+        context: The context.
+        least_gib: Limit of the first save, in GiB, below which none goes.
+        most_gib: Limit above which none goes, in GiB.
+        surge_bytes: Memory that something else is about to take, for which a limit leaves room.
+
+    Raises:
+        UnmetNeed: The installed Orbax has no regulator, or it refuses the two limits.
+    """
+    if not is_at_least("0.12.8"):
+        raise UnmetNeed(lacks(f"regulator_max_gb: {most_gib}", "0.12.8"))
+    import psutil
+    from orbax.checkpoint import v1 as ocp
+    from orbax.checkpoint._src.serialization.memory_regulator import MemoryProfiler
+
+    class Resident(MemoryProfiler):  # type: ignore[misc]
+        """Larger of the resident sets before and after the blocking part of a save."""
+
+        def profiler_start(self) -> None:
+            self._peak_usage_bytes = self._resident()
+
+        def profiler_end(self) -> None:
+            self._peak_usage_bytes = max(self._peak_usage_bytes, self._resident())
+
+        @staticmethod
+        def _resident() -> int:
+            return int(psutil.Process().memory_info().rss)
+
+        @property
+        def total_memory_gib(self) -> float:
+            return float(psutil.virtual_memory().total / 2**30)
+
+    try:
+        context.memory.regulator_options = ocp.options.MemoryOptions.RegulatorOptions(
+            max_memory_limit_gib=most_gib, min_memory_limit_gib=least_gib, profiler=Resident()
+        )
+    except ValueError as error:
+        raise UnmetNeed(f"Orbax refuses regulator_max_gb: {most_gib}: {error}") from None
+    context.memory.expected_surge_bytes = surge_bytes
 
 
 def make_colocated_context() -> ocp.Context:
@@ -184,12 +320,17 @@ def _changed(chosen: _Chosen) -> ocp.Context:
         "storage": context.array.saving.storage_options,
         "loading": context.array.loading,
         "memory": context.memory,
+        "asynchronous": context.asynchronous,
+        "file": context.file,
+        "atomicity": getattr(context, "atomicity", None),
     }
     for group, fields in chosen.items():
         for field, value in fields.items():
             if not hasattr(groups[group], field):  # it would be set, and mean nothing
                 raise UnmetNeed(f"the installed Orbax no longer has the option {field}")
-            setattr(groups[group], field, value)
+            current = getattr(groups[group], field)
+            kind = type(current) if isinstance(current, enum.Enum) else lambda given: given
+            setattr(groups[group], field, kind(value))
     return context
 
 

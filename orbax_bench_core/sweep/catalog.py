@@ -17,7 +17,7 @@ BUILTINS: Final[dict[str, str]] = {
     for name, place in {
         "save_restore": "save_restore.SaveRestore",
         "train_interference": "interference.TrainInterference",
-        "staged_save": "save_restore.StagedSave",
+        "staged_save": "staged_save.StagedSave",
         "checkpoint_interval": "interference.CheckpointInterval",
         "training_job": "training_job.TrainingJob",
         "resharding": "resharding.Resharding",
@@ -104,7 +104,10 @@ _OWN_PATHS: Final[dict[str, str]] = {
     for path in (current, f"orbax_bench_core.benchmarks.{name}.{current.rpartition('.')[2]}")
 }
 
-_NAMES: Final = _OWN_PATHS | _UPSTREAM_PATHS
+_MOVED: Final = {"orbax_bench_core.benchmarks.save_restore.StagedSave": "staged_save"}
+"""Earlier places of classes that are neither in the current module nor in one of their name."""
+
+_NAMES: Final = _OWN_PATHS | _MOVED | _UPSTREAM_PATHS
 
 _EARLIER_DEFAULTS: Final[dict[str, dict[str, object]]] = {
     f"{_UPSTREAM}v1_benchmark.V1Benchmark": {"use_zarr3": False},

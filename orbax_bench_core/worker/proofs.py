@@ -31,6 +31,12 @@ LINES: Final = (
     "Created BasePyTreeCheckpointHandler",
     "CheckpointManager created",
     "Configured emergency.CheckpointManager",
+    "Finalizing %s",
+    "MemoryRegulated: Updated",
+    "Option `device_host_max_bytes`",
+    "Pytree save finalize",
+    "Renaming %s to %s",
+    "Scheduling serialization of",
     "[single_host_load_and_broadcast]",
     "save_device_host_concurrent_bytes=",
     "Started %s checkpoint",
@@ -67,6 +73,11 @@ class OptionEvidence:
             return read_saved_trees(self.directory)
         except OSError:
             return ()
+
+    @property
+    def checkpoints(self) -> list[AnyPath]:
+        """Folders of the checkpoints that hold these trees as an item."""
+        return [type(self.directory)(tree.root).parent for tree in self.trees]
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -289,6 +300,12 @@ def _async_by_second_name(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     return _async(asked, evidence)
 
 
+def _async_load(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    found = "load_blocking" in evidence.counts
+    proof = "the load has a part that blocks" if found else "all of the load blocks"
+    return _judged(found == bool(asked), f"{proof}, by the operations measured")
+
+
 def _limit(key: str) -> Rule:
     pattern = rf"(?<![a-z_]){key}[:=] ?(None|\d+)"
 
@@ -304,6 +321,114 @@ def _limit(key: str) -> Rule:
         return unproved(said) if asked is None else ProvenEffect("not in effect", said)
 
     return rule
+
+
+def _transfer_limit(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    found = evidence.said(r"`device_host_max_bytes` was set to ([\d.]+ \w+)")
+    said = f"Orbax's log says of its copies off the devices a limit of {', '.join(sorted(found))}"
+    if asked is None:
+        return _judged(not found, said if found else "Orbax's log names no limit of its copies")
+    if evidence.options.get("regulator_max_gb") is not None:
+        return unproved("the regulator sets the limit")
+    if not found:
+        return ProvenEffect(
+            "not in effect",
+            "Orbax copied all arrays before the save went on; background_keys names those that "
+            "wait for the limit",
+        )
+    return _judged(found <= {_binary(int(asked * unit)) for unit in (_GIB, _GB)}, said)
+
+
+def _binary(number: float) -> str:
+    """Returns a number of bytes as Orbax's log has it."""
+    for unit in ("Bytes", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number} {unit}" if unit == "Bytes" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} GiB"
+
+
+def _in_background(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    found = evidence.said(r"Scheduling serialization of \d+ deprioritized arrays.*keys: \[(.+)\]")
+    if asked is None:
+        return _judged(not found, "Orbax's log names no array that was copied in the background")
+    proof = f"Orbax's log says that it copied in the background {', '.join(sorted(found))}"
+    return _only_if(bool(found), proof if found else "no array was copied in the background")
+
+
+def _regulator(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    found = evidence.said(r"MemoryRegulated: Updated device_host_concurrent_bytes to ([\d.]+ \w+)")
+    if not found:
+        return _judged(asked is None, "Orbax's log says of no save that it regulated the limit")
+    proof = f"Orbax's log says that it regulated the limit to {', '.join(sorted(found))}"
+    return _judged(asked is not None, proof)
+
+
+def _transfers(key: str) -> Rule:
+    """Returns a rule by the settings that Orbax logs of its copies off the devices."""
+
+    def rule(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+        found = evidence.said(rf"host memory with options:.* {key}=(\w+)")
+        if not found:
+            return unproved("Orbax copied no array off a device")
+        proof = f"Orbax's log says of its copies {key}={', '.join(sorted(found))}"
+        if asked is None:  # v0 says what it took for it
+            return _only_if(found == {"None"}, proof)
+        return _judged(found == {str(asked)}, proof)
+
+    return rule
+
+
+def _host_arrays(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    copied = any("Transferring arrays to host memory" in line for line in evidence.lines)
+    said = "copied arrays off a device" if copied else "copied no array off a device"
+    return _judged(copied != bool(asked), f"by its log Orbax {said}")
+
+
+def _merge_validation(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    found = evidence.said(r"Pytree save finalize.* enable_post_merge_validation=(\w+)")
+    if not found:
+        return unproved("Orbax's log line on the end of a save was not seen")
+    proof = f"Orbax's log says enable_post_merge_validation={', '.join(sorted(found))}"
+    return _judged(found == {str(asked)}, proof)
+
+
+def _file_size(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    sizes = [
+        size
+        for tree in evidence.trees
+        for file, size in tree.sizes.items()
+        if file.parent.name == "d" and file.parts[0].startswith("ocdbt.process_")
+    ]
+    proof = f"{len(sizes)} data files, of at most {max(sizes, default=0)} bytes"
+    # A file is ended with the write that reaches the size.
+    return _only_if(bool(asked) and len(sizes) > 1, proof)
+
+
+def _sharding_file(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    if not evidence.trees:
+        return unproved("the repeat left no tree of arrays")
+    found = any(file.name == "_sharding" for tree in evidence.trees for file in tree.sizes)
+    return _judged(found == bool(asked), f"there is {'a' if found else 'no'} file _sharding")
+
+
+def _permissions(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    if asked is None or "://" in str(evidence.directory):
+        return unproved("null leaves it to the umask, and a bucket has no modes")
+    found = {f"{Path(each).stat().st_mode & 0o777:o}" for each in evidence.checkpoints}
+    proof = f"mode of the checkpoint's folder: {', '.join(sorted(found))}"
+    return _only_if(found == {asked.lstrip("0")}, proof)
+
+
+def _commit(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    folders = {str(each) for each in evidence.checkpoints}
+    renamed = evidence.said(r"^Renaming .+ to (.+)$") & folders
+    finalized = evidence.said(r"^Finalizing (.+)$") & folders
+    if asked == "auto" or bool(renamed) == bool(finalized):
+        return unproved("auto leaves it to the storage, or Orbax's log line was not seen")
+    found = "atomic_rename" if renamed else "commit_file"
+    proof = f"by its log Orbax {'renamed' if renamed else 'wrote in'} the checkpoint's folder"
+    return _judged(found == asked, proof)
 
 
 def _colocated(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
@@ -330,6 +455,21 @@ def _manager(*patterns: str, persistent: bool = False) -> Rule:
         return unproved("Orbax's log line on such a manager was not seen")
 
     return rule
+
+
+def _best(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    has_loss = any(matching(evidence.directory, "steps/*/metrics/metrics"))
+    if asked is None or not has_loss:
+        said = "a loss was saved" if has_loss else "no loss was saved"
+        return _judged(has_loss == (asked is not None), f"{said} with the checkpoints")
+    return _manager(r"best_mode=.(\w+)")(asked, evidence)
+
+
+def _moved(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    if asked is None:
+        return unproved("null deletes, which leaves no trace")
+    moved = [step.name for step in matching(evidence.directory, f"steps/{asked}/*")]
+    return _judged(bool(moved), f"steps that were moved to {asked}: {', '.join(sorted(moved))}")
 
 
 def _interval(folders: str) -> Rule:
@@ -513,6 +653,7 @@ PROOFS: Final[Mapping[str, Proof]] = MappingProxyType(
     {
         "async_enabled": Proof(f"{_SAMPLES}, {_LOG}", _async_by_first_name),
         "enable_async_save": Proof(_SAMPLES, _async_by_second_name),
+        "load_async": Proof(_SAMPLES, _async_load),
         "use_ocdbt": Proof(_FILES, _ocdbt),
         "use_zarr3": Proof(_FILES, _zarr3),
         "use_compression": Proof(_FILES, _compression),
@@ -524,6 +665,22 @@ PROOFS: Final[Mapping[str, Proof]] = MappingProxyType(
         "save_concurrent_gb": Proof(_LOG, _limit("save_concurrent_bytes")),
         "restore_concurrent_gb": Proof(_LOG, _limit("restore_concurrent_bytes")),
         "save_device_host_concurrent_gb": Proof(_LOG, _limit("save_device_host_concurrent_bytes")),
+        "device_host_concurrent_gb": Proof(_LOG, _transfer_limit),
+        "background_keys": Proof(_LOG, _in_background),
+        "regulator_max_gb": Proof(_LOG, _regulator),
+        "host_arrays": Proof(_LOG, _host_arrays),
+        "enable_pinned_host_transfer": Proof(_LOG, _transfers("enable_pinned_host_transfer")),
+        "min_slice_bytes_for_replica_parallel": Proof(
+            _LOG, _transfers("min_slice_bytes_for_replica_parallel")
+        ),
+        "max_replicas_for_replica_parallel": Proof(
+            _LOG, _transfers("max_replicas_for_replica_parallel")
+        ),
+        "ocdbt_target_data_file_size": Proof(_FILES, _file_size),
+        "enable_write_sharding_file": Proof(_FILES, _sharding_file),
+        "enable_post_merge_validation": Proof(_LOG, _merge_validation),
+        "path_permission_mode": Proof(_FILES, _permissions),
+        "atomicity": Proof(_LOG, _commit),
         "use_colocated_python": Proof(_EVENTS, _colocated),
         "use_metadata_store": Proof(_FILES, _array_metadata),
         "enable_trace": Proof(_FILES, _trace),
@@ -539,6 +696,10 @@ PROOFS: Final[Mapping[str, Proof]] = MappingProxyType(
         "persistent_save_interval_steps": Proof(_FILES, _interval("persistent/*")),
         "persistent_max_to_keep": Proof(_LOG, _manager(r"max_to_keep=(\w+)", persistent=True)),
         "enable_async_checkpointing": Proof(_LOG, _manager(r"enable_async_checkpointing=(\w+)")),
+        "keep_period": Proof(_LOG, _manager(r"keep_period=(\w+)")),
+        "best_fn": Proof(f"{_FILES}, {_LOG}", _best),
+        "enable_background_delete": Proof(_LOG, _manager(r"enable_background_delete=(\w+)")),
+        "todelete_subdir": Proof(_FILES, _moved),
         "num_deletion_threads": Proof(_LOG, _manager(r"num_deletion_threads=(\w+)")),
         "checkpoint_policies_options": Proof(_LOG, _policies),
         "train_steps": Proof(_SAMPLES, _counted("steps", _offered)),
@@ -574,7 +735,12 @@ _OF_MEMORY: Final = "how arrays lie in memory leaves no trace"
 NOT_PROVED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "matrix_size": "the matrices live inside a step, and show in its time alone",
-        "device_host_concurrent_gb": "Orbax names this limit in no event and in no line of its log",
+        "todelete_full_path": "it is refused outside gs://, and moves out of the repeat's folder",
+        "expected_surge_gb": "Orbax logs the limit that follows from it, and not the surge",
+        "deepcopy_host_arrays": "a copy in memory shows in the peak of memory alone",
+        "create_directories_asynchronously": "which thread made a folder leaves no trace",
+        "skip_sync_file_validations": "a check that is left out leaves no trace",
+        "timeout_secs": "it shows in saves that take longer alone",
         "wiped": "it is about the life after a kill: orbax-bench recovery does it",
         "kill": "it is about a kill: orbax-bench recovery does it",
         "peers_wait_s": "it is about a kill: orbax-bench recovery does it",
@@ -585,6 +751,7 @@ NOT_PROVED: Final[Mapping[str, str]] = MappingProxyType(
         ),
         "safetensors_max_over_read_ratio": "Orbax's loader of safetensors does not tell it",
         "safetensors_read_chunk_mb": "Orbax's loader of safetensors does not tell it",
+        "orbax_load.load_async": "Orbax loads in the background safetensors alone",
         "safetensors_load.restore_concurrent_gb": "Orbax's loader of safetensors does not tell it",
         "safetensors_load.use_load_and_broadcast": "only false is allowed",
         "cancel_delay_secs": "it shows in times alone",

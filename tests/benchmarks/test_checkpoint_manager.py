@@ -110,6 +110,42 @@ def test_what_is_saved_and_what_is_skipped_have_names_of_their_own(run):
     assert outcome.blocks == [*SAVE, "skip", *SAVE, "restore"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"keep_period": 3}, {0, 3, 5}),
+        ({"best_fn": "min"}, {4}),
+        ({"best_fn": "max", "max_to_keep": 2}, {0, 1}),
+        ({"best_fn": "min", "keep_period": 5}, {0, 4, 5}),
+    ],
+)
+def test_what_a_manager_keeps(run, options, kept):
+    outcome = run(checkpoint_manager.CheckpointManager, train_steps=6, **options)
+    assert {int(path.name) for path in (outcome.folder / "steps").iterdir()} == kept
+    assert outcome.verified
+
+
+@pytest.mark.slow
+def test_deletions_in_the_background_are_waited_for_in_the_end(run):
+    outcome = run(
+        checkpoint_manager.Deleter, max_to_keep=9, train_steps=3, enable_background_delete=True
+    )
+    assert outcome.blocks == [*SAVE, *SAVE, "delete", *SAVE, "delete", "close"]
+    assert [path.name for path in (outcome.folder / "steps").iterdir()] == ["2"]
+
+
+@pytest.mark.slow
+def test_checkpoints_are_moved_instead_of_deleted(run):
+    outcome = run(checkpoint_manager.Deleter, max_to_keep=9, train_steps=3, todelete_subdir="old")
+    assert {path.name for path in (outcome.folder / "steps" / "old").iterdir()} == {"0", "1"}
+
+
+def test_a_place_in_a_bucket_needs_one(run):
+    with pytest.raises(UnmetNeed, match="todelete_full_path needs an output directory on gs://"):
+        run(checkpoint_manager.Deleter, max_to_keep=9, train_steps=3, todelete_full_path="old")
+
+
 def test_the_manager_is_closed_whatever_happens(tmp_path, monkeypatch):
     closed = []
     close = ocp.CheckpointManager.close

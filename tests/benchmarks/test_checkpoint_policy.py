@@ -68,6 +68,7 @@ def policies(keep=KEEP, save=SAVE, **more):
         ("LatestN", {}, {"n": None}),
         ("EveryNSeconds", {"interval_secs": 5}, {"interval_secs": 5}),
         ("EveryNSteps", {"interval_steps": 7}, {"interval_steps": 7}),
+        ("EveryNStepsClosest", {"interval_steps": 7}, {"interval_steps": 7}),
         ("CustomSteps", {"custom_steps": [1, 2]}, {"_steps_set": {1, 2}}),
         ("FixedIntervalPolicy", {"interval_steps": 4}, {"interval": 4}),
         ("SpecificStepsPolicy", {"custom_steps": [3]}, {"steps": [3]}),

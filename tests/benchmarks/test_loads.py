@@ -6,7 +6,7 @@ import jax
 import pytest
 from etils import epath
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.loads import OrbaxLoad, OrbaxLoadOptions
 from orbax_bench_core.benchmarks.support.existing import Reference
 from orbax_bench_core.inventory import take_inventory
@@ -75,6 +75,12 @@ def test_capture_digests_path_and_reference_digests_path(run, checkpoint, tmp_pa
     file.write_text(json.dumps({**json.loads(file.read_text()), "array": "0" * 32}))
     with pytest.raises(VerificationError, match="array: different"):
         run(OrbaxLoad, **given, reference_digests_path=str(tmp_path / "digests"))
+
+
+@pytest.mark.slow
+def test_a_load_in_the_background_is_refused_as_orbax_refuses_it(run, checkpoint):
+    with pytest.raises(UnmetNeed, match=r"refuses load_async: true: .* SAFETENSORS"):
+        run(OrbaxLoad, spec=None, checkpoint_path=str(checkpoint), load_async=True)
 
 
 def test_both_digests_at_once_are_refused():

@@ -72,6 +72,12 @@ def test_without_a_path_the_data_are_written_first(run):
     assert outcome.value("load", BYTES) == SIZE
 
 
+def test_a_load_in_the_background_has_a_part_that_blocks(run):
+    outcome = run(SafetensorsLoad, spec=ARRAYS, load_async=True)
+    assert outcome.blocks == ["load_blocking", "load"]
+    assert outcome.verified
+
+
 @pytest.mark.parametrize("name", [".", "model.safetensors"])
 def test_checkpoint_path_is_a_directory_or_a_file(run, model, name):
     outcome = run(SafetensorsLoad, spec=ARRAYS, checkpoint_path=str(model / name))

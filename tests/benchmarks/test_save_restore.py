@@ -17,8 +17,6 @@ from orbax_bench_core.benchmarks.save_restore import (
     LustreOptions,
     SaveRestore,
     SaveRestoreOptions,
-    StagedSave,
-    StagedSaveOptions,
 )
 
 from .conftest import SPEC, TIME
@@ -59,30 +57,6 @@ def test_a_wrong_restore_fails_the_repeat(run, monkeypatch):
     monkeypatch.setattr(ocp, "load", wrong)
     with pytest.raises(VerificationError, match="array: different"):
         run(SaveRestore)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "dtype"),
-    [({"save_dtype": "bfloat16"}, "bfloat16"), ({"device_host_concurrent_gb": 0.001}, "float32")],
-)
-def test_floating_point_numbers_are_stored_in_the_dtype_where_one_is_given(run, options, dtype):
-    outcome = run(StagedSave, **options)
-    saved = ocp.metadata(outcome.folder / "ckpt").metadata
-    assert str(saved["nested"]["replicated"].dtype) == dtype
-    assert outcome.verified
-    assert outcome.blocks == ["save_blocking", "save_background", "save", "load"]
-
-
-@pytest.mark.slow
-def test_the_budget_reaches_orbax():
-    context = StagedSaveOptions(device_host_concurrent_gb=0.5).orbax_context()
-    assert context.memory.transfer_concurrent_bytes == 2**29
-
-
-def test_what_is_no_floating_point_dtype_is_refused():
-    with pytest.raises(ValueError, match="save_dtype must be one of bfloat16"):
-        StagedSaveOptions(save_dtype="int8")
 
 
 LOCAL = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"

@@ -77,6 +77,47 @@ STEPS = [
 ]
 
 
+BACKGROUND = {"background_keys": ".", "device_host_concurrent_gb": 0.0001}
+STAGES = [
+    {
+        "enable_pinned_host_transfer": True,
+        "ocdbt_target_data_file_size": 16384,
+        "min_slice_bytes_for_replica_parallel": 1024,
+        "max_replicas_for_replica_parallel": 1,
+        "enable_write_sharding_file": False,
+        "enable_post_merge_validation": False,
+        "path_permission_mode": "750",
+        "atomicity": "commit_file",
+        "host_arrays": False,
+        "num_savings": 2,
+    },
+    {
+        "save_dtype": "float16",
+        "enable_pinned_host_transfer": False,
+        "enable_write_sharding_file": True,
+        "enable_post_merge_validation": True,
+        "path_permission_mode": "700",
+        "atomicity": "atomic_rename",
+        "num_savings": 1,
+    },
+    {
+        "chunk_byte_size": 1024,
+        "ocdbt_target_data_file_size": 4096,
+        "host_arrays": True,
+    },
+    {
+        "use_replica_parallel": True,
+        "min_slice_bytes_for_replica_parallel": 2048,
+        "max_replicas_for_replica_parallel": 2,
+    },
+    BACKGROUND | {"background_keys": ["array", "."], "regulator_max_gb": None},
+    BACKGROUND | {"device_host_concurrent_gb": 0.0002, "regulator_max_gb": [0.01, 0.02]},
+    {"device_host_concurrent_gb": None, "background_keys": None},
+    BACKGROUND | {"device_host_concurrent_gb": 0.0002},
+]
+"""Options of the stages of a save; null and `host_arrays` go without copies off a device."""
+
+
 def entries(folder, checkpoint="ckpt", model="model"):
     """Returns what each benchmark is given, once for each point, on one process.
 
@@ -102,7 +143,7 @@ def entries(folder, checkpoint="ckpt", model="model"):
             ),
             {"matrix_size": 8, "max_steps_during": [1, 2]},
         ],
-        "staged_save": both(on={"save_dtype": "bfloat16"}, off={"save_dtype": "float16"}),
+        "staged_save": both(on={"save_dtype": "bfloat16"} | STAGES[0], off=STAGES[1]) + STAGES[2:],
         "checkpoint_interval": [
             STEPS[0] | {"enable_async_checkpointing": True},
             STEPS[1] | {"enable_async_checkpointing": False},
@@ -123,25 +164,27 @@ def entries(folder, checkpoint="ckpt", model="model"):
         ),
         "safetensors_load": [
             {"metric_tracemalloc_enabled": True, "enable_xprof": True, "checkpoint_path": None}
+            | {"load_async": True}
             | digests[2],
             {
                 "metric_tracemalloc_enabled": False,
                 "enable_xprof": False,
+                "load_async": False,
                 "checkpoint_path": str(model),
             }
             | digests[3],
         ],
         "pytree_checkpoint": both(
             *TREE,
-            on={"save_device_host_concurrent_gb": 0.5},
-            off={"save_device_host_concurrent_gb": None},
+            on={"save_device_host_concurrent_gb": 0.5, "enable_pinned_host_transfer": True},
+            off={"save_device_host_concurrent_gb": None, "enable_pinned_host_transfer": False},
         ),
         "array_handler": both(
             *ARRAY, on={"use_metadata_store": True}, off={"use_metadata_store": False}
         ),
         "checkpoint_manager": [
-            STEPS[0] | {"async_enabled": True},
-            STEPS[1] | {"async_enabled": False},
+            STEPS[0] | {"async_enabled": True, "keep_period": 2, "best_fn": "min"},
+            STEPS[1] | {"async_enabled": False, "keep_period": 3, "best_fn": "max"},
         ],
         "checkpoint_manager_perf": both(
             "use_ocdbt", "use_zarr3", on={"train_steps": 2}, off={"train_steps": 3}
@@ -151,8 +194,9 @@ def entries(folder, checkpoint="ckpt", model="model"):
             {"num_checkpoints": 8, "checkpoint_policies_options": [policies(3, 2)]},
         ],
         "deleter": [
-            STEPS[0] | {"num_deletion_threads": 1},
-            STEPS[1] | {"num_deletion_threads": 2},
+            STEPS[0] | {"num_deletion_threads": 1, "enable_background_delete": True},
+            STEPS[1] | {"num_deletion_threads": 2, "enable_background_delete": False},
+            STEPS[0] | {"todelete_subdir": ["trash", "old"]},
         ],
         "v0_cancel": [{"cancel_delay_secs": 0, "perform_cancellation": [True, False]}],
         "v1_cancel": [{"cancel_delay_secs": 0, "perform_cancellation": [True, False]}],

@@ -19,6 +19,7 @@ OURS = "orbax_bench_core.benchmarks.save_restore.SaveRestore"
     [
         ("save_restore", "save_restore"),
         (OURS, "save_restore"),
+        ("orbax_bench_core.benchmarks.save_restore.StagedSave", "staged_save"),
         ("orbax_bench_core.benchmarks.cancel.V0Cancel", "v0_cancel"),
         ("orbax_bench_core.benchmarks.v0_cancel.V0Cancel", "v0_cancel"),
         (ORBAX + "v1.benchmark.Benchmark", "save_restore"),

@@ -36,6 +36,7 @@ RUN_BY = {
     "docs/inspect.md": "tests/integration/test_planning_pages.py",
     "docs/lineage.md": "tests/website/test_pages_run.py",
     "docs/migrating.md": "tests/integration/test_guide.py",
+    "docs/orbax-options.md": "tests/website/test_orbax_options.py",
     "docs/overrides.md": "tests/website/test_pages_run.py",
     "docs/pages.md": "tests/website/test_blocks_run.py",
     "docs/pipelines.md": "tests/website/test_blocks_run.py",

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from orbax_bench_core.benchmarks import save_restore
+from orbax_bench_core.benchmarks import save_restore, staged_save
 from orbax_bench_core.testing import run_benchmark
 
 CHECKPOINT = {
@@ -154,15 +154,15 @@ def test_nothing_to_split_is_not_proved(tmp_path):
     ],
 )
 def test_the_dtype_on_storage_is_read_from_the_files(asked, found, state, tmp_path, monkeypatch):
-    real = save_restore.StagedSaveOptions.orbax_context
+    real = staged_save.StagedSaveOptions.orbax_context
 
     def context(self):
         object.__setattr__(self, "save_dtype", found)
         return real(self)
 
-    monkeypatch.setattr(save_restore.StagedSaveOptions, "orbax_context", context)
+    monkeypatch.setattr(staged_save.StagedSaveOptions, "orbax_context", context)
     if state == "not in effect":  # what is compared is then the tree as it was saved
-        monkeypatch.setattr(save_restore, "_as_stored", lambda tree, dtype: None)
+        monkeypatch.setattr(staged_save, "_as_stored", lambda tree, dtype: None)
     record = run(tmp_path, benchmark="staged_save", save_dtype=asked)
     assert states(record)["save_dtype"] == state
     if state == "not in effect":
@@ -170,6 +170,15 @@ def test_the_dtype_on_storage_is_read_from_the_files(asked, found, state, tmp_pa
         assert "floating-point arrays on storage: bfloat16, float32" in record.error.message
     else:
         assert record.status == "passed"
+
+
+@pytest.mark.slow
+def test_a_limit_that_orbax_ignores_is_refused_with_what_makes_it_count(tmp_path):
+    """Orbax limits the copies alone that its callback puts off, and copies all others at once."""
+    record = run(tmp_path, benchmark="staged_save", device_host_concurrent_gb=0.0001)
+    assert record.error.type == "OptionWithoutEffect"
+    assert "device_host_concurrent_gb: 0.0001 is not in effect" in record.error.message
+    assert "background_keys names those" in record.error.message
 
 
 def test_reading_beside_the_devices_needs_pathways(tmp_path):

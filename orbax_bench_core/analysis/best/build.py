@@ -207,10 +207,12 @@ def _other_rankings(
 
 def _varied(points: Sequence[Observed]) -> dict[str, tuple[Any, ...]]:
     """Returns what varies between points, with its values: that of Orbax first, if it is there."""
-    found: dict[str, dict[str, Any]] = {}
-    for observed in points:
-        for name, value in choices(observed.point).items():
-            found.setdefault(name, {})[repr(value)] = value
+    chosen = [choices(observed.point) for observed in points]
+    names = dict.fromkeys(name for each in chosen for name in each)
+    found = {
+        name: {repr(value): value for each in chosen for value in (each.get(name),)}
+        for name in names
+    }
     varied = {name: list(values.values()) for name, values in found.items() if len(values) > 1}
     for name, values in varied.items():
         attribute = attributes(points[0].point).get(name)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from orbax_bench_core import measure
 from orbax_bench_core.analysis.best.model import Goal
+from orbax_bench_core.analysis.best.orbax_code import attributes
 from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
@@ -45,6 +46,7 @@ _LOADS_ONLY: Final = frozenset(
         "broadcast_memory_limit_bytes",
         "broadcast_memory_scaling_factor",
         "mmap",
+        "load_async",
     )
 )
 _SAVES_ONLY: Final = frozenset(
@@ -55,6 +57,17 @@ _SAVES_ONLY: Final = frozenset(
         "save_concurrent_gb",
         "device_host_concurrent_gb",
         "save_device_host_concurrent_gb",
+        "background_keys",
+        "regulator_max_gb",
+        "expected_surge_gb",
+        "deepcopy_host_arrays",
+        "host_arrays",
+        "create_directories_asynchronously",
+        "enable_pinned_host_transfer",
+        "enable_post_merge_validation",
+        "skip_sync_file_validations",
+        "timeout_secs",
+        "enable_background_delete",
     )
 )
 
@@ -257,9 +270,14 @@ def measures_of(repeat: Repeat) -> dict[str, float]:
 
 
 def choices(point: SweepPoint) -> dict[str, Any]:
-    """Returns what can be chosen of a point: options, storage, environment, memory of the host."""
+    """Returns what can be chosen of a point: options, storage, environment, memory of the host.
+
+    A point lacks an option that is newer than its benchmark and that its suite does not give: it
+    has the default, which is Orbax's.
+    """
     environment = None if point.environment is None else point.environment.name
     return {
+        **{name: each.default for name, each in attributes(point).items()},
         **point.options,
         "storage": point.storage,
         "environment": environment,

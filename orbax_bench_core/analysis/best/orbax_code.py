@@ -98,6 +98,26 @@ ATTRIBUTES: Final[Mapping[str, Attribute]] = {
     "save_concurrent_gb": Attribute("memory.write_concurrent_bytes", factor=_GIB),
     "restore_concurrent_gb": Attribute("memory.read_concurrent_bytes", factor=_GIB),
     "device_host_concurrent_gb": Attribute("memory.transfer_concurrent_bytes", factor=_GIB),
+    "background_keys": Attribute("memory.serialization_status_callback", form="Background()"),
+    "deepcopy_host_arrays": Attribute("memory.deepcopy_host_arrays", True),
+    "create_directories_asynchronously": Attribute(
+        "asynchronous.create_directories_asynchronously", True
+    ),
+    "timeout_secs": Attribute("asynchronous.timeout_secs", 1200),
+    **{
+        name: Attribute(f"array.saving.{name}", default)
+        for name, default in (
+            ("enable_pinned_host_transfer", None),
+            ("ocdbt_target_data_file_size", None),
+            ("min_slice_bytes_for_replica_parallel", None),
+            ("max_replicas_for_replica_parallel", None),
+            ("enable_write_sharding_file", True),
+            ("enable_post_merge_validation", True),
+        )
+    },
+    "skip_sync_file_validations": Attribute("file.skip_sync_file_validations", False),
+    "path_permission_mode": Attribute("file.path_permission_mode", form="int({!r}, 8)"),
+    "atomicity": Attribute("atomicity.mode", "auto", form="ocp.options.AtomicityMode({!r})"),
 }
 """The attribute of the v1 context that each option sets, by its name in a suite."""
 
@@ -121,6 +141,7 @@ HANDLER: Final[Mapping[str, Attribute]] = {
     "save_concurrent_gb": Attribute("handler.save_concurrent_gb"),
     "restore_concurrent_gb": Attribute("handler.restore_concurrent_gb"),
     "save_device_host_concurrent_gb": Attribute("handler.save_device_host_concurrent_gb"),
+    "enable_pinned_host_transfer": Attribute("handler.enable_pinned_host_transfer"),
     "use_replica_parallel": Attribute("arrays.use_replica_parallel", True),
     "enable_replica_parallel_separate_folder": Attribute(
         "arrays.enable_replica_parallel_separate_folder", False
@@ -132,6 +153,10 @@ MANAGER: Final[Mapping[str, Attribute]] = {
     "save_interval_steps": Attribute("options.save_interval_steps", 1),
     "max_to_keep": Attribute("options.max_to_keep"),
     "num_deletion_threads": Attribute("options.num_deletion_threads"),
+    "keep_period": Attribute("options.keep_period"),
+    "enable_background_delete": Attribute("options.enable_background_delete", False),
+    "todelete_subdir": Attribute("options.todelete_subdir"),
+    "todelete_full_path": Attribute("options.todelete_full_path"),
     "enable_async_checkpointing": Attribute("options.enable_async_checkpointing", True),
     "async_enabled": Attribute("options.enable_async_checkpointing", True),
 }
@@ -160,6 +185,17 @@ def stored(path, leaf):
 
 """
 """Casts floating-point arrays as `store_floating_as` of the state room does."""
+
+_BACKGROUND: Final = """\
+class Background(types.DefaultSerializationStatusCallback):
+    def key_priority(self, keypath):
+        path = jax.tree_util.keystr(keypath, simple=True, separator=".")
+        if re.search({keys!r}, path):
+            return types.TransferPriority.ASYNCHRONOUS_DEPRIORITIZED
+        return types.TransferPriority.SYNCHRONOUS
+
+"""
+"""Copies arrays off their devices as `copy_in_background` of the state room does."""
 
 _REGISTRY: Final = """\
 usual = ocp.type_handlers.get_type_handler
@@ -221,6 +257,8 @@ def other_code(point: SweepPoint) -> tuple[str, ...]:
     if not orbax_options(point):
         return ()
     if attributes(point) is ATTRIBUTES:
+        if differing(point).keys() - {*_V1_BY_V0, "use_load_and_broadcast"}:
+            return ()
         return (
             _by_manager(point, _V1_BY_V0, standard=False, measured=False),
             _by_checkpointer(point, _V1_BY_V0, measured=False),
@@ -243,7 +281,12 @@ def _by_v1(point: SweepPoint, table: Mapping[str, Attribute]) -> str:
     dtype = options.get("save_dtype")
     lines = [_title(point, "Orbax v1", measured=True)]
     lines += ["import jax.numpy as jnp"] if dtype is not None else []
+    keys = options.get("background_keys")
+    if keys is not None:
+        lines = [lines[0], "import re", "import jax", *lines[1:]]
+        lines += ["from orbax.checkpoint._src.serialization import types"]
     lines += ["from orbax.checkpoint import v1 as ocp", ""]
+    lines += _BACKGROUND.format(keys=keys).splitlines() if keys is not None else []
     lines += _STORED.format(dtype=dtype).splitlines() if dtype is not None else []
     lines += ["context = ocp.Context()"]
     if name == "safetensors_load":
@@ -342,7 +385,7 @@ def _handler(point: SweepPoint, table: Mapping[str, Attribute]) -> tuple[list[st
         lines += ["# arrays: ocp.type_handlers.ArrayHandler with", *(line[4:] for line in arrays)]
     lines += _call("handler", "ocp.PyTreeCheckpointHandler", handler)
     if short_name(point.benchmark) == "pytree_checkpoint":
-        lines += ['# Measured with is_prioritized_key_fn: leaves with an "a" in their path first.']
+        lines += ['# Measured with a callback: leaves with an "a" in their path first.']
     if sets_leaf:
         lines += ["save_args = jax.tree.map(", "    lambda leaf: ocp.SaveArgs("]
         lines += [*(f"    {line}" for line in leaf), "    ),", "    tree,", ")"]

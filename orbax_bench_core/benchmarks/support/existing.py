@@ -71,6 +71,12 @@ class Reference:
         loaded = orbax_api.load_item(self.location.root, self.location.item, target)
         return jax.block_until_ready(loaded)
 
+    def begin_load(self, target: PyTree) -> Any:
+        """Begins to load the checkpoint; `result()` of what it returns waits for it."""
+        from orbax_bench_core.state import orbax_api
+
+        return orbax_api.load_item_async(self.location.root, self.location.item, target)
+
     def drop(self) -> None:
         """Removes the checkpoint if it was made for this repeat; every process must call."""
         import jax
@@ -112,13 +118,21 @@ def measure_load(
     context: TestContext[MeasuringOptions],
     reference: Reference,
     target: PyTree,
+    *,
+    asynchronous: bool = False,
 ) -> PyTree:
-    """Measures `load`; call it with an active `ocp.Context`."""
+    """Measures `load`, and `load_blocking` of one in the background; needs an active context."""
+    import jax
+
     # The repeat's own data go first where what is loaded would not fit beside them.
     delete_if_scarce(context.pytree)
     context.prepare_load("load", reference.location.root)
     with metrics.measure("load", context.options.collectors, num_bytes=reference.num_bytes):
-        return reference.load(target)
+        if not asynchronous:
+            return reference.load(target)
+        with metrics.measure("load_blocking", context.options.collectors):
+            begun = reference.begin_load(target)
+        return jax.block_until_ready(begun.result())
 
 
 def verify(

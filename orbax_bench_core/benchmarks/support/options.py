@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from orbax_bench_core.authoring import BenchmarkOptions, Sweepable
+from orbax_bench_core.authoring import LATER, BenchmarkOptions, Sweepable
 from orbax_bench_core.measure import default_metrics
 
 _GIB = 2**30
@@ -60,6 +60,11 @@ class MeasuringOptions(CollectorOptions):
     """
 
     metric_tracemalloc_enabled: Sweepable[bool] = False
+
+
+def later(default: Any) -> Any:
+    """Returns a field of options that came after points of its benchmark had been measured."""
+    return dataclasses.field(default=default, metadata=LATER)
 
 
 def gib_to_bytes(gib: float | None) -> int | None:

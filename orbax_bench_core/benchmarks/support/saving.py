@@ -75,15 +75,17 @@ def measure_step(
     step: int,
     tree: Any,
     arguments: Any,
+    /,
     *,
     asynchronous: bool = True,
+    **more: Any,
 ) -> bool:
-    """Offers one step to a manager, and measures what it makes of it."""
+    """Offers one step to a manager, with more arguments of its `save`, and measures the save."""
     # A step that is saved gives the operations of `measure_two_part_save`, one that the manager's
     # policy passes over gives `skip`: a mean of both would say nothing of either.
     if not manager.should_save(step):
         with metrics.measure("skip"):
-            saved = bool(manager.save(step, args=arguments))
+            saved = bool(manager.save(step, args=arguments, **more))
         manager.wait_until_finished()  # the policy may have changed its mind
         return saved
     measure_two_part_save(
@@ -91,7 +93,7 @@ def measure_step(
         context,
         context.path,
         tree,
-        begin=lambda: manager.save(step, args=arguments),
+        begin=lambda: manager.save(step, args=arguments, **more),
         finish=manager.wait_until_finished if asynchronous else None,
     )
     return True

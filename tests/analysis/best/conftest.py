@@ -22,8 +22,9 @@ def sweep(make_run, make_point, make_record):
     """Writes a run of all combinations of options, and returns its directory.
 
     `seconds` gives the time of a save from the options; `of` changes the record of one repeat,
-    given options and round, or drops it by returning None. New workers start every `per_process`
-    rounds, in each of which every point is off by `apart` on the log scale.
+    given options and round, or drops it by returning None. An option whose value is `...` is not
+    given. New workers start every `per_process` rounds, in each of which every point is off by
+    `apart` on the log scale.
     """
 
     def make(
@@ -44,7 +45,8 @@ def sweep(make_run, make_point, make_record):
         rng = np.random.default_rng(seed)
         points, records = [], []
         for checkpoint, *values in itertools.product(checkpoints, *options.values()):
-            given = dict(zip(options, values, strict=True))
+            pairs = zip(options, values, strict=True)
+            given = {name: value for name, value in pairs if value is not ...}
             if only is not None and not only(given):
                 continue
             label = ",".join(f"{name}={value}" for name, value in given.items())

@@ -263,6 +263,17 @@ def test_effects_are_factors_against_what_orbax_does(sweep):
     assert ocdbt.matters
 
 
+@pytest.mark.parametrize(
+    ("fields", "against"), [({}, "auto"), ({"benchmark": "my.module.Mine"}, None)]
+)
+def test_an_option_that_some_entries_do_not_give_has_the_default_there(sweep, fields, against):
+    options = {"atomicity": (..., "commit_file"), "use_ocdbt": (True, False)}
+    folder = sweep(options, lambda o: 1.0 if "atomicity" in o else 2.0, **fields)
+    (effect,) = [each for each in effects_of(folder).main if each.options == ("atomicity",)]
+    assert (effect.values, effect.against) == (("commit_file",), (against,))
+    assert holds(effect, 0.5)
+
+
 def test_an_option_of_three_values_has_two_effects(sweep):
     chunks = {None: 1.0, 1024: 1.3, 4096: 1.1}
     folder = sweep({"chunk_byte_size": tuple(chunks)}, lambda o: chunks[o["chunk_byte_size"]])

@@ -40,7 +40,18 @@ CASES = [
         {"use_replica_parallel": True, "enable_replica_parallel_separate_folder": True},
     ),
     ("save_restore", {"use_load_and_broadcast": True, "chunk_byte_size": None}),
-    ("staged_save", {"save_dtype": "bfloat16", "device_host_concurrent_gb": 1.0}),
+    ("staged_save", {"save_dtype": "bfloat16"}),
+    ("staged_save", {"background_keys": "n", "device_host_concurrent_gb": 1.0}),
+    (
+        "staged_save",
+        {
+            "enable_write_sharding_file": False,
+            "enable_post_merge_validation": False,
+            "enable_pinned_host_transfer": True,
+            "path_permission_mode": "750",
+            "atomicity": "commit_file",
+        },
+    ),
     ("training_job", {"use_ocdbt": False, "save_interval_steps": 2, "max_to_keep": 2}),
     ("training_job", {"async_enabled": False, "use_zarr3": False}),
     ("orbax_load", {"restore_concurrent_gb": 0.5}),
@@ -54,10 +65,7 @@ CASES = [
 ]
 STEPS = 4
 SWITCHES = {"use_ocdbt", "use_zarr3", "use_compression", "use_replica_parallel"}
-PROVEN = {*SWITCHES, *ATTRIBUTES, *HANDLER} - {
-    "device_host_concurrent_gb",
-    "save_device_host_concurrent_gb",
-}
+PROVEN = {*SWITCHES, *ATTRIBUTES, *HANDLER} - {"save_device_host_concurrent_gb"}
 UNDECIDED = {("safetensors_load", "restore_concurrent_gb")}
 """Of which neither files nor events nor logs tell anything."""
 
