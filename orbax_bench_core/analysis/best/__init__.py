@@ -10,6 +10,7 @@ from orbax_bench_core.analysis.best.factorial import separation as separation
 from orbax_bench_core.analysis.best.model import Best as Best
 from orbax_bench_core.analysis.best.observations import Observer as Observer
 from orbax_bench_core.analysis.best.observations import parse_goal as parse_goal
+from orbax_bench_core.analysis.best.orbax_code import orbax_attributes as orbax_attributes
 from orbax_bench_core.analysis.best.ranking import LEVEL as LEVEL
 from orbax_bench_core.analysis.best.ranking import rank as rank
 from orbax_bench_core.analysis.best.view import best_document as best_document
