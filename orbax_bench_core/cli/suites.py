@@ -177,7 +177,8 @@ def _show_orbax(names: Sequence[str] | None, *, as_json: bool) -> None:
     for group, names_of_it in itertools.groupby(found.names, lambda one: one.group):
         print(group)
         for one in names_of_it:
-            print(f"  {one.name}" if one.default is None else f"  {one.name} = {one.default}")
+            named = one.name if one.default is None else f"{one.name} = {one.default}"
+            print(textwrap.fill(named, width, initial_indent="  ", subsequent_indent="      "))
             by: dict[str, list[str]] = {}
             for benchmark, _, option in (each.partition(".") for each in one.measured_by):
                 by.setdefault(option, []).append(benchmark)

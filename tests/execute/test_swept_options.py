@@ -154,6 +154,18 @@ def entries(folder, checkpoint="ckpt", model="model"):
             STEPS[0] | {"num_deletion_threads": 1},
             STEPS[1] | {"num_deletion_threads": 2},
         ],
+        "checkpointables": both(
+            "async_enabled",
+            "metric_tracemalloc_enabled",
+            on={"tree_items": 1},
+            off={"tree_items": 2},
+        ),
+        "partial_checkpoint": both(
+            "async_enabled",
+            "metric_tracemalloc_enabled",
+            on={"pieces": 2, "loaded_share": 0.9},
+            off={"pieces": None, "loaded_share": 0.3},
+        ),
         "v0_cancel": [{"cancel_delay_secs": 0, "perform_cancellation": [True, False]}],
         "v1_cancel": [{"cancel_delay_secs": 0, "perform_cancellation": [True, False]}],
         "single_replica": both(

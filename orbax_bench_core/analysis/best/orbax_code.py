@@ -47,6 +47,8 @@ _WITHOUT_CODE: Final[Mapping[str, str]] = {
     "multihost_dispatchers": "it measures a part of Orbax that no option of a save chooses",
     "multislice_broadcast": "it measures a part of Orbax that no option of a save chooses",
     "training_job": "its tier is a manager of local disks",
+    "checkpointables": "its items are those of ocp.save_checkpointables, which a training chooses",
+    "partial_checkpoint": "its pieces are those of ocp.partial.save, which a training chooses",
     "snapshotter": "it measures snapshots in memory; its options are numbers of slices",
     "single_replica": "its options are arguments of ocp.type_handlers.SingleReplicaArrayHandler, "
     "which must be told the sharding of one replica of each array",
@@ -183,6 +185,7 @@ _WITHOUT_FORM: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         ),
         "use_metadata_store": ("arrays.array_metadata_store",),
     },
+    "partial_checkpoint": {"left_out_by": ("pytree.loading.partial_load",)},
     "orbax_load": {"use_colocated_python": ("pathways.checkpointing_impl",)},
     "pytree_checkpoint": {"use_colocated_python": ("arrays.dispatcher",)},
 }

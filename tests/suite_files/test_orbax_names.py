@@ -6,7 +6,7 @@ import json
 import pytest
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.suite_files.orbax_coverage import REASONS
+from orbax_bench_core.suite_files.orbax_names import REASONS
 from orbax_bench_core.sweep import BUILTINS, load_class, options_class
 from tests.support.processes import run_cli
 
