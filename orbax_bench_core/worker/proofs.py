@@ -24,6 +24,8 @@ _FLOATING: Final = ("float", "bfloat")
 _LOADS: Final = frozenset({"load", "restore"})
 _GIB: Final = 2**30
 _GB: Final = 10**9
+_MIB: Final = 2**20
+_REQUESTS: Final = "storage_reads_per_host_count"
 _DIGESTS: Final = "digests.json"
 _SOURCES: Final = 3
 """How often `p2p_checkpoint_manager` saves all of its steps."""
@@ -406,6 +408,17 @@ def _share(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     return _only_if(part / whole <= asked, f"Orbax loaded {part / whole:.1%} of the bytes")
 
 
+def _read_chunk(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    read, blocks, requests = (
+        sum(one.value for one in evidence.samples if one.metric == f"6_io/{name}")
+        for name in ("file_bytes_read_per_host", "file_reads_per_host_count", _REQUESTS)
+    )
+    proof = f"Orbax read {read:.0f} bytes in {requests:.0f} requests"
+    if asked is None or not requests > blocks:
+        return unproved(f"{proof}, none of which is a part of a block")
+    return _judged(read / requests <= asked * _MIB, proof)
+
+
 def _cancelled(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.counts.keys() & {"cancel", "cancel_too_late"}
     proof = f"{', '.join(found)} was measured" if found else "no cancellation was measured"
@@ -575,6 +588,7 @@ PROOFS: Final[Mapping[str, Proof]] = MappingProxyType(
         "steps_after": Proof(_SAMPLES, _counted("steps", lambda found: found.steps("steps_after"))),
         "max_steps_during": Proof(_SAMPLES, _steps_during),
         "perform_cancellation": Proof(_SAMPLES, _cancelled),
+        "safetensors_read_chunk_mb": Proof(_EVENTS, _read_chunk),
         "tree_items": Proof(_FILES, _trees),
         "pieces": Proof(_SAMPLES, _pieces),
         "loaded_share": Proof(_EVENTS, _share),
@@ -609,7 +623,6 @@ NOT_PROVED: Final[Mapping[str, str]] = MappingProxyType(
             "a digest that differs fails the repeat, and nothing says which file it came from"
         ),
         "safetensors_max_over_read_ratio": "Orbax's loader of safetensors does not tell it",
-        "safetensors_read_chunk_mb": "Orbax's loader of safetensors does not tell it",
         "safetensors_load.restore_concurrent_gb": "Orbax's loader of safetensors does not tell it",
         "safetensors_load.use_load_and_broadcast": "only false is allowed",
         "left_out_by": "the same arrays are loaded either way, and Orbax does not say why",

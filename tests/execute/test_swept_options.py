@@ -123,11 +123,13 @@ def entries(folder, checkpoint="ckpt", model="model"):
         ),
         "safetensors_load": [
             {"metric_tracemalloc_enabled": True, "enable_xprof": True, "checkpoint_path": None}
+            | {"safetensors_read_chunk_mb": 0.01}
             | digests[2],
             {
                 "metric_tracemalloc_enabled": False,
                 "enable_xprof": False,
                 "checkpoint_path": str(model),
+                "safetensors_read_chunk_mb": 0.02,
             }
             | digests[3],
         ],
