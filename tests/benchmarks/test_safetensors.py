@@ -12,6 +12,7 @@ from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.loads import SafetensorsLoad
 from orbax_bench_core.benchmarks.support.safetensors import read_arrays, write_arrays
 from orbax_bench_core.state import StateError
+from orbax_bench_core.testing import run_benchmark
 from tests.support.processes import run_cli
 
 from .conftest import ARRAYS
