@@ -31,6 +31,7 @@ BLOCKS: Final = {
     "checkpoint_configs.model": _FILES,
     "checkpoint_configs.scale": _FILES,
     "checkpoint_configs.optimizer": _FILES,
+    "checkpoint_configs.layers": _FILES,
     "checkpoint_configs.dtypes": _FILES,
     "checkpoint_configs.nnx": _FILES,
     "checkpoint_configs.name": _NAMES,

@@ -63,9 +63,21 @@ def list_builtins(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print them as JSON: name, class, and every option.")
     ] = False,
+    orbax: Annotated[
+        bool,
+        typer.Option(
+            "--orbax",
+            help="List instead the options and functions of the installed Orbax, each with the "
+            "benchmarks that measure it.",
+        ),
+    ] = False,
 ) -> None:
     """List the built-in benchmarks and their options."""
     import dataclasses
+
+    if orbax:
+        _show_orbax(names, as_json=as_json)
+        return
 
     from orbax_bench_core.sweep import BUILTINS, describe_options, load_class
 
@@ -142,6 +154,44 @@ def _show(builtins: Mapping[str, str]) -> None:
             )
         console.print(table)
     console.print("Any option may be given a list in the suite file: the list is swept.")
+
+
+def _show_orbax(names: Sequence[str] | None, *, as_json: bool) -> None:
+    """Prints what the installed Orbax offers, in groups, with what measures it."""
+    import dataclasses
+    import itertools
+    import textwrap
+
+    from orbax_bench_core.document import count
+    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.suite_files import orbax_coverage
+
+    if names:
+        given = " ".join(names)
+        raise UserError(f"--orbax lists all options of Orbax; leave it or {given!r} out")
+    found = orbax_coverage()
+    if as_json:
+        print(json.dumps(dataclasses.asdict(found), indent=2))
+        return
+    width = new_console().width
+    for group, names_of_it in itertools.groupby(found.names, lambda one: one.group):
+        print(group)
+        for one in names_of_it:
+            named = one.name if one.default is None else f"{one.name} = {one.default}"
+            print(textwrap.fill(named, width, initial_indent="  ", subsequent_indent="      "))
+            by: dict[str, list[str]] = {}
+            for benchmark, _, option in (each.partition(".") for each in one.measured_by):
+                by.setdefault(option, []).append(benchmark)
+            said = [
+                f"{option} of {', '.join(users)}" if option else ", ".join(users)
+                for option, users in by.items()
+            ]
+            text = "; ".join(said) or ": ".join(filter(None, ("none", one.reason)))
+            print(textwrap.fill(text, width, initial_indent="      ", subsequent_indent="      "))
+    without = sum(not one.measured_by for one in found.names)
+    unknown = sum(one.is_open for one in found.names)
+    print(f"\norbax-checkpoint {found.release}: {count(len(found.names), 'name')}")
+    print(f"{without} without a benchmark, {unknown} of them without a reason.")
 
 
 def migrate(

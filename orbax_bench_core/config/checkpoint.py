@@ -66,6 +66,7 @@ def canonical(name: str) -> str | None:
 
 ShardingEntry = str | tuple[str, ...] | None
 Optimizer = Literal["adamw", "sgd", "none"]
+Layers = Literal["stacked", "unstacked"]
 
 MODELS: Final = ("llama-8b", "llama-70b", "llama-405b", "mixtral-8x7b", "gpt2")
 """Names of the model presets; `config.models` has their trees."""
@@ -170,6 +171,8 @@ class CheckpointConfig(ConfigModel):
         scale: Factor of the preset's widths, more than 0 and at most 1; 1 when absent.
         optimizer: Whose state the preset's checkpoint also holds; `none` when absent.
         dtypes: Dtypes of the preset's groups `params` and `optimizer`; float32 when absent.
+        layers: Whether the preset has its layers in one array of each kind (`stacked`), or each on
+            its own (`unstacked`), as MaxText has with `scan_layers`; as published when absent.
         nnx: A Flax NNX model, as `module:factory`; the factory takes `rngs` and returns it.
         name: What people call it; no part of its identity.
     """
@@ -185,6 +188,7 @@ class CheckpointConfig(ConfigModel):
     scale: Annotated[float, pydantic.Field(gt=0, le=1)] | None = _later_key()
     optimizer: Optimizer | None = _later_key()
     dtypes: Annotated[dict[str, str], pydantic.AfterValidator(_group_dtypes)] | None = _later_key()
+    layers: Layers | None = _later_key()
     nnx: str | None = _later_key()
     name: Annotated[str, pydantic.Field(min_length=1)] | None = _later_key()
 
@@ -229,9 +233,13 @@ class CheckpointConfig(ConfigModel):
             raise ValueError(f"{listed} are two sources of one checkpoint; give one of them")
         if self.sharding_config_path is not None and self.path is None:
             raise ValueError("`sharding_config_path` needs `path`: it lays out a load")
-        for key in ("scale", "optimizer", "dtypes"):
+        for key in ("scale", "optimizer", "dtypes", "layers"):
             if getattr(self, key) is not None and self.model is None:
                 raise ValueError(f"`{key}` needs `model`, such as llama-8b: it shapes a preset")
+        if self.layers == "stacked" and self.model == "gpt2":
+            raise ValueError(
+                "gpt2 has each layer on its own, as published; leave out `layers`, or take llama-8b"
+            )
         return self
 
     @property
@@ -268,7 +276,8 @@ class CheckpointConfig(ConfigModel):
         scale = "" if self.scale in (None, 1) else f"@{self.scale:g}"
         optimizer = "" if self.optimizer in (None, "none") else f"+{self.optimizer}"
         kinds = "".join(f"+{group}:{kind}" for group, kind in sorted((self.dtypes or {}).items()))
-        return f"{self.model}{scale}{optimizer}{kinds}"
+        layers = "" if self.layers is None else f"+{self.layers}"
+        return f"{self.model}{scale}{optimizer}{kinds}{layers}"
 
 
 def leaves(spec: Spec, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Leaf]]:

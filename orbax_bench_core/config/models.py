@@ -7,12 +7,13 @@ the generator) needs to know nothing of models.
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Union
 
 from orbax_bench_core.config.checkpoint import (
     ArraySpec,
     CheckpointConfig,
+    Layers,
     Optimizer,
     ShardingEntry,
     Spec,
@@ -128,6 +129,38 @@ def mapped(tree: Tree, group: str) -> Tree:
         else mapped(node, group)
         for name, node in tree.items()
     }
+
+
+def unstacked(tree: Tree) -> Tree:
+    """Returns a tree whose `layers` are subtrees of one layer each, as MaxText's without scan."""
+    found: dict[str, Array | Tree] = {}
+    for name, node in tree.items():
+        if isinstance(node, Array):
+            found[name] = node
+        elif name == "layers":
+            count = next(each.shape[each.axes.index(name)] for each in _arrays(node))
+            found |= {f"layers_{index}": _one_layer(node) for index in range(count)}
+        else:
+            found[name] = unstacked(node)
+    return found
+
+
+def _arrays(tree: Tree) -> Iterator[Array]:
+    for node in tree.values():
+        yield from [node] if isinstance(node, Array) else _arrays(node)
+
+
+def _one_layer(tree: Tree) -> Tree:
+    """Returns the tree of one layer, its arrays without the dimension that counts layers."""
+    found: dict[str, Array | Tree] = {}
+    for name, node in tree.items():
+        if isinstance(node, Array):
+            at = node.axes.index("layers")
+            shape, axes = ((*each[:at], *each[at + 1 :]) for each in (node.shape, node.axes))
+            found[name] = dataclasses.replace(node, shape=shape, axes=axes)
+        else:
+            found[name] = _one_layer(node)
+    return found
 
 
 _COUNT: Final = Array((), (), "int32")
@@ -286,17 +319,27 @@ def expanded(checkpoint: CheckpointConfig, mesh: MeshConfig | None) -> Checkpoin
         chosen.get("params", _DEFAULT_DTYPE),
         chosen.get("optimizer", _DEFAULT_DTYPE),
         axes,
+        layers=checkpoint.layers,
     )
     return CheckpointConfig(spec=spec, random_seed=checkpoint.random_seed, name=checkpoint.label)
 
 
 @functools.lru_cache(maxsize=128)
 def _spec(
-    model: str, scale: float, optimizer: Optimizer, params: str, moments: str, mesh: MeshAxes
+    model: str,
+    scale: float,
+    optimizer: Optimizer,
+    params: str,
+    moments: str,
+    mesh: MeshAxes,
+    *,
+    layers: Layers | None,
 ) -> Spec:
     """Makes the tree once for all points that share it."""
+    published = (_TREES[model](Widths(factor, mesh)) for factor in (1.0, scale))
     full, scaled = (
-        train_state(_TREES[model](Widths(factor, mesh)), optimizer) for factor in (1.0, scale)
+        train_state(unstacked(tree) if layers == "unstacked" else tree, optimizer)
+        for tree in published
     )
     return _as_spec(full, scaled, {"params": params, "optimizer": moments}, mesh)
 

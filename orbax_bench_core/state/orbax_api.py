@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import importlib.metadata
 import json
+import operator
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from orbax_bench_core.authoring import UnmetNeed
@@ -83,7 +86,7 @@ def load_item_async(root: AnyPath, item: str | None, target: Any) -> Any:
         return ocp.load_async(root, target, checkpointable_name=item)
     except NotImplementedError as error:
         raise UnmetNeed(
-            f"orbax-checkpoint {_installed()} refuses {asked}: {error}; only safetensors_load "
+            f"orbax-checkpoint {installed()} refuses {asked}: {error}; only safetensors_load "
             "measures it"
         ) from None
 
@@ -116,10 +119,55 @@ def _described_by_v0(directory: AnyPath) -> Any:
     return jax.tree.map(of, getattr(described, "tree", described))
 
 
-def _function(name: str, earlier_name: str) -> Any:
+def save_items(path: AnyPath, items: Mapping[str, Any]) -> None:
+    """Saves several items as one checkpoint, and returns when it is committed."""
+    _function("save_checkpointables")(path, dict(items))
+
+
+def save_items_async(path: AnyPath, items: Mapping[str, Any]) -> Any:
+    """Begins to save several items, as `save_async` does with a tree."""
+    return _function("save_checkpointables_async")(path, dict(items))
+
+
+def load_items(path: AnyPath, targets: Mapping[str, Any]) -> dict[str, Any]:
+    """Loads the items that targets are given for; None stands for one as it was saved."""
+    found: dict[str, Any] = _function("load_checkpointables")(path, dict(targets))
+    return found
+
+
+def describe_items(path: AnyPath) -> dict[str, Any]:
+    """Returns the metadata of each item of a checkpoint."""
+    found: dict[str, Any] = _function("checkpointables_metadata")(path).metadata
+    return found
+
+
+def save_piece(path: AnyPath, tree: Any) -> None:
+    """Adds a tree to a checkpoint that `finalize_pieces` makes one."""
+    _function("partial.save")(path, tree)
+
+
+def save_piece_async(path: AnyPath, tree: Any) -> Any:
+    """Begins to add a tree, as `save_async` begins to save one."""
+    return _function("partial.save_async")(path, tree)
+
+
+def finalize_pieces(path: AnyPath) -> None:
+    """Makes a checkpoint of all pieces that were saved."""
+    _function("partial.finalize")(path)
+
+
+def placeholder() -> Any:
+    """Returns what stands in a target for a leaf that is not to be loaded."""
+    return _function("PLACEHOLDER")
+
+
+def _function(name: str, earlier_name: str = "") -> Any:
     from orbax.checkpoint import v1 as ocp
 
-    return getattr(ocp, name, None) or getattr(ocp, earlier_name)
+    for each in filter(None, (name, earlier_name)):
+        with contextlib.suppress(AttributeError):
+            return operator.attrgetter(each)(ocp)
+    raise UnmetNeed(f"orbax-checkpoint {installed()}, which is installed, has no v1.{name}")
 
 
 _OPTIONS: Final[dict[str, tuple[tuple[str, _Group], ...]]] = {
@@ -280,6 +328,24 @@ def regulate_transfers(
     except ValueError as error:
         raise UnmetNeed(f"Orbax refuses regulator_max_gb: {most_gib}: {error}") from None
     context.memory.expected_surge_bytes = surge_bytes
+
+
+def load_what_is_given(context: ocp.Context) -> None:
+    """Has loads in a context leave what their target lacks, instead of refusing it."""
+    if not is_at_least(_MUTABLE):
+        raise UnmetNeed(lacks("partial_load", _MUTABLE))
+    context.pytree.loading.partial_load = True
+
+
+def store_as_json(context: ocp.Context, item: str) -> None:
+    """Has saves in a context write one item as JSON, which Orbax else takes for a tree."""
+    if not is_at_least(_MUTABLE):
+        raise UnmetNeed(lacks("an item of JSON", _MUTABLE))
+    from orbax.checkpoint import v1 as ocp
+
+    registry = ocp.handlers.local_registry()
+    registry.add(ocp.handlers.JsonHandler, checkpointable_name=item)
+    context.checkpointables.registry = registry
 
 
 def make_colocated_context() -> ocp.Context:

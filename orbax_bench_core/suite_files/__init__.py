@@ -9,6 +9,9 @@ from orbax_bench_core.suite_files.draft import Question as Question
 from orbax_bench_core.suite_files.draft import Subject as Subject
 from orbax_bench_core.suite_files.draft import draft_suite as draft_suite
 from orbax_bench_core.suite_files.moved_module import migrate as migrate
+from orbax_bench_core.suite_files.orbax_names import OrbaxCoverage as OrbaxCoverage
+from orbax_bench_core.suite_files.orbax_names import OrbaxName as OrbaxName
+from orbax_bench_core.suite_files.orbax_names import orbax_coverage as orbax_coverage
 from orbax_bench_core.suite_files.schema import SCHEMA_ID as SCHEMA_ID
 from orbax_bench_core.suite_files.schema import schema_text as schema_text
 from orbax_bench_core.suite_files.schema import suite_schema as suite_schema

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 SCHEMA_ID: Final = "urn:orbax-bench:suite"
 
 _SOURCES: Final = ("path", "spec", "model", "nnx")
-_OF_A_PRESET: Final = ("scale", "optimizer", "dtypes")
+_OF_A_PRESET: Final = ("scale", "optimizer", "dtypes", "layers")
 
 _NULL: Final[Json] = {"type": "null"}
 _MODELINE: Final = "# yaml-language-server: $schema="

@@ -31,6 +31,8 @@ BUILTINS: Final[dict[str, str]] = {
         "checkpoint_manager_perf": "checkpoint_manager.CheckpointManagerPerf",
         "checkpoint_policy": "checkpoint_policy.CheckpointPolicy",
         "deleter": "checkpoint_manager.Deleter",
+        "checkpointables": "checkpointables.Checkpointables",
+        "partial_checkpoint": "partial_checkpoint.PartialCheckpoint",
         "v0_cancel": "cancel.V0Cancel",
         "v1_cancel": "cancel.V1Cancel",
         "single_replica": "pytree_checkpoint.SingleReplica",

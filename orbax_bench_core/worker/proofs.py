@@ -19,10 +19,13 @@ from orbax_bench_core.records import Effect
 _HANDLER: Final = "/jax/orbax/array_handler/init"
 _BROADCAST: Final = "/jax/checkpoint/read/broadcast_duration_secs"
 _TRACEMALLOC: Final = "7_memory/tracemalloc_peak_diff_mb"
+_READ: Final = "5_inventory/load_requested_gb"
 _FLOATING: Final = ("float", "bfloat")
 _LOADS: Final = frozenset({"load", "restore"})
 _GIB: Final = 2**30
 _GB: Final = 10**9
+_MIB: Final = 2**20
+_REQUESTS: Final = "storage_reads_per_host_count"
 _DIGESTS: Final = "digests.json"
 _SOURCES: Final = 3
 """How often `p2p_checkpoint_manager` saves all of its steps."""
@@ -524,6 +527,38 @@ def _steps_during(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     return _judged(found == asked, f"{found} steps were taken beside the save")
 
 
+def _trees(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    found = len(evidence.trees)  # of many, not all are looked at
+    return _only_if(found == asked, f"{found} trees of arrays lie on storage")
+
+
+def _pieces(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    found = evidence.counts["save_piece"]
+    return _judged(found == (asked or 0), f"pieces that were saved: {found}")
+
+
+def _share(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    part, whole = (
+        sum(one.value for one in evidence.samples if (one.operation, one.metric) == (name, _READ))
+        for name in ("load_part", "load")
+    )
+    if not part or not whole:
+        return unproved("Orbax fired no event on the bytes that it loaded")
+    # Arrays are loaded whole, so that it is the asked share or less. Replicas may count apart.
+    return _only_if(part / whole <= asked, f"Orbax loaded {part / whole:.1%} of the bytes")
+
+
+def _read_chunk(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    read, blocks, requests = (
+        sum(one.value for one in evidence.samples if one.metric == f"6_io/{name}")
+        for name in ("file_bytes_read_per_host", "file_reads_per_host_count", _REQUESTS)
+    )
+    proof = f"Orbax read {read:.0f} bytes in {requests:.0f} requests"
+    if asked is None or not requests > blocks:
+        return unproved(f"{proof}, none of which is a part of a block")
+    return _judged(read / requests <= asked * _MIB, proof)
+
+
 def _cancelled(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.counts.keys() & {"cancel", "cancel_too_late"}
     proof = f"{', '.join(found)} was measured" if found else "no cancellation was measured"
@@ -714,6 +749,10 @@ PROOFS: Final[Mapping[str, Proof]] = MappingProxyType(
         "steps_after": Proof(_SAMPLES, _counted("steps", lambda found: found.steps("steps_after"))),
         "max_steps_during": Proof(_SAMPLES, _steps_during),
         "perform_cancellation": Proof(_SAMPLES, _cancelled),
+        "safetensors_read_chunk_mb": Proof(_EVENTS, _read_chunk),
+        "tree_items": Proof(_FILES, _trees),
+        "pieces": Proof(_SAMPLES, _pieces),
+        "loaded_share": Proof(_EVENTS, _share),
         "compilation_cache": Proof(_FILES, _cache_of_programs),
         "tier": Proof(f"{_FILES}, {_LOG}", _tier),
         "reference_checkpoint_path": Proof(_LOG, _loaded),
@@ -750,10 +789,10 @@ NOT_PROVED: Final[Mapping[str, str]] = MappingProxyType(
             "a digest that differs fails the repeat, and nothing says which file it came from"
         ),
         "safetensors_max_over_read_ratio": "Orbax's loader of safetensors does not tell it",
-        "safetensors_read_chunk_mb": "Orbax's loader of safetensors does not tell it",
         "orbax_load.load_async": "Orbax loads in the background safetensors alone",
         "safetensors_load.restore_concurrent_gb": "Orbax's loader of safetensors does not tell it",
         "safetensors_load.use_load_and_broadcast": "only false is allowed",
+        "left_out_by": "the same arrays are loaded either way, and Orbax does not say why",
         "cancel_delay_secs": "it shows in times alone",
         "replica_axis_index": "a mesh fits one value; restored replicas are compared",
         "primary_replica_id": "which replica reads leaves no trace",

@@ -13,6 +13,7 @@ from orbax_bench_core.benchmarks.loads import SafetensorsLoad
 from orbax_bench_core.benchmarks.support.safetensors import write_arrays
 from orbax_bench_core.inventory import read_model
 from orbax_bench_core.state import StateError
+from orbax_bench_core.testing import run_benchmark
 from tests.support.processes import run_cli
 
 from .conftest import ARRAYS
@@ -136,3 +137,24 @@ def test_what_the_loader_cannot_do_is_refused(run):
 def test_a_path_without_model_is_said(run, tmp_path):
     with pytest.raises(StateError, match="does not exist; give the directory of a checkpoint"):
         run(SafetensorsLoad, spec=None, checkpoint_path=str(tmp_path / "nothing"))
+
+
+@pytest.mark.slow
+def test_the_size_of_a_read_is_proved_by_the_number_of_requests(tmp_path):
+    spec = {"a": {"dtype": "float32", "shape": [256, 64]}}
+    options = {"safetensors_read_chunk_mb": [None, 0.01, 0.02]}
+    blocks = {"options": options, "checkpoint": {"spec": spec}}
+    found = {
+        effect.asked: (effect.state, effect.proof)
+        for outcome in run_benchmark("safetensors_load", str(tmp_path / "run"), **blocks)
+        for effect in outcome.record.effects
+        if effect.option == "safetensors_read_chunk_mb"
+    }
+    assert found == {
+        None: (
+            "not proved",
+            "Orbax read 65536 bytes in 1 requests, none of which is a part of a block",
+        ),
+        0.01: ("in effect", "Orbax read 65536 bytes in 7 requests"),
+        0.02: ("in effect", "Orbax read 65536 bytes in 4 requests"),
+    }

@@ -187,8 +187,8 @@ OF_THE_GATE = (
     "max_stalls, metrics, min_effect_s, operations_per_life, pass_alpha, primary, seed, tolerance"
 )
 OF_A_CHECKPOINT = (
-    "dtypes, load_with_colocated_python, model, name, nnx, optimizer, path, random_seed, scale, "
-    "sharding_config_path, spec"
+    "dtypes, layers, load_with_colocated_python, model, name, nnx, optimizer, path, random_seed, "
+    "scale, sharding_config_path, spec"
 )
 PACKAGES = (
     "packages are the `requirements` of an item of `environments`, which an arm names as its "

@@ -188,3 +188,36 @@ def test_an_optimizer_keeps_copies_of_the_parameters(name, copies):
         return sum(math.prod(leaf.shape) for _, leaf in leaves(spec) if leaf.shape)
 
     assert elements(name) == copies * elements("none")
+
+
+@pytest.mark.parametrize(
+    ("model", "layers", "kinds"), [("llama-8b", 32, 9), ("mixtral-8x7b", 32, 10)]
+)
+def test_unstacked_layers_are_arrays_of_their_own_with_the_same_elements(model, layers, kinds):
+    mesh = mesh_of({"fsdp": 4})
+    stacked = arrays(mesh, model=model, scale=0.01)
+    unstacked = arrays(mesh, model=model, scale=0.01, layers="unstacked")
+    assert num_elements(unstacked) == num_elements(stacked)
+    # The embedding, the last norm and the logits are no layers.
+    assert (len(stacked), len(unstacked)) == (kinds + 3, kinds * layers + 3)
+    one = unstacked["params.params.decoder.layers_31.self_attention.query.kernel"]
+    every = stacked["params.params.decoder.layers.self_attention.query.kernel"]
+    assert every.shape == (one.shape[0], layers, *one.shape[1:])
+    assert (one.sharding[0], every.sharding[0]) == ("fsdp", "fsdp")
+
+
+def test_layers_are_as_published_unless_a_suite_says_otherwise():
+    assert arrays(model="llama-8b", layers="stacked") == arrays(model="llama-8b")
+    assert arrays(model="gpt2", layers="unstacked") == arrays(model="gpt2")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"model": "gpt2", "layers": "stacked"}, "gpt2 has each layer on its own, as published"),
+        ({"layers": "unstacked"}, "`layers` needs `model`, such as llama-8b"),
+    ],
+)
+def test_layers_that_no_preset_has_are_refused(fields, said):
+    with pytest.raises(ValueError, match=said):
+        CheckpointConfig(**fields)

@@ -164,13 +164,14 @@ def entries(folder, checkpoint="ckpt", model="model"):
         ),
         "safetensors_load": [
             {"metric_tracemalloc_enabled": True, "enable_xprof": True, "checkpoint_path": None}
-            | {"load_async": True}
+            | {"load_async": True, "safetensors_read_chunk_mb": 0.01}
             | digests[2],
             {
                 "metric_tracemalloc_enabled": False,
                 "enable_xprof": False,
                 "load_async": False,
                 "checkpoint_path": str(model),
+                "safetensors_read_chunk_mb": 0.02,
             }
             | digests[3],
         ],
@@ -198,6 +199,18 @@ def entries(folder, checkpoint="ckpt", model="model"):
             STEPS[1] | {"num_deletion_threads": 2, "enable_background_delete": False},
             STEPS[0] | {"todelete_subdir": ["trash", "old"]},
         ],
+        "checkpointables": both(
+            "async_enabled",
+            "metric_tracemalloc_enabled",
+            on={"tree_items": 1},
+            off={"tree_items": 2},
+        ),
+        "partial_checkpoint": both(
+            "async_enabled",
+            "metric_tracemalloc_enabled",
+            on={"pieces": 2, "loaded_share": 0.9},
+            off={"pieces": None, "loaded_share": 0.3},
+        ),
         "v0_cancel": [{"cancel_delay_secs": 0, "perform_cancellation": [True, False]}],
         "v1_cancel": [{"cancel_delay_secs": 0, "perform_cancellation": [True, False]}],
         "single_replica": both(

@@ -144,7 +144,7 @@ def test_a_module_that_is_not_there_says_where_it_could_be(only_problem):
     ("name", "hint"),
     [
         ("save_restor", "unknown built-in benchmark 'save_restor'; did you mean 'save_restore'?"),
-        ("zzz", "unknown built-in benchmark 'zzz'; known: "),
+        ("zzz", "unknown built-in benchmark 'zzz'; the nearest of "),
         (".Bench", "unknown built-in benchmark '.Bench'"),
     ],
 )

@@ -11,6 +11,7 @@ from orbax_bench_core.analysis.best.model import Best as Best
 from orbax_bench_core.analysis.best.model import Confidence as Confidence
 from orbax_bench_core.analysis.best.observations import Observer as Observer
 from orbax_bench_core.analysis.best.observations import parse_goal as parse_goal
+from orbax_bench_core.analysis.best.orbax_code import orbax_attributes as orbax_attributes
 from orbax_bench_core.analysis.best.ranking import LEVEL as LEVEL
 from orbax_bench_core.analysis.best.ranking import by_process as by_process
 from orbax_bench_core.analysis.best.ranking import rank as rank

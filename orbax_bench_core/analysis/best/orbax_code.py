@@ -47,6 +47,8 @@ _WITHOUT_CODE: Final[Mapping[str, str]] = {
     "multihost_dispatchers": "it measures a part of Orbax that no option of a save chooses",
     "multislice_broadcast": "it measures a part of Orbax that no option of a save chooses",
     "training_job": "its tier is a manager of local disks",
+    "checkpointables": "its items are those of ocp.save_checkpointables, which a training chooses",
+    "partial_checkpoint": "its pieces are those of ocp.partial.save, which a training chooses",
     "snapshotter": "it measures snapshots in memory; its options are numbers of slices",
     "single_replica": "its options are arguments of ocp.type_handlers.SingleReplicaArrayHandler, "
     "which must be told the sharding of one replica of each array",
@@ -205,16 +207,48 @@ registry = ocp.type_handlers.create_type_handler_registry(
 )"""
 
 
+_WITHOUT_FORM: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "checkpoint_policy": {
+        "checkpoint_policies_options": (
+            "options.save_decision_policy",
+            "options.preservation_policy",
+        )
+    },
+    "array_handler": {
+        "use_replica_parallel": ("arrays.use_replica_parallel",),
+        "enable_replica_parallel_separate_folder": (
+            "arrays.enable_replica_parallel_separate_folder",
+        ),
+        "use_metadata_store": ("arrays.array_metadata_store",),
+    },
+    "partial_checkpoint": {"left_out_by": ("pytree.loading.partial_load",)},
+    "orbax_load": {"use_colocated_python": ("pathways.checkpointing_impl",)},
+    "pytree_checkpoint": {"use_colocated_python": ("arrays.dispatcher",)},
+}
+"""Attributes that options set in ways which no code of one value shows, by benchmark and option."""
+
+
+def orbax_attributes(benchmark: str) -> dict[str, tuple[str, ...]]:
+    """Returns the paths of what each option of a built-in sets in Orbax, by the option's name."""
+    table = _attributes(benchmark, tier="storage")
+    return {name: (each.path,) for name, each in table.items()} | dict(
+        _WITHOUT_FORM.get(benchmark, {})
+    )
+
+
 def attributes(point: SweepPoint) -> Mapping[str, Attribute]:
     """Returns the attributes of Orbax that options of a benchmark set; none of a user's own."""
-    name = short_name(point.benchmark)
     if not is_builtin(point.benchmark):
         return {}
+    return _attributes(short_name(point.benchmark), tier=point.options.get("tier"))
+
+
+def _attributes(name: str, *, tier: object) -> Mapping[str, Attribute]:
     if name in _V1:
         return ATTRIBUTES
     if name in _V1_LOADS:
         return {**ATTRIBUTES, **_SAFETENSORS}
-    if name == "training_job" and point.options.get("tier") == "storage":
+    if name == "training_job" and tier == "storage":
         return {**ATTRIBUTES, **_TRAINING}
     if name == "pytree_checkpoint":
         return HANDLER
