@@ -38,9 +38,9 @@ from orbax_bench_core.files import (
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest, bounded_metrics
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.notifiers import Notifiers
-from orbax_bench_core.steps.planning import check_modules
 from orbax_bench_core.steps.pipeline.ending import RunEnding
 from orbax_bench_core.steps.pipeline.outputs import NotPassed, Outputs, StepOutput, tried_again
+from orbax_bench_core.steps.planning import check_modules
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.reporting import publish, publish_verdicts, read_retries, unfinished
 from orbax_bench_core.sweep import Pair, expand
