@@ -371,13 +371,18 @@ class Kubeflow:
             for step in waiting.keys() & before.keys() - shown:
                 say(f"{step} has not started: {waiting[step]}")
                 shown.add(step)
-            before = waiting
             if run.state != state:
                 state = run.state or ""
                 say(f"{self._run_id}: {state.lower() or 'pending'}")
             if state in ENDED:
-                error = getattr(run.error, "message", None) or "see its steps in the Kubeflow UI"
+                # A step that its deadline has ended waits no more, and no exit task tells of it.
+                late = [
+                    f"{step} has not started: {before[step]}" for step in before if step in shown
+                ]
+                error = getattr(run.error, "message", None) or "; ".join(late)
+                error = error or "see its steps in the Kubeflow UI"
                 return None if state == "SUCCEEDED" else f"{state.lower()}: {error}"
+            before = waiting
             time.sleep(poll_s)
 
     def _run(self, experiment_id: str) -> kfp_server_api.V2beta1Run:
