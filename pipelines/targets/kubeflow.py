@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import http
 import io
 import json
 import logging
@@ -84,10 +85,16 @@ class KubeflowServer:
 
     def experiment_id(self) -> str:
         """Returns the id of the experiment, which is made when it is missing."""
+        make = functools.partial(
+            self.client.create_experiment, self.experiment, namespace=self._settings.namespace
+        )
         with contextlib.redirect_stdout(io.StringIO()):  # it prints a link of its own
-            experiment = self.client.create_experiment(
-                self.experiment, namespace=self._settings.namespace
-            )
+            try:
+                experiment = make()
+            except kfp_server_api.ApiException as error:
+                if error.status != http.HTTPStatus.CONFLICT:
+                    raise
+                experiment = make()  # another submitter has made it meanwhile
         if not experiment.experiment_id:
             raise SubmissionFailed(
                 f"what answers as {self._place} is something else, perhaps a page for signing in; "

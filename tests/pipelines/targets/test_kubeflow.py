@@ -221,6 +221,21 @@ def test_a_run_is_waited_for(pipeline_command, suite, tmp_path, monkeypatch, sta
     assert "which this machine cannot read" in done.out
 
 
+def test_an_experiment_that_another_submitter_makes_meanwhile_is_taken(pipeline_command, suite):
+    class Raced(fakes.FakeKubeflow):
+        def answer(self, received):
+            found = super().answer(received)
+            if (received.method, received.path[-12:]) == ("POST", "/experiments"):
+                return 409, {"code": 6, "message": "The name nightly already exists"}
+            return found
+
+    with Raced().serving() as server:
+        named = sets("experiment=nightly")
+        done = pipeline_command(*arguments("submit", suite, server, *named))
+    assert done.code == 0, done.err
+    assert server.bodies("POST", "/runs")[0]["experiment_id"] == "experiment-of-nightly"
+
+
 def test_a_refusal_is_one_line_and_exit_code_1(pipeline_command, suite):
     class Refusing(fakes.FakeKubeflow):
         def answer(self, received):
