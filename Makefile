@@ -115,7 +115,7 @@ extended: torch
 
 # On a real cluster, which perf/cluster.md says how to name; it removes what it makes there.
 cluster: setup
-	$(BIN)/python -m pytest -m cluster -p no:cacheprovider tests/cluster
+	$(BIN)/python -m pytest -m cluster -v --tb=short tests/cluster
 
 # The unit tests with the oldest and with the newest versions that pyproject.toml allows. What these
 # versions warn of is not ours to mend, nor how they word a usage: texts are those of the lock.

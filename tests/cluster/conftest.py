@@ -6,13 +6,15 @@ import functools
 import json
 import os
 import re
+import time
 import uuid
+import warnings
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.support.processes import run_cli, wait_until
+from tests.support.processes import run_cli
 from tests.support.webhook import listening
 
 MOUNT = "/mnt/orbax-bench-acceptance"
@@ -23,6 +25,14 @@ NEEDED = {
 }
 WITHIN_S = 500
 ROWS = []
+
+
+def wait_until(condition, told=str):
+    """Waits until something holds, and asks every other second."""
+    deadline = time.monotonic() + WITHIN_S
+    while not condition():
+        assert time.monotonic() < deadline, f"it does not hold after {WITHIN_S} s: {told()}"
+        time.sleep(2)
 
 
 @dataclasses.dataclass
@@ -46,7 +56,9 @@ class Cluster:
         """The client of Kubeflow Pipelines."""
         import kfp
 
-        return kfp.Client(host=self.given["CLUSTER_ENDPOINT"], namespace=self.namespace)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # it names its oldest server
+            return kfp.Client(host=self.given["CLUSTER_ENDPOINT"], namespace=self.namespace)
 
     @property
     def namespace(self):
@@ -135,7 +147,7 @@ class Cluster:
         batch.create_namespaced_job(self.namespace, {"metadata": {"name": name}, "spec": spec})
         try:
             read = functools.partial(batch.read_namespaced_job_status, name, self.namespace)
-            wait_until(lambda: _ended(read()), lambda: f"{read().status}", within_s=WITHIN_S)
+            wait_until(lambda: _ended(read()), lambda: f"{read().status}")
             pods = core.list_namespaced_pod(self.namespace, label_selector=f"job-name={name}").items
             logs = [core.read_namespaced_pod_log(p.metadata.name, self.namespace) for p in pods]
             return bool(read().status.succeeded), "\n".join(logs)
