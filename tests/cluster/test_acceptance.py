@@ -78,10 +78,9 @@ CASES = (
         "planted-regression",
         PLANTED,
         "regression",
-        (),
-        (3,),
-        "REGRESSION: train takes",
-        "REGRESSION",
+        codes=(3,),
+        said="train takes",
+        posted="REGRESSION",
     ),
     # On a busy node a comparison may have no verdict.
     Case("regression", POINT + QUICK, "regression", ("arms={}",), (0, 4), " point"),
@@ -114,8 +113,11 @@ CASES = (
 
 
 @pytest.fixture(scope="module")
-def begun(cluster, posted):
-    """The commands of all cases, some at a time."""
+def begun(request, cluster, posted):  # the webhook has to be known first
+    """The commands of the cases that are chosen, some at a time."""
+    given = [getattr(item, "callspec", None) for item in request.session.items]
+    chosen = [each.params["case"] for each in given if each and "case" in each.params]
+    names = {name for case in chosen for name in (case.name, case.after)}
     commands = {}
 
     def run(case):
@@ -126,7 +128,7 @@ def begun(cluster, posted):
         return cluster.pipeline("run", case.name, case.suite, *given, folder=case.after)
 
     with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
-        for case in CASES:
+        for case in (case for case in CASES if case.name in names):
             commands[case.name] = pool.submit(run, case)
         yield commands
 
