@@ -221,9 +221,12 @@ def cluster(tmp_path_factory):
         found.clean_up()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def posted(cluster):
-    """Messages that pods post to a webhook here, or None where no pod can reach this machine."""
+    """Messages that pods post to a webhook here, or None where no pod can reach this machine.
+
+    Every step has the secret with its address, and waits without it.
+    """
     address = cluster.given.get("CLUSTER_ADDRESS")
     if address is None:
         yield None

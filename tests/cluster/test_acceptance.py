@@ -113,7 +113,7 @@ CASES = (
 
 
 @pytest.fixture(scope="module")
-def begun(request, cluster, posted):  # the webhook has to be known first
+def begun(request, cluster):
     """The commands of the cases that are chosen, some at a time."""
     given = [getattr(item, "callspec", None) for item in request.session.items]
     chosen = [each.params["case"] for each in given if each and "case" in each.params]
