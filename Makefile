@@ -14,9 +14,9 @@ EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 
 # Unit tests are two halves of about the same length; a new folder belongs to the second.
 FIRST := analysis baselines cli components document exports gate golden launchers pipelines
-UNIT := $(BIN)/python -m pytest -m "not slow and not nightly and not extended" --durations 15
+UNIT := $(BIN)/python -m pytest -m "not slow and not nightly and not extended and not cluster" --durations 15
 
-.PHONY: nights help setup torch demo test lint fix typecheck unit unit-first unit-others slow nightly extended floor newest counts chaos lock compile docs clean
+.PHONY: nights help setup torch demo test lint fix typecheck unit unit-first unit-others slow nightly extended cluster floor newest counts chaos lock compile docs clean
 
 help:
 	@echo "make demo      a first verdict, in about half a minute after set-up"
@@ -26,6 +26,7 @@ help:
 	@echo "make counts    claims tried many times, in hours; goes on where it was stopped"
 	@echo "make nights    fourteen nights that die, hang and are slower, and what people are told of them"
 	@echo "make chaos     1,000 kills, and faults of disks, clocks and neighbours; it goes on where it was stopped"
+	@echo "make cluster   the acceptance test of a cluster that CLUSTER_ENDPOINT and others name: perf/cluster.md"
 	@echo "make compile   writes YAML of components and docs of pipelines"
 	@echo "make floor     unit tests with the oldest versions allowed (make newest: with the newest)"
 	@echo "make torch     PyTorch, which make nightly installs too"
@@ -100,17 +101,21 @@ unit-others: setup
 # The real worker, a few times each; no root, no Docker, nothing to install. These tests wait a fifth
 # of their time, so that three processes keep two cores busy.
 slow: setup
-	$(BIN)/python -m pytest -m "slow and not nightly and not extended" -n $$(($(JOBS) * 3 / 2)) --dist loadfile --durations 25
+	$(BIN)/python -m pytest -m "slow and not nightly and not extended and not cluster" -n $$(($(JOBS) * 3 / 2)) --dist loadfile --durations 25
 
 # Images and containers (as root, Docker is installed where it is missing), environments with other
 # releases, PyTorch, every built-in at 2 and 4 processes, and the gate's figures by simulation.
 nightly: torch
-	$(BIN)/python -m pytest -m "nightly and not extended" -n $(JOBS) --dist loadfile --durations 25
+	$(BIN)/python -m pytest -m "nightly and not extended and not cluster" -n $(JOBS) --dist loadfile --durations 25
 	$(BIN)/python -m perf.gate --quick --jobs $(JOBS)
 
 # Variations of what nightly tests show once: CI has no time for them, `make counts` has.
 extended: torch
-	$(BIN)/python -m pytest -m extended -n $(JOBS) --dist loadfile --durations 25
+	$(BIN)/python -m pytest -m "extended and not cluster" -n $(JOBS) --dist loadfile --durations 25
+
+# On a real cluster, which perf/cluster.md says how to name; it removes what it makes there.
+cluster: setup
+	$(BIN)/python -m pytest -m cluster -v --tb=short tests/cluster
 
 # The unit tests with the oldest and with the newest versions that pyproject.toml allows. What these
 # versions warn of is not ours to mend, nor how they word a usage: texts are those of the lock.
@@ -122,7 +127,7 @@ floor newest: setup
 	$(BIN)/python -m uv venv --quiet --clear --python $(ON) build/$@
 	$(BIN)/python -m uv pip install --quiet --python build/$@/bin/python --resolution $(RESOLUTION) -r pyproject.toml $(EXTRAS)
 	$(BIN)/python -m uv pip install --quiet --python build/$@/bin/python --no-deps --editable .
-	build/$@/bin/python -m pytest -m "not slow and not nightly and not extended" -n $(JOBS) --dist worksteal -W default \
+	build/$@/bin/python -m pytest -m "not slow and not nightly and not extended and not cluster" -n $(JOBS) --dist worksteal -W default \
 	  --ignore-glob 'tests/golden/test_text_*'
 
 # Claims such as "0 of 200", hours of trials: it goes on where it was stopped. `make counts

@@ -150,6 +150,8 @@ class Session:
         _check_stores(expansion.points)
         _check_arms(suite, expansion.pairs)
         run = RunDirectory(directory)
+        if engine_run:  # a lease would change what belongs to another run
+            run.refuse_other(engine_run, go_on=go_on)
         code = code_under_test(expansion.files, suite.source.file)
         with run.owned(None, command=command_line(), say=say):
             if engine_run:

@@ -139,11 +139,10 @@ class RunDirectory:
         data = self._read(self.root / ENGINE_RUN, files.MAX_BYTES)
         return "" if data is None else parsed_engine_run(data, str(self.root / ENGINE_RUN))
 
-    def claim(self, engine_run: str, *, go_on: bool = False) -> None:
-        """Notes of which run of an engine this is, under the lease of the run.
+    def refuse_other(self, engine_run: str, *, go_on: bool = False) -> None:
+        """Refuses a folder in which another run of an engine has begun, unless it goes on with it.
 
-        A folder in which another one has begun is refused: its results would be taken for those of
-        this one, or both would measure half. With `go_on` it is taken over.
+        Its results would be taken for those of this one, or both would measure half.
         """
         earlier = self.engine_run
         if self.exists() and earlier != engine_run and not go_on:
@@ -154,7 +153,11 @@ class RunDirectory:
                 f"{shown(engine_run)}: give each run a folder of its own, or go on with what is "
                 "there (go_on)"
             )
-        if earlier != engine_run:
+
+    def claim(self, engine_run: str, *, go_on: bool = False) -> None:
+        """Notes of which run of an engine this is, under the lease of the run."""
+        self.refuse_other(engine_run, go_on=go_on)
+        if self.engine_run != engine_run:
             data = json.dumps({"version": 1, "engine_run": engine_run}, indent=2).encode()
             try:
                 files.write_atomically(self.root / ENGINE_RUN, data)

@@ -66,7 +66,7 @@ def plan(
         return parse_suite(with_overrides(suite_text, overrides), file)
 
     loaded = load_for(Experiment(), read, hosts=processes)
-    _check_modules(loaded.suite)
+    check_modules(loaded.suite)
     session = Session.begin(
         loaded,
         output_directory,
@@ -83,7 +83,7 @@ def plan(
     return [" ".join(step) for step in ids]
 
 
-def _check_modules(suite: Suite) -> None:
+def check_modules(suite: Suite) -> None:
     """Refuses what the image of this step cannot measure, unless environments are made for it."""
     needs = [
         (entry.generator, module)

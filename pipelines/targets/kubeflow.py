@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import http
 import io
 import json
 import logging
@@ -84,10 +85,16 @@ class KubeflowServer:
 
     def experiment_id(self) -> str:
         """Returns the id of the experiment, which is made when it is missing."""
+        make = functools.partial(
+            self.client.create_experiment, self.experiment, namespace=self._settings.namespace
+        )
         with contextlib.redirect_stdout(io.StringIO()):  # it prints a link of its own
-            experiment = self.client.create_experiment(
-                self.experiment, namespace=self._settings.namespace
-            )
+            try:
+                experiment = make()
+            except kfp_server_api.ApiException as error:
+                if error.status != http.HTTPStatus.CONFLICT:
+                    raise
+                experiment = make()  # another submitter has made it meanwhile
         if not experiment.experiment_id:
             raise SubmissionFailed(
                 f"what answers as {self._place} is something else, perhaps a page for signing in; "
@@ -371,13 +378,18 @@ class Kubeflow:
             for step in waiting.keys() & before.keys() - shown:
                 say(f"{step} has not started: {waiting[step]}")
                 shown.add(step)
-            before = waiting
             if run.state != state:
                 state = run.state or ""
                 say(f"{self._run_id}: {state.lower() or 'pending'}")
             if state in ENDED:
-                error = getattr(run.error, "message", None) or "see its steps in the Kubeflow UI"
+                # A step that its deadline has ended waits no more, and no exit task tells of it.
+                late = [
+                    f"{step} has not started: {before[step]}" for step in before if step in shown
+                ]
+                error = getattr(run.error, "message", None) or "; ".join(late)
+                error = error or "see its steps in the Kubeflow UI"
                 return None if state == "SUCCEEDED" else f"{state.lower()}: {error}"
+            before = waiting
             time.sleep(poll_s)
 
     def _run(self, experiment_id: str) -> kfp_server_api.V2beta1Run:

@@ -30,8 +30,8 @@ def recipe(target):
     return re.search(rf"^{target}: setup\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE).group(1)
 
 
-def test_ci_runs_all_targets_but_the_extended_one():
-    assert set(SELECTIONS) == {"UNIT", "slow", "nightly", "extended"}
+def test_ci_runs_all_targets_but_those_of_hours_and_of_a_cluster():
+    assert set(SELECTIONS) == {"UNIT", "slow", "nightly", "extended", "cluster"}
     parts = {"lint", "typecheck", "unit-first", "unit-others", "slow"}
     assert parts <= set(recipe("test").split())
     lines = (ROOT / ".ci" / "run").read_text().splitlines()

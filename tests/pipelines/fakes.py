@@ -92,6 +92,7 @@ class FakeKubeflow(FakeServer):
         self.runs = {}
         self.made = 0
         self.states = list(states)
+        self.state = ""
 
     def answer(self, received):
         if log := re.fullmatch("/apis/v1alpha1/runs/run-1/nodes/(.*)/log", received.path):
@@ -99,7 +100,11 @@ class FakeKubeflow(FakeServer):
             # As its resource manager answers for a pod that is gone and was not archived.
             return (500, {"error": "failed"}) if found is None else (200, found.encode())
         if received.path == "/apis/v1beta1/runs/run-1":
-            workflow = json.dumps({"status": {"nodes": self.nodes}})
+            # A pod that never started has failed by the end, with another message.
+            ended = {"phase": "Failed", "message": "Pod was active on the node longer than ..."}
+            over = ended if self.state in ("SUCCEEDED", "FAILED") else {}
+            nodes = {number: node | over for number, node in self.nodes.items()}
+            workflow = json.dumps({"status": {"nodes": nodes}})
             return 200, {"run": {}, "pipeline_runtime": {"workflow_manifest": workflow}}
         path = received.path.removeprefix("/apis/v2beta1")
         if path == "/healthz":
@@ -116,7 +121,7 @@ class FakeKubeflow(FakeServer):
         if path == "/runs":
             return 200, {**received.body, "run_id": "run-1", "state": "PENDING"}
         if path.startswith("/runs/"):
-            state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+            self.state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
             details = [
                 {
                     "display_name": f"task {number}",
@@ -125,7 +130,7 @@ class FakeKubeflow(FakeServer):
                 }
                 for number, pod in enumerate(self.logs)
             ]
-            run = {"run_id": "run-1", "state": state, "run_details": {"task_details": details}}
+            run = {"run_id": "run-1", "state": self.state, "run_details": {"task_details": details}}
             return 200, run
         if path == "/recurringruns" and received.method == "GET":
             return 200, {"recurringRuns": list(self.recurring.values())}

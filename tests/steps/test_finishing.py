@@ -1,6 +1,7 @@
 """The last step of a run: what it adds to what is there, and the state that it tells."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,17 @@ def test_the_run_of_another_is_left_as_it_is_and_this_one_has_failed_and_is_told
     assert before == {
         path: path.read_bytes() for path in Path(run.root).rglob("*") if path.is_file()
     }
+
+
+def test_what_the_image_could_not_measure_is_told_by_name(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "flax", None)
+    suite = {
+        "suite_name": "s",
+        "checkpoint_config": {"nnx": "models:make"},
+        "benchmarks": [{"generator": "save_restore", "options": {}}],
+    }
+    pipeline.finish(str(tmp_path / "run"), suite=json.dumps(suite))
+    assert "nnx: models:make needs flax" in (tmp_path / "run" / "ending.md").read_text()
 
 
 def test_a_failure_names_its_most_frequent_error(make_run, make_record):

@@ -76,12 +76,17 @@ def begin(tmp_path, monkeypatch):
     return lambda text=suite, **how: plan(text, str(tmp_path / "run"), **how)
 
 
-def test_a_directory_of_another_run_of_the_engine_is_refused(begin, tmp_path):
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_directory_of_another_run_of_the_engine_is_refused_and_unchanged(begin, tmp_path):
     first = begin(engine_run="monday")
     assert begin(engine_run="monday") == first  # a task that is tried again
+    before = contents(tmp_path)
     with pytest.raises(UserError, match=r"holds the run 'monday', begun .*, and this is 'tuesday'"):
         begin(engine_run="tuesday")
-    assert RunDirectory(str(tmp_path / "run")).engine_run == "monday"
+    assert contents(tmp_path) == before
     assert begin(engine_run="tuesday", go_on=True) == first
     with pytest.raises(UserError, match="holds the run 'tuesday'"):
         begin(engine_run="monday")

@@ -102,7 +102,13 @@ def test_whatever_changes_the_context_is_listed_so_and_nothing_else(by_name):
     }
     on_pathways = {("orbax_load.use_colocated_python", "pathways.checkpointing_impl")}
     refused = {("safetensors_load.use_load_and_broadcast", "array.loading.use_load_and_broadcast")}
-    assert said - on_pathways - refused == observed
+    # What is refused by itself, or has values that are no number, is not given here.
+    not_given = {
+        ("staged_save.regulator_max_gb", "memory.regulator_options"),
+        ("staged_save.expected_surge_gb", "memory.expected_surge_bytes"),
+        ("staged_save.path_permission_mode", "file.path_permission_mode"),
+    }
+    assert said - on_pathways - refused - not_given == observed
 
 
 def test_people_get_it_in_80_columns():

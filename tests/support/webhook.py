@@ -42,11 +42,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def listening(host="127.0.0.1"):
+    """Serves a webhook meanwhile, which answers with 200."""
+    return answering(_Handler, Webhook, host, posted=[], status=200, hang_s=0.0)
+
+
 @pytest.fixture
 def webhook(monkeypatch):
     """A webhook that listens."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    with answering(_Handler, Webhook, posted=[], status=200, hang_s=0.0) as server:
+    with listening() as server:
         server.url += "/services/S3CR3T?key=S3CR3T"
         yield server

@@ -221,6 +221,12 @@ _WITHOUT_FORM: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         ),
         "use_metadata_store": ("arrays.array_metadata_store",),
     },
+    "staged_save": {
+        "background_keys": ("memory.serialization_status_callback",),
+        "regulator_max_gb": ("memory.regulator_options",),
+        "expected_surge_gb": ("memory.expected_surge_bytes",),
+    },
+    "checkpoint_manager": {"best_fn": ("options.best_fn", "options.best_mode")},
     "partial_checkpoint": {"left_out_by": ("pytree.loading.partial_load",)},
     "orbax_load": {"use_colocated_python": ("pathways.checkpointing_impl",)},
     "pytree_checkpoint": {"use_colocated_python": ("arrays.dispatcher",)},

@@ -40,6 +40,7 @@ from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.pipeline.ending import RunEnding
 from orbax_bench_core.steps.pipeline.outputs import NotPassed, Outputs, StepOutput, tried_again
+from orbax_bench_core.steps.planning import check_modules
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.reporting import publish, publish_verdicts, read_retries, unfinished
 from orbax_bench_core.sweep import Pair, expand
@@ -326,9 +327,10 @@ def _never_begun(suite: str, status: str) -> tuple[str | None, str]:
             loaded = parse_suite(suite)
             name = loaded.suite.suite_name
             expand(loaded)
+            check_modules(loaded.suite)
     except UserError as refused:
         return name or name_of(suite), f"the suite was refused: {refused}"
-    known = "the log of plan-sweep says why, or why it never started"
+    known = "the log of the first step says why, or why it never started"
     return name, f"no run was begun: {status if _is_sentence(status) else known}"
 
 

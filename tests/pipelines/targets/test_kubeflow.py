@@ -221,6 +221,21 @@ def test_a_run_is_waited_for(pipeline_command, suite, tmp_path, monkeypatch, sta
     assert "which this machine cannot read" in done.out
 
 
+def test_an_experiment_that_another_submitter_makes_meanwhile_is_taken(pipeline_command, suite):
+    class Raced(fakes.FakeKubeflow):
+        def answer(self, received):
+            found = super().answer(received)
+            if (received.method, received.path[-12:]) == ("POST", "/experiments"):
+                return 409, {"code": 6, "message": "The name nightly already exists"}
+            return found
+
+    with Raced().serving() as server:
+        named = sets("experiment=nightly")
+        done = pipeline_command(*arguments("submit", suite, server, *named))
+    assert done.code == 0, done.err
+    assert server.bodies("POST", "/runs")[0]["experiment_id"] == "experiment-of-nightly"
+
+
 def test_a_refusal_is_one_line_and_exit_code_1(pipeline_command, suite):
     class Refusing(fakes.FakeKubeflow):
         def answer(self, received):
@@ -277,9 +292,8 @@ def test_no_source_of_ours_knows_kubeflows_metadata_store():
 @pytest.fixture
 def regressed():
     """A cluster whose run failed by a regression, and whose exit task told so in its log."""
-    told = RunEnding.of(
-        "REGRESSION", ("save takes 26 % longer",), "/mnt/elsewhere/r1", b"<html>page"
-    )
+    reasons = ("save takes 26 % longer",)
+    told = RunEnding.of("REGRESSION", reasons, "/no-such-folder/r1", b"<html>page")
     logs = {"driver": "driving", "finish": f"some words\n{told.line}\norbax-bench: REGRESSION"}
     with fakes.FakeKubeflow(("RUNNING", "FAILED"), logs).serving() as server:
         yield server
@@ -289,8 +303,8 @@ def test_the_submitter_is_told_the_verdict_and_where_the_report_is(
     regressed, pipeline_command, suite, monkeypatch, webhook
 ):
     monkeypatch.setattr("time.sleep", lambda _: None)
-    claim = sets("pvc={name: bench, path: /mnt/elsewhere}", "image=a/b:1")
-    given = ("run", suite, "-o", "/mnt/elsewhere/r1", "--target", "kfp", "--notify", webhook.url)
+    claim = sets("pvc={name: bench, path: /no-such-folder}", "image=a/b:1")
+    given = ("run", suite, "-o", "/no-such-folder/r1", "--target", "kfp", "--notify", webhook.url)
     done = pipeline_command(*given, *sets(f"endpoint={regressed.url}"), *claim)
     assert done.code == 3, done.err
     assert "REGRESSION: save takes 26 % longer" in done.out
@@ -314,10 +328,11 @@ def test_a_run_whose_logs_are_gone_is_told_in_one_message(cluster, pipeline_comm
     assert "the service has no ending of the run run-1" in done.err
 
 
+@pytest.mark.parametrize("ended", ["SUCCEEDED", "FAILED"])
 def test_a_step_that_cannot_start_is_named_with_the_reason_of_kubernetes(
-    pipeline_command, suite, monkeypatch
+    pipeline_command, suite, monkeypatch, ended
 ):
-    path = "orbax-bench-sweep-x.root.exit-handler-1.{}.executor"
+    path = "orbax-bench-sweep-x(0).root(0).exit-handler-1(0).{}(0).executor(0)"
     pulled = 'ImagePullBackOff: Back-off pulling image "a/b:1"'
     nodes = [
         {"name": path.format(step), "type": "Pod", "phase": phase, "message": message}
@@ -328,9 +343,10 @@ def test_a_step_that_cannot_start_is_named_with_the_reason_of_kubernetes(
         )
     ]
     monkeypatch.setattr("time.sleep", lambda _: None)
-    states = ("PENDING", "RUNNING", "RUNNING", "SUCCEEDED")
+    states = ("PENDING", "RUNNING", "RUNNING", ended)
     with fakes.FakeKubeflow(states, nodes=nodes).serving() as server:
         done = pipeline_command(*arguments("run", suite, server, *sets("image=a/b:1")))
-    assert done.code == 0, done.err
-    waited = [line for line in done.out.splitlines() if "has not started" in line]
-    assert waited == [f"begin-run has not started: {pulled}"]
+    said = f"begin-run has not started: {pulled}"
+    told = [f"The pipeline failed: failed: {said}"] if ended == "FAILED" else []
+    assert done.code == len(told), done.err
+    assert [line for line in done.out.splitlines() if "has not started" in line] == [said, *told]
