@@ -2,9 +2,10 @@
 
 `python -m perf.gate [--quick] [--jobs N] [--state FILE] [--json FILE]`
 
-All of it takes a quarter of an hour or more on two idle cores, `--quick` about three minutes. With `--state`
-every cell that is done is kept in FILE, and the same command goes on where it was interrupted, for
-as long as the code of the gate stays the same. Exit codes: 0 every target is met, 1 one is not.
+All of it takes a quarter of an hour or more on two idle cores, `--quick` about three minutes. With
+`--state` every cell that is done is kept in FILE, and the same command goes on where it was
+interrupted, for as long as the code of the gate stays the same. Exit codes: 0 every target is met,
+1 one is not.
 """
 
 import argparse

@@ -31,7 +31,12 @@ def claims(sources: Sources, series: int, *, quick: bool = False) -> list[Claim]
         *excess.limited_stalls(few),
         *excess.failures(series),
         *excess.points(few),
-        *statements.detectable(series, QUICK_SIGMAS if quick else SIGMAS),
+        *(
+            # A share that is found is held from both sides, which takes more of them.
+            statements.detectable(2 * series, QUICK_SIGMAS)
+            if quick
+            else statements.detectable(series, SIGMAS)
+        ),
         *statements.shared(half),
         *statements.intervals(half),
         *times.faster(sources, series),
