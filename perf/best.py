@@ -27,6 +27,7 @@ OPTIONS: Final = 6
 POINTS: Final = 2**OPTIONS
 
 Noise = Literal["normal", "t3"]
+NOISES: Final[tuple[Noise, ...]] = ("normal", "t3")
 
 _SIGNS: Final = np.array(list(itertools.product((-1, 1), repeat=OPTIONS)), dtype=np.float64)
 _LAYOUT: Final = best.FactorialLayout(
@@ -38,6 +39,8 @@ _DRIFT: Final = 0.1
 _MEANS_ROUNDS: Final = (6, 10, 14, 20, 24, 28, 34, 40, 50, 60, 80)
 _FIT_ROUNDS: Final = (2, 3, 4, 6, 8, 10, 14, 20, 24, 28, 34)
 _FOUND: Final = 0.95
+_CLAIMED: Final[tuple[tuple[int, Noise], ...]] = ((10, "normal"), (30, "normal"), (30, "t3"))
+"""Rounds and noise of the sweeps that state a risk."""
 _EXECUTION: Final = ExecutionConfig()
 _MOST_MISSING: Final = 400
 """More rounds than these are not simulated."""
@@ -169,13 +172,13 @@ def tie_figures(studies: int, seed: int = 2) -> list[Figure]:
     found = []
     group = "the true best is among the ties"
     for points, rounds in ((16, 4), (16, 10), (64, 6), (64, 20)):
-        for noise in ("normal", "t3"):
+        for noise in NOISES:
             kept = 0
             rng = np.random.default_rng(seed)
             for study in range(studies):
                 # In turns: all equal, one ahead by 10 %, a ladder of 3 %.
                 step = (0.0, 0.0, 0.03)[study % 3]
-                times = np.arange(points) * step
+                times = step * np.arange(points, dtype=np.float64)
                 times[1:] += 0.1 * (study % 3 == 1)
                 logs = measured_logs(rng, times, 0.15, rounds, noise)
                 values = {
@@ -196,7 +199,7 @@ def effect_figures(studies: int, seed: int = 3) -> list[Figure]:
     """Returns how often intervals of effects hold the truth, and how often chance matters."""
     found = []
     for rounds in (3, 6, 14):
-        for noise in ("normal", "t3"):
+        for noise in NOISES:
             rng = np.random.default_rng(seed)
             held = total = alarms = unfit = 0
             for _ in range(studies):
@@ -223,7 +226,7 @@ def claim_figures(studies: int, seed: int = 4) -> list[Figure]:
     found = []
     group = "within 5 %, where a full sweep says so at a risk of 5 %"
     for name, landscape in LANDSCAPES.items():
-        for rounds, noise in ((10, "normal"), (30, "normal"), (30, "t3")):
+        for rounds, noise in _CLAIMED:
             rng = np.random.default_rng(seed)
             near = said = 0
             for _ in range(studies):

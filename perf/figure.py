@@ -18,7 +18,9 @@ from perf import pairing
 EXIT_MISSED: Final = 1
 MARKS: Final[Mapping[bool | None, str]] = {True: "yes", False: "[red]NO[/]", None: "–"}
 
-_TWO_SIDED: Final = 1.96
+ERRORS: Final = 3.0
+"""Monte Carlo errors by which a figure may miss its target: chance alone does in 1 of 700."""
+
 _WIDTH: Final = 150
 
 
@@ -43,14 +45,14 @@ def shown(group: str, name: str, count: int, total: int) -> Figure:
 
 def at_most(group: str, name: str, count: int, total: int, limit: float) -> Figure:
     """Returns a share that must not be above a limit, but for Monte Carlo error at that limit."""
-    found, slack = shown(group, name, count, total), _TWO_SIDED * standard_error(limit, total)
+    found, slack = shown(group, name, count, total), ERRORS * standard_error(limit, total)
     target = f"≤ {limit:.1%} + {slack:.1%}"
     return dataclasses.replace(found, target=target, met=found.value <= limit + slack)
 
 
 def at_least(group: str, name: str, count: int, total: int, limit: float) -> Figure:
     """Returns a share that must not be below a limit, but for Monte Carlo error at that limit."""
-    found, slack = shown(group, name, count, total), _TWO_SIDED * standard_error(limit, total)
+    found, slack = shown(group, name, count, total), ERRORS * standard_error(limit, total)
     target = f"≥ {limit:.1%} - {slack:.1%}"
     return dataclasses.replace(found, target=target, met=found.value >= limit - slack)
 

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 from orbax_bench_core import gate
 from orbax_bench_core.analysis.history import changes
 from orbax_bench_core.config import BLOCK_SIZE, PER_ARM, GateConfig
-from perf.figure import Figure, at_least, at_most, end_simulated, figure_parser, shown
+from perf.figure import ERRORS, Figure, at_least, at_most, end_simulated, figure_parser, shown
 from perf.gate.noise import Floats, autoregressive
 
 BLOCKS: Final = 10
@@ -130,7 +130,7 @@ def dependent_figures(years: int, seed: int = 0) -> list[Figure]:
             value=mean,
             error=error,
             target="≤ 1 + Monte Carlo error",
-            met=mean <= 1 + 1.96 * max(error, 1 / years),
+            met=mean <= 1 + ERRORS * max(error, 1 / years),
             share=False,
         )
         found.append(figure)
@@ -238,10 +238,10 @@ def history_figures(*, quick: bool) -> list[Figure]:
     return [
         *stationary_figures(size),
         *delay_figures(size // 3),
-        *dependent_figures(2000 if not quick else 40),
-        *dependent_delay_figures(400 if not quick else 40),
+        *dependent_figures(2000 if not quick else 10),
+        *dependent_delay_figures(400 if not quick else 10),
         *paired_figures(size // 10),
-        *rare_figures(size // 15),
+        *rare_figures(200 if not quick else 4),
     ]
 
 

@@ -66,9 +66,9 @@ def ab(
 
     Both arms run here in small blocks of random order, so that a machine that drifts or stalls
     slows both. It tests the times after 10, 20, 40 and 60 operations per arm, and ends when the
-    answer is clear; a PASS of operations below 2 s takes 40. Arms that cannot share a worker get a
-    new one for each slot of a block, and the first test after 16 operations. The arms come from the
-    suite's `arms` block or from the command line:
+    answer is clear; a PASS takes 40 if these take no more than `gate.limit_minutes`. Arms that
+    cannot share a worker get a new one for each slot of a block, and the first test after 16
+    operations. The arms come from the suite's `arms` block or from the command line:
 
     orbax-bench ab suite.yaml -o results --candidate use_ocdbt=false
 

@@ -30,15 +30,14 @@ known to less than a hundredth of that.
 def interval(
     blocks: Blocks, rule: GateRule, outcome: TimeTest, *, seed: int = 0
 ) -> tuple[float | None, float | None]:
-    """Returns the ends of the interval of the ratio, of a test that has a centre.
+    """Returns the ends of the interval of the ratio; some operation of each arm has worked.
 
     P-values need not fall steadily with the ratio, so an end that disagrees with the verdict is
     moved to the tolerance or the margin: the lower one is above the tolerance exactly when the
     verdict is REGRESSION, the upper one below the margin exactly when it is PASS. With a smallest
     slow-down in seconds the verdict is not on a ratio alone, and no end is moved.
     """
-    centre = outcome.centre
-    assert centre is not None
+    centre = outcome.log_ratio(blocks)
     step = 2 * standard_error(within_block_sigma(blocks), blocks.operations)
 
     def slow_enough(shift: float) -> bool:

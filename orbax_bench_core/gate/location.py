@@ -23,7 +23,8 @@ class TimeTest:
     Attributes:
         look: Index of the look.
         word: What it says.
-        centre: Estimated log ratio; None where an arm has no operation that worked.
+        centre: Estimated log ratio; None where the test does without it: of lives, and where an arm
+            has no operation that worked.
         p_regression: P-value when the slow-down is the tolerance; None without any operation of the
             baseline that worked.
         p_pass: P-value when the slow-down is the margin; None as above.
@@ -56,6 +57,10 @@ class TimeTest:
     def settled(self) -> bool:
         """Whether it is a verdict."""
         return self.word != "INCONCLUSIVE"
+
+    def log_ratio(self, blocks: Blocks) -> float:
+        """Returns the estimated log ratio of the operations that were tested."""
+        return log_ratio(blocks) if self.centre is None else self.centre
 
     @property
     def stands(self) -> bool:
@@ -112,14 +117,12 @@ def _look(blocks: Blocks, rule: GateRule, look: int, seed: int) -> TimeTest:
     slow, _ = p_values(blocks, tolerance, floor, draws=draws, seed=seed)
     _, fast = p_values(blocks, margin, floor, draws=draws, seed=seed)
     found = dataclasses.replace(found, p_regression=slow, p_pass=fast)
-    if not blocks.some_worked(candidate=True):
+    if blocks.lives or not blocks.some_worked(candidate=True):
         return found
     centre = log_ratio(blocks)
-    found = dataclasses.replace(found, centre=centre)
-    if blocks.lives:
-        return found
     spread, carry_over = Spread.of(blocks, centre), CarryOver.of(blocks, centre)
-    found = dataclasses.replace(found, carry_over=carry_over, job=carry_over.job(spread))
+    job = carry_over.job(spread)
+    found = dataclasses.replace(found, centre=centre, carry_over=carry_over, job=job)
     if blocks.per_process is None:
         return found
     processes = ProcessTest.of(blocks, centre, spread)

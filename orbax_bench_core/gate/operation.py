@@ -77,8 +77,7 @@ def describe(
     if outcome is not None and outcome.processes is not None:
         whole = outcome.processes.sigma(blocks.operations, rule.alpha * alpha_scale * last)
     if blocks.some_worked(candidate=True) and blocks.some_worked(candidate=False):
-        centre = log_ratio(blocks) if outcome is None else outcome.centre
-        assert centre is not None
+        centre = log_ratio(blocks) if outcome is None else outcome.log_ratio(blocks)
         ratio = math.exp(centre)
         if outcome is not None:
             low, high = interval(blocks, rule, outcome, seed=seed)

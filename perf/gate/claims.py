@@ -4,13 +4,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from perf.figure import Figure, standard_error
+from perf.figure import ERRORS, Figure, standard_error
 from perf.gate.cells import Cell, Tally
 
 Sense = Literal["at most", "at least", "near", "never", "shown"]
-
-ERRORS: Final = 2.58
-"""Monte Carlo errors by which a share may miss its target: 99 times in 100 chance keeps to them."""
 
 OPERATIONS: Final = "operations"
 """Quantity that is looked at where it is no count."""

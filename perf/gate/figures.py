@@ -22,16 +22,21 @@ def claims(sources: Sources, series: int, *, quick: bool = False) -> list[Claim]
         *times.levels(sources, series),
         *times.power(sources, half),
         *times.lives(sources, series, quick=quick),
-        *times.processes(max(1, few // 2) if quick else half),
-        *times.carry_over(max(1, few // 4) if quick else half),
-        *endings.endings(max(1, few // 2) if quick else half),
-        *times.first_look(max(1, few // 4) if quick else half),
+        *times.processes(few if quick else half),
+        *times.carry_over(max(1, few // 2) if quick else half),
+        *endings.endings(few if quick else half),
+        *times.first_look(max(1, few // 2) if quick else half),
         *times.foil(series),
         *excess.stalls(series),
         *excess.limited_stalls(few),
         *excess.failures(series),
         *excess.points(few),
-        *statements.detectable(series, QUICK_SIGMAS if quick else SIGMAS),
+        *(
+            # A share that is found is held from both sides, which takes more of them.
+            statements.detectable(2 * series, QUICK_SIGMAS)
+            if quick
+            else statements.detectable(series, SIGMAS)
+        ),
         *statements.shared(half),
         *statements.intervals(half),
         *times.faster(sources, series),

@@ -28,7 +28,7 @@ def test_no_cell_is_tried_twice():
         ("at most", 10, True),
         ("at most", 40, False),
         ("at least", 10, True),
-        ("at least", 1, False),
+        ("at least", 0, False),
         ("near", 12, True),
         ("near", 40, False),
         ("never", 1, False),
