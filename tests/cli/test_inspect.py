@@ -28,7 +28,7 @@ def test_the_sharding_file_is_printed(orbax_bench, checkpoint):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mesh", "message"),
-    [("fsdp=4", "is not an Orbax checkpoint"), ("fsdp", "expected a mesh such as")],
+    [("fsdp=4", "is not a checkpoint"), ("fsdp", "expected a mesh such as")],
 )
 def test_what_is_wrong_is_one_message(orbax_bench, tmp_path, checkpoint, mesh, message):
     given = tmp_path if mesh == "fsdp=4" else checkpoint

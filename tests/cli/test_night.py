@@ -42,7 +42,7 @@ def one_night(orbax_bench, tmp_path, monkeypatch, webhook):
     monkeypatch.setattr(nights, "_SELF", (sys.executable, "-c", CHILD))
     monkeypatch.setattr(nights, "_GRACE_S", 5.0)
 
-    def make(options="{}", candidate="load_s: 0.02", flags=(), text=None, **variables):
+    def make(options="{}", candidate="load_s: 0.0201", flags=(), text=None, **variables):
         suite = tmp_path / "suite.yaml"
         suite.write_text(text or SUITE.format(options=options, candidate=candidate))
         monkeypatch.delenv("NIGHT_DIES", raising=False)

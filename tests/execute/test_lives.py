@@ -29,7 +29,7 @@ def suite_of(candidate=None, *, options=None, gate=None, execution=None):
         "execution": {"retries": 0, "warmups": 0, "timeout_s": 120, **(execution or {})},
         "gate": {"lives": "always", "seed": SEED, **(gate or {})},
         "benchmarks": [{"generator": NAME, "options": options or {}}],
-        "arms": {"candidate": {"options": candidate or {}}},
+        "arms": {"candidate": {"options": candidate}} if candidate else {},
     }
 
 

@@ -91,7 +91,7 @@ def test_a_host_that_lags_behind_is_waited_for(orchestrate):
 
 def test_an_unmet_need_of_all_hosts_keeps_their_workers(orchestrate):
     run = orchestrate("need", "behave", processes=2, devices=2)
-    run.run(repeats=3, retries=2)
+    run.run(repeats=3, retries=2, rounds_per_process=3)
     errors = [record.error for record in run.repeat("need").values()]
     assert [error.type for error in errors] == ["UnmetNeed"] * 2
     assert len(run.processes("behave", 3)) == 2

@@ -52,5 +52,5 @@ def test_a_checkpoint_in_an_object_store_loads_by_its_root_and_by_its_item(
     assert process.returncode == 0, process.stderr
     assert process.stdout.splitlines() == [
         ("'gs://bench-bucket/run' holds 1 checkpoint; give one, such as 'gs://bench-bucket/run/5'"),
-        "'gs://bench-bucket/absent' does not exist; give the directory of an Orbax checkpoint",
+        "'gs://bench-bucket/absent' does not exist; give the directory of a checkpoint",
     ]

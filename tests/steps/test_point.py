@@ -44,7 +44,7 @@ def suite(monkeypatch):
             {
                 "suite_name": "scripted",
                 "num_repeats": 2,
-                "execution": {"retries": 0, "warmups": 0},
+                "execution": {"retries": 0, "warmups": 0, "rounds_per_process": 2},
                 "gate": {"looks": [10]},
                 "benchmarks": [{"generator": NAME, "options": options}],
                 **({} if arms is None else {"arms": arms}),

@@ -411,23 +411,21 @@ def test_an_experiment_compares_runs_by_their_medians_and_verdicts(
     done = pipeline_command(*arguments("submit", suite, vertex, *given))
     assert done.code == 0, done.err
     root = str(make_paired_run(0, 2.0).root)
-    outputs = {
-        "aggregate": finishing.aggregate(root).named,
-        "compare-baseline": finishing.compare_baseline(root).named,
+    compared = finishing.compare_baseline(root).named
+    made = {
+        **finishing.aggregate(root).named,
+        **{name: compared[name] for name in ("verdicts", "comparison", "ratios")},
     }
     [job] = vertex.bodies("POST", "/pipelineJobs")
-    for step, made in outputs.items():
-        artifacts = job["pipelineSpec"]["components"][f"comp-{step}"]["outputDefinitions"][
-            "artifacts"
-        ]
-        for name, kind in artifacts.items():
-            body = {
-                "name": f"{vertex.parent}/metadataStores/default/artifacts/{step}-{name}",
-                "metadata": dict(made[name].metadata),
-                **kind["artifactType"],
-            }
-            parsed(body, types.Artifact)
-            vertex.artifacts.append(body)
+    kinds = job["pipelineSpec"]["components"]["comp-judge-run"]["outputDefinitions"]["artifacts"]
+    for name in made.keys() & kinds.keys():
+        body = {
+            "name": f"{vertex.parent}/metadataStores/default/artifacts/{name}",
+            "metadata": dict(made[name].metadata),
+            **kinds[name]["artifactType"],
+        }
+        parsed(body, types.Artifact)
+        vertex.artifacts.append(body)
     frame = aiplatform.get_experiment_df("nightly", include_time_series=False)
     [row] = frame.to_dict("records")
     assert row["metric.verdict"] == "REGRESSION"
