@@ -124,6 +124,13 @@ def checkpoints(folder):
                 for dtype in ("bfloat16", "float16")
             ],
         ),
+        "layers": (
+            lambda record, folder: len(arrays(record, folder)),
+            [
+                ({"model": "llama-8b", "scale": 0.01, "layers": layers}, bool)
+                for layers in ("stacked", "unstacked")
+            ],
+        ),
         "nnx": (
             shapes,
             [
