@@ -127,7 +127,7 @@ def checkpoints(folder):
         "layers": (
             lambda record, folder: len(arrays(record, folder)),
             [
-                ({"model": "llama-8b", "scale": 0.01, "layers": layers}, bool)
+                ({"model": "llama-8b", "scale": 0.02, "layers": layers}, bool)
                 for layers in ("stacked", "unstacked")
             ],
         ),
