@@ -277,11 +277,11 @@ def in_containers(docker_environment, image, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("candidate", "code", "word"),
-    [("{}", 0, "PASS"), ("{options: {save_s: 0.06}}", 3, "REGRESSION")],
+    ("arms", "code", "word"),
+    [("{}", 0, "PASS"), ("{candidate: {options: {save_s: 0.06}}}", 3, "REGRESSION")],
     ids=["itself", "three times as slow"],
 )
-def test_a_regression_pipeline_in_containers(in_containers, candidate, code, word, tmp_path):
-    done = in_containers(STEADY, "regression", "--set", f"arms={{candidate: {candidate}}}")
+def test_a_regression_pipeline_in_containers(in_containers, arms, code, word, tmp_path):
+    done = in_containers(STEADY, "regression", "--set", f"arms={arms}")
     assert done.returncode == code, done.stdout + done.stderr
     assert json.loads((tmp_path / "run" / "verdicts.json").read_text())["word"] == word

@@ -114,7 +114,7 @@ def test_saves_that_stall_are_a_regression(planted, by):
 @by_pipeline_where_there_is_time
 def test_an_offset_of_a_process_is_no_regression(planted, by):
     arms = (
-        "{baseline: {environment: before, options: {fault: offset}}, "
+        "{aa: true, baseline: {environment: before, options: {fault: offset}}, "
         "candidate: {environment: after, options: {fault: offset}}}"
     )
     run = planted(arms=arms, environments=TWO_ENVIRONMENTS)
