@@ -67,7 +67,7 @@ def test_the_tour_without_the_checkout(installed, folder):
     (folder / "tour.yaml").write_text(suite.text)
     done = installed.run("orbax-bench run tour.yaml --output-directory tour", folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    for operation in ("save", "load"):
+    for operation in ("save", r"load \(warm\)"):
         assert re.search(rf"^ +{operation} +3 ", done.stdout, re.MULTILINE), done.stdout
     records = [
         json.loads(path.read_text())
