@@ -112,7 +112,7 @@ def test_a_platform_engineer_hears_of_a_regression_and_sees_it_in_the_morning(
     bench = installed.bin / "orbax-bench"
     real = bench.read_text()
     bench.write_text(f'#!/bin/sh\nexec "{installed.bin}/python" -m tests.support.fake_cli "$@"\n')
-    nights = iter((0.02, 0.2))
+    nights = iter((0.0202, 0.2))
     codes = iter((0, 3))
     try:
         for command in walk.commands:
