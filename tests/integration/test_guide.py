@@ -60,7 +60,7 @@ def test_the_commands_of_the_first_pages(commands, tmp_path):
         done = execute(command, tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
         shown = r"\[.*\] +[\d.]+x" if " ab " in command else "3 "
-        for operation in ("save", "load"):
+        for operation in ("save", r"load \(\w+\)"):
             assert re.search(rf"^ +{operation} +{shown}", done.stdout, re.MULTILINE), done.stdout
         assert re.search(rf"(Run directory|Report): {re.escape(str(tmp_path))}", done.stdout)
 
