@@ -73,6 +73,12 @@ def test_a_run_that_keeps_no_verdict_is_judged_as_compare_does(
     assert (found["n"], point["blocks"]) == (verdict["operations"] // 2, 30)
 
 
+def test_cpu_times_of_a_comparison_are_no_series(history, make_paired_run):
+    run = make_paired_run(0, blocks=10, cpu_sigma=0.02).root
+    (series,) = json.loads(history(run, "--json").out)["series"]
+    assert series["operation"] == "save"
+
+
 def test_a_run_that_is_too_short_for_a_verdict_names_what_it_shows(history, make_paired_run):
     told = history(make_paired_run(0, blocks=1).root).out
     assert re.search(r"save +1 +\d\.\d{3}x \(median of blocks\) +–", told)

@@ -118,7 +118,8 @@ def _paired(
     for found in verdict.operations:
         operation, judged = found.operation, found.verdict
         ratios = [value for value in found.block_log_ratios if math.isfinite(value)]
-        if not ratios or not all(passed.values()):
+        # A history is of times: those of the CPU would be more series to be wrong in.
+        if not ratios or not all(passed.values()) or operation not in series.times:
             continue
         yield model.PastOperation(
             series=("ratio", pair.baseline.id, candidate.id, operation),
