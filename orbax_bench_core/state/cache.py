@@ -12,7 +12,13 @@ from orbax_bench_core.state import layout
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.synthetic import generate
-from orbax_bench_core.state.tree import agreed_bytes, available_bytes, held_bytes, tree_bytes
+from orbax_bench_core.state.tree import (
+    agreed_bytes,
+    available_bytes,
+    held_bytes,
+    tree_bytes,
+    without_host_copies,
+)
 
 PyTree = Any
 _Key = tuple[str, str | None, Mesh | None]
@@ -46,8 +52,8 @@ class StateCache:
     ) -> LoadedState:
         """Returns the state of a checkpoint on a mesh."""
         # It is made again if it is not kept or if a benchmark deleted or donated one of its arrays.
-        # Containers of the tree are fresh at each call; arrays are shared. In a multi-process run
-        # every process must call with the same arguments.
+        # Containers and arrays are new objects at each call; the memory of arrays is shared. In a
+        # multi-process run every process must call with the same arguments.
         if checkpoint.is_empty:
             return LoadedState(tree=None, digest={}, num_bytes=0, held_bytes=0)
         key = _key(checkpoint, mesh_config, mesh)
@@ -57,7 +63,7 @@ class StateCache:
         self._entries[key] = state
         self._make_room(0)
         return dataclasses.replace(
-            state, tree=jax.tree.map(lambda leaf: leaf, state.tree), digest=dict(state.digest)
+            state, tree=without_host_copies(state.tree), digest=dict(state.digest)
         )
 
     def clear(self) -> None:

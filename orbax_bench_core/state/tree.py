@@ -58,6 +58,27 @@ def tree_bytes(tree: Any) -> int:
     )
 
 
+def without_host_copies(tree: PyTree) -> PyTree:
+    """Returns the arrays of a tree as new objects on the same device memory.
+
+    A `jax.Array` keeps the host copy that a save made of it, so that the next save of the same
+    object moves nothing off the device. A training step replaces its arrays: a job's saves never
+    meet such a copy, and measured ones must not either. On CPU devices nothing is copied anyway.
+    """
+
+    def of(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.Array) or jax.dtypes.issubdtype(
+            leaf.dtype, jax.dtypes.extended
+        ):
+            return leaf
+        shards = [shard.data for shard in leaf.addressable_shards]
+        return jax.make_array_from_single_device_arrays(
+            leaf.shape, leaf.sharding, shards, dtype=leaf.dtype
+        )
+
+    return jax.tree.map(of, tree)
+
+
 def available_bytes() -> int:
     """Returns the free bytes of the memory that holds arrays: of the local devices together."""
     # CPU devices share the memory of the host, or what is left of its container's. An accelerator
