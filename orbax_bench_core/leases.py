@@ -225,7 +225,13 @@ def _take(
         epoch = 1 if newest is None else newest.epoch + 1
         path = _path(root, lease.owner, epoch)
         if files.create_exclusively(path, lease.model_dump_json().encode()):
-            return path
+            found = _newest(root, lease.owner)
+            if found is None or found.epoch == epoch:
+                return path
+            # This process stood still since it looked: others took this number and later ones,
+            # and deleted this one's file, so that it could be created again.
+            with files.answered(path):
+                path.unlink(missing_ok=True)
         time.sleep(PACE.poll_s)  # NFS may list for seconds what was there before
 
 
@@ -297,11 +303,13 @@ def _refusal(root: AnyPath, owner: str, lease: Lease | None) -> str:
     )
 
 
-def _clean(root: AnyPath, owner: str, newest: AnyPath) -> None:
+def _clean(root: AnyPath, owner: str, own: AnyPath) -> None:
     """Deletes older leases of an owner, which nobody reads any more."""
+    held = _NAME.fullmatch(own.name)
+    assert held is not None
     for name in files.names_in(root / FOLDER):
         match = _NAME.fullmatch(name)
-        if match and match["owner"] == owner and name != newest.name:
+        if match and match["owner"] == owner and int(match["epoch"]) < int(held["epoch"]):
             with contextlib.suppress(OSError), files.answered(path := root / FOLDER / name):
                 path.unlink(missing_ok=True)
 

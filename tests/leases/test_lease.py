@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from etils import epath
 
+from orbax_bench_core import leases
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.leases import PACE, LeaseLost, turn
 from orbax_bench_core.records import AlreadyRecorded, RunDirectory
@@ -306,3 +307,30 @@ def test_leases_of_machines_that_are_not_there_any_more_go_after_a_week(tmp_path
     with turn(root, "here", command="orbax-bench run", say=print):
         left = {path.name for path in (tmp_path / "leases").glob("[!.]*")}
     assert left == {"lately.1.json", "here.2.json"}
+
+
+def test_a_newcomer_that_stood_still_takes_no_number_that_others_have_passed(tmp_path, monkeypatch):
+    def taken():
+        return turn(epath.Path(tmp_path), "machine", command="orbax-bench run", say=print)
+
+    create = leases.files.create_exclusively
+    ended, told = threading.Event(), threading.Event()
+    others = []
+
+    def others_first(path, data):
+        """Lets one other command have its turn, and a second one begin its own, meanwhile."""
+        monkeypatch.setattr(leases.files, "create_exclusively", create)
+        with taken():
+            pass
+        others.append(taken())
+        others[0].__enter__()
+        threading.Timer(0.2, lambda: (ended.set(), others[0].__exit__(None, None, None))).start()
+        told.set()
+        return create(path, data)
+
+    with taken():
+        pass
+    monkeypatch.setattr(leases.files, "create_exclusively", others_first)
+    with taken():
+        assert told.is_set()
+        assert ended.is_set()
