@@ -164,7 +164,7 @@ def _live(times: Floats, blocks: Blocks, cell: Cell) -> tuple[Point, Look, bool]
 
 def _read(times: Floats, labels: Bools, lives: bool, cell: Cell) -> Point:
     config = GateConfig(**dict(cell.rule))
-    return Point.of(
+    return Point.read(
         dict.fromkeys(config.primary[: cell.primaries], times if lives else times[:, :, 0]),
         labels,
         config,
