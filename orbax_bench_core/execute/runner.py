@@ -142,9 +142,9 @@ class Runner:
         """Ends the workers of one slot, if there are any."""
         self._pool.end_life(life)
 
-    def end_workers(self, points: Iterable[sweep.SweepPoint]) -> None:
-        """Ends the workers that some points share, so that new ones measure what follows."""
-        self._pool.end(points)
+    def end_workers(self, points: Iterable[sweep.SweepPoint], coming: int = 1) -> None:
+        """Ends the workers that some points share, so that `coming` new ones follow in turn."""
+        self._pool.end(points, coming)
 
     def _read(self, turn: RepeatKey) -> Repeat:
         return self._run.read_repeat(turn.point, turn.repeat, turn.arm, turn.block, turn.life)

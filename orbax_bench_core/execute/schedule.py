@@ -102,12 +102,12 @@ def run_points(session: Session, meanwhile: Callable[[], object] | None = None) 
     works = [point.work for point in info.expansion.plain]
     spread = info.execution.order == "interleaved" and len(set(works)) < len(works)
     with runner_of(session, meanwhile) as runner:
-        process = 0
+        process, last = 0, info.execution.process_of(info.num_repeats - 1)
         cannot_pass: set[str] = set()
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
             if spread and info.execution.process_of(index) != process:
                 process = info.execution.process_of(index)
-                runner.end_workers(session.plain)
+                runner.end_workers(session.plain, coming=last - process + 1)
             if point.id in cannot_pass:
                 continue
             repeat = runner.finish(point, index)

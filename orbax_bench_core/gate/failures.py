@@ -57,6 +57,7 @@ def judge_failures(
         attempts=excess.operations,
         p_value=excess.p_value,
         bound=excess.bound,
+        limit=rule.max_failures if isinstance(rule.max_failures, float) else None,
         look=look,
     )
 

@@ -26,6 +26,9 @@ class StallVerdict(ResultModel):
     # largest share of stalls in the candidate that its count does not exclude, upper 95 % limit of
     # Clopper and Pearson
     bound: float
+    # share beyond the baseline's that a PASS excludes; None if none was to be excluded, which also
+    # is so where that would take longer than `gate.limit_minutes`
+    limit: float | None = None
     threshold: float  # what counts as a stall, as a multiple of the median
     # mean time of the candidate over that of the baseline, failed attempts left out; None where an
     # arm has none. At the last look it can keep a PASS back.
@@ -55,6 +58,8 @@ class FailureVerdict(ResultModel):
     # largest share of failures of the candidate that its count does not exclude, upper 95 % limit
     # of Clopper and Pearson
     bound: float
+    # share beyond the baseline's that a PASS excludes; None as for stalls
+    limit: float | None = None
     look: int | None = None  # index of the look; None before the first
     reason: str = ""  # why it is not PASS; empty when it is
 

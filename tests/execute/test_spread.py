@@ -1,6 +1,12 @@
 """Which worker processes measure the rounds of a sweep."""
 
+import itertools
+
 import pytest
+
+from orbax_bench_core.config import Conditions
+from orbax_bench_core.execute import LocalHost
+from tests.support.fake_worker import MODULE as FAKE_WORKER
 
 NEVER = "99"
 
@@ -39,3 +45,48 @@ def test_an_interrupted_run_goes_on_with_new_workers(orchestrate):
     run.run(repeats=2)
     run.run(repeats=4)
     assert len({*workers(run, 4)[0]}) == 4
+
+
+class Launches(LocalHost):
+    """This machine, which notes each start of a worker among what is watched."""
+
+    def __init__(self, watched, failing=None):
+        super().__init__(module=FAKE_WORKER)
+        self.watched, self.failing, self.count = watched, failing, 0
+
+    def launch(self, setups, **given):
+        workers = super().launch(setups, **given)
+        self.watched.append("start")
+        self.count += 1
+        if self.count == self.failing:
+            workers[0].stop()
+        return workers
+
+
+def starts(watched):
+    """Returns how many workers were started at once each time that some were."""
+    parts = itertools.groupby(watched, lambda event: event == "start")
+    return [len([*part]) for started, part in parts if started]
+
+
+def test_workers_of_rounds_to_come_start_at_once_and_never_between_repeats_of_a_round(orchestrate):
+    run = orchestrate("behave", "raise", act_at=NEVER)
+    run.run(repeats=9, host=Launches(run.watched))
+    first, second = workers(run, 9)
+    assert (first == second, len({*first})) == (True, 7)
+    assert starts(run.watched) == [1, 4, 2]
+
+
+def test_workers_of_two_placements_leave_each_other_room(orchestrate):
+    run = orchestrate("behave", "raise", act_at=NEVER)
+    run.points[1] = run.points[1].model_copy(update={"conditions": Conditions(host_memory="fresh")})
+    run.run(repeats=4, host=Launches(run.watched))
+    assert [len({*each}) for each in workers(run, 4)] == [4, 4]
+    assert sum(starts(run.watched)) == 8
+
+
+def test_a_worker_that_dies_before_its_round_is_replaced(orchestrate):
+    run = orchestrate("behave", "raise", act_at=NEVER)
+    run.run(repeats=4, host=Launches(run.watched, failing=3))
+    assert [len({*each}) for each in workers(run, 4)] == [4, 4]
+    assert sum(starts(run.watched)) == 5

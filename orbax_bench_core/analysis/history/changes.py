@@ -99,12 +99,13 @@ def flags(values: Sequence[float], level: Callable[[int, int], float]) -> list[F
         cut, statistic = _largest(ranks[start : night + 1])
         if statistic <= threshold(MOST, len(season)):
             continue
+        ends = (0, *(flag.cut for flag in found), start + cut, night + 1)
+        recent = sum(night - flag.night < YEAR for flag in found)
+        rise = math.sqrt(dependence(values[: night + 1], ends, recent))
+        if statistic <= rise * threshold(MOST, len(season)):
+            continue
         place = start + _placed(season, cut)
-        limit = threshold(level(place, night), len(season))
-        if statistic > limit:
-            ends = (0, *(flag.cut for flag in found), start + cut, night + 1)
-            recent = sum(night - flag.night < YEAR for flag in found)
-            limit *= math.sqrt(dependence(values[: night + 1], ends, recent))
+        limit = rise * threshold(level(place, night), len(season))
         if statistic > limit:
             flag = Flag(cut=place, night=night, statistic=statistic, threshold=limit)
             found.append(flag)
@@ -183,8 +184,8 @@ def dependence(values: Sequence[float], ends: Sequence[int], recent: int = 0) ->
     long = parts[-2].stop - parts[-2].start >= FEWEST
     if not squares or (long and abs(after - before) > _CLEAR * spread):
         return 1.0
-    lags = range(1, count // _LAGS + 1)
-    correlations = np.array([float((scores[:-lag] * scores[lag:]).sum()) for lag in lags]) / squares
+    products = np.correlate(scores, scores, "full")[count:]  # of runs 1, 2, ... nights apart
+    correlations = products[: count // _LAGS] / squares
 
     def factor(bias: float) -> float:
         corrected = correlations + bias * len(parts) / count
