@@ -72,7 +72,7 @@ def test_limits_that_orbax_refuses_are_named():
 def test_what_an_earlier_orbax_lacks_is_refused_and_nothing_else(
     monkeypatch, release, given, needs
 ):
-    monkeypatch.setattr(orbax_api, "_installed", lambda: release)
+    monkeypatch.setattr(orbax_api, "installed", lambda: release)
     options = StagedSaveOptions(**given)
     if needs is None:
         assert not options.orbax_context().array.saving.enable_write_sharding_file
