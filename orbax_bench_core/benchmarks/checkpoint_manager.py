@@ -1,11 +1,12 @@
 """Steps saved, kept and deleted by Orbax's v0 `CheckpointManager`."""
 
+import contextlib
 import dataclasses
 import functools
 from typing import Any, Literal
 
 from orbax_bench_core import authoring
-from orbax_bench_core.benchmarks.support import saving
+from orbax_bench_core.benchmarks.support import replicas, saving
 from orbax_bench_core.benchmarks.support.needs import (
     require_arrays,
     require_orbax_module,
@@ -193,13 +194,16 @@ class CheckpointManagerPerf(authoring.BenchmarksGenerator[CheckpointManagerPerfO
         training.steps(1)  # compiles
         last = options.train_steps - 1
         policies = require_orbax_module("checkpoint_managers", "checkpoint_manager_perf")
-        with saving.open_checkpoint_manager(
-            directory,
-            handlers={"pytree_item": handler},
-            save_decision_policy=policies.ContinuousCheckpointingPolicy(),
-            preservation_policy=policies.LatestN(n=1),
-            **managed,
-        ) as manager:
+        with (
+            replicas.hosts_in_step() if managed else contextlib.nullcontext(),
+            saving.open_checkpoint_manager(
+                directory,
+                handlers={"pytree_item": handler},
+                save_decision_policy=policies.ContinuousCheckpointingPolicy(),
+                preservation_policy=policies.LatestN(n=1),
+                **managed,
+            ) as manager,
+        ):
             for step in range(options.train_steps):
                 with metrics.measure("train_step"):
                     training.steps(1)

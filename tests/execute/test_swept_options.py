@@ -99,6 +99,7 @@ STAGES = [
         "atomicity": "commit_file",
         "host_arrays": False,
         "num_savings": 2,
+        "create_directories_asynchronously": True,
     },
     {
         "save_dtype": "float16",
@@ -108,6 +109,7 @@ STAGES = [
         "path_permission_mode": "700",
         "atomicity": "atomic_rename",
         "num_savings": 1,
+        "create_directories_asynchronously": False,
     },
     {
         "chunk_byte_size": 1024,

@@ -17,6 +17,7 @@ from orbax_bench_core.worker.proofs.evidence import (
     unproved,
 )
 
+_DIRECTORIES: Final = "/jax/orbax/write/{}_directory_creation_secs"
 _LOADS: Final = frozenset({"load", "restore"})
 
 
@@ -63,6 +64,15 @@ def _broadcast(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     return unproved("Orbax made a handler that broadcasts, and no broadcast was heard")
 
 
+def _directories(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    heard = {event for event, _ in evidence.heard}
+    found = [how for how in ("blocking", "background") if _DIRECTORIES.format(how) in heard]
+    if len(found) != 1:
+        return unproved(f"Orbax fired no event {_DIRECTORIES.format('*')}, or both")
+    proof = f"Orbax's event {_DIRECTORIES.format(found[0])} was heard"
+    return judged((found == ["background"]) == bool(asked), proof)
+
+
 def _colocated(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.labels("dispatcher")
     proof = f"Orbax's event {HANDLER} says dispatcher={', '.join(sorted(found))}"
@@ -75,6 +85,7 @@ PROOFS: Final[Mapping[str, Proof]] = {
     "use_replica_parallel": Proof(f"{LOG}, {EVENTS}", _replica_parallel),
     "enable_replica_parallel_separate_folder": Proof(f"{FILES}, {EVENTS}", _separate_folder),
     "use_load_and_broadcast": Proof(EVENTS, _broadcast),
+    "create_directories_asynchronously": Proof(EVENTS, _directories),
     "use_colocated_python": Proof(EVENTS, _colocated),
 }
 """How options are proved by this, by their names."""

@@ -24,7 +24,6 @@ NOT_PROVED: Final[Mapping[str, str]] = MappingProxyType(
         "todelete_full_path": "it is refused outside gs://, and moves out of the repeat's folder",
         "expected_surge_gb": "Orbax logs the limit that follows from it, and not the surge",
         "deepcopy_host_arrays": "a copy in memory shows in the peak of memory alone",
-        "create_directories_asynchronously": "which thread made a folder leaves no trace",
         "skip_sync_file_validations": "a check that is left out leaves no trace",
         "timeout_secs": "it shows in saves that take longer alone",
         "wiped": "it is about the life after a kill: orbax-bench recovery does it",
