@@ -124,6 +124,16 @@ def save_items(path: AnyPath, items: Mapping[str, Any]) -> None:
     _function("save_checkpointables")(path, dict(items))
 
 
+def delete(path: AnyPath, item: str | None) -> None:
+    """Deletes one item of a checkpoint, or all of it, and returns when its files are gone."""
+    _function("delete")(path, checkpointable_name=item)
+
+
+def delete_async(path: AnyPath, item: str | None) -> Any:
+    """Begins to delete as `delete` does; the `result()` of what it returns waits for the end."""
+    return _function("delete_async")(path, checkpointable_name=item)
+
+
 def save_items_async(path: AnyPath, items: Mapping[str, Any]) -> Any:
     """Begins to save several items, as `save_async` does with a tree."""
     return _function("save_checkpointables_async")(path, dict(items))

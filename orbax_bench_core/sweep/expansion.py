@@ -22,7 +22,14 @@ from orbax_bench_core.config import ArraySpec, CheckpointConfig, MeshConfig, Sui
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.python_command import python_command
 from orbax_bench_core.sweep import catalog, pair
-from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
+from orbax_bench_core.sweep.options import (
+    OptionError,
+    axes,
+    combinations,
+    is_valid,
+    plain,
+    reason_of_rejection,
+)
 
 
 def expand(loaded: config.LoadedSuite, *, imports: bool = True) -> Expansion:
@@ -305,7 +312,7 @@ def _entry_points(
     if dropped:
         notes.append(
             f"{catalog.short_name(name)}: {dropped} combination(s) of options dropped, because "
-            "its `is_valid` rejects them"
+            f"its `is_valid` rejects them{reason_of_rejection(generator)}"
         )
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import inspect
 import itertools
 import json
 import operator
@@ -14,7 +15,7 @@ import pydantic
 
 from orbax_bench_core import config
 from orbax_bench_core.authoring import LATER, BenchmarkOptions, BenchmarksGenerator
-from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shown
+from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shortened, shown
 from orbax_bench_core.sweep.catalog import BUILTINS, author_line, load_class, options_class
 
 _TRACES = ("enable_trace", "enable_xprof", "trace_every_repeat")
@@ -98,6 +99,12 @@ def is_valid(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) ->
             f"{type(error).__name__}: {error}{author_line(error)}"
         )
         raise OptionError(("", message)) from error
+
+
+def reason_of_rejection(options_class: type[BenchmarkOptions]) -> str:
+    """Returns why a class rejects combinations: what its `is_valid` says of itself."""
+    said = " ".join((inspect.getdoc(options_class.is_valid) or "").split())
+    return f": {shortened(said.rstrip('.'))}" if said else ""
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:

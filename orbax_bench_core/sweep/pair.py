@@ -20,7 +20,14 @@ from orbax_bench_core.authoring import BenchmarkOptions
 from orbax_bench_core.config import Arm, KeyPath, Suite
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.catalog import short_name
-from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
+from orbax_bench_core.sweep.options import (
+    OptionError,
+    axes,
+    combinations,
+    is_valid,
+    plain,
+    reason_of_rejection,
+)
 
 _ID_LENGTH = 12
 
@@ -350,7 +357,8 @@ def _arm(point: SweepPoint, suite: Suite, arm_name: Arm) -> SweepPoint:
         given = {**_known(point, name, generator), **arm.options}
         (options,) = combinations(axes(generator, given))
         if not is_valid(generator, given):
-            raise ArmError(f"its `is_valid` rejects {given}", (*where, "options"))
+            said = f"its `is_valid` rejects {given}{reason_of_rejection(generator)}"
+            raise ArmError(said, (*where, "options"))
     except catalog.BenchmarkClassError as error:
         raise ArmError(str(error), (*where, "generator")) from None
     except OptionError as error:

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import inspect
+import json
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 
 if TYPE_CHECKING:
     from etils import epath
 
     from orbax_bench_core.authoring import TestContext
     from orbax_bench_core.measure import Metrics
+
+_LOSS: Final = "loss"
+LOSS_OF: Final = operator.itemgetter(_LOSS)
+"""By what a manager finds the best checkpoints: a function of the metrics of `loss_at`."""
+
+
+def loss_at(step: int) -> dict[str, float]:
+    """Returns metrics of a step whose loss falls, and rises at times, as in a training."""
+    return {_LOSS: 1 / (step + 1) + 0.4 * (step % 2)}
+
+
+def best_steps(saved: Iterable[int], best_fn: str, number: int | None) -> list[int]:
+    """Returns so many steps of the smallest loss (`min`) or the largest (`max`); None takes all."""
+    ranked = sorted(saved, key=lambda step: LOSS_OF(loss_at(step)), reverse=best_fn == "max")
+    return ranked[:number]
 
 
 def measure_parts(
@@ -49,6 +67,53 @@ def measure_parts(
             context.make_durable(path)
 
 
+def measure_save_by(
+    metrics: Metrics,
+    context: TestContext,
+    path: epath.Path,
+    tree: Any,
+    save: Callable[[epath.Path, Any], object],
+    save_async: Callable[[epath.Path, Any], Any],
+    *,
+    meanwhile: contextlib.AbstractContextManager[object] | None = None,
+) -> None:
+    """Saves once by the function of Orbax that `async_enabled` asks for, as `measure_parts`."""
+    import jax
+
+    from orbax_bench_core.state import tree_bytes
+
+    options = context.options
+    jax.block_until_ready(tree)
+    begin = save_async if options.async_enabled else save
+    measure_parts(
+        metrics,
+        context,
+        path,
+        lambda: begin(path, tree),
+        await_result if options.async_enabled else None,
+        num_bytes=tree_bytes(tree),
+        collectors=options.collectors,
+        meanwhile=meanwhile,
+    )
+
+
+def measure_load(
+    metrics: Metrics,
+    context: TestContext,
+    operation: str,
+    path: epath.Path,
+    load: Callable[[], Any],
+    *,
+    num_bytes: int,
+) -> Any:
+    """Measures one load until its arrays are ready, and returns what was loaded."""
+    import jax
+
+    context.prepare_load(operation, path)
+    with metrics.measure(operation, context.options.collectors, num_bytes=num_bytes):
+        return jax.block_until_ready(load())
+
+
 def await_result(begun: Any) -> None:
     """Waits for a save in the background, of Orbax or PyTorch: the `finish` of `measure_parts`."""
     begun.result()
@@ -57,12 +122,23 @@ def await_result(begun: Any) -> None:
 def open_checkpoint_manager(
     directory: epath.Path, *, handlers: Mapping[str, Any] | None = None, **options: Any
 ) -> contextlib.closing[Any]:
-    """Opens a `CheckpointManager`, to be closed whatever happens."""
+    """Opens a `CheckpointManager`, to be closed whatever happens.
+
+    Raises:
+        UnmetNeed: The installed Orbax lacks an option that is set.
+    """
     import orbax.checkpoint as ocp
 
+    known = inspect.signature(ocp.CheckpointManagerOptions).parameters
+    for name, value in options.items():
+        if name not in known and value:
+            raise UnmetNeed(
+                f"{name}: {json.dumps(value)} needs a later Orbax: orbax-checkpoint "
+                f"{ocp.__version__}, which is installed, has no CheckpointManagerOptions.{name}"
+            )
     manager = ocp.CheckpointManager(
         directory,
-        options=ocp.CheckpointManagerOptions(**options),
+        options=ocp.CheckpointManagerOptions(**{k: v for k, v in options.items() if k in known}),
         item_handlers=None if handlers is None else dict(handlers),
     )
     return contextlib.closing(manager)
