@@ -66,6 +66,7 @@ def host_provenance() -> dict[str, Any]:
         "driver": _first_line(_NVIDIA_DRIVER),
         "git": _git_revision(Path(__file__).resolve()),
         "image": image_that_runs(),
+        "base_image": os.environ.get("ORBAX_BENCH_BASE_DIGEST", UNKNOWN),
         "host": {
             "name": socket.gethostname(),
             "kernel": platform.platform(),

@@ -18,9 +18,8 @@ from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.provenance import Source, recorded_code
+from orbax_bench_core.records.versions import Versioned, parsed
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
-
-SCHEMA_VERSION: Final = 3
 
 PEER_FAILED = "PeerFailed"
 """Error type of a host that was ended because another one had failed."""
@@ -86,9 +85,6 @@ def _kept(text: object, info: pydantic.ValidationInfo) -> object:
         text = f"{text[: most // 2]}... ({len(text):,} characters) ...{text[-most // 4 :]}"
     return text.encode(errors="backslashreplace").decode()
 
-
-SchemaVersion = Literal[3]
-"""Version of a file of records. Points of version 3 and later have ids by names of benchmarks."""
 
 _ErrorText = Annotated[str, pydantic.BeforeValidator(_kept)]
 
@@ -243,11 +239,10 @@ def _with_mappings(provenance: dict[str, Any]) -> dict[str, Any]:
     return provenance
 
 
-class Record(ResultModel):
+class Record(Versioned):
     """One repeat of one sweep point on one host.
 
     Attributes:
-        schema_version: Version of this layout.
         run_id: The run it belongs to.
         suite: Name of the suite.
         point_id: Id of the sweep point.
@@ -279,7 +274,6 @@ class Record(ResultModel):
         store_troubles: Operations that an object store throttled or failed; none elsewhere.
     """
 
-    schema_version: SchemaVersion = SCHEMA_VERSION
     run_id: str
     suite: str
     point_id: str
@@ -362,12 +356,15 @@ class Record(ResultModel):
 
 
 def parsed_record(data: bytes) -> Record | None:
-    """Returns a record, or None of what is torn or of another schema version.
+    """Returns a record; None of a torn one.
 
     A record of an operation that took less than no time, or endlessly long, is torn too.
+
+    Raises:
+        OtherVersion: It is of a schema version that is not read.
     """
     try:
-        record = Record.model_validate_json(data)
+        record = parsed(Record, data)
     except pydantic.ValidationError:
         return None
     times = (sample.value for sample in record.samples if sample.metric == TIME)

@@ -14,8 +14,9 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from orbax_bench_core.errors import without_credentials
 from orbax_bench_core.measure import RETRIES, Sample, code_of
-from orbax_bench_core.records.record import SCHEMA_VERSION, Record, StoreTrouble, Trouble
+from orbax_bench_core.records.record import Record, StoreTrouble, Trouble
 from orbax_bench_core.records.repeats import Repeat
+from orbax_bench_core.records.versions import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     import pyarrow

@@ -355,7 +355,9 @@ def _occupied(folder: str, contents: dict[str, Contents]) -> str:
             return f"measured into by {busy}"
         with answered(folder):
             found = contents[folder] = Contents.of(root)
-    except OSError as failure:
+            run = RunDirectory(folder)
+            run.check_versions(run.read_info().expansion.points)
+    except (OSError, UserError) as failure:
         return f"it cannot be read: {failure}"
     for path in (*found.others, *found.ours):
         inside, _, name = path.rpartition("/")

@@ -302,6 +302,19 @@ def test_a_torn_lease_protects(prune, night, tmp_path, content):
     assert "leases/run.2.json, which cannot be read: remove it" in said["in_use"][0]["why"]
 
 
+@pytest.mark.parametrize("file", ["run.json", "records/*/repeat_0/host_0.json"])
+def test_what_a_newer_release_has_measured_stays(prune, night, tmp_path, file):
+    run = night(300)
+    night(1)
+    (path,) = run.root.glob(file)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 99}))
+    code, said = prune_twice(prune, tmp_path / "nightly", "--keep-last", "1")
+    assert said["old"] == []
+    stays = said["unread"] if code else [each["why"] for each in said["in_use"]]
+    assert f"{path}: written by a newer orbax-bench (schema 99" in stays[0]
+    assert (code == 1) == (file == "run.json")
+
+
 def damage(run, what):
     """Has the lineage of a run say nothing of what it was compared with."""
     file = run.root / "lineage.json"

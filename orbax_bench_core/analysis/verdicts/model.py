@@ -11,7 +11,15 @@ from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import AnyPath, ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
-from orbax_bench_core.records import FirstAttempts, Run, RunDirectory, RunFile, Trouble, Verified
+from orbax_bench_core.records import (
+    FirstAttempts,
+    Run,
+    RunDirectory,
+    RunFile,
+    Trouble,
+    Verified,
+    parsed_file,
+)
 from orbax_bench_core.sweep import PairDesign
 
 VERDICTS_VERSION: Final = 1
@@ -270,7 +278,7 @@ def read_verdicts_file(file: str) -> VerdictReport:
 
 def _read(path: AnyPath) -> VerdictReport:
     try:
-        return VerdictReport.model_validate_json(read_at_most(path))
+        return parsed_file(VerdictReport, read_at_most(path), path)
     except pydantic.ValidationError:
         raise UserError(f"{path} is not a file of verdicts of version {VERDICTS_VERSION}") from None
 
