@@ -74,11 +74,14 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
         num_bytes, target = tree_bytes(tree), saving.restore_target(tree)
         generator = np.random.RandomState(0).get_state()
         best = options.best_fn
-        arguments = ocp.args.Composite(
-            pytree=ocp.args.StandardSave(tree),
-            json_item=ocp.args.JsonSave(_JSON),
-            np_random_key=ocp.args.NumpyRandomKeySave(generator),
-        )
+
+        def arguments(state: Any) -> Any:
+            return ocp.args.Composite(
+                pytree=ocp.args.StandardSave(state),
+                json_item=ocp.args.JsonSave(_JSON),
+                np_random_key=ocp.args.NumpyRandomKeySave(generator),
+            )
+
         opened = functools.partial(
             saving.open_checkpoint_manager,
             directory,
@@ -103,14 +106,14 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
             saving.check_steps(manager, kept)
             last = kept[-1]
             delete_if_scarce(tree)
-            arguments = ocp.args.Composite(
+            wanted = ocp.args.Composite(
                 pytree=ocp.args.StandardRestore(target),
                 json_item=ocp.args.JsonRestore(),
                 np_random_key=ocp.args.NumpyRandomKeyRestore(),
             )
             context.prepare_load("restore", directory / str(last))
             with metrics.measure("restore", num_bytes=num_bytes):
-                restored = manager.restore(last, args=arguments)
+                restored = manager.restore(last, args=wanted)
                 jax.block_until_ready(restored["pytree"])
         if options.lightweight_initialize is not None:
             with metrics.measure("create_checkpoint_manager"):
@@ -209,10 +212,15 @@ class CheckpointManagerPerf(authoring.BenchmarksGenerator[CheckpointManagerPerfO
                     training.steps(1)
                 if step == last:
                     training.restart()
-                state = training.state
-                arguments = ocp.args.Composite(pytree_item=ocp.args.PyTreeSave(state))
-                saving.measure_step(metrics, context, manager, step, state, arguments)
-                del state, arguments  # the next step takes their buffers
+                # No name holds the state: the next step takes its buffers.
+                saving.measure_step(
+                    metrics,
+                    context,
+                    manager,
+                    step,
+                    training.state,
+                    lambda state: ocp.args.Composite(pytree_item=ocp.args.PyTreeSave(state)),
+                )
             saving.check_steps(manager, [last])
             del training
             arguments = ocp.args.Composite(pytree_item=saving.pytree_restore(target, item=target))
@@ -298,9 +306,14 @@ class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
         metrics, options = Metrics(), context.options
         tree, directory = require_tree(context, "deleter"), context.path / "steps"
         _require_deletable(options, directory)
-        arguments = ocp.args.Composite(
-            pytree=ocp.args.StandardSave(tree), json_item=ocp.args.JsonSave({"a": 1})
-        )
+
+        def arguments(state: Any) -> Any:
+            items = {
+                "pytree": ocp.args.StandardSave(state),
+                "json_item": ocp.args.JsonSave({"a": 1}),
+            }
+            return ocp.args.Composite(**items)
+
         with saving.open_checkpoint_manager(
             directory,
             save_interval_steps=options.save_interval_steps,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
@@ -67,9 +68,7 @@ def without_host_copies(tree: PyTree) -> PyTree:
     """
 
     def of(leaf: Any) -> Any:
-        if not isinstance(leaf, jax.Array) or jax.dtypes.issubdtype(
-            leaf.dtype, jax.dtypes.extended
-        ):
+        if not isinstance(leaf, jax.Array) or jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
             return leaf
         shards = [shard.data for shard in leaf.addressable_shards]
         return jax.make_array_from_single_device_arrays(

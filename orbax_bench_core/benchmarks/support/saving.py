@@ -80,10 +80,10 @@ def measure_save_by(
     """Saves once by the function of Orbax that `async_enabled` asks for, as `measure_parts`."""
     import jax
 
-    from orbax_bench_core.state import tree_bytes
+    from orbax_bench_core.state import tree_bytes, without_host_copies
 
     options = context.options
-    jax.block_until_ready(tree)
+    tree = jax.block_until_ready(without_host_copies(tree))
     begin = save_async if options.async_enabled else save
     measure_parts(
         metrics,
@@ -150,18 +150,25 @@ def measure_step(
     manager: Any,
     step: int,
     tree: Any,
-    arguments: Any,
+    arguments: Callable[[Any], Any],
     /,
     *,
     asynchronous: bool = True,
     **more: Any,
 ) -> bool:
-    """Offers one step to a manager, with more arguments of its `save`, and measures the save."""
+    """Offers one step to a manager, with more arguments of its `save`, and measures the save.
+
+    `arguments` makes the `args` of `save` of the tree, whose arrays keep no host copy of an earlier
+    step.
+    """
     # A step that is saved gives the operations of `measure_two_part_save`, one that the manager's
     # policy passes over gives `skip`: a mean of both would say nothing of either.
+    from orbax_bench_core.state import without_host_copies
+
+    given = arguments(without_host_copies(tree))
     if not manager.should_save(step):
         with metrics.measure("skip"):
-            saved = bool(manager.save(step, args=arguments, **more))
+            saved = bool(manager.save(step, args=given, **more))
         manager.wait_until_finished()  # the policy may have changed its mind
         return saved
     measure_two_part_save(
@@ -169,7 +176,7 @@ def measure_step(
         context,
         context.path,
         tree,
-        begin=lambda: manager.save(step, args=arguments, **more),
+        begin=lambda: manager.save(step, args=given, **more),
         finish=manager.wait_until_finished if asynchronous else None,
     )
     return True
