@@ -71,9 +71,9 @@ def without_host_copies(tree: PyTree) -> PyTree:
         if not isinstance(leaf, jax.Array) or jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
             return leaf
         shards = [shard.data for shard in leaf.addressable_shards]
-        return jax.make_array_from_single_device_arrays(
-            leaf.shape, leaf.sharding, shards, dtype=leaf.dtype
-        )
+        if not shards:
+            return leaf
+        return jax.make_array_from_single_device_arrays(leaf.shape, leaf.sharding, shards)
 
     return jax.tree.map(of, tree)
 
