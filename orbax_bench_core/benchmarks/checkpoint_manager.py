@@ -73,7 +73,9 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
         tree, directory = require_tree(context, "checkpoint_manager"), context.path / "steps"
         num_bytes, target = tree_bytes(tree), saving.restore_target(tree)
         generator = np.random.RandomState(0).get_state()
-        best = options.best_fn
+        best: dict[str, Any] = {}
+        if options.best_fn is not None:
+            best = {"best_fn": saving.LOSS_OF, "best_mode": options.best_fn}
 
         def arguments(state: Any) -> Any:
             return ocp.args.Composite(
@@ -90,18 +92,16 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
             enable_async_checkpointing=options.async_enabled,
             keep_period=options.keep_period,
             lightweight_initialize=bool(options.lightweight_initialize),
-            **({} if best is None else {"best_fn": saving.LOSS_OF, "best_mode": best}),
+            **best,
         )
         with opened() as manager:
-            offer = functools.partial(saving.measure_step, asynchronous=options.async_enabled)
-            saved = [
-                step
-                for step in range(options.train_steps)
-                if offer(
-                    *(metrics, context, manager, step, tree, arguments),
-                    **({} if best is None else {"metrics": saving.loss_at(step)}),
-                )
-            ]
+            saved = []
+            for step in range(options.train_steps):
+                more: dict[str, Any] = {"asynchronous": options.async_enabled}
+                if best:
+                    more["metrics"] = saving.loss_at(step)
+                offered = (metrics, context, manager, step, tree, arguments)
+                saved += [step] * saving.measure_step(*offered, **more)
             kept = _kept(options, saved)
             saving.check_steps(manager, kept)
             last = kept[-1]
@@ -185,7 +185,8 @@ class CheckpointManagerPerf(authoring.BenchmarksGenerator[CheckpointManagerPerfO
         tree, directory = require_tree(context, "checkpoint_manager_perf"), context.path / "steps"
         target = saving.restore_target(tree)
         # The handler is given, not implied: what is implied ignores both options.
-        handled, managed = {}, {}
+        handled: dict[str, Any] = {}
+        managed: dict[str, Any] = {}
         if options.enable_per_process_directory_creation:
             require_arrays(context, "checkpoint_manager_perf")
             directory /= f"process_{jax.process_index()}"

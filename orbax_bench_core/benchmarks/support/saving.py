@@ -69,7 +69,7 @@ def measure_parts(
 
 def measure_save_by(
     metrics: Metrics,
-    context: TestContext,
+    context: TestContext[Any],
     path: epath.Path,
     tree: Any,
     save: Callable[[epath.Path, Any], object],
@@ -77,7 +77,10 @@ def measure_save_by(
     *,
     meanwhile: contextlib.AbstractContextManager[object] | None = None,
 ) -> None:
-    """Saves once by the function of Orbax that `async_enabled` asks for, as `measure_parts`."""
+    """Saves once by the function of Orbax that the option `async_enabled` asks for.
+
+    It measures as `measure_parts` does, with the collectors of the options.
+    """
     import jax
 
     from orbax_bench_core.state import tree_bytes, without_host_copies
@@ -99,7 +102,7 @@ def measure_save_by(
 
 def measure_load(
     metrics: Metrics,
-    context: TestContext,
+    context: TestContext[Any],
     operation: str,
     path: epath.Path,
     load: Callable[[], Any],
