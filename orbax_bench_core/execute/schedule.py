@@ -167,8 +167,8 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
             for number, turn in enumerate(turns):
                 begin = [pair for pair, at in turn if designs[pair.id].begins_process(at.start)]
                 # Lives need the room that workers of later blocks would take.
-                coming = len(turns) - number if len(begin) == len(turn) else 1
-                runner.end_workers([pair.baseline for pair in begin], coming)
+                followers = len(turns) - number if len(begin) == len(turn) else 1
+                runner.end_workers([pair.baseline for pair in begin], followers)
                 for pair, blocks in turn:
                     if pair.id not in waited:
                         continue  # nothing was comparable in an earlier turn
