@@ -163,9 +163,12 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
             going_on = []
             waited: dict[str, list[float]] = {pair.id: [] for pair, _ in unsettled}
             last = {pair.id: blocks.stop for pair, blocks in unsettled}
-            for turn in _turns(unsettled, info.gate.blocks_per_process):
+            turns = list(_turns(unsettled, info.gate.blocks_per_process))
+            for number, turn in enumerate(turns):
                 begin = [pair for pair, at in turn if designs[pair.id].begins_process(at.start)]
-                runner.end_workers([pair.baseline for pair in begin])
+                # Lives need the room that workers of later blocks would take.
+                followers = len(turns) - number if len(begin) == len(turn) else 1
+                runner.end_workers([pair.baseline for pair in begin], followers)
                 for pair, blocks in turn:
                     if pair.id not in waited:
                         continue  # nothing was comparable in an earlier turn

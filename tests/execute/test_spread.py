@@ -1,12 +1,9 @@
 """Which worker processes measure the rounds of a sweep."""
 
-import itertools
-
 import pytest
 
 from orbax_bench_core.config import Conditions
-from orbax_bench_core.execute import LocalHost
-from tests.support.fake_worker import MODULE as FAKE_WORKER
+from tests.support.launches import Launches, starts
 
 NEVER = "99"
 
@@ -45,28 +42,6 @@ def test_an_interrupted_run_goes_on_with_new_workers(orchestrate):
     run.run(repeats=2)
     run.run(repeats=4)
     assert len({*workers(run, 4)[0]}) == 4
-
-
-class Launches(LocalHost):
-    """This machine, which notes each start of a worker among what is watched."""
-
-    def __init__(self, watched, failing=None):
-        super().__init__(module=FAKE_WORKER)
-        self.watched, self.failing, self.count = watched, failing, 0
-
-    def launch(self, setups, **given):
-        workers = super().launch(setups, **given)
-        self.watched.append("start")
-        self.count += 1
-        if self.count == self.failing:
-            workers[0].stop()
-        return workers
-
-
-def starts(watched):
-    """Returns how many workers were started at once each time that some were."""
-    parts = itertools.groupby(watched, lambda event: event == "start")
-    return [len([*part]) for started, part in parts if started]
 
 
 def test_workers_of_rounds_to_come_start_at_once_and_never_between_repeats_of_a_round(orchestrate):
